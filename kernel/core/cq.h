@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Completion queues as the engines see them. */
+#ifndef _KWARP_CORE_CQ_H
+#define _KWARP_CORE_CQ_H
+
+#include <rdma/kwarp-abi.h>
+#include "../kwarp.h"
+
+struct kwarp_qp;
+
+/**
+ * struct kwarp_cq - a completion queue
+ * @ibcq:	core's part
+ * @dev:	device
+ * @lock:	protects all below; irqsave; leaf of the lock order
+ * @ctl:	control block, shared with user space for a user's CQ
+ * @ring:	@size elements behind @ctl, never read by the kernel for a user's CQ
+ * @size:	elements, power of two
+ * @prod:	producer index; @ctl->kern_idx is its copy
+ * @cons:	consumer index of a kernel CQ (a user's is @ctl->user_idx)
+ * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
+ * @overflow:	elements were lost: dead
+ * @id:		number for humans
+ * @mem:	vmalloc_user() memory of @ctl and @ring
+ * @mmap:	entry of a user's CQ, else NULL
+ */
+struct kwarp_cq {
+	struct ib_cq ibcq;
+	struct kwarp_device *dev;
+	spinlock_t lock;	/* see above */
+	struct kwarp_ring_ctl *ctl;
+	struct kwarp_cqe *ring;
+	u32 size;
+	u32 prod;
+	u32 cons;
+	u32 arm;
+	bool overflow;
+	u32 id;
+	void *mem;
+	struct rdma_user_mmap_entry *mmap;
+};
+
+static inline struct kwarp_cq *to_kcq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct kwarp_cq, ibcq);
+}
+
+/**
+ * kwarp_cq_push() - add one completion and notify if the CQ is armed for it
+ * @cq:		completion queue
+ * @cqe:	the completion, copied
+ * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always do)
+ *
+ * On overflow the completion is lost, the CQ is marked dead and
+ * IB_EVENT_CQ_ERR is raised once; only this CQ's users are affected
+ * (RFC 5042 6.4.3.2). Context: any, takes @cq->lock.
+ */
+void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
+		   bool solicited);
+
+/**
+ * kwarp_cq_poll() - ib_poll_cq of kernel consumers
+ *
+ * Return: completions written to @wc. Context: any.
+ */
+int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+
+/**
+ * kwarp_cq_arm() - ib_req_notify_cq of kernel consumers
+ *
+ * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was asked and elements wait.
+ * Context: any.
+ */
+int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/**
+ * kwarp_cq_forget_qp() - a kernel QP goes: its completions must not be polled
+ * @cq:	completion queue
+ * @qp:	QP that is being destroyed
+ */
+void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp);
+
+#endif /* _KWARP_CORE_CQ_H */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Registered memory as the engines see it: STag look-up, checks, addresses.
+ * Creation and destruction of regions are verbs/mr.c.
+ */
+#ifndef _KWARP_CORE_MEM_H
+#define _KWARP_CORE_MEM_H
+
+#include "../kwarp.h"
+
+struct ib_umem;
+struct kwarp_qp;
+
+enum kwarp_mr_state {
+	KWARP_MR_INVALID,	/* allocated or invalidated: no access */
+	KWARP_MR_VALID,
+};
+
+/**
+ * struct kwarp_mr - a memory region
+ * @ibmr:	lkey and rkey are the STag: index << 8 | key
+ * @refs:	one for the table entry, one for each access in progress
+ * @unused:	completed when @refs reaches zero; deregistration waits for it
+ * @pd:		protection domain
+ * @state:	enum kwarp_mr_state, WRITE_ONCE/READ_ONCE; checked at each access
+ * @access:	IB_ACCESS_* flags
+ * @invalidatable:	made for fast registration: REG_MR, LOCAL_INV, Send with Invalidate
+ * @dma:	covers all kernel addresses (get_dma_mr); no page list
+ * @iova:	first valid tagged offset
+ * @length:	octets from @iova
+ * @first:	offset of @iova in the first block
+ * @shift:	log2 of the block size
+ * @blocks:	kernel address of each block, @nr_blocks of them
+ * @nr_blocks:	valid entries
+ * @max_blocks:	entries allocated
+ * @umem:	pinned user memory or NULL
+ * @rcu:	delayed freeing after a look-up under RCU
+ */
+struct kwarp_mr {
+	struct ib_mr ibmr;
+	refcount_t refs;
+	struct completion unused;
+	struct ib_pd *pd;
+	u8 state;
+	bool invalidatable;
+	bool dma;
+	int access;
+	u64 iova;
+	u64 length;
+	u32 first;
+	u32 shift;
+	void **blocks;
+	u32 nr_blocks;
+	u32 max_blocks;
+	struct ib_umem *umem;
+	struct rcu_head rcu;
+};
+
+static inline struct kwarp_mr *to_kmr(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct kwarp_mr, ibmr);
+}
+
+/**
+ * enum kwarp_mem_err - why an access is refused, in the order of the checks
+ */
+enum kwarp_mem_err {
+	KWARP_MEM_OK = 0,
+	KWARP_MEM_STAG,		/* no such STag, wrong key, or not valid now */
+	KWARP_MEM_PD,		/* of another protection domain */
+	KWARP_MEM_ACCESS,	/* right is missing */
+	KWARP_MEM_WRAP,		/* address + length wraps */
+	KWARP_MEM_BOUNDS,	/* outside of the region */
+};
+
+/**
+ * struct kwarp_mr_cache - the region an engine pass used last
+ * @mr:	referenced region or NULL
+ *
+ * Lives in one pass of one engine (no sleeping while it holds a region), so
+ * deregistration waits for microseconds at most. Always emptied with
+ * kwarp_mr_cache_put() at the end of the pass.
+ */
+struct kwarp_mr_cache {
+	struct kwarp_mr *mr;
+};
+
+/**
+ * kwarp_mr_access() - find a region and check one access to it
+ * @dev:	device
+ * @cache:	the pass' cache; holds the returned region
+ * @pd:		protection domain of the QP
+ * @stag:	STag, as lkey or rkey
+ * @addr:	address or tagged offset
+ * @len:	octets; zero is checked like any other length
+ * @access:	IB_ACCESS_* rights needed, all of them; 0 for local read
+ * @mrp:	the region, valid until the cache is put or used again
+ *
+ * Context: any; does not sleep.
+ */
+enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
+				   struct kwarp_mr_cache *cache,
+				   struct ib_pd *pd, u32 stag, u64 addr,
+				   u64 len, int access, struct kwarp_mr **mrp);
+
+/**
+ * kwarp_mr_ptr() - kernel address of an address inside a checked region
+ * @mr:		region from kwarp_mr_access()
+ * @addr:	address within the checked range
+ * @len:	octets wanted, > 0; on return those contiguous from the result on
+ */
+void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
+
+/**
+ * kwarp_mr_invalidate() - LOCAL_INV or an arriving Send with Invalidate
+ * @dev:	device
+ * @pd:		protection domain of the QP
+ * @stag:	STag
+ *
+ * When it returns no access under the STag begins; those of other engines that
+ * run at this moment are waited for by spinning: a pass that holds a region runs
+ * with bottom halves disabled and does not sleep, so the wait is bounded.
+ * Context: softirq or bottom halves disabled; the caller must have put its cache,
+ * or two passes could wait for each other.
+ */
+enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
+				       struct ib_pd *pd, u32 stag);
+
+/* Drops the reference that a look-up took. */
+void kwarp_mr_put(struct kwarp_mr *mr);
+
+static inline void kwarp_mr_cache_put(struct kwarp_mr_cache *cache)
+{
+	if (cache->mr) {
+		kwarp_mr_put(cache->mr);
+		cache->mr = NULL;
+	}
+}
+
+#endif /* _KWARP_CORE_MEM_H */

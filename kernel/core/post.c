@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting: a kernel consumer's work requests into the ring; a user's doorbell.
+ */
+#include "wq.h"
+
+#include "mem.h"
+#include "qp.h"
+
+static int wr_opcode(enum ib_wr_opcode op)
+{
+	switch (op) {
+	case IB_WR_RDMA_WRITE:
+		return KWARP_OP_WRITE;
+	case IB_WR_SEND:
+		return KWARP_OP_SEND;
+	case IB_WR_SEND_WITH_INV:
+		return KWARP_OP_SEND_INV;
+	case IB_WR_RDMA_READ:
+		return KWARP_OP_READ;
+	case IB_WR_RDMA_READ_WITH_INV:
+		return KWARP_OP_READ_INV;
+	case IB_WR_LOCAL_INV:
+		return KWARP_OP_LOCAL_INV;
+	case IB_WR_REG_MR:
+		return KWARP_OP_REG_MR;
+	default:
+		return -EINVAL;
+	}
+}
+
+static void copy_sges(struct kwarp_sge *out, const struct ib_sge *in, int num)
+{
+	for (; num; num--, in++, out++) {
+		out->addr = in->addr;
+		out->length = in->length;
+		out->lkey = in->lkey;
+	}
+}
+
+static int wr_inline(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
+		     struct kwarp_sqe *sqe)
+{
+	u8 *data = (u8 *)(sqe + 1);
+	u32 len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > sq->max_inline - len)
+			return -EINVAL;
+		memcpy(data + len, (void *)(uintptr_t)sge->addr, sge->length);
+		len += sge->length;
+	}
+	sqe->inline_len = len;
+	sqe->flags |= KWARP_WQE_INLINE;
+	return 0;
+}
+
+static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
+		     struct kwarp_sqe *sqe)
+{
+	int opcode = wr_opcode(wr->opcode);
+
+	if (opcode < 0 || wr->num_sge < 0 || wr->num_sge > sq->max_sge)
+		return -EINVAL;
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->wr_id = wr->wr_id;
+	sqe->opcode = opcode;
+	if (wr->send_flags & IB_SEND_SIGNALED)
+		sqe->flags |= KWARP_WQE_SIGNALED;
+	if (wr->send_flags & IB_SEND_FENCE)
+		sqe->flags |= KWARP_WQE_FENCE;
+	if (wr->send_flags & IB_SEND_SOLICITED)
+		sqe->flags |= KWARP_WQE_SOLICITED;
+
+	switch (opcode) {
+	case KWARP_OP_REG_MR: {
+		const struct ib_reg_wr *reg = reg_wr(wr);
+
+		sqe->arg[0] = (uintptr_t)to_kmr(reg->mr);
+		sqe->arg[1] = reg->access;
+		sqe->rkey = reg->key;
+		return 0;
+	}
+	case KWARP_OP_WRITE:
+	case KWARP_OP_READ:
+	case KWARP_OP_READ_INV:
+		sqe->raddr = rdma_wr(wr)->remote_addr;
+		sqe->rkey = rdma_wr(wr)->rkey;
+		break;
+	}
+	sqe->ex = wr->ex.invalidate_rkey;
+	if ((wr->send_flags & IB_SEND_INLINE) && kwarp_op_inline_ok(opcode))
+		return wr_inline(sq, wr, sqe);
+	sqe->num_sge = wr->num_sge;
+	copy_sges((struct kwarp_sge *)(sqe + 1), wr->sg_list, wr->num_sge);
+	return 0;
+}
+
+/* A user's doorbell: run the engine here, in his context and on his time. */
+static void doorbell(struct kwarp_qp *qp)
+{
+	kwarp_tx_enter(qp);
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		kwarp_wq_flush(qp);
+}
+
+int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_sq *sq = &qp->sq;
+	unsigned long flags;
+	int ret = 0;
+
+	/* Users post in their ring; kernel consumers have no doorbell. */
+	if (qp->kernel != !!wr) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	if (!wr) {
+		doorbell(qp);
+		return 0;
+	}
+	spin_lock_irqsave(&sq->lock, flags);
+	for (; wr; wr = wr->next) {
+		if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RESET)
+			ret = -EINVAL;
+		else if (sq->prod - sq->done >= sq->size)
+			ret = -ENOMEM;
+		else
+			ret = wr_to_sqe(sq, wr, kwarp_sq_elem(sq, sq->prod));
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		/* The element is complete before the engine can see it. */
+		smp_store_release(&sq->prod, sq->prod + 1);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		kwarp_wq_flush(qp);
+	else
+		kwarp_tx_kick(qp);
+	return ret;
+}
+
+static int recv_wr_to_rqe(struct kwarp_rq *rq, const struct ib_recv_wr *wr)
+{
+	struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->prod);
+
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return -EINVAL;
+	if (rq->prod - rq->fetched >= rq->size)
+		return -ENOMEM;
+	rqe->wr_id = wr->wr_id;
+	rqe->num_sge = wr->num_sge;
+	copy_sges((struct kwarp_sge *)(rqe + 1), wr->sg_list, wr->num_sge);
+	return 0;
+}
+
+int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad_wr)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_rq *rq = &qp->rq;
+	unsigned long flags;
+	int ret = 0;
+
+	if (qp->kernel != !!wr) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	spin_lock_irqsave(&rq->lock, flags);
+	for (; wr; wr = wr->next) {
+		ret = recv_wr_to_rqe(rq, wr);
+		if (ret) {
+			*bad_wr = wr;
+			break;
+		}
+		/* The element is complete before the engine can see it. */
+		smp_store_release(&rq->prod, rq->prod + 1);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		kwarp_wq_flush(qp);
+	return ret;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The queue pair: lifetime, attaching a connection, and the way out for errors.
+ */
+#include "qp.h"
+
+#include "../llp/llp.h"
+#include "../proto/terminate.h"
+#include "cq.h"
+
+/* ---- lifetime ------------------------------------------------------------ */
+
+void kwarp_qp_get(struct kwarp_qp *qp)
+{
+	refcount_inc(&qp->refs);
+}
+
+void kwarp_qp_put(struct kwarp_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->free);
+}
+
+struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
+{
+	struct kwarp_qp *qp;
+
+	/* The table lock, not RCU: the core frees QPs without a grace period. */
+	xa_lock_bh(&dev->qps);
+	qp = xa_load(&dev->qps, qpn);
+	if (qp && !refcount_inc_not_zero(&qp->refs))
+		qp = NULL;
+	xa_unlock_bh(&dev->qps);
+	return qp;
+}
+
+struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp;
+
+	rcu_read_lock();
+	llp = rcu_dereference(qp->llp);
+	if (llp && !refcount_inc_not_zero(&llp->refs))
+		llp = NULL;
+	rcu_read_unlock();
+	return llp;
+}
+
+/* ---- state --------------------------------------------------------------- */
+
+void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	spin_lock(&qp->rq.lock);
+	qp->state = state;
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+}
+
+static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
+{
+	struct ib_event ev = {
+		.device = qp->ibqp.device,
+		.event = type,
+		.element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+}
+
+/* ERR and flush; the engines have been stopped by the caller. */
+static void enter_error(struct kwarp_qp *qp)
+{
+	kwarp_qp_set_state(qp, IB_QPS_ERR);
+	kwarp_wq_flush(qp);
+}
+
+static void count_error(struct kwarp_qp *qp, enum kwarp_err err)
+{
+	switch (err) {
+	case KWARP_ERR_MPA_CLOSED:
+	case KWARP_ERR_MPA_STARTUP:
+	case KWARP_ERR_MPA_LOCAL:
+	case KWARP_ERR_MPA_IRD:
+	case KWARP_ERR_MPA_RTR:
+	case KWARP_ERR_NONE:
+	case KWARP_ERR_MAX:
+		/* Counted by kind where they are found. */
+		break;
+	case KWARP_ERR_MPA_CRC:
+		kwarp_count(qp->dev, KWARP_STAT_CRC_ERR);
+		break;
+	case KWARP_ERR_MPA_MARKER:
+		kwarp_count(qp->dev, KWARP_STAT_MARKER_ERR);
+		break;
+	case KWARP_ERR_MPA_LENGTH:
+	case KWARP_ERR_SEGMENT:
+		kwarp_count(qp->dev, KWARP_STAT_LENGTH_ERR);
+		break;
+	case KWARP_ERR_TAGGED_STAG ... KWARP_ERR_TAGGED_VERSION:
+		kwarp_count(qp->dev, KWARP_STAT_DDP_TAGGED_ERR);
+		break;
+	case KWARP_ERR_UNTAGGED_QN ... KWARP_ERR_UNTAGGED_VERSION:
+		kwarp_count(qp->dev, KWARP_STAT_DDP_UNTAGGED_ERR);
+		break;
+	case KWARP_ERR_RDMAP_STAG ... KWARP_ERR_RDMAP_PROT:
+		kwarp_count(qp->dev, KWARP_STAT_RDMAP_PROT_ERR);
+		break;
+	case KWARP_ERR_RDMAP_VERSION ... KWARP_ERR_RDMAP_OP:
+		kwarp_count(qp->dev, KWARP_STAT_RDMAP_OP_ERR);
+		break;
+	case KWARP_ERR_DDP_LOCAL:
+	case KWARP_ERR_RDMAP_LOCAL:
+		kwarp_count(qp->dev, KWARP_STAT_LOCAL_ERR);
+		break;
+	}
+}
+
+static enum ib_event_type error_event(enum kwarp_err err)
+{
+	switch (err) {
+	case KWARP_ERR_TAGGED_STAG ... KWARP_ERR_TAGGED_WRAP:
+	case KWARP_ERR_RDMAP_STAG ... KWARP_ERR_RDMAP_PROT:
+		return IB_EVENT_QP_ACCESS_ERR;
+	case KWARP_ERR_UNTAGGED_QN ... KWARP_ERR_UNTAGGED_VERSION:
+	case KWARP_ERR_RDMAP_VERSION ... KWARP_ERR_RDMAP_OP:
+	case KWARP_ERR_SEGMENT:
+		return IB_EVENT_QP_REQ_ERR;
+	default:
+		return IB_EVENT_QP_FATAL;
+	}
+}
+
+/* Stable while a connection is attached and the socket lock is held. */
+static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = rcu_dereference_protected(qp->llp, true);
+
+	kwarp_llp_assert_locked(llp);
+	return llp;
+}
+
+void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
+		    const u8 *seg, u32 seg_len, u32 ulpdu_len)
+{
+	const struct kwarp_term_err *term = kwarp_err_term(err);
+	struct kwarp_llp *llp = attached_llp(qp);
+
+	if (qp->state == IB_QPS_ERR)
+		return;
+	qp->err = *term;
+	count_error(qp, err);
+	kwarp_rx_stop(qp);
+	kwarp_tx_terminate(qp, term, seg, seg_len, ulpdu_len);
+	enter_error(qp);
+	qp_event(qp, error_event(err));
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+void kwarp_qp_fail(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = attached_llp(qp);
+
+	if (qp->state == IB_QPS_ERR)
+		return;
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	enter_error(qp);
+	if (qp->term_received)
+		qp_event(qp, IB_EVENT_QP_FATAL);
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+/* ---- connection ---------------------------------------------------------- */
+
+static u32 engine_readable(struct kwarp_llp *llp)
+{
+	return kwarp_rx_run(llp->qp, llp);
+}
+
+static void engine_writable(struct kwarp_llp *llp)
+{
+	kwarp_tx_kick(llp->qp);
+}
+
+static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
+{
+	struct kwarp_qp *qp = llp->qp;
+
+	if (err || left)
+		kwarp_count(qp->dev, KWARP_STAT_LLP_LOST);
+	if (err) {
+		/* Nothing can be sent any more. */
+		qp->tx.dead = true;
+		kwarp_qp_fail(qp);
+	} else if (left) {
+		/* FIN inside an FPDU; our direction still stands. */
+		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
+	} else {
+		kwarp_qp_fail(qp);
+	}
+}
+
+static const struct kwarp_llp_engine qp_engine = {
+	.readable = engine_readable,
+	.writable = engine_writable,
+	.ended = engine_ended,
+};
+
+int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
+		    const struct kwarp_qp_params *params)
+{
+	int ret = -EISCONN;
+
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	if (qp->state != IB_QPS_INIT || rcu_access_pointer(qp->llp))
+		goto out;
+	qp->params = *params;
+	memset(&qp->err, 0, sizeof(qp->err));
+	qp->term_received = false;
+	ret = kwarp_rx_init(qp);
+	if (ret)
+		goto out;
+	ret = kwarp_tx_init(qp);
+	if (ret) {
+		kwarp_rx_free(qp);
+		goto out;
+	}
+	kwarp_qp_get(qp);
+	kwarp_llp_get(llp);
+
+	kwarp_llp_lock(llp);
+	llp->engine = &qp_engine;
+	llp->qp = qp;
+	rcu_assign_pointer(qp->llp, llp);
+	kwarp_qp_set_state(qp, IB_QPS_RTS);
+	kwarp_llp_poll(llp);
+	kwarp_llp_unlock(llp);
+out:
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+void kwarp_qp_start(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return;
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp) {
+		qp->tx.running = true;
+		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	}
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
+}
+
+void kwarp_qp_detach(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp;
+
+	might_sleep();
+	kwarp_llp_lock(llp);
+	qp = llp->qp;
+	if (qp) {
+		/* No callback and no doorbell gets past this line any more. */
+		llp->qp = NULL;
+		kwarp_rx_stop(qp);
+		kwarp_tx_stop(qp);
+		if (qp->state != IB_QPS_ERR)
+			enter_error(qp);
+		kwarp_tx_free(qp);
+		kwarp_rx_free(qp);
+	}
+	kwarp_llp_unlock(llp);
+	if (!qp)
+		return;
+
+	mutex_lock(&qp->mutex);
+	rcu_assign_pointer(qp->llp, NULL);
+	mutex_unlock(&qp->mutex);
+	kwarp_llp_put(llp);
+	kwarp_qp_put(qp);
+}
+
+static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
+			      bool abrupt)
+{
+	if (qp->state == IB_QPS_ERR)
+		return;
+	if (abrupt) {
+		kwarp_qp_fail(qp);
+		return;
+	}
+	if (qp->state != IB_QPS_RTS)
+		return;
+	kwarp_qp_set_state(qp, IB_QPS_SQD);
+	qp->tx.closing = true;
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	bool attached = false;
+
+	might_sleep();
+	if (llp) {
+		kwarp_llp_lock(llp);
+		attached = llp->qp == qp;
+		if (attached)
+			disconnect_locked(qp, llp, abrupt);
+		kwarp_llp_unlock(llp);
+		kwarp_llp_put(llp);
+	}
+	/* No engine: the state is the caller's, who holds qp->mutex. */
+	if (!attached && abrupt)
+		enter_error(qp);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The queue pair: state, lifetime, and the one way out for errors. */
+#ifndef _KWARP_CORE_QP_H
+#define _KWARP_CORE_QP_H
+
+#include "../kwarp.h"
+#include "../proto/errors.h"
+#include "../rx/rx.h"
+#include "../tx/tx.h"
+#include "wq.h"
+
+struct kwarp_cq;
+struct kwarp_llp;
+
+/**
+ * struct kwarp_qp_params - what connection set-up agreed on
+ * @ird:	inbound reads (size of the responder's queue)
+ * @ord:	outbound reads
+ * @crc:	CRC32c on, both directions
+ * @tx_markers:	we insert markers
+ * @rx_markers:	the peer inserts markers
+ * @mpa_rev:	MPA revision in force
+ * @initiator:	we sent the MPA request
+ * @wait_first:	responder: send nothing before the peer's first FPDU
+ *		(RFC 5044 7.1.2); RDMA Read Responses to it included
+ * @fpdu_large:	policy of the device
+ * @rtr_send:	responder: the first FPDU is a zero-length Send that serves as RTR
+ *		(RFC 6581 flag B); it is consumed here and takes no receive
+ */
+struct kwarp_qp_params {
+	u16 ird;
+	u16 ord;
+	bool crc;
+	bool tx_markers;
+	bool rx_markers;
+	u8 mpa_rev;
+	bool initiator;
+	bool wait_first;
+	bool fpdu_large;
+	bool rtr_send;
+};
+
+/**
+ * struct kwarp_qp - a queue pair
+ * @ibqp:	core's part; ibqp.qp_num is the index in dev->qps
+ * @dev:	device
+ * @refs:	table, connection, iw_cm
+ * @free:	completed when @refs is zero: destroy_qp waits for it
+ * @rcu:	look-ups by number
+ * @mutex:	modify_qp, attach, detach
+ * @state:	IB_QPS_INIT, RTS, SQD (closing) or ERR. Changed under @mutex (except
+ *		to ERR), the socket lock if a connection is attached, sq.lock and
+ *		rq.lock; read under any of them
+ * @llp:	connection; RCU, changed under @mutex; holds a reference
+ * @scq:	send completion queue
+ * @rcq:	receive completion queue
+ * @access:	IB_ACCESS_REMOTE_* the peer has at all
+ * @kernel:	belongs to a kernel consumer
+ * @sq:		send queue
+ * @rq:		receive queue
+ * @tx:		send engine, socket lock
+ * @rx:		receive engine, socket lock
+ * @params:	agreed at connection, constant while attached
+ * @err:	first error raised here or reported by the peer's Terminate, as it
+ *		was sent
+ * @term_received:	@err came from the peer
+ * @mem:	vmalloc_user() memory of the rings
+ * @mmap:	entry of a user's QP, else NULL
+ * @attr:	attributes stored for query_qp
+ * @work:	runs the send engine on kwarp_wq
+ */
+struct kwarp_qp {
+	struct ib_qp ibqp;
+	struct kwarp_device *dev;
+	refcount_t refs;
+	struct completion free;
+	struct mutex mutex;	/* see above */
+	enum ib_qp_state state;
+	struct kwarp_llp __rcu *llp;
+	struct kwarp_cq *scq;
+	struct kwarp_cq *rcq;
+	int access;
+	bool kernel;
+	struct kwarp_sq sq;
+	struct kwarp_rq rq;
+	struct kwarp_tx tx;
+	struct kwarp_rx rx;
+	struct kwarp_qp_params params;
+	struct kwarp_term_err err;
+	bool term_received;
+	void *mem;
+	struct rdma_user_mmap_entry *mmap;
+	struct ib_qp_attr attr;
+	struct work_struct work;
+};
+
+static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct kwarp_qp, ibqp);
+}
+
+/* DDP and RDMAP version in force: enum kwarp_ddp_version. */
+static inline u8 kwarp_qp_version(const struct kwarp_qp *qp)
+{
+	return qp->params.mpa_rev ? KWARP_DDP_V_IETF : KWARP_DDP_V_RDMAC;
+}
+
+void kwarp_qp_get(struct kwarp_qp *qp);
+void kwarp_qp_put(struct kwarp_qp *qp);
+
+/* Look-up by number with a reference, or NULL. Context: any. */
+struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
+
+/* The QP's connection with a reference, or NULL. Context: any. */
+struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_set_state() - write qp->state under the queue locks
+ *
+ * The caller holds the socket lock if a connection is attached, else qp->mutex.
+ */
+void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state);
+
+/**
+ * kwarp_qp_attach() - put a connection in Full Operation under a QP: INIT -> RTS
+ * @qp:		queue pair in state INIT
+ * @llp:	connected, all startup octets consumed; takes references both ways
+ * @params:	agreed parameters
+ *
+ * Allocates the read queues, switches the socket's callbacks to the engines and
+ * processes what has already arrived. Nothing is sent yet: the send engine
+ * starts with kwarp_qp_start(). Context: process, may sleep.
+ * Return: 0, -EISCONN if the QP is not in INIT, -ENOMEM, -ENOTCONN.
+ */
+int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
+		    const struct kwarp_qp_params *params);
+
+/**
+ * kwarp_qp_start() - let the send engine run (it still honours wait_first)
+ *
+ * Separate from attach, so that the CM can deliver ESTABLISHED first.
+ * Context: process.
+ */
+void kwarp_qp_start(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_detach() - undo kwarp_qp_attach()
+ * @llp:	connection; no QP attached is no error
+ *
+ * On return no engine runs on it, the QP is in ERR and flushed, and the
+ * references are dropped. Context: process, may sleep; not under qp->mutex.
+ */
+void kwarp_qp_detach(struct kwarp_llp *llp);
+
+/**
+ * kwarp_qp_raise() - the one way out for an error of the connection
+ * @qp:		queue pair, socket lock held
+ * @err:	what is wrong; decides on the Terminate's layer, type and code
+ * @seg:	first octets of the offending DDP segment for the Terminate, or NULL
+ * @seg_len:	octets in @seg
+ * @ulpdu_len:	length of the offending ULPDU, for the DDP Segment Length field
+ *
+ * The receive engine stops for good, the Terminate is queued behind what TCP has
+ * been promised, the state goes to ERR, everything is flushed, the consumer
+ * gets an async event and the CM KWARP_LLP_EV_QP_ERR. Only the first counts.
+ * Context: any in which the socket lock is held.
+ */
+void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
+		    const u8 *seg, u32 seg_len, u32 ulpdu_len);
+
+/**
+ * kwarp_qp_fail() - the connection is dead: no Terminate can be sent
+ * @qp:		queue pair, socket lock held
+ *
+ * Peer's Terminate received, stream reset, timeout: ERR and flush.
+ */
+void kwarp_qp_fail(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_disconnect() - end the connection from this side
+ * @qp:		queue pair
+ * @abrupt:	false: RTS -> SQD, finish the send queue, then FIN;
+ *		true: ERR and flush now; what TCP has accepted is still delivered
+ *
+ * Context: process, may sleep.
+ */
+void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt);
+
+#endif /* _KWARP_CORE_QP_H */

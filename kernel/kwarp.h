@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kwarp: a software iWARP RNIC. What every room knows: the device, its
+ * policy and its limits.
+ *
+ * Rooms, each may call those to its right only:
+ *	verbs, cm, ctl -> tx, rx -> core, llp -> proto
+ *
+ * Lock order, outermost first (Documentation/locking.rst has the reasons):
+ *	qp->mutex		connection attached, modify_qp; sleeping
+ *	socket lock		the data path of one connection: tx, rx, state
+ *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq
+ *	cq->lock		the CQ ring; irqsave; leaf
+ *	sk->sk_callback_lock	socket to connection pointer; leaf
+ * An endpoint's events are bits; its work item takes no lock while it calls
+ * into iw_cm. dev->lock (list of QPs and endpoints) is a leaf.
+ */
+#ifndef _KWARP_H
+#define _KWARP_H
+
+#include <linux/kref.h>
+#include <linux/netdevice.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "compat.h"
+#include "ctl/stats.h"
+
+enum kwarp_limits {
+	KWARP_MAX_QP		= 64 * 1024,
+	KWARP_MAX_QP_WR		= 32 * 1024,
+	KWARP_MAX_CQ		= 64 * 1024,
+	KWARP_MAX_CQE		= 1024 * 1024,
+	KWARP_MAX_MR		= 1 << 22,
+	KWARP_MAX_PD		= 64 * 1024,
+	KWARP_MAX_IRD		= 128,
+	KWARP_MAX_ORD		= 128,
+	KWARP_MAX_FAST_REG	= 1024,		/* pages in one REG_MR */
+	KWARP_MAX_PRIVATE_DATA	= 512,
+};
+
+#define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
+
+/**
+ * struct kwarp_policy - an administrator's wishes, read at connect and accept
+ * @mpa_rev:	MPA revision to offer: 0, 1 or 2
+ * @crc:	ask for CRC32c
+ * @markers:	ask the peer for markers
+ * @p2p:	ask for RFC 6581 peer-to-peer mode as initiator
+ * @rtr:	RTR kinds offered: bit mask of KWARP_RTR_* (proto/mpa_startup.h)
+ * @ird:	most inbound reads granted
+ * @ord:	most outbound reads asked for
+ * @startup_timeout_ms:	limit of each wait in connection set-up
+ * @backlog:	most connections of one listener in set-up
+ * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
+ *
+ * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new
+ * connections only.
+ */
+struct kwarp_policy {
+	u8 mpa_rev;
+	bool crc;
+	bool markers;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+	u32 startup_timeout_ms;
+	u32 backlog;
+	bool fpdu_large;
+};
+
+/**
+ * struct kwarp_device - one RNIC over one net_device
+ * @ibdev:	the RDMA core's part; its netdev comes from ib_device_get_netdev()
+ * @policy:	see above
+ * @qps:	QP number to QP; entries hold no reference; RCU readers
+ * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
+ * @stats:	per CPU counters (ctl/stats.h)
+ * @lock:	protects @eps
+ * @eps:	every endpoint of the device, for removal
+ * @cq_ids:	source of CQ numbers
+ * @gid_raw:	GID 0
+ * @up:	the netdev runs
+ */
+struct kwarp_device {
+	struct ib_device ibdev;
+	struct kwarp_policy policy;
+	struct xarray qps;
+	struct xarray mrs;
+	struct kwarp_stats __percpu *stats;
+	spinlock_t lock;	/* see above */
+	struct list_head eps;
+	struct ida cq_ids;
+	union ib_gid gid_raw;
+	bool up;
+};
+
+struct kwarp_pd {
+	struct ib_pd ibpd;
+};
+
+struct kwarp_ucontext {
+	struct ib_ucontext ibuctx;
+};
+
+static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct kwarp_device, ibdev);
+}
+
+/* Send work, several per CPU; also memory reclaim may depend on it. */
+extern struct workqueue_struct *kwarp_wq;
+
+#endif /* _KWARP_H */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The lower layer protocol: moves octets, knows sockets, knows nothing of
+ * RDMA. tcp.c implements it; callbacks from the socket come in here only.
+ */
+#ifndef _KWARP_LLP_H
+#define _KWARP_LLP_H
+
+#include <linux/bvec.h>
+#include <linux/net.h>
+#include <net/sock.h>
+
+#include "../kwarp.h"
+
+struct kwarp_qp;
+struct kwarp_llp;
+
+/* Bits of the events that a connection reports to its owner (the CM). */
+enum kwarp_llp_event {
+	KWARP_LLP_EV_CONNECTED,	/* active open succeeded */
+	KWARP_LLP_EV_READABLE,	/* startup phase: octets wait; or a listener has a child */
+	KWARP_LLP_EV_PEER_FIN,	/* peer closed its direction; all before it is processed */
+	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err) */
+	KWARP_LLP_EV_FIN_SENT,	/* our FIN went behind everything: graceful close on its way */
+	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; Terminate, if any, is on its way */
+	KWARP_LLP_EV_RTR,	/* responder: the peer's first FPDU was processed */
+	KWARP_LLP_EV_QP_GONE,	/* the QP is being destroyed: drop it */
+	/* The CM's own events share the word. */
+	KWARP_LLP_EV_CM_FIRST,
+};
+
+struct kwarp_llp_owner_ops {
+	/* Sets a bit and queues the owner's work. Context: any. */
+	void (*event)(struct kwarp_llp *llp, unsigned int ev);
+	/* The last reference is gone. Context: any; must defer what sleeps. */
+	void (*release)(struct kwarp_llp *llp);
+};
+
+/**
+ * struct kwarp_llp_engine - what the socket's callbacks call once a QP is attached
+ * @readable:	process the receive queue; returns the octets that are left in it
+ *		as an incomplete FPDU
+ * @writable:	TCP has send space again
+ * @ended:	the stream is over, once: @err is a positive errno (reset,
+ *		timeout) or 0 for FIN; @left octets were never completed
+ *
+ * All are called with the socket lock held and llp->qp set; softirq or process.
+ */
+struct kwarp_llp_engine {
+	u32 (*readable)(struct kwarp_llp *llp);
+	void (*writable)(struct kwarp_llp *llp);
+	void (*ended)(struct kwarp_llp *llp, int err, u32 left);
+};
+
+/**
+ * struct kwarp_llp - one connection or listener
+ * @sock:	the socket; set once, released by kwarp_llp_close()
+ * @sk:		its sock, referenced until the last put, so that it can be locked
+ *		whatever became of @sock
+ * @dev:	device, for counters
+ * @refs:	owner, QP, callbacks in progress
+ * @owner:	the CM's upcalls
+ * @engine:	valid while @qp is set
+ * @qp:		attached queue pair (holds a reference) or NULL; socket lock
+ * @eof:	FIN has been seen and reported; socket lock
+ * @sk_err:	positive errno of the socket's end, 0 while it lives
+ * @saved_*:	the socket's own callbacks
+ * @rcu:	qp->llp is read under RCU: the owner frees with kfree_rcu()
+ */
+struct kwarp_llp {
+	struct socket *sock;
+	struct sock *sk;
+	struct kwarp_device *dev;
+	refcount_t refs;
+	const struct kwarp_llp_owner_ops *owner;
+	const struct kwarp_llp_engine *engine;
+	struct kwarp_qp *qp;
+	bool eof;
+	int sk_err;
+	void (*saved_data_ready)(struct sock *sk);
+	void (*saved_state_change)(struct sock *sk);
+	void (*saved_write_space)(struct sock *sk);
+	void (*saved_error_report)(struct sock *sk);
+	struct rcu_head rcu;	/* for the owner's release() */
+};
+
+/* Counts start at one, the owner's. The last put calls owner->release(). */
+void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
+		    const struct kwarp_llp_owner_ops *owner);
+void kwarp_llp_get(struct kwarp_llp *llp);
+void kwarp_llp_put(struct kwarp_llp *llp);
+
+/**
+ * kwarp_llp_connect() - start an active open
+ * @llp:	initialised, no socket yet
+ * @net:	namespace of the netdev
+ * @ifindex:	netdev to bind to (0: none)
+ * @local:	source address and port (port 0: any)
+ * @remote:	destination
+ * @tos:	type of service or traffic class, -1 for the default
+ *
+ * Never blocks for the peer: success comes as KWARP_LLP_EV_CONNECTED, failure
+ * as KWARP_LLP_EV_RESET. Context: process.
+ * Return: 0 or what the socket layer says at once (e.g. -ENETUNREACH).
+ */
+int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
+		      const struct sockaddr_storage *local,
+		      const struct sockaddr_storage *remote, int tos);
+
+/**
+ * kwarp_llp_listen() - start a passive open
+ * @afonly:	IPv6: do not accept mapped IPv4
+ * Other arguments as for connect; children come as KWARP_LLP_EV_READABLE.
+ */
+int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
+		     const struct sockaddr_storage *local, int backlog,
+		     int tos, bool afonly);
+
+/**
+ * kwarp_llp_accept() - take one child of a listener
+ * @listener:	listening connection
+ * @child:	initialised, no socket yet
+ *
+ * Return: 0, -EAGAIN if there is none, other errno. If octets of the child have
+ * already arrived, KWARP_LLP_EV_READABLE is raised for it.
+ */
+int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
+
+/* Startup phase: plain octets, never blocking. Octets, 0 at EOF, or -errno. */
+int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
+int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
+
+int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
+		      bool peer);
+
+/**
+ * kwarp_llp_poll() - act as if the socket had called back now
+ *
+ * For a QP that was just attached: what arrived before is processed, a FIN or
+ * reset that came before is reported. Socket lock held.
+ */
+void kwarp_llp_poll(struct kwarp_llp *llp);
+
+/* FIN after all accepted octets. Socket lock held or not, as the name says. */
+void kwarp_llp_shutdown_locked(struct kwarp_llp *llp);
+void kwarp_llp_shutdown(struct kwarp_llp *llp);
+
+/**
+ * kwarp_llp_close() - detach the callbacks and release the socket
+ * @abort:	send RST instead of finishing in the background
+ *
+ * After it returns no event comes any more. Idempotent. Context: process, may
+ * sleep; kwarp_qp_detach() must have been called.
+ */
+void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
+
+/* Socket lock, process context. kwarp_llp_lock() works without a socket too. */
+void kwarp_llp_lock(struct kwarp_llp *llp);
+void kwarp_llp_unlock(struct kwarp_llp *llp);
+void kwarp_llp_assert_locked(const struct kwarp_llp *llp);
+
+/* ---- for the engines; socket lock held ------------------------------------ */
+
+/* Octets that a segment carries now: EMSS, less SACK options due (RFC 5044 4.5). */
+u32 kwarp_llp_emss(const struct kwarp_llp *llp);
+
+/* Free send buffer, octets; negative if none. */
+int kwarp_llp_wspace(const struct kwarp_llp *llp);
+
+/* Enough of it free that sending is worth while; else use want_wspace(). */
+bool kwarp_llp_writeable(const struct kwarp_llp *llp);
+
+/**
+ * kwarp_llp_send_bvec() - hand pages to TCP without blocking
+ * @bv:		pages to reference; they must not change until TCP releases them
+ * @nr:		number of elements
+ * @len:	octets in all
+ * @eor:	end of record: the next call starts a new segment
+ * @more:	another call follows before the lock is released
+ *
+ * Return: octets taken (may be less), -EAGAIN (write space will be reported),
+ * other errno if the connection is unusable.
+ */
+int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
+			unsigned int nr, size_t len, bool eor, bool more);
+
+/* Ask for a wake-up at write space although nothing was refused. */
+void kwarp_llp_want_wspace(struct kwarp_llp *llp);
+
+#endif /* _KWARP_LLP_H */

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The receive engine's loop: for each complete FPDU in TCP's receive queue
+ * verify, parse, place, deliver; then consume in one step. An incomplete FPDU
+ * stays with TCP.
+ */
+#include "rx.h"
+
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+#include "../core/mem.h"
+#include "../core/qp.h"
+#include "../llp/llp.h"
+#include "../proto/ddp.h"
+#include "place.h"
+#include "stream.h"
+
+/* Wake us when the FPDU is complete, not for each segment of it. */
+static void set_lowat(struct sock *sk, u32 need)
+{
+	/*
+	 * Woken with a closed window and the FPDU still incomplete: the receive
+	 * buffer is too small for it (truesize of many small segments). Without
+	 * more room the stream would stand still for ever; a ULPDU is at most
+	 * 64768 octets, so the buffer is bounded.
+	 */
+	if (need > 1 && tcp_receive_window(tcp_sk(sk)) == 0 &&
+	    READ_ONCE(sk->sk_rcvbuf) < 8 * 1024 * 1024)
+		WRITE_ONCE(sk->sk_rcvbuf, 2 * READ_ONCE(sk->sk_rcvbuf));
+	WRITE_ONCE(sk->sk_rcvlowat, need);
+}
+
+static enum kwarp_err verdict_err(int verdict)
+{
+	switch (verdict) {
+	case KWARP_FPDU_ERR_CRC:
+		return KWARP_ERR_MPA_CRC;
+	case KWARP_FPDU_ERR_MARKER:
+		return KWARP_ERR_MPA_MARKER;
+	default:
+		return KWARP_ERR_MPA_LENGTH;
+	}
+}
+
+/* One complete FPDU at @st. Return: KWARP_ERR_NONE or what to raise. */
+static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
+			       const struct kwarp_stream *st,
+			       const struct kwarp_fpdu *f)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_stream tmp = *st;
+	int ret;
+
+	ret = kwarp_fpdu_verify(&tmp.r, f, qp->params.crc, pass->seg,
+				sizeof(pass->seg));
+	if (ret)
+		return verdict_err(ret);
+	pass->seg_len = min_t(u32, f->ulpdu_len, sizeof(pass->seg));
+	pass->ulpdu_len = f->ulpdu_len;
+	pass->stream = *st;
+	pass->fpdu = f;
+	return kwarp_rx_segment(pass);
+}
+
+/*
+ * Sets @used to the octets to consume. Stops at an error or a Terminate: what
+ * these need is not done with bottom halves disabled.
+ * Return: KWARP_ERR_NONE or what to raise.
+ */
+static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
+				struct kwarp_stream *st, u32 avail, u32 *used)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rx *rx = &qp->rx;
+	enum kwarp_err err;
+	struct kwarp_fpdu f;
+
+	*used = 0;
+	while (!pass->terminated && *used < avail) {
+		struct kwarp_stream tmp = *st;
+		int ret = kwarp_fpdu_peek(&tmp.r, avail - *used, rx->pos,
+					  qp->params.rx_markers, &f);
+
+		if (ret == KWARP_FPDU_NEED_MORE) {
+			set_lowat(pass->sk, f.need);
+			break;
+		}
+		if (ret) {
+			pass->seg_len = 0;
+			err = verdict_err(ret);
+		} else {
+			err = one_fpdu(pass, st, &f);
+		}
+		if (err)
+			return err;
+		kwarp_reader_skip(&st->r, f.len);
+		*used += f.len;
+		rx->pos += f.len;
+		pass->fpdus++;
+	}
+	return KWARP_ERR_NONE;
+}
+
+static void first_fpdu(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	qp->rx.got_first = true;
+	if (!qp->params.initiator)
+		llp->owner->event(llp, KWARP_LLP_EV_RTR);
+	/* The send queue may have waited for this (RFC 5044 7.1.2). */
+	kwarp_tx_run(qp, llp, 1);
+}
+
+/* A stopped stream is drained, so that the peer's FIN can be seen. */
+static void drain(struct sock *sk)
+{
+	u32 avail = tcp_inq(sk);
+
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	if (avail)
+		tcp_read_done(sk, avail);
+}
+
+u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_rx_pass pass = { .qp = qp, .sk = llp->sk };
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_stream st;
+	enum kwarp_err err;
+	u32 avail, used;
+
+	kwarp_llp_assert_locked(llp);
+	if (rx->stopped) {
+		drain(llp->sk);
+		return 0;
+	}
+	avail = kwarp_stream_init(&st, llp->sk);
+	if (!avail)
+		return 0;
+	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
+
+	/* Regions are held in the cache: no sleep, no preemption by softirq. */
+	local_bh_disable();
+	err = run_fpdus(&pass, &st, avail, &used);
+	kwarp_mr_cache_put(&pass.cache);
+	local_bh_enable();
+
+	if (used)
+		tcp_read_done(llp->sk, used);
+	kwarp_count_n(qp->dev, KWARP_STAT_RX_FPDUS, pass.fpdus);
+	kwarp_count_n(qp->dev, KWARP_STAT_RX_OCTETS, used);
+	if (err)
+		kwarp_qp_raise(qp, err, pass.seg_len ? pass.seg : NULL,
+			       pass.seg_len, pass.ulpdu_len);
+	else if (pass.terminated)
+		kwarp_qp_fail(qp);
+	/* Also a completion's consumer may have ended the connection. */
+	if (rx->stopped) {
+		drain(llp->sk);
+		return 0;
+	}
+	if (pass.fpdus && !rx->got_first)
+		first_fpdu(qp, llp);
+	else if (pass.kick_tx)
+		kwarp_tx_run(qp, llp, 1);
+	return avail - used;
+}
+
+int kwarp_rx_init(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+
+	memset(rx, 0, sizeof(*rx));
+	rx->send_msn = KWARP_DDP_FIRST_MSN;
+	rx->read_msn = KWARP_DDP_FIRST_MSN;
+	/* One more: an RTR read goes out even if ORD is zero. */
+	rx->ord = roundup_pow_of_two(qp->params.ord + 1);
+	rx->ird = roundup_pow_of_two(max_t(u32, qp->params.ird, 1));
+	rx->read_stride = struct_size_t(struct kwarp_read, sge,
+					qp->sq.max_sge);
+	rx->recv.wqe = kmalloc(sizeof(*rx->recv.wqe), GFP_KERNEL);
+	rx->reads = kvcalloc(rx->ord, rx->read_stride, GFP_KERNEL);
+	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), GFP_KERNEL);
+	if (!rx->recv.wqe || !rx->reads || !rx->inreads) {
+		kwarp_rx_free(qp);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void kwarp_rx_free(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+
+	kvfree(rx->inreads);
+	kvfree(rx->reads);
+	kfree(rx->recv.wqe);
+	rx->inreads = NULL;
+	rx->reads = NULL;
+	rx->recv.wqe = NULL;
+	rx->stopped = true;
+}
+
+void kwarp_rx_stop(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_cqe cqe = {};
+
+	if (rx->stopped)
+		return;
+	rx->stopped = true;
+	if (!rx->recv.active)
+		return;
+	rx->recv.active = false;
+	cqe.wr_id = rx->recv.wqe->hdr.wr_id;
+	cqe.opcode = KWARP_OP_RECV;
+	cqe.status = KWARP_WC_WR_FLUSH_ERR;
+	kwarp_rq_complete(qp, &cqe, false);
+}

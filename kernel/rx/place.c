@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Segments by kind. DDP's checks (RFC 5041 7.1) come before RDMAP's (RFC 5040
+ * 7.2), each before anything is placed.
+ */
+#include "place.h"
+
+#include "../core/cq.h"
+#include "../core/qp.h"
+#include "../llp/llp.h"
+#include "../proto/terminate.h"
+
+void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
+		   u64 addr, u32 len)
+{
+	while (len) {
+		u32 room = len;
+		u8 *dst = kwarp_mr_ptr(mr, addr, &room);
+
+		addr += room;
+		len -= room;
+		while (room) {
+			const u8 *src;
+			u32 n = kwarp_payload_next(pl, &src, room);
+
+			if (WARN_ON_ONCE(!n))
+				return;
+			memcpy(dst, src, n);
+			dst += n;
+			room -= n;
+		}
+	}
+}
+
+/* ---- tagged ----------------------------------------------------------------- */
+
+static enum kwarp_err tagged_err(enum kwarp_mem_err err)
+{
+	switch (err) {
+	case KWARP_MEM_OK:
+		return KWARP_ERR_NONE;
+	case KWARP_MEM_STAG:
+		return KWARP_ERR_TAGGED_STAG;
+	case KWARP_MEM_PD:
+		return KWARP_ERR_TAGGED_STREAM;
+	case KWARP_MEM_ACCESS:
+		return KWARP_ERR_TAGGED_ACCESS;
+	case KWARP_MEM_WRAP:
+		return KWARP_ERR_TAGGED_WRAP;
+	case KWARP_MEM_BOUNDS:
+		return KWARP_ERR_TAGGED_BOUNDS;
+	}
+	return KWARP_ERR_TAGGED_STAG;
+}
+
+static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
+			       struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	enum kwarp_mem_err err;
+	struct kwarp_mr *mr;
+
+	/* RFC 5041 5.2: STag and TO of an empty message are not looked at. */
+	if (!len)
+		return KWARP_ERR_NONE;
+	err = kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd, h->stag,
+			      h->to, len, IB_ACCESS_REMOTE_WRITE, &mr);
+	if (err)
+		return tagged_err(err);
+	if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+		return KWARP_ERR_TAGGED_ACCESS;
+	kwarp_rx_copy(pl, mr, h->to, len);
+	return KWARP_ERR_NONE;
+}
+
+static enum kwarp_err read_done(struct kwarp_rx_pass *pass,
+				struct kwarp_read *rd)
+{
+	struct kwarp_qp *qp = pass->qp;
+	u8 status = KWARP_WC_SUCCESS;
+
+	qp->rx.read_head++;
+	pass->kick_tx = true;
+	if (rd->internal)
+		return KWARP_ERR_NONE;
+	if (rd->invalidate) {
+		kwarp_mr_cache_put(&pass->cache);
+		if (kwarp_mr_invalidate(qp->dev, qp->ibqp.pd, rd->inv_stag))
+			status = KWARP_WC_LOC_QP_OP_ERR;
+	}
+	kwarp_sq_complete(qp, rd->slot, status);
+	return status ? KWARP_ERR_RDMAP_LOCAL : KWARP_ERR_NONE;
+}
+
+/* Scatter @len octets of a Read Response. */
+static enum kwarp_err read_place(struct kwarp_rx_pass *pass,
+				 struct kwarp_read *rd,
+				 struct kwarp_payload *pl, u32 len)
+{
+	struct kwarp_qp *qp = pass->qp;
+
+	while (len) {
+		const struct kwarp_sge *sge = &rd->sge[rd->cur_sge];
+		u32 n = min(len, sge->length - rd->cur_off);
+		u64 addr = sge->addr + rd->cur_off;
+		struct kwarp_mr *mr;
+
+		if (!n) {
+			rd->cur_sge++;
+			rd->cur_off = 0;
+			continue;
+		}
+		if (kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
+				    sge->lkey, addr, n, IB_ACCESS_LOCAL_WRITE,
+				    &mr)) {
+			/* The consumer took its own sink away. */
+			kwarp_sq_complete(qp, rd->slot, KWARP_WC_LOC_PROT_ERR);
+			return KWARP_ERR_RDMAP_LOCAL;
+		}
+		kwarp_rx_copy(pl, mr, addr, n);
+		rd->cur_off += n;
+		rd->done += n;
+		len -= n;
+	}
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * Only the oldest read can be answered (RFC 5040 5.5: responses in order), and
+ * only octet by octet in order on this transport.
+ */
+static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
+				       struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_rx *rx = &pass->qp->rx;
+	struct kwarp_read *rd;
+	enum kwarp_err err;
+
+	if (rx->read_head == rx->read_tail)
+		return KWARP_ERR_RDMAP_OPCODE;
+	rd = kwarp_rx_read(rx, rx->read_head);
+	if (len || rd->len) {
+		if (h->stag != rd->sink_stag)
+			return KWARP_ERR_TAGGED_STAG;
+		if (h->to + len < h->to)
+			return KWARP_ERR_TAGGED_WRAP;
+		if (h->to != rd->sink_to + rd->done ||
+		    len > rd->len - rd->done)
+			return KWARP_ERR_TAGGED_BOUNDS;
+		/* The Last flag and the length asked for must agree. */
+		if (h->last != (len == rd->len - rd->done))
+			return KWARP_ERR_TAGGED_BOUNDS;
+	} else if (!h->last) {
+		return KWARP_ERR_TAGGED_BOUNDS;
+	}
+	err = read_place(pass, rd, pl, len);
+	if (err || !h->last)
+		return err;
+	return read_done(pass, rd);
+}
+
+/* ---- untagged, queues 1 and 2 ----------------------------------------------- */
+
+static enum kwarp_err source_err(enum kwarp_mem_err err)
+{
+	switch (err) {
+	case KWARP_MEM_OK:
+		return KWARP_ERR_NONE;
+	case KWARP_MEM_STAG:
+		return KWARP_ERR_RDMAP_STAG;
+	case KWARP_MEM_PD:
+		return KWARP_ERR_RDMAP_ASSOC;
+	case KWARP_MEM_ACCESS:
+		return KWARP_ERR_RDMAP_ACCESS;
+	case KWARP_MEM_WRAP:
+		return KWARP_ERR_RDMAP_WRAP;
+	case KWARP_MEM_BOUNDS:
+		return KWARP_ERR_RDMAP_BOUNDS;
+	}
+	return KWARP_ERR_RDMAP_STAG;
+}
+
+static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_rdmap_read req;
+	struct kwarp_inread *in;
+	enum kwarp_mem_err merr;
+	enum kwarp_err err;
+	struct kwarp_mr *mr;
+	u32 granted;
+
+	/* The queue has a buffer for each inbound read granted. */
+	granted = max_t(u32, qp->params.ird, 1);
+	err = kwarp_ddp_check_msn(h->msn, rx->read_msn,
+				  granted - (rx->in_tail - rx->in_head));
+	if (err)
+		return err;
+	if (h->msn != rx->read_msn)
+		return KWARP_ERR_UNTAGGED_MSN;
+	kwarp_rdmap_read_parse(pass->seg + h->len, &req);
+	if (req.len) {
+		merr = kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
+				       req.src_stag, req.src_to, req.len,
+				       IB_ACCESS_REMOTE_READ, &mr);
+		if (merr)
+			return source_err(merr);
+		if (!(qp->access & IB_ACCESS_REMOTE_READ))
+			return KWARP_ERR_RDMAP_ACCESS;
+	}
+	in = kwarp_rx_inread(rx, rx->in_tail++);
+	in->src_stag = req.src_stag;
+	in->src_to = req.src_to;
+	in->sink_stag = req.sink_stag;
+	in->sink_to = req.sink_to;
+	in->len = req.len;
+	rx->read_msn++;
+	pass->kick_tx = true;
+	return KWARP_ERR_NONE;
+}
+
+/* The peer complains of a read: that is the oldest one we wait for. */
+static void read_terminated(struct kwarp_qp *qp,
+			    const struct kwarp_term_err *err)
+{
+	struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_read *rd;
+
+	if (rx->read_head == rx->read_tail || err->layer != KWARP_LAYER_RDMAP)
+		return;
+	rd = kwarp_rx_read(rx, rx->read_head);
+	if (rd->internal)
+		return;
+	if (err->etype == KWARP_RDMAP_PROTECTION)
+		kwarp_sq_complete(qp, rd->slot, KWARP_WC_REM_ACCESS_ERR);
+	else if (err->etype == KWARP_RDMAP_OPERATION)
+		kwarp_sq_complete(qp, rd->slot, KWARP_WC_REM_OP_ERR);
+}
+
+static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_term_msg term;
+
+	if (pass->hdr.msn != KWARP_DDP_FIRST_MSN)
+		return KWARP_ERR_UNTAGGED_MSN;
+	kwarp_count(qp->dev, KWARP_STAT_RX_TERMINATE);
+	if (!kwarp_term_parse(pass->seg + pass->hdr.len,
+			      pass->seg_len - pass->hdr.len, &term)) {
+		qp->err = term.err;
+		if (term.has_ddp && term.ddp.opcode == RDMAP_READ_REQUEST)
+			read_terminated(qp, &term.err);
+	}
+	qp->term_received = true;
+	pass->terminated = true;
+	return KWARP_ERR_NONE;
+}
+
+enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_payload pl;
+	enum kwarp_err err;
+	u32 len;
+
+	err = kwarp_ddp_parse(pass->seg, pass->ulpdu_len, h);
+	if (err)
+		return err;
+	err = kwarp_rdmap_check(h, pass->ulpdu_len,
+				kwarp_qp_version(pass->qp), false);
+	if (err)
+		return err;
+	len = pass->ulpdu_len - h->len;
+
+	switch (h->opcode) {
+	case RDMAP_READ_REQUEST:
+		return do_read_request(pass);
+	case RDMAP_TERMINATE:
+		return do_terminate(pass);
+	}
+	kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
+	switch (h->opcode) {
+	case RDMAP_WRITE:
+		return do_write(pass, &pl, len);
+	case RDMAP_READ_RESPONSE:
+		return do_read_response(pass, &pl, len);
+	default:
+		return kwarp_rx_send(pass, &pl, len);
+	}
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* One verified DDP segment: where its payload goes, and what it completes. */
+#ifndef _KWARP_RX_PLACE_H
+#define _KWARP_RX_PLACE_H
+
+#include "../core/mem.h"
+#include "../proto/ddp.h"
+#include "../proto/errors.h"
+#include "../proto/rdmap.h"
+#include "stream.h"
+
+struct kwarp_qp;
+
+/* Enough for every header that is interpreted; the rest is payload. */
+#define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN)
+
+/**
+ * struct kwarp_rx_pass - one run of the receive engine
+ * @qp:		queue pair
+ * @sk:		its socket
+ * @cache:	region used last
+ * @kick_tx:	the send engine has got work
+ * @terminated:	the peer's Terminate was received
+ * @fpdus:	processed in this run
+ * @fpdu:	FPDU in work, verified
+ * @stream:	at its first octet
+ * @hdr:	its DDP header
+ * @seg:	first octets of its ULPDU
+ * @seg_len:	how many of them are valid
+ * @ulpdu_len:	octets of the ULPDU
+ */
+struct kwarp_rx_pass {
+	struct kwarp_qp *qp;
+	struct sock *sk;
+	struct kwarp_mr_cache cache;
+	bool kick_tx;
+	bool terminated;
+	u32 fpdus;
+	const struct kwarp_fpdu *fpdu;
+	struct kwarp_stream stream;
+	struct kwarp_ddp_hdr hdr;
+	u8 seg[KWARP_RX_SEG_MAX];
+	u32 seg_len;
+	u32 ulpdu_len;
+};
+
+/**
+ * kwarp_rx_segment() - place and deliver one verified segment
+ * @pass:	with fpdu, stream, seg set
+ *
+ * Return: KWARP_ERR_NONE or what to raise. Context: socket lock held, bottom
+ * halves disabled.
+ */
+enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
+
+/**
+ * kwarp_rx_copy() - copy the next payload octets to a place
+ * @pl:		payload iterator
+ * @mr:		region, checked for the range
+ * @addr:	address in it
+ * @len:	octets
+ */
+void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
+		   u64 addr, u32 len);
+
+/* Untagged messages: Send (place_send.c), Read Request and Terminate. */
+enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
+			     struct kwarp_payload *pl, u32 len);
+
+#endif /* _KWARP_RX_PLACE_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The receive engine: TCP's receive queue -> verified FPDUs -> placement ->
+ * delivery. Everything here runs with the socket lock held.
+ */
+#ifndef _KWARP_RX_H
+#define _KWARP_RX_H
+
+#include "../core/wq.h"
+#include "../kwarp.h"
+
+struct kwarp_llp;
+struct kwarp_qp;
+
+/**
+ * struct kwarp_read - one of our RDMA Reads on its way
+ * @internal:	an RTR message: nobody waits for its completion
+ * @slot:	SQ slot to complete
+ * @sink_stag:	STag we named as data sink: valid for this read only, never in
+ *		the STag table, so no RDMA Write can use it
+ * @sink_to:	tagged offset of the first octet
+ * @len:	octets asked for
+ * @done:	octets placed
+ * @num_sge:	scatter elements
+ * @cur_sge:	element in work
+ * @cur_off:	octets of it placed
+ * @invalidate:	invalidate @inv_stag before completing (READ_WITH_INV)
+ * @inv_stag:	local STag
+ * @sge:	qp->sq.max_sge elements
+ */
+struct kwarp_read {
+	bool internal;
+	u32 slot;
+	u32 sink_stag;
+	u64 sink_to;
+	u32 len;
+	u32 done;
+	u16 num_sge;
+	u16 cur_sge;
+	u32 cur_off;
+	bool invalidate;
+	u32 inv_stag;
+	struct kwarp_sge sge[];
+};
+
+/**
+ * struct kwarp_inread - an RDMA Read Request of the peer, waiting for the send engine
+ * @src_stag:	our region
+ * @src_to:	its tagged offset
+ * @sink_stag:	peer's sink
+ * @sink_to:	peer's tagged offset
+ * @len:	octets
+ */
+struct kwarp_inread {
+	u32 src_stag;
+	u64 src_to;
+	u32 sink_stag;
+	u64 sink_to;
+	u32 len;
+};
+
+/**
+ * struct kwarp_recv - the untagged message that is being received on queue 0
+ * @active:	an element has been taken
+ * @wqe:	its copy
+ * @cur_sge:	scatter element in work
+ * @cur_off:	octets of it filled
+ * @len:	octets placed: the next segment's MO
+ */
+struct kwarp_recv {
+	bool active;
+	struct kwarp_rqe_copy *wqe;
+	u16 cur_sge;
+	u32 cur_off;
+	u32 len;
+};
+
+/**
+ * struct kwarp_rx - receive engine state
+ * @pos:	stream offset of the next octet since Full Operation, modulo 2^32
+ * @stopped:	an error was raised or the connection ended: deliver nothing
+ * @got_first:	an FPDU was processed (a responder may send from then on)
+ * @send_msn:	expected on queue 0
+ * @read_msn:	expected on queue 1
+ * @recv:	Send in progress
+ * @reads:	our outstanding reads, ring of entries @read_stride apart
+ * @ord:	size of @reads, power of two
+ * @read_stride:	octets
+ * @read_head:	oldest outstanding read
+ * @read_tail:	next free one
+ * @inreads:	peer's requests, a ring
+ * @ird:	size of @inreads, power of two; params.ird may be less
+ * @in_head:	next to answer (send engine)
+ * @in_tail:	next free one
+ */
+struct kwarp_rx {
+	u32 pos;
+	bool stopped;
+	bool got_first;
+	u32 send_msn;
+	u32 read_msn;
+	struct kwarp_recv recv;
+	void *reads;
+	u32 ord;
+	u32 read_stride;
+	u32 read_head;
+	u32 read_tail;
+	struct kwarp_inread *inreads;
+	u32 ird;
+	u32 in_head;
+	u32 in_tail;
+};
+
+static inline struct kwarp_inread *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)
+{
+	return &rx->inreads[idx & (rx->ird - 1)];
+}
+
+static inline struct kwarp_read *kwarp_rx_read(struct kwarp_rx *rx, u32 idx)
+{
+	return rx->reads + (size_t)(idx & (rx->ord - 1)) * rx->read_stride;
+}
+
+/* Allocates the queues for qp->params. Process context. */
+int kwarp_rx_init(struct kwarp_qp *qp);
+void kwarp_rx_free(struct kwarp_qp *qp);
+
+/**
+ * kwarp_rx_run() - process every complete FPDU in TCP's receive queue
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ *
+ * Consumes what it processed in one step; leaves an incomplete FPDU to TCP and
+ * sets the low-water mark to what is missing. Then answers read requests.
+ * Context: socket lock held; softirq or process.
+ * Return: octets left in the queue as an incomplete FPDU.
+ */
+u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp);
+
+/**
+ * kwarp_rx_stop() - stop for good and return the receive that was being filled
+ *
+ * Context: socket lock held, or no connection attached.
+ */
+void kwarp_rx_stop(struct kwarp_qp *qp);
+
+#endif /* _KWARP_RX_H */

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Sends: untagged queue 0, into the receive queue's elements. */
+#include "place.h"
+
+#include "../core/cq.h"
+#include "../core/qp.h"
+#include "../llp/llp.h"
+#include "rx.h"
+
+static u64 recv_size(const struct kwarp_recv *recv)
+{
+	u64 size = 0;
+	int i;
+
+	for (i = 0; i < recv->wqe->hdr.num_sge; i++)
+		size += recv->wqe->sge[i].length;
+	return size;
+}
+
+static void recv_complete(struct kwarp_qp *qp, u8 status, u16 flags, u32 ex,
+			  bool solicited)
+{
+	struct kwarp_recv *recv = &qp->rx.recv;
+	struct kwarp_cqe cqe = {
+		.wr_id = recv->wqe->hdr.wr_id,
+		.opcode = KWARP_OP_RECV,
+		.status = status,
+		.byte_len = recv->len,
+		.flags = flags,
+		.ex = ex,
+	};
+
+	recv->active = false;
+	kwarp_rq_complete(qp, &cqe, solicited);
+}
+
+/* Take a receive for a message that begins. */
+static enum kwarp_err recv_start(struct kwarp_qp *qp)
+{
+	struct kwarp_recv *recv = &qp->rx.recv;
+	int ret = kwarp_rq_fetch(qp, recv->wqe);
+
+	if (ret == -ENOBUFS)
+		return KWARP_ERR_UNTAGGED_NO_BUFFER;
+	recv->active = true;
+	recv->cur_sge = 0;
+	recv->cur_off = 0;
+	recv->len = 0;
+	if (ret) {
+		recv_complete(qp, KWARP_WC_LOC_QP_OP_ERR, 0, 0, true);
+		return KWARP_ERR_RDMAP_LOCAL;
+	}
+	return KWARP_ERR_NONE;
+}
+
+static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
+				 struct kwarp_payload *pl, u32 len)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_recv *recv = &qp->rx.recv;
+
+	while (len) {
+		const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
+		u32 n = min(len, sge->length - recv->cur_off);
+		u64 addr = sge->addr + recv->cur_off;
+		struct kwarp_mr *mr;
+
+		if (!n) {
+			recv->cur_sge++;
+			recv->cur_off = 0;
+			continue;
+		}
+		if (kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
+				    sge->lkey, addr, n, IB_ACCESS_LOCAL_WRITE,
+				    &mr)) {
+			recv_complete(qp, KWARP_WC_LOC_PROT_ERR, 0, 0, true);
+			return KWARP_ERR_RDMAP_LOCAL;
+		}
+		kwarp_rx_copy(pl, mr, addr, n);
+		recv->cur_off += n;
+		recv->len += n;
+		len -= n;
+	}
+	return KWARP_ERR_NONE;
+}
+
+static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	struct kwarp_qp *qp = pass->qp;
+	u16 flags = 0;
+	u32 ex = 0;
+
+	if (op->flags & KWARP_RDMAP_F_INVAL) {
+		/* Invalidation waits for users of the region: not for us. */
+		kwarp_mr_cache_put(&pass->cache);
+		if (kwarp_mr_invalidate(qp->dev, qp->ibqp.pd,
+					pass->hdr.inv_stag))
+			return KWARP_ERR_RDMAP_INVALIDATE;
+		flags = KWARP_CQE_WITH_INV;
+		ex = pass->hdr.inv_stag;
+	}
+	qp->rx.send_msn++;
+	recv_complete(qp, KWARP_WC_SUCCESS, flags, ex,
+		      op->flags & KWARP_RDMAP_F_SE);
+	return KWARP_ERR_NONE;
+}
+
+/* RFC 6581 flag B: the initiator's first FPDU says nothing but "ready". */
+static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
+{
+	const struct kwarp_qp *qp = pass->qp;
+
+	return qp->params.rtr_send && !qp->rx.got_first && !qp->rx.pos &&
+	       !len && pass->hdr.last && pass->hdr.opcode == RDMAP_SEND;
+}
+
+enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
+			     struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rx *rx = &qp->rx;
+	enum kwarp_err err;
+
+	/* What the queue holds is seen when it is asked for: at most the ring. */
+	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, max(qp->rq.size, 1U));
+	if (err)
+		return err;
+	/* In order, on a stream, any other than the one in work is out of range. */
+	if (h->msn != rx->send_msn)
+		return KWARP_ERR_UNTAGGED_MSN;
+	if (is_rtr(pass, len)) {
+		rx->send_msn++;
+		return KWARP_ERR_NONE;
+	}
+	if (!rx->recv.active) {
+		if (h->mo)
+			return KWARP_ERR_UNTAGGED_MO;
+		err = recv_start(qp);
+		if (err)
+			return err;
+	}
+	err = kwarp_ddp_check_mo(h->mo, len, recv_size(&rx->recv));
+	if (err) {
+		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
+			recv_complete(qp, KWARP_WC_LOC_LEN_ERR, 0, 0, true);
+		return err;
+	}
+	if (h->mo != rx->recv.len)
+		return KWARP_ERR_UNTAGGED_MO;
+	err = recv_place(pass, pl, len);
+	if (err || !h->last)
+		return err;
+	return recv_deliver(pass);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "stream.h"
+
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+static bool load(struct kwarp_stream *st, const void *p, u32 n)
+{
+	st->r.p = p;
+	st->r.n = n;
+	return n;
+}
+
+/* The next non-empty piece: linear part, fragments, frag_list, next skb. */
+static bool stream_next(struct kwarp_reader *r)
+{
+	struct kwarp_stream *st = container_of(r, struct kwarp_stream, r);
+
+	for (;;) {
+		struct sk_buff *part = st->part;
+
+		while (st->frag < skb_shinfo(part)->nr_frags) {
+			const skb_frag_t *f =
+				&skb_shinfo(part)->frags[st->frag++];
+
+			if (load(st, skb_frag_address(f), skb_frag_size(f)))
+				return true;
+		}
+		/* GRO may chain whole skbs behind the first. */
+		part = part == st->skb ? skb_shinfo(part)->frag_list :
+					 part->next;
+		if (!part) {
+			if (skb_queue_is_last(st->queue, st->skb))
+				return false;
+			st->skb = skb_queue_next(st->queue, st->skb);
+			part = st->skb;
+		}
+		st->part = part;
+		st->frag = 0;
+		if (load(st, part->data, skb_headlen(part)))
+			return true;
+	}
+}
+
+u32 kwarp_stream_init(struct kwarp_stream *st, struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 off, avail;
+
+	avail = tcp_inq(sk);
+	if (!avail)
+		return 0;
+	st->skb = tcp_recv_skb(sk, tp->copied_seq, &off);
+	if (!st->skb)
+		return 0;
+	st->queue = &sk->sk_receive_queue;
+	st->part = st->skb;
+	st->frag = 0;
+	st->r.next = stream_next;
+	load(st, st->part->data, skb_headlen(st->part));
+	if (!kwarp_reader_skip(&st->r, off))
+		return 0;
+	return avail;
+}

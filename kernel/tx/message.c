@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Which message is next: a Terminate, the RTR, a response to an inbound read,
+ * or the head of the send queue. Messages are not interleaved (RFC 5041 5.3);
+ * the two sources take turns, so neither waits for the other for ever.
+ */
+#include "tx.h"
+
+#include "../core/mem.h"
+#include "../core/qp.h"
+#include "../llp/llp.h"
+#include "../proto/rdmap.h"
+
+static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->kind = kind;
+	msg->opcode = opcode;
+	msg->len = len;
+}
+
+/* ---- errors --------------------------------------------------------------- */
+
+void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status,
+			  enum kwarp_err err)
+{
+	/* What was copied before is sent, and reported as such. */
+	kwarp_sq_complete_built(qp);
+	if (status)
+		kwarp_sq_complete(qp, slot, status);
+	kwarp_qp_raise(qp, err, NULL, 0, 0);
+}
+
+void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
+			const u8 *seg, u32 seg_len, u32 ulpdu_len)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	if (tx->stopped)
+		return;
+	tx->stopped = true;
+	tx->held = false;
+	tx->msg.kind = KWARP_TX_IDLE;
+	tx->term_len = kwarp_term_encode(tx->term_msg, kwarp_qp_version(qp),
+					 err, seg, seg_len, ulpdu_len);
+	tx->term = true;
+	kwarp_count(qp->dev, KWARP_STAT_TX_TERMINATE);
+}
+
+/* ---- reads ---------------------------------------------------------------- */
+
+static u32 reads_outstanding(const struct kwarp_rx *rx)
+{
+	return rx->read_tail - rx->read_head;
+}
+
+/* Register an outstanding read and make its request the message in work. */
+static struct kwarp_read *read_start(struct kwarp_qp *qp, u8 kind, u32 len,
+				     u32 src_stag, u64 src_to)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_read *rd = kwarp_rx_read(rx, rx->read_tail);
+	struct kwarp_rdmap_read req = {
+		.sink_stag = tx->stag_base + rx->read_tail,
+		.len = len,
+		.src_stag = src_stag,
+		.src_to = src_to,
+	};
+
+	rx->read_tail++;
+	rd->internal = kind == KWARP_TX_INTERNAL;
+	rd->sink_stag = req.sink_stag;
+	rd->sink_to = req.sink_to;
+	rd->len = len;
+	rd->done = 0;
+	rd->num_sge = 0;
+	rd->cur_sge = 0;
+	rd->cur_off = 0;
+
+	msg_start(&tx->msg, kind, RDMAP_READ_REQUEST, KWARP_RDMAP_READ_LEN);
+	tx->msg.qn = KWARP_QN_READ;
+	tx->msg.msn = tx->read_msn++;
+	tx->msg.data = tx->ctrl;
+	kwarp_rdmap_read_encode(&req, tx->ctrl);
+	return rd;
+}
+
+/* The sink is ours to write, each element of it. */
+static bool sink_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
+	struct kwarp_mr *mr;
+	int i;
+
+	for (i = 0; i < wqe->hdr.num_sge; i++) {
+		const struct kwarp_sge *sge = &wqe->sge[i];
+
+		if (sge->length &&
+		    kwarp_mr_access(qp->dev, cache, qp->ibqp.pd, sge->lkey,
+				    sge->addr, sge->length,
+				    IB_ACCESS_LOCAL_WRITE, &mr))
+			return false;
+	}
+	return true;
+}
+
+/* ---- send queue ------------------------------------------------------------ */
+
+static u32 gather_len(const struct kwarp_sqe_copy *wqe)
+{
+	u32 i, len = 0;
+
+	if (wqe->hdr.flags & KWARP_WQE_INLINE)
+		return wqe->hdr.inline_len;
+	for (i = 0; i < wqe->hdr.num_sge; i++)
+		len += wqe->sge[i].length;
+	return len;
+}
+
+/* READ_INV (and its STag): the local STag is invalidated when the data is in. */
+static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		       u32 slot)
+{
+	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
+	struct kwarp_read *rd;
+
+	if (!sink_ok(qp, cache)) {
+		kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_PROT_ERR,
+				     KWARP_ERR_RDMAP_LOCAL);
+		return false;
+	}
+	rd = read_start(qp, KWARP_TX_SQ, gather_len(wqe), wqe->hdr.rkey,
+			wqe->hdr.raddr);
+	qp->tx.msg.slot = slot;
+	rd->slot = slot;
+	rd->num_sge = wqe->hdr.num_sge;
+	memcpy(rd->sge, wqe->sge, wqe->hdr.num_sge * sizeof(rd->sge[0]));
+	rd->invalidate = wqe->hdr.opcode == KWARP_OP_READ_INV;
+	rd->inv_stag = wqe->hdr.ex;
+	return true;
+}
+
+static void start_send(struct kwarp_qp *qp, u32 slot)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+	bool se = sqe->flags & KWARP_WQE_SOLICITED;
+	bool inv = sqe->opcode == KWARP_OP_SEND_INV;
+	u8 opcode;
+
+	if (inv)
+		opcode = se ? RDMAP_SEND_SE_INVAL : RDMAP_SEND_INVAL;
+	else
+		opcode = se ? RDMAP_SEND_SE : RDMAP_SEND;
+	msg_start(&tx->msg, KWARP_TX_SQ, opcode, gather_len(tx->wqe));
+	tx->msg.slot = slot;
+	tx->msg.qn = KWARP_QN_SEND;
+	tx->msg.msn = tx->send_msn++;
+	tx->msg.inv_stag = inv ? sqe->ex : 0;
+	if (sqe->flags & KWARP_WQE_INLINE)
+		tx->msg.data = tx->wqe->data;
+}
+
+static void start_write(struct kwarp_qp *qp, u32 slot)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+
+	msg_start(&tx->msg, KWARP_TX_SQ, RDMAP_WRITE, gather_len(tx->wqe));
+	tx->msg.slot = slot;
+	tx->msg.tagged = true;
+	tx->msg.stag = sqe->rkey;
+	tx->msg.to = sqe->raddr;
+	if (sqe->flags & KWARP_WQE_INLINE)
+		tx->msg.data = tx->wqe->data;
+}
+
+/* Work requests that nobody but us sees. */
+static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		     u32 slot)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	bool failed;
+
+	/* Invalidation waits for users of the region: we must not be one. */
+	kwarp_mr_cache_put(cache);
+	if (sqe->opcode == KWARP_OP_LOCAL_INV)
+		failed = kwarp_mr_invalidate(qp->dev, qp->ibqp.pd, sqe->ex);
+	else
+		failed = kwarp_mr_fast_reg((void *)(uintptr_t)sqe->arg[0],
+					   qp->ibqp.pd, sqe->rkey,
+					   sqe->arg[1]);
+	if (failed)
+		kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_QP_OP_ERR,
+				     KWARP_ERR_RDMAP_LOCAL);
+	else
+		kwarp_sq_mark_built(qp, slot);
+}
+
+/* Must the element in tx->wqe wait for reads to come back? */
+static bool must_wait(const struct kwarp_qp *qp)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	u32 out = reads_outstanding(&qp->rx);
+
+	if ((sqe->flags & KWARP_WQE_FENCE) && out)
+		return true;
+	if (sqe->opcode == KWARP_OP_READ || sqe->opcode == KWARP_OP_READ_INV)
+		return out && out >= qp->params.ord;
+	return false;
+}
+
+/* Return: true if tx->msg is set; false if there is nothing, or it must wait. */
+static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	u32 slot;
+	int ret;
+
+	while (!tx->stopped) {
+		if (!tx->held) {
+			ret = kwarp_sq_fetch(qp, tx->wqe, &slot);
+			if (!ret)
+				return false;
+			if (ret < 0) {
+				kwarp_tx_local_error(qp, slot,
+						     ret == -EMSGSIZE ?
+						     KWARP_WC_LOC_LEN_ERR :
+						     KWARP_WC_LOC_QP_OP_ERR,
+						     KWARP_ERR_RDMAP_LOCAL);
+				return false;
+			}
+			tx->held = true;
+			tx->held_slot = slot;
+		}
+		if (must_wait(qp))
+			return false;
+		tx->held = false;
+		slot = tx->held_slot;
+
+		switch (tx->wqe->hdr.opcode) {
+		case KWARP_OP_SEND:
+		case KWARP_OP_SEND_INV:
+			start_send(qp, slot);
+			return true;
+		case KWARP_OP_WRITE:
+			start_write(qp, slot);
+			return true;
+		case KWARP_OP_READ:
+		case KWARP_OP_READ_INV:
+			if (!qp->params.ord) {
+				kwarp_tx_local_error(qp, slot,
+						     KWARP_WC_LOC_QP_OP_ERR,
+						     KWARP_ERR_RDMAP_LOCAL);
+				return false;
+			}
+			return start_read(qp, cache, slot);
+		default:
+			do_local(qp, cache, slot);
+		}
+	}
+	return false;
+}
+
+static void start_response(struct kwarp_qp *qp)
+{
+	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
+	struct kwarp_tx_msg *msg = &qp->tx.msg;
+
+	msg_start(msg, KWARP_TX_RESPONSE, RDMAP_READ_RESPONSE, in->len);
+	msg->tagged = true;
+	msg->stag = in->sink_stag;
+	msg->to = in->sink_to;
+}
+
+/* RFC 6581 9: the initiator's first FPDU, of length zero. */
+static void start_rtr(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	u8 opcode = tx->rtr - 1;
+
+	tx->rtr = 0;
+	if (opcode == RDMAP_READ_REQUEST) {
+		read_start(qp, KWARP_TX_INTERNAL, 0, 0, 0);
+		return;
+	}
+	msg_start(&tx->msg, KWARP_TX_INTERNAL, opcode, 0);
+	tx->msg.tagged = opcode == RDMAP_WRITE;
+	if (!tx->msg.tagged)
+		tx->msg.msn = tx->send_msn++;
+}
+
+static void start_terminate(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	tx->term = false;
+	msg_start(&tx->msg, KWARP_TX_INTERNAL, RDMAP_TERMINATE, tx->term_len);
+	tx->msg.raw = true;
+	tx->msg.data = tx->term_msg;
+}
+
+/* A responder is silent until the initiator's first FPDU (RFC 5044 7.1.2). */
+static bool may_send(const struct kwarp_qp *qp)
+{
+	return qp->tx.running && !qp->tx.stopped &&
+	       !(qp->params.wait_first && !qp->rx.got_first);
+}
+
+bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
+{
+	return may_send(qp) && !qp->tx.held &&
+	       qp->tx.msg.kind == KWARP_TX_IDLE;
+}
+
+bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	bool inread;
+
+	if (tx->term) {
+		start_terminate(qp);
+		return true;
+	}
+	if (!may_send(qp))
+		return false;
+	if (tx->rtr) {
+		start_rtr(qp);
+		return true;
+	}
+	inread = qp->rx.in_head != qp->rx.in_tail;
+	if (!inread || tx->prefer_sq) {
+		tx->prefer_sq = false;
+		if (next_from_sq(qp, cache))
+			return true;
+		/* Looking may have ended it. */
+		if (tx->stopped)
+			return kwarp_tx_next(qp, cache);
+		if (!inread)
+			return false;
+	}
+	tx->prefer_sq = true;
+	start_response(qp);
+	return true;
+}

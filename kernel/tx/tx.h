@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The send engine: send queue and inbound reads -> FPDU batches -> LLP.
+ * Everything here runs with the socket lock held.
+ */
+#ifndef _KWARP_TX_H
+#define _KWARP_TX_H
+
+#include <linux/bvec.h>
+
+#include "../core/wq.h"
+#include "../kwarp.h"
+#include "../proto/terminate.h"
+
+struct kwarp_inread;
+struct kwarp_llp;
+struct kwarp_mr_cache;
+struct kwarp_qp;
+
+enum kwarp_tx_limits {
+	KWARP_TX_BATCH		= 64 * 1024,	/* octets built per call to TCP */
+	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
+	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is let go */
+};
+
+enum kwarp_tx_msg_kind {
+	KWARP_TX_IDLE,		/* between messages */
+	KWARP_TX_SQ,		/* sending tx->wqe */
+	KWARP_TX_RESPONSE,	/* sending the response to an inbound read */
+	KWARP_TX_INTERNAL,	/* RTR or Terminate: nobody waits for it */
+};
+
+/**
+ * struct kwarp_tx_msg - the message that is being cut into FPDUs
+ * @kind:	where it comes from
+ * @slot:	SQ slot (KWARP_TX_SQ)
+ * @opcode:	RDMAP opcode on the wire
+ * @raw:	@data has the DDP header already (Terminate)
+ * @tagged:	DDP model
+ * @data:	payload in kernel memory (inline, headers), else gather elements
+ * @qn:		DDP queue (untagged)
+ * @msn:	message sequence number (untagged)
+ * @inv_stag:	STag that a Send with Invalidate names
+ * @stag:	remote STag (tagged)
+ * @to:		remote tagged offset of the first octet
+ * @len:	payload octets in all
+ * @done:	octets put in FPDUs
+ * @cur_sge:	gather element in work
+ * @cur_off:	octets of it done
+ */
+struct kwarp_tx_msg {
+	u8 kind;
+	u32 slot;
+	u8 opcode;
+	bool raw;
+	bool tagged;
+	const u8 *data;
+	u32 qn;
+	u32 msn;
+	u32 inv_stag;
+	u32 stag;
+	u64 to;
+	u32 len;
+	u32 done;
+	u16 cur_sge;
+	u32 cur_off;
+};
+
+/* A piece of the batch: pages, and whether a segment must end with it. */
+struct kwarp_tx_run {
+	u16 bv_end;	/* index behind its last bio_vec */
+	bool eor;
+};
+
+/**
+ * struct kwarp_tx_buf - built FPDUs that TCP has not taken yet
+ * @frag:	memory being filled
+ * @bv:		pieces, one page reference each
+ * @nr:		pieces in use
+ * @first:	piece that TCP takes next
+ * @runs:	ends of runs; a run is handed to TCP in one call
+ * @nr_runs:	runs in use
+ * @first_run:	run that TCP takes next
+ * @len:	octets in all
+ */
+struct kwarp_tx_buf {
+	struct page_frag frag;
+	struct bio_vec bv[KWARP_TX_BVECS];
+	struct kwarp_tx_run runs[KWARP_TX_BVECS];
+	u16 nr;
+	u16 first;
+	u16 nr_runs;
+	u16 first_run;
+	u32 len;
+};
+
+/**
+ * struct kwarp_tx - send engine state
+ * @pos:	stream offset of the next octet since Full Operation, modulo 2^32
+ * @running:	the engine may send (kwarp_qp_start() was called)
+ * @active:	kwarp_tx_run() is on the stack: TCP may process the backlog inside
+ *		a send and so call the receive engine, which must not enter again
+ * @stopped:	nothing more is built, only @buf is drained
+ * @dead:	@buf cannot be sent either
+ * @closing:	FIN when the send queue is drained
+ * @fin_sent:	FIN is behind all octets
+ * @prefer_sq:	whose turn it is when both have work
+ * @send_msn:	next on queue 0
+ * @read_msn:	next on queue 1
+ * @stag_base:	source of sink STags for reads
+ * @held:	@wqe is fetched and waits: for reads before a fence, or for ORD
+ * @held_slot:	its SQ slot
+ * @msg:	message in progress
+ * @wqe:	its element
+ * @buf:	built FPDUs
+ * @rtr:	RTR message still to send (cm): RDMAP opcode + 1, or 0
+ * @term:	a Terminate is to be sent
+ * @term_len:	octets of @term_msg
+ * @term_msg:	its ULPDU, ready
+ * @ctrl:	payload of the Read Request in progress
+ */
+struct kwarp_tx {
+	u32 pos;
+	bool running;
+	bool active;
+	bool stopped;
+	bool dead;
+	bool closing;
+	bool fin_sent;
+	bool prefer_sq;
+	u32 send_msn;
+	u32 read_msn;
+	u32 stag_base;
+	bool held;
+	u32 held_slot;
+	struct kwarp_tx_msg msg;
+	struct kwarp_sqe_copy *wqe;
+	struct kwarp_tx_buf *buf;
+	u8 rtr;
+	bool term;
+	u32 term_len;
+	u8 term_msg[KWARP_TERM_MAX];
+	u8 ctrl[KWARP_RDMAP_READ_LEN];
+};
+
+int kwarp_tx_init(struct kwarp_qp *qp);
+void kwarp_tx_free(struct kwarp_qp *qp);
+
+/**
+ * kwarp_tx_run() - send until there is nothing to do, TCP is full, or the budget ends
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ * @budget:	most batches
+ *
+ * When TCP is full, write space starts the worker; when the budget is used up
+ * the worker is queued behind others. Asks user space for a doorbell only when
+ * it goes idle. Context: socket lock held; softirq or process.
+ */
+void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget);
+
+/**
+ * kwarp_tx_build() - fill tx->buf with FPDUs from what is to be sent (build.c)
+ *
+ * Return: octets built, 0 if there is nothing to send now, -ENOMEM.
+ * Context: socket lock held, tx->buf empty.
+ */
+int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
+
+/**
+ * kwarp_tx_next() - choose the next message (message.c)
+ * @cache:	the pass' region cache
+ *
+ * Return: true if tx->msg describes one. Context: as kwarp_tx_build().
+ */
+bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache);
+
+/**
+ * kwarp_tx_local_error() - a work request or a read source cannot be served
+ * @slot:	SQ slot that gets @status; ignored for @status 0
+ * @status:	enum kwarp_wc_status or 0
+ * @err:	what the peer is told
+ */
+void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status,
+			  enum kwarp_err err);
+
+/* Can the engine take from the send queue, as far as it knows? */
+bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
+
+/* Take the socket lock and run, if a connection is attached. Process context. */
+void kwarp_tx_enter(struct kwarp_qp *qp);
+
+/* Queue the engine on kwarp_wq. Context: any, any locks. */
+void kwarp_tx_kick(struct kwarp_qp *qp);
+
+/* qp->work */
+void kwarp_tx_work(struct work_struct *work);
+
+/**
+ * kwarp_tx_rtr() - send the RFC 6581 ready-to-receive message first
+ * @qp:		attached, not started queue pair
+ * @opcode:	RDMAP_WRITE, RDMAP_READ_REQUEST or RDMAP_SEND, zero length
+ *
+ * The consumer sees no completion of it. Context: process.
+ */
+void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode);
+
+/**
+ * kwarp_tx_terminate() - build nothing more, send a Terminate and FIN
+ * @err:	what to say
+ * Other arguments as for kwarp_qp_raise(), which is the only caller.
+ */
+void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
+			const u8 *seg, u32 seg_len, u32 ulpdu_len);
+
+/* Stop building for good. Socket lock held, or nothing attached. */
+void kwarp_tx_stop(struct kwarp_qp *qp);
+
+#endif /* _KWARP_TX_H */
