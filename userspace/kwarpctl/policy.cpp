@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "policy.h"
+
+#include "error.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <format>
+#include <optional>
+#include <system_error>
+
+namespace kwarpctl {
+namespace {
+
+struct Key {
+	std::string_view name;
+	std::string_view values;
+	std::string_view meaning;
+};
+
+constexpr std::string_view on_off = "on|off";
+
+// In the order of output. The kernel decides which keys there are and what it accepts: a key that
+// is not in this table works just as well, a value is never refused here unless its type is wrong.
+constexpr std::array keys{
+	Key{"mpa_rev", "0|1|2", "MPA revision to offer"},
+	Key{"crc", on_off, "ask for CRC32c"},
+	Key{"markers", on_off, "ask the peer for markers"},
+	Key{"p2p", on_off, "ask for peer-to-peer mode (RFC 6581)"},
+	Key{"ird", "NUMBER", "most inbound RDMA Reads granted"},
+	Key{"ord", "NUMBER", "most outbound RDMA Reads asked for"},
+	Key{"startup_timeout_ms", "NUMBER", "limit of each wait in connection set-up"},
+	Key{"backlog", "NUMBER", "most connections of one listener in set-up"},
+	Key{"fpdu", "segment|large", "FPDUs of one TCP segment, or as large as MPA allows"},
+};
+
+const Key *find_key(std::string_view name)
+{
+	auto found = std::ranges::find(keys, name, &Key::name);
+	return found == keys.end() ? nullptr : &*found;
+}
+
+bool is_flag(std::string_view name)
+{
+	const Key *key = find_key(name);
+	return key && key->values == on_off;
+}
+
+std::optional<bool> parse_flag(std::string_view text)
+{
+	for (std::string_view yes : {"on", "1", "yes", "true", "y", "Y"})
+		if (text == yes)
+			return true;
+	for (std::string_view no : {"off", "0", "no", "false", "n", "N"})
+		if (text == no)
+			return false;
+	return std::nullopt;
+}
+
+Value to_value(std::string_view key, const std::string &text)
+{
+	if (is_flag(key))
+		if (auto flag = parse_flag(text))
+			return *flag;
+	return parse_value(text);
+}
+
+// Keys of the device: the known ones in their order, then whatever a newer kernel has.
+std::vector<std::string> keys_of(const Sysfs &sysfs, const std::string &device)
+{
+	std::vector<std::string> names = attribute_names(sysfs.policy_dir(device));
+	std::ranges::stable_sort(names, {}, [](const std::string &name) {
+		return std::ranges::find(keys, name, &Key::name) - keys.begin();
+	});
+	return names;
+}
+
+void require_key(const Sysfs &sysfs, const std::string &device, const std::string &key)
+{
+	std::vector<std::string> names = keys_of(sysfs, device);
+	if (std::ranges::find(names, key) != names.end())
+		return;
+
+	std::string list;
+	for (const std::string &name : names)
+		list += ' ' + name;
+	throw Error(usage_error,
+		    std::format("'{}' has no policy '{}'; there are:{}", device, key, list));
+}
+
+[[noreturn]] void throw_refused(const std::string &device, const std::string &key,
+				const std::string &value, const std::system_error &error)
+{
+	std::string why = error.code().message();
+	if (const Key *known = find_key(key);
+	    known && (error.code() == std::errc::invalid_argument ||
+		      error.code() == std::errc::result_out_of_range))
+		why += std::format(" (expected {})", known->values);
+	throw Error(failure, std::format("{}: cannot set {} to '{}': {}", device, key, value, why));
+}
+
+} // namespace
+
+Record policy_of(const Sysfs &sysfs, const std::string &device)
+{
+	Record record{device, {}};
+	for (const std::string &key : keys_of(sysfs, device)) {
+		std::string text = read_attribute(sysfs.policy_dir(device) / key);
+		record.attributes.emplace_back(key, to_value(key, text));
+	}
+	return record;
+}
+
+void set_policy(const Sysfs &sysfs, const std::string &device, const std::string &key,
+		const std::string &value)
+{
+	require_key(sysfs, device, key);
+
+	std::string text = value;
+	if (is_flag(key)) {
+		auto flag = parse_flag(value);
+		if (!flag)
+			throw Error(usage_error,
+				    std::format("{} is {}, not '{}'", key, on_off, value));
+		text = *flag ? "1" : "0";
+	}
+
+	try {
+		write_attribute(sysfs.policy_dir(device) / key, text);
+	} catch (const std::system_error &error) {
+		throw_refused(device, key, value, error);
+	}
+}
+
+std::string policy_help()
+{
+	std::string out;
+	for (const Key &key : keys)
+		out += std::format("    {:<18} {:<14} {}\n", key.name, key.values, key.meaning);
+	return out;
+}
+
+} // namespace kwarpctl

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* How libibverbs finds a kwarp device, opens it, and what it can call. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "compat.h"
+#include "kwarp.h"
+#include "kwarp_provider_abi.h"
+
+static void kwarp_free_context(struct ibv_context *ibctx);
+
+static const struct verbs_context_ops kwarp_context_ops = {
+	.alloc_pd = kwarp_alloc_pd,
+	.create_cq = kwarp_create_cq,
+	.create_qp = kwarp_create_qp,
+	.dealloc_pd = kwarp_dealloc_pd,
+	.dereg_mr = kwarp_dereg_mr,
+	.destroy_cq = kwarp_destroy_cq,
+	.destroy_qp = kwarp_destroy_qp,
+	.free_context = kwarp_free_context,
+	.modify_qp = kwarp_modify_qp,
+	.poll_cq = kwarp_poll_cq,
+	.post_recv = kwarp_post_recv,
+	.post_send = kwarp_post_send,
+	.query_device_ex = kwarp_query_device_ex,
+	.query_port = kwarp_query_port,
+	.query_qp = kwarp_query_qp,
+	.reg_mr = kwarp_reg_mr,
+	.req_notify_cq = kwarp_req_notify_cq,
+};
+
+/* The library has compared the device's ABI version; this is the context's own word. */
+static bool speaks_our_abi(struct verbs_context *vctx,
+			   const struct kwarp_uresp_alloc_ctx *resp)
+{
+	if (resp->abi_version == KWARP_ABI_VERSION &&
+	    resp->cqe_size == sizeof(struct kwarp_cqe))
+		return true;
+
+	verbs_err(vctx,
+		  "kernel has ABI %u with CQEs of %u octets, provider %u with %zu\n",
+		  resp->abi_version, resp->cqe_size, KWARP_ABI_VERSION,
+		  sizeof(struct kwarp_cqe));
+	return false;
+}
+
+static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
+						 int cmd_fd, void *unused)
+{
+	struct kwarp_alloc_ctx_resp resp = {};
+	struct ibv_get_context cmd = {};
+	struct kwarp_context *ctx;
+	int ret;
+
+	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, vctx,
+					   KWARP_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+
+	ret = kwarp_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd),
+				    &resp.ibv_resp, sizeof(resp));
+	if (!ret && !speaks_our_abi(&ctx->vctx, &resp.drv_payload))
+		ret = EPROTONOSUPPORT;
+	if (ret) {
+		verbs_uninit_context(&ctx->vctx);
+		free(ctx);
+		errno = ret;
+		return NULL;
+	}
+
+	verbs_set_ops(&ctx->vctx, &kwarp_context_ops);
+	return &ctx->vctx;
+}
+
+static void kwarp_free_context(struct ibv_context *ibctx)
+{
+	struct kwarp_context *ctx =
+		container_of(ibctx, struct kwarp_context, vctx.context);
+
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+static struct verbs_device *kwarp_alloc_device(struct verbs_sysfs_dev *unused)
+{
+	return calloc(1, sizeof(struct verbs_device));
+}
+
+static void kwarp_uninit_device(struct verbs_device *vdev)
+{
+	free(vdev);
+}
+
+static const struct verbs_match_ent kwarp_match_table[] = {
+	VERBS_DRIVER_ID(KWARP_DRIVER_ID),
+	VERBS_NAME_MATCH("kwarp", NULL),
+	{},
+};
+
+/*
+ * Users name devices as they like: a name counts only where the kernel does
+ * not tell the driver id.
+ */
+static bool kwarp_match_device(struct verbs_sysfs_dev *sysfs_dev)
+{
+	return sysfs_dev->match && (sysfs_dev->driver_id == KWARP_DRIVER_ID ||
+				    sysfs_dev->driver_id == RDMA_DRIVER_UNKNOWN);
+}
+
+static const struct verbs_device_ops kwarp_device_ops = {
+	.name = "kwarp",
+	.match_min_abi_version = KWARP_ABI_VERSION,
+	.match_max_abi_version = KWARP_ABI_VERSION,
+	.match_table = kwarp_match_table,
+	.match_device = kwarp_match_device,
+	.alloc_context = kwarp_alloc_context,
+	.alloc_device = kwarp_alloc_device,
+	.uninit_device = kwarp_uninit_device,
+};
+
+PROVIDER_DRIVER(kwarp, kwarp_device_ops);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The uverbs commands that carry private data of kwarp, as libibverbs lays them out. */
+#ifndef KWARP_PROVIDER_ABI_H
+#define KWARP_PROVIDER_ABI_H
+
+#include <infiniband/kern-abi.h>
+#include <rdma/kwarp-abi.h>
+
+/*
+ * DECLARE_DRV_CMD wants a nameless twin of each private struct, which
+ * rdma-core generates for the headers in its own list only. We use the named
+ * member drv_payload alone, so an empty twin does.
+ */
+#define _STRUCT_kwarp_uresp_alloc_ctx	struct {}
+#define _STRUCT_kwarp_uresp_create_cq	struct {}
+#define _STRUCT_kwarp_uresp_create_qp	struct {}
+
+DECLARE_DRV_CMD(kwarp_alloc_ctx, IB_USER_VERBS_CMD_GET_CONTEXT,
+		empty, kwarp_uresp_alloc_ctx);
+DECLARE_DRV_CMD(kwarp_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
+		empty, kwarp_uresp_create_cq);
+DECLARE_DRV_CMD(kwarp_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
+		empty, kwarp_uresp_create_qp);
+
+#endif /* KWARP_PROVIDER_ABI_H */

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting: check a work request against what was granted, write it into its
+ * ring once, publish, and call the kernel only if it asks to be called. What
+ * needs keys and addresses to judge is the kernel's to check, on its copy.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <ccan/array_size.h>
+
+#include "kwarp.h"
+
+static_assert(sizeof(struct kwarp_sge) == sizeof(struct ibv_sge) &&
+	      offsetof(struct kwarp_sge, addr) ==
+		      offsetof(struct ibv_sge, addr) &&
+	      offsetof(struct kwarp_sge, length) ==
+		      offsetof(struct ibv_sge, length) &&
+	      offsetof(struct kwarp_sge, lkey) ==
+		      offsetof(struct ibv_sge, lkey),
+	      "scatter/gather lists are copied as they are");
+
+/* Which members of a work request an opcode uses. */
+enum {
+	USES_RDMA	= 1 << 0,
+	USES_ATOMIC	= 1 << 1,
+	USES_IMM	= 1 << 2,
+	USES_INV	= 1 << 3,
+	USES_SGE	= 1 << 4,
+	MAY_INLINE	= 1 << 5,
+};
+
+static const struct {
+	uint8_t op;
+	uint8_t uses;	/* 0: not ours */
+} send_ops[] = {
+	[IBV_WR_RDMA_WRITE] = {
+		KWARP_OP_WRITE, USES_SGE | MAY_INLINE | USES_RDMA },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = {
+		KWARP_OP_WRITE_IMM,
+		USES_SGE | MAY_INLINE | USES_RDMA | USES_IMM },
+	[IBV_WR_SEND] = {
+		KWARP_OP_SEND, USES_SGE | MAY_INLINE },
+	[IBV_WR_SEND_WITH_IMM] = {
+		KWARP_OP_SEND_IMM, USES_SGE | MAY_INLINE | USES_IMM },
+	[IBV_WR_SEND_WITH_INV] = {
+		KWARP_OP_SEND_INV, USES_SGE | MAY_INLINE | USES_INV },
+	[IBV_WR_RDMA_READ] = {
+		KWARP_OP_READ, USES_SGE | USES_RDMA },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = {
+		KWARP_OP_CMP_SWAP, USES_SGE | USES_ATOMIC },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
+		KWARP_OP_FETCH_ADD, USES_SGE | USES_ATOMIC },
+	[IBV_WR_LOCAL_INV] = {
+		KWARP_OP_LOCAL_INV, USES_INV },
+};
+
+static uint8_t wqe_flags(unsigned int send_flags)
+{
+	return (send_flags & IBV_SEND_SIGNALED ? KWARP_WQE_SIGNALED : 0) |
+	       (send_flags & IBV_SEND_FENCE ? KWARP_WQE_FENCE : 0) |
+	       (send_flags & IBV_SEND_SOLICITED ? KWARP_WQE_SOLICITED : 0) |
+	       (send_flags & IBV_SEND_INLINE ? KWARP_WQE_INLINE : 0);
+}
+
+static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
+{
+	uint8_t uses = send_ops[wr->opcode].uses;
+
+	*sqe = (struct kwarp_sqe){
+		.wr_id = wr->wr_id,
+		.opcode = send_ops[wr->opcode].op,
+		.flags = wqe_flags(wr->send_flags),
+	};
+	if (uses & USES_RDMA) {
+		sqe->raddr = wr->wr.rdma.remote_addr;
+		sqe->rkey = wr->wr.rdma.rkey;
+	}
+	if (uses & USES_ATOMIC) {
+		sqe->raddr = wr->wr.atomic.remote_addr;
+		sqe->rkey = wr->wr.atomic.rkey;
+		sqe->arg[0] = wr->wr.atomic.compare_add;
+		sqe->arg[1] = wr->wr.atomic.swap;
+	}
+	if (uses & USES_IMM)
+		sqe->ex = (__force __u32)wr->imm_data;
+	if (uses & USES_INV)
+		sqe->ex = wr->invalidate_rkey;
+}
+
+/*
+ * As the payload is copied here, the number of pieces is not limited by the
+ * elements of a request that is not inline.
+ */
+static int fill_inline(const struct kwarp_wq *sq, struct kwarp_sqe *sqe,
+		       const struct ibv_send_wr *wr)
+{
+	uint8_t *data = (uint8_t *)(sqe + 1);
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > sq->max_inline - len)
+			return EINVAL;
+		if (sge->length)
+			memcpy(data + len, (void *)(uintptr_t)sge->addr,
+			       sge->length);
+		len += sge->length;
+	}
+	sqe->inline_len = len;
+	return 0;
+}
+
+static int write_sqe(const struct kwarp_wq *sq, const struct ibv_send_wr *wr)
+{
+	struct kwarp_sqe *sqe = kwarp_wq_slot(sq);
+	uint8_t uses;
+
+	if ((unsigned int)wr->opcode >= ARRAY_SIZE(send_ops) || wr->num_sge < 0)
+		return EINVAL;
+	uses = send_ops[wr->opcode].uses;
+	if (!uses || (wr->num_sge && !(uses & USES_SGE)))
+		return EINVAL;
+
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		if (!(uses & MAY_INLINE))
+			return EINVAL;
+		fill_sqe(sqe, wr);
+		return fill_inline(sq, sqe, wr);
+	}
+
+	if (wr->num_sge > sq->max_sge)
+		return EINVAL;
+	fill_sqe(sqe, wr);
+	sqe->num_sge = wr->num_sge;
+	if (wr->num_sge)
+		memcpy(sqe + 1, wr->sg_list,
+		       wr->num_sge * sizeof(struct kwarp_sge));
+	return 0;
+}
+
+static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
+{
+	struct kwarp_rqe *rqe = kwarp_wq_slot(rq);
+
+	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge)
+		return EINVAL;
+
+	*rqe = (struct kwarp_rqe){
+		.wr_id = wr->wr_id,
+		.num_sge = wr->num_sge,
+	};
+	if (wr->num_sge)
+		memcpy(rqe + 1, wr->sg_list,
+		       wr->num_sge * sizeof(struct kwarp_sge));
+	return 0;
+}
+
+/*
+ * One doorbell for all that was posted. It carries no work request: it says
+ * "look at the ring". Called without the queue's lock, since the kernel may
+ * run the send engine in it. An error here means that the device is gone.
+ */
+static int ring_doorbell(struct ibv_qp *ibqp, uint32_t flags, bool send)
+{
+	struct ibv_send_wr *no_send = NULL;
+	struct ibv_recv_wr *no_recv = NULL;
+
+	if (flags & KWARP_RING_ERROR)
+		return EIO;
+	if (!(flags & KWARP_RING_NEED_WAKEUP))
+		return 0;
+	return send ? ibv_cmd_post_send(ibqp, NULL, &no_send) :
+		      ibv_cmd_post_recv(ibqp, NULL, &no_recv);
+}
+
+int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad_wr)
+{
+	struct kwarp_wq *sq = &to_kqp(ibqp)->sq;
+	struct ibv_send_wr *first = wr;
+	uint32_t flags = 0;
+	uint32_t start;
+	int ret = 0;
+	int db;
+
+	pthread_spin_lock(&sq->lock);
+	start = sq->prod;
+	for (; wr; wr = wr->next) {
+		ret = kwarp_wq_full(sq) ? ENOMEM : write_sqe(sq, wr);
+		if (ret)
+			break;
+		sq->prod++;
+	}
+	if (sq->prod != start)
+		flags = kwarp_wq_publish(sq);
+	pthread_spin_unlock(&sq->lock);
+
+	if (ret)
+		*bad_wr = wr;
+	db = ring_doorbell(ibqp, flags, true);
+	if (db) {
+		*bad_wr = first;
+		return db;
+	}
+	return ret;
+}
+
+int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr)
+{
+	struct kwarp_wq *rq = &to_kqp(ibqp)->rq;
+	struct ibv_recv_wr *first = wr;
+	uint32_t flags = 0;
+	uint32_t start;
+	int ret = 0;
+	int db;
+
+	/* Without receives of its own: a shared receive queue, or none. */
+	if (!rq->ctl) {
+		*bad_wr = wr;
+		return ibqp->srq ? EINVAL : ENOMEM;
+	}
+
+	pthread_spin_lock(&rq->lock);
+	start = rq->prod;
+	for (; wr; wr = wr->next) {
+		ret = kwarp_wq_full(rq) ? ENOMEM : write_rqe(rq, wr);
+		if (ret)
+			break;
+		rq->prod++;
+	}
+	if (rq->prod != start)
+		flags = kwarp_wq_publish(rq);
+	pthread_spin_unlock(&rq->lock);
+
+	if (ret)
+		*bad_wr = wr;
+	db = ring_doorbell(ibqp, flags, false);
+	if (db) {
+		*bad_wr = first;
+		return db;
+	}
+	return ret;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Rings shared with the kernel: their mapping, and the only places where the
+ * shared words are read and written.
+ *
+ * Memory order. The kernel is just another CPU, so C11's memory model is what
+ * is needed (the compiler's __atomic functions, as the ABI's words are plain
+ * __u32), not the DMA barriers of util/udma_barrier.h:
+ *  - elements before the index: producers publish with a release store,
+ *    consumers look with an acquire load;
+ *  - "I sleep unless you call" and "call me when something comes" are a store
+ *    of one's own word followed by a load of the other side's, on both sides.
+ *    Only a full barrier between the two keeps both from missing each other.
+ */
+#ifndef KWARP_RING_H
+#define KWARP_RING_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/kwarp-abi.h>
+
+struct ibv_context;
+
+struct kwarp_map {
+	uint8_t *base;
+	size_t len;
+};
+
+/* Return: 0 or an errno. */
+int kwarp_map(struct kwarp_map *map, struct ibv_context *ctx, uint64_t key,
+	      size_t len);
+void kwarp_unmap(struct kwarp_map *map);
+
+/* Does the mapping hold a control block at @off, properly aligned? */
+bool kwarp_map_has_ctl(const struct kwarp_map *map, uint32_t off);
+
+/* Does the mapping hold @num (a power of two) elements at @off? */
+bool kwarp_map_has_ring(const struct kwarp_map *map, uint32_t off,
+			uint32_t num, uint32_t stride);
+
+static inline uint32_t kwarp_load_relaxed(__u32 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t kwarp_load_acquire(__u32 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void kwarp_store_release(__u32 *word, uint32_t val)
+{
+	__atomic_store_n(word, val, __ATOMIC_RELEASE);
+}
+
+static inline void kwarp_full_barrier(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * A work queue: we produce, the kernel consumes. Everything but @limit,
+ * @max_sge and @max_inline is touched under @lock only.
+ */
+struct kwarp_wq {
+	pthread_spinlock_t lock;
+	struct kwarp_ring_ctl *ctl;
+	uint8_t *ring;
+	uint32_t mask;
+	uint32_t stride;
+	uint32_t prod;		/* next element to write */
+	uint32_t done;		/* kernel's index when last looked at */
+	uint32_t limit;		/* most elements outstanding: what was granted */
+	uint32_t max_sge;
+	uint32_t max_inline;
+};
+
+static inline void *kwarp_wq_slot(const struct kwarp_wq *wq)
+{
+	return wq->ring + (size_t)(wq->prod & wq->mask) * wq->stride;
+}
+
+/*
+ * Looks at the kernel's cache line only when the queue seems full. Acquire:
+ * the element must not be overwritten before the kernel has read it.
+ */
+static inline bool kwarp_wq_full(struct kwarp_wq *wq)
+{
+	if (wq->prod - wq->done < wq->limit)
+		return false;
+	wq->done = kwarp_load_acquire(&wq->ctl->kern_idx);
+	return wq->prod - wq->done >= wq->limit;
+}
+
+/*
+ * Hand over everything up to @prod. Return: the kernel's flags, read after the
+ * index is visible, so a kernel that went to sleep before has said so.
+ */
+static inline uint32_t kwarp_wq_publish(struct kwarp_wq *wq)
+{
+	kwarp_store_release(&wq->ctl->user_idx, wq->prod);
+	kwarp_full_barrier();
+	return kwarp_load_relaxed(&wq->ctl->flags);
+}
+
+#endif /* KWARP_RING_H */
