@@ -1,8 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Every difference between the kernels we build for, 6.12 to 7.2. */
+/*
+ * Every difference between the kernels we build for, 6.12 to 7.2. Nothing
+ * outside of this file asks for a version.
+ */
 #ifndef _KWARP_COMPAT_H
 #define _KWARP_COMPAT_H
 
+#include <linux/err.h>
+#include <linux/socket.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+
+/* Is this kernel version @a.@b or a later one? */
+#define KWARP_KERNEL_FROM(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
+
+/* kernel_bind(), kernel_connect(): the type of an address of any family. */
+#if KWARP_KERNEL_FROM(6, 19)
+#define kwarp_sockaddr(ss)	((struct sockaddr_unsized *)(ss))
+#else
+#define kwarp_sockaddr(ss)	((struct sockaddr *)(ss))
+#endif
+
+/* "Per CPU" was what every workqueue is unless it says otherwise. */
+#if KWARP_KERNEL_FROM(6, 18)
+#define KWARP_WQ_PERCPU		WQ_PERCPU
+#else
+#define KWARP_WQ_PERCPU		0
+#endif
+
+/* A device is born in a namespace, or moved there by the administrator. */
+#ifdef ib_alloc_device_with_net
+#define kwarp_ib_alloc_device(drv_struct, member, net) \
+	ib_alloc_device_with_net(drv_struct, member, net)
+#else
+#define kwarp_ib_alloc_device(drv_struct, member, net) \
+	((void)(net), ib_alloc_device(drv_struct, member))
+#endif
+
+/* Pin user memory by address. */
+static inline struct ib_umem *kwarp_umem_get(struct ib_device *ibdev, u64 addr,
+					     u64 len, int access)
+{
+#if KWARP_KERNEL_FROM(7, 0)
+	return ib_umem_get_va(ibdev, addr, len, access);
+#else
+	return ib_umem_get(ibdev, addr, len, access);
+#endif
+}
+
+/*
+ * The port changed its state. Newer cores watch the netdev, too: their
+ * function remembers what was reported and reports it once.
+ */
+static inline void kwarp_port_event(struct ib_device *ibdev,
+				    struct net_device *netdev, bool active)
+{
+#if KWARP_KERNEL_FROM(6, 15)
+	ib_dispatch_port_state_event(ibdev, netdev);
+#else
+	struct ib_event ev = {
+		.device = ibdev,
+		.element.port_num = 1,
+		.event = active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
+
+	ib_dispatch_event(&ev);
+#endif
+}
+
+struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				u64 iova, int access, struct ib_udata *udata);
+
+/* reg_user_mr with the signature of this kernel; DMA handles are for hardware. */
+#if KWARP_KERNEL_FROM(6, 17)
+static inline struct ib_mr *kwarp_op_reg_user_mr(struct ib_pd *pd, u64 start,
+						 u64 length, u64 iova,
+						 int access,
+						 struct ib_dmah *dmah,
+						 struct ib_udata *udata)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return kwarp_reg_user_mr(pd, start, length, iova, access, udata);
+}
+#else
+#define kwarp_op_reg_user_mr	kwarp_reg_user_mr
+#endif
 
 #endif /* _KWARP_COMPAT_H */

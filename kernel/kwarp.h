@@ -76,7 +76,9 @@ struct kwarp_policy {
  * struct kwarp_device - one RNIC over one net_device
  * @ibdev:	the RDMA core's part; its netdev comes from ib_device_get_netdev()
  * @policy:	see above
- * @qps:	QP number to QP; entries hold no reference; RCU readers
+ * @qps:	QP number to QP; entries hold no reference; lock taken with interrupts
+ *		off (iw_cm looks up so)
+ * @next_qpn:	where the search for a free QP number starts; lock of @qps
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
  * @stats:	per CPU counters (ctl/stats.h)
  * @lock:	protects @eps
@@ -89,6 +91,7 @@ struct kwarp_device {
 	struct ib_device ibdev;
 	struct kwarp_policy policy;
 	struct xarray qps;
+	u32 next_qpn;
 	struct xarray mrs;
 	struct kwarp_stats __percpu *stats;
 	spinlock_t lock;	/* see above */

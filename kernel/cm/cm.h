@@ -7,6 +7,8 @@
 
 #include "../kwarp.h"
 
+struct kwarp_qp;
+
 int kwarp_cm_init(void);
 void kwarp_cm_exit(void);
 
@@ -21,9 +23,22 @@ void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp);
 struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn);
 
 /**
+ * kwarp_cm_qp_gone() - a QP is being destroyed: end what it is used for
+ * @qp:		queue pair in ERR, with the caller's reference
+ *
+ * Raises KWARP_LLP_EV_QP_GONE for its connection, be it attached or still being
+ * made. Returns at once; connection and iw_cm drop their references soon, so
+ * destroy_qp calls this and then waits for qp->free, without qp->mutex.
+ * Context: process.
+ */
+void kwarp_cm_qp_gone(struct kwarp_qp *qp);
+
+/**
  * kwarp_cm_device_down() - the netdev or device goes: end every endpoint
  * @dev:	device
- * @wait:	also wait until none is left (device removal)
+ * @wait:	the device goes: listeners, too, and wait until nothing is left; no
+ *		new connection or listener may come, so ib_unregister_device() is
+ *		through
  *
  * Context: process, may sleep.
  */

@@ -60,6 +60,9 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
 
 /**
  * kwarp_cq_poll() - ib_poll_cq of kernel consumers
+ * @ibcq:	completion queue
+ * @num:	most completions wanted
+ * @wc:		room for them
  *
  * Return: completions written to @wc. Context: any.
  */
@@ -67,6 +70,8 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 
 /**
  * kwarp_cq_arm() - ib_req_notify_cq of kernel consumers
+ * @ibcq:	completion queue
+ * @flags:	which completion, and whether those missed count
  *
  * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was asked and elements wait.
  * Context: any.

@@ -18,11 +18,13 @@ enum kwarp_mr_state {
 
 /**
  * struct kwarp_mr - a memory region
- * @ibmr:	lkey and rkey are the STag: index << 8 | key
+ * @ibmr:	core's part; a kernel consumer changes the key in lkey and rkey long
+ *		before his REG_MR runs, so they decide nothing
+ * @stag:	the STag in force: index << 8 | key; changed by REG_MR only
  * @refs:	one for the table entry, one for each access in progress
  * @unused:	completed when @refs reaches zero; deregistration waits for it
  * @pd:		protection domain
- * @state:	enum kwarp_mr_state, WRITE_ONCE/READ_ONCE; checked at each access
+ * @state:	enum kwarp_mr_state; checked at each access, with the reference held
  * @access:	IB_ACCESS_* flags
  * @invalidatable:	made for fast registration: REG_MR, LOCAL_INV, Send with Invalidate
  * @dma:	covers all kernel addresses (get_dma_mr); no page list
@@ -33,15 +35,19 @@ enum kwarp_mr_state {
  * @blocks:	kernel address of each block, @nr_blocks of them
  * @nr_blocks:	valid entries
  * @max_blocks:	entries allocated
+ * @staged:	page list of ib_map_mr_sg() until REG_MR exchanges it for @blocks:
+ *		the old registration may still be accessible meanwhile
+ * @nr_staged:	valid entries of @staged
  * @umem:	pinned user memory or NULL
  * @rcu:	delayed freeing after a look-up under RCU
  */
 struct kwarp_mr {
 	struct ib_mr ibmr;
+	u32 stag;
 	refcount_t refs;
 	struct completion unused;
 	struct ib_pd *pd;
-	u8 state;
+	u32 state;
 	bool invalidatable;
 	bool dma;
 	int access;
@@ -52,6 +58,8 @@ struct kwarp_mr {
 	void **blocks;
 	u32 nr_blocks;
 	u32 max_blocks;
+	void **staged;
+	u32 nr_staged;
 	struct ib_umem *umem;
 	struct rcu_head rcu;
 };
@@ -63,14 +71,20 @@ static inline struct kwarp_mr *to_kmr(struct ib_mr *ibmr)
 
 /**
  * enum kwarp_mem_err - why an access is refused, in the order of the checks
+ * @KWARP_MEM_OK:	it is not
+ * @KWARP_MEM_STAG:	no such STag, wrong key, or not valid now
+ * @KWARP_MEM_PD:	of another protection domain
+ * @KWARP_MEM_ACCESS:	right is missing
+ * @KWARP_MEM_WRAP:	address + length wraps
+ * @KWARP_MEM_BOUNDS:	outside of the region
  */
 enum kwarp_mem_err {
 	KWARP_MEM_OK = 0,
-	KWARP_MEM_STAG,		/* no such STag, wrong key, or not valid now */
-	KWARP_MEM_PD,		/* of another protection domain */
-	KWARP_MEM_ACCESS,	/* right is missing */
-	KWARP_MEM_WRAP,		/* address + length wraps */
-	KWARP_MEM_BOUNDS,	/* outside of the region */
+	KWARP_MEM_STAG,
+	KWARP_MEM_PD,
+	KWARP_MEM_ACCESS,
+	KWARP_MEM_WRAP,
+	KWARP_MEM_BOUNDS,
 };
 
 /**
@@ -97,6 +111,7 @@ struct kwarp_mr_cache {
  * @mrp:	the region, valid until the cache is put or used again
  *
  * Context: any; does not sleep.
+ * Return: KWARP_MEM_OK or why not.
  */
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
 				   struct kwarp_mr_cache *cache,
@@ -108,6 +123,8 @@ enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
  * @mr:		region from kwarp_mr_access()
  * @addr:	address within the checked range
  * @len:	octets wanted, > 0; on return those contiguous from the result on
+ *
+ * Return: the address.
  */
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
 
@@ -122,9 +139,25 @@ void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
  * with bottom halves disabled and does not sleep, so the wait is bounded.
  * Context: softirq or bottom halves disabled; the caller must have put its cache,
  * or two passes could wait for each other.
+ * Return: KWARP_MEM_OK or why not; KWARP_MEM_ACCESS if it may not be invalidated.
  */
 enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
 				       struct ib_pd *pd, u32 stag);
+
+/**
+ * kwarp_mr_fast_reg() - REG_MR: put the staged page list in force
+ * @mr:		region, made for fast registration
+ * @pd:		protection domain of the QP
+ * @key:	new STag; only its low eight bits may differ from the old one
+ * @access:	IB_ACCESS_* flags
+ *
+ * Address, length and page size are those of @mr->ibmr at this moment.
+ * Context: any; the caller keeps the consumer's order (his send queue).
+ * Return: 0; -EINVAL if the region is valid, of another protection domain, not
+ * made for it, not mapped, or if @key or @access make no sense.
+ */
+int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
+		      int access);
 
 /* Drops the reference that a look-up took. */
 void kwarp_mr_put(struct kwarp_mr *mr);

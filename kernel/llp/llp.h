@@ -25,6 +25,7 @@ enum kwarp_llp_event {
 	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; Terminate, if any, is on its way */
 	KWARP_LLP_EV_RTR,	/* responder: the peer's first FPDU was processed */
 	KWARP_LLP_EV_QP_GONE,	/* the QP is being destroyed: drop it */
+	KWARP_LLP_EV_DRAIN,	/* QP went to SQD: FIN follows when its work is done */
 	/* The CM's own events share the word. */
 	KWARP_LLP_EV_CM_FIRST,
 };

@@ -6,24 +6,145 @@
 #ifndef _KWARP_VERBS_H
 #define _KWARP_VERBS_H
 
+#include <rdma/uverbs_ioctl.h>
+
 #include "../core/cq.h"
 #include "../core/mem.h"
 #include "../core/qp.h"
 #include "../kwarp.h"
 
+#define KWARP_PORT		1		/* the only one */
+#define KWARP_MAX_MR_SIZE	BIT_ULL(40)	/* octets */
+
 /* device.c */
-struct kwarp_device *kwarp_device_add(const char *name,
-				      struct net_device *netdev);
-int kwarp_driver_init(void);
-void kwarp_driver_exit(void);
+
+/**
+ * kwarp_device_add() - create and register the RDMA device of a netdev
+ * @name:	of the new device, as the administrator wrote it
+ * @netdev:	held by the caller; checked by the caller
+ *
+ * After success the device lives on its own: it may have been unregistered by
+ * somebody else by the time the caller looks.
+ *
+ * Return: 0 or negative errno.
+ */
+int kwarp_device_add(const char *name, struct net_device *netdev);
+
+/**
+ * kwarp_device_set_gid() - derive GID 0 from the netdev's address
+ * @dev:	device
+ * @netdev:	its netdev
+ *
+ * Context: RTNL, which protects the address.
+ */
+void kwarp_device_set_gid(struct kwarp_device *dev,
+			  const struct net_device *netdev);
+
+/* port.c */
+int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+		       struct ib_udata *udata);
+int kwarp_query_port(struct ib_device *ibdev, u32 port,
+		     struct ib_port_attr *attr);
+int kwarp_get_port_immutable(struct ib_device *ibdev, u32 port,
+			     struct ib_port_immutable *immutable);
+int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
+		    union ib_gid *gid);
+
+/**
+ * kwarp_netdev_active() - can the netdev carry traffic
+ * @netdev:	netdev
+ *
+ * Return: true if it is up and has a carrier.
+ */
+static inline bool kwarp_netdev_active(const struct net_device *netdev)
+{
+	return netif_running(netdev) && netif_carrier_ok(netdev);
+}
+
+/* mr.c; reg_user_mr is declared in compat.h */
+struct ib_mr *kwarp_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *kwarp_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+			     u32 max_num_sg);
+int kwarp_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		    unsigned int *sg_offset);
+int kwarp_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* cq.c */
+int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		    struct uverbs_attr_bundle *attrs);
+int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+
+/* qp.c, qp_create.c */
+
+/* What iw_cm grants to the peer of every connection. */
+#define KWARP_QP_ACCESS_DEFAULT	(IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_READ)
+
+int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+		    struct ib_udata *udata);
+int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_udata *udata);
+int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_qp_init_attr *init_attr);
+int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
 /* mmap.c: ring memory shared with user space */
+
+/**
+ * struct kwarp_mmap_entry - memory that a process may map
+ * @rdma_entry:	core's part
+ * @mem:	vmalloc_user() memory; freed by mmap_free
+ */
 struct kwarp_mmap_entry {
 	struct rdma_user_mmap_entry rdma_entry;
-	void *mem;	/* vmalloc_user(); freed by mmap_free */
+	void *mem;
 };
 
+/**
+ * kwarp_ring_alloc() - memory for rings
+ * @udata:	of the creating command, NULL for a kernel consumer
+ * @len:	octets, whole pages
+ * @entry:	set to the entry under which user space maps the memory, or NULL
+ *
+ * Return: zeroed memory or ERR_PTR(); free it with kwarp_ring_free().
+ */
+void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
+		       struct rdma_user_mmap_entry **entry);
+void kwarp_ring_free(void *mem, struct rdma_user_mmap_entry *entry);
 int kwarp_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma);
 void kwarp_mmap_free(struct rdma_user_mmap_entry *entry);
+
+/* ---- driver-private data of commands ------------------------------------- */
+
+/**
+ * kwarp_udata_empty() - we have no private input: there must be none
+ * @udata:	of the command, NULL for a kernel consumer
+ *
+ * Return: 0, or -EOPNOTSUPP if the provider wants something we do not know.
+ */
+static inline int kwarp_udata_empty(struct ib_udata *udata)
+{
+	if (!udata || !udata->inlen)
+		return 0;
+	return ib_is_udata_cleared(udata, 0, udata->inlen) ? 0 : -EOPNOTSUPP;
+}
+
+/**
+ * kwarp_udata_respond() - private output
+ * @udata:	of the command, NULL for a kernel consumer
+ * @resp:	reply
+ * @len:	its octets; all or nothing
+ *
+ * Return: 0, -EINVAL if the provider has no room for it, -EFAULT.
+ */
+static inline int kwarp_udata_respond(struct ib_udata *udata, void *resp,
+				      size_t len)
+{
+	if (!udata)
+		return 0;
+	if (udata->outlen < len)
+		return -EINVAL;
+	return ib_copy_to_udata(udata, resp, len);
+}
 
 #endif /* _KWARP_VERBS_H */

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# What people type; "make help" lists it. The module's objects and flags are in Kbuild.
+
+O ?= build
+KDIR ?= /lib/modules/$(shell uname -r)/build
+RDMA_CORE ?=
+DESTDIR ?=
+SUITES ?=
+DRIVER ?= kwarp
+V ?= 0
+export V SUITES DRIVER
+
+Q := $(if $(filter 1,$(V)),,@)
+silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = $(if $(silent),@:,$(if $(Q),@printf '  %-9s%s\n' '$(1)' '$(2)'))
+out := $(abspath $(O))
+scripts := $(CURDIR)/scripts
+
+# install: where the kernel and libibverbs of this machine look
+kver = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
+moddir = $(DESTDIR)/lib/modules/$(kver)/updates
+libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
+provdir = $(DESTDIR)$(libdir)/libibverbs
+confdir = $(DESTDIR)/etc/libibverbs.d
+bindir = $(DESTDIR)/usr/sbin
+tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
+
+all: modules provider tools
+
+help:
+	@echo 'Build'
+	@echo '  make modules   the kernel module, for KDIR=DIR (default: the running kernel), into O=DIR (default: build)'
+	@echo '  make provider  the libibverbs provider, for RDMA_CORE=DIR (default: fetched through apt)'
+	@echo '  make tools     the command line tools'
+	@echo '  make install   all three into this system (DESTDIR is honoured); make uninstall takes them away'
+	@echo '  make clean     remove what was built; make distclean: the cached tree and sources, too'
+	@echo 'Try'
+	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and perftest over kwarp'
+	@echo 'Test'
+	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
+	@echo '  make checkpatch sparse    one of them, on its own'
+	@echo 'V=1 shows all that happens.'
+
+modules:
+	$(call say,MODULE,$(O)/kwarp.ko for $(KDIR))
+	$(Q)$(scripts)/module.sh '$(KDIR)' '$(out)'
+
+provider:
+	$(call say,PROVIDER,$(O)/libkwarp-rdmavN.so)
+	$(Q)core='$(RDMA_CORE)'; [ -n "$$core" ] || core=$$($(scripts)/source.sh rdma-core-here) && \
+		$(scripts)/provider.sh "$$core" '$(out)'
+
+tools:
+	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" all; done
+
+install: modules provider tools
+	$(Q)[ -n '$(libdir)' ] || { echo 'make install: no libibverbs; install libibverbs-dev and pkgconf' >&2; exit 1; }
+	$(call say,INSTALL,$(moddir)/kwarp.ko)
+	$(Q)install -D -m 644 '$(out)/kwarp.ko' '$(moddir)/kwarp.ko'
+	$(call say,INSTALL,$(provdir))
+	$(Q)install -d '$(provdir)' && install -m 644 '$(out)'/libkwarp-rdmav*.so '$(provdir)/'
+	$(call say,INSTALL,$(confdir)/kwarp.driver)
+	$(Q)install -D -m 644 '$(out)/kwarp.driver' '$(confdir)/kwarp.driver'
+	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' install; done
+	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
+
+uninstall:
+	$(call say,REMOVE,kwarp)
+	$(Q)rm -f '$(moddir)/kwarp.ko' '$(provdir)'/libkwarp-rdmav*.so '$(confdir)/kwarp.driver'
+	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' uninstall; done
+	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
+
+demo:
+	$(Q)$(scripts)/demo.sh
+
+check:
+	$(Q)tests/run.sh
+
+checkpatch sparse:
+	$(Q)SUITES=$@ tests/run.sh
+
+clean:
+	$(call say,CLEAN,$(O))
+	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so '$(out)'/modules-* '$(out)'/provider \
+		'$(out)'/stage '$(out)'/check '$(out)'/results '$(out)'/log
+
+distclean: clean
+	$(Q)rm -rf '$(out)'
+
+.PHONY: all help modules provider tools install uninstall demo check checkpatch sparse clean distclean

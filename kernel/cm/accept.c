@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The passive side, MPA's responder: from the request to ESTABLISHED. */
+#include "cm.h"
+
+#include <linux/slab.h>
+
+#include "ep.h"
+
+/**
+ * kwarp_passive_drop() - end without an answer
+ * @ep:		child, mutex held
+ */
+void kwarp_passive_drop(struct kwarp_ep *ep)
+{
+	kwarp_ep_close(ep, false);
+}
+
+/* The peer has gone before startup was done. */
+void kwarp_passive_lost(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	kwarp_passive_drop(ep);
+}
+
+/* KWARP_EP_WAIT_REQ: RFC 5044 7.1.2, 8 and 10. */
+void kwarp_passive_timeout(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
+	kwarp_passive_drop(ep);
+}
+
+/*
+ * Reply with Rejected Connection, then wait for the peer to close: a reset would
+ * overtake the reply. A peer that gets no reply to an enhanced request would
+ * try again without.
+ */
+static void reject(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+		   const void *pd)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_REJECT_TX);
+	kwarp_ep_drop_handle(ep);
+	kwarp_listen_leave(ep);
+	if (kwarp_startup_send(ep, rep, pd))
+		kwarp_ep_close(ep, false);
+	else
+		kwarp_ep_linger(ep);
+}
+
+static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_mpa_frame rep;
+
+	kwarp_mpa_reject(&su->pol, &su->req, pd_len, &rep);
+	reject(ep, &rep, pd);
+}
+
+/*
+ * Is there anything behind the request? The initiator sends no FPDU before the
+ * reply (RFC 5044 7.1.2, 3), so more octets mean that PD_Length does not match
+ * the private data (7.1.1): close. So does the end of the stream.
+ * Return: false if the endpoint was closed.
+ */
+static bool nothing_behind(struct kwarp_ep *ep)
+{
+	u8 octet;
+	int ret = kwarp_llp_recv(&ep->llp, &octet, 1);
+
+	if (ret == -EAGAIN)
+		return true;
+	if (ret > 0) {
+		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
+		kwarp_passive_drop(ep);
+	} else {
+		kwarp_passive_lost(ep);
+	}
+	return false;
+}
+
+/* KWARP_EP_REQUESTED: octets or the end before we have replied. */
+void kwarp_passive_early(struct kwarp_ep *ep)
+{
+	nothing_behind(ep);
+}
+
+/* What an event says of the peer's depths; unknown or left open: our limit. */
+static u8 event_depth(const struct kwarp_mpa_frame *req, u16 depth, u16 limit)
+{
+	if (kwarp_mpa_enhanced(req) && depth != KWARP_MPA_NO_NEGOTIATION)
+		limit = min(limit, depth);
+	return min_t(u16, limit, KWARP_EP_EVENT_MAX);
+}
+
+static int ask(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct iw_cm_event ev = {
+		.event = IW_CM_EVENT_CONNECT_REQUEST,
+		.private_data = su->rx + su->req.pd_off,
+		.private_data_len = su->req.pd_len,
+		.ird = event_depth(&su->req, su->req.ird, su->pol.max_ord),
+		.ord = event_depth(&su->req, su->req.ord, su->pol.max_ird),
+	};
+	int ret = kwarp_ep_set_handle(ep);
+
+	if (ret)
+		return ret;
+	ev.provider_data = kwarp_ep_provider_data(ep);
+	kwarp_addr_event(ep, &ev);
+	return kwarp_listen_ask(ep, &ev);
+}
+
+/* KWARP_EP_WAIT_REQ: something of the request is there, or the stream's end. */
+void kwarp_passive_request(struct kwarp_ep *ep)
+{
+	struct kwarp_device *dev = ep_dev(ep);
+	struct kwarp_startup *su;
+	int ret;
+
+	/* Not before the first octet: who is silent costs less. */
+	if (!ep->su)
+		ep->su = kwarp_startup_alloc(dev, NULL, 0);
+	su = ep->su;
+	if (!su) {
+		kwarp_passive_drop(ep);
+		return;
+	}
+	ret = kwarp_startup_recv(ep, KWARP_MPA_REQ, &su->req);
+	if (ret == 0)
+		return;
+	if (ret == -EPROTO) {
+		/* RFC 5044 7.1.2, 2: no reply. */
+		kwarp_passive_drop(ep);
+		return;
+	}
+	if (ret < 0) {
+		kwarp_passive_lost(ep);
+		return;
+	}
+	ret = kwarp_mpa_admit(&su->pol, &su->req);
+	if (ret) {
+		kwarp_startup_count(dev, ret);
+		kwarp_passive_drop(ep);
+		return;
+	}
+	if (!nothing_behind(ep))
+		return;
+	/*
+	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
+	 * that gets a part would take it for the whole.
+	 */
+	if (su->req.pd_len > KWARP_EP_EVENT_MAX) {
+		kwarp_startup_count(dev, KWARP_MPA_E_PD_LEN);
+		reject_plain(ep, NULL, 0);
+		return;
+	}
+	ret = ask(ep);
+	if (ret) {
+		kwarp_count(dev, KWARP_STAT_BACKLOG_DROP);
+		reject_plain(ep, NULL, 0);
+		return;
+	}
+	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
+	kwarp_ep_arm(ep, KWARP_EP_CONSUMER_MS);
+}
+
+/* KWARP_EP_REQUESTED: the consumer does not answer. */
+void kwarp_passive_unanswered(struct kwarp_ep *ep)
+{
+	reject_plain(ep, NULL, 0);
+}
+
+/*
+ * KWARP_EP_REQUESTED: the listener has gone. If iw_cm had not delivered the
+ * request yet, it has dropped it: nobody will answer.
+ */
+void kwarp_passive_orphan(struct kwarp_ep *ep)
+{
+	kwarp_ep_arm_startup(ep);
+}
+
+/* ---- the consumer's answer -------------------------------------------------- */
+
+/* ESTABLISHED at once, or, peer-to-peer, when the initiator is ready (RFC 6581 9.2). */
+static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
+		     const struct kwarp_mpa_params *agreed)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_ACCEPT);
+	kwarp_ep_drop_handle(ep);
+	kwarp_listen_leave(ep);
+	kwarp_ep_set_id(ep, id);
+	if (agreed->rtr) {
+		kwarp_ep_set_state(ep, KWARP_EP_WAIT_RTR);
+		kwarp_ep_arm_startup(ep);
+	} else {
+		kwarp_up_established(ep, 0);
+		kwarp_ep_enter(ep);
+	}
+}
+
+/*
+ * The QP is attached before the reply goes out: if it cannot be, the reply still
+ * can be a rejection, and the first FPDU that the reply brings forth finds an
+ * engine. Nothing of ours precedes the reply, since the engine is not started.
+ */
+static int accept(struct kwarp_ep *ep, struct iw_cm_id *id,
+		  const struct iw_cm_conn_param *params)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_mpa_params agreed;
+	struct kwarp_mpa_frame rep;
+	int ret;
+
+	if (!nothing_behind(ep))
+		return -ECONNRESET;
+	su->local.ird = min_t(u32, params->ird, KWARP_MAX_IRD);
+	su->local.ord = min_t(u32, params->ord, KWARP_MAX_ORD);
+	su->local.pd_len = params->private_data_len;
+	ret = kwarp_mpa_respond(&su->pol, &su->req, &su->local, &rep, &agreed);
+	if (ret) {
+		kwarp_startup_count(ep_dev(ep), ret);
+		reject(ep, &rep, params->private_data);
+		return -ENOMEM;
+	}
+	ret = -EINVAL;
+	if (params->private_data_len > kwarp_mpa_pd_room(&rep))
+		goto err;
+	ret = kwarp_ep_bind_qp(ep, params->qpn);
+	if (ret)
+		goto err;
+	ret = kwarp_startup_attach(ep, &agreed, false);
+	if (ret)
+		goto err;
+	ret = kwarp_startup_send(ep, &rep, params->private_data);
+	if (ret) {
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+		kwarp_ep_close(ep, true);
+		return ret == -EPIPE ? -ECONNRESET : ret;
+	}
+	accepted(ep, id, &agreed);
+	return 0;
+
+err:
+	kwarp_ep_unbind_qp(ep);
+	reject_plain(ep, NULL, 0);
+	return ret;
+}
+
+int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
+{
+	struct kwarp_ep *ep = kwarp_ep_find(id);
+	int ret = -ECONNRESET;
+
+	might_sleep();
+	if (!ep)
+		return ret;
+	mutex_lock(&ep->mutex);
+	if (ep->state == KWARP_EP_REQUESTED)
+		ret = accept(ep, id, params);
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+	return ret;
+}
+
+int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
+{
+	struct kwarp_ep *ep = kwarp_ep_find(id);
+	int ret = -ECONNRESET;
+
+	might_sleep();
+	if (!ep)
+		return ret;
+	mutex_lock(&ep->mutex);
+	if (ep->state == KWARP_EP_REQUESTED) {
+		reject_plain(ep, pdata, pd_len);
+		ret = 0;
+	}
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+	return ret;
+}

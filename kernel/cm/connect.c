@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The active side, MPA's initiator: from iw_connect to CONNECT_REPLY. */
+#include "cm.h"
+
+#include <linux/slab.h>
+
+#include "../proto/rdmap.h"
+#include "ep.h"
+
+/* Make the connection. On success the new endpoint owns @su. */
+static int start(struct kwarp_device *dev, struct iw_cm_id *id,
+		 struct kwarp_startup *su)
+{
+	struct kwarp_ep *ep;
+	struct net *net;
+	int ret;
+
+	ep = kwarp_ep_alloc(dev);
+	if (!ep)
+		return -ENOMEM;
+	/* Nested: that of the endpoint that falls back. Nobody knows this one. */
+	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
+	/* Released below; events that come meanwhile wait for the mutex. */
+	kwarp_llp_get(&ep->llp);
+	ret = kwarp_ep_bind_qp(ep, su->qpn);
+	if (ret)
+		goto out;
+	ret = -ENODEV;
+	net = kwarp_addr_net(dev, NULL);
+	if (!net)
+		goto out;
+	/*
+	 * The socket is not bound to the netdev. The route decides, as for any
+	 * program: a connection to an address of our own goes through lo. It
+	 * has the source address that rdma_cm chose from the netdev.
+	 */
+	ret = kwarp_llp_connect(&ep->llp, net, 0, &su->from, &su->to, su->tos);
+	put_net(net);
+	if (ret)
+		goto out;
+	kwarp_ep_set_id(ep, id);
+	ep->su = su;
+	kwarp_ep_set_state(ep, KWARP_EP_CONNECTING);
+	kwarp_ep_arm_startup(ep);
+out:
+	if (ret)
+		kwarp_ep_close(ep, true);
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+	return ret;
+}
+
+/*
+ * rdma_cm chooses the source port without asking TCP, so another socket may
+ * have it, or this connection's predecessor in TIME_WAIT. Which port the peer
+ * sees is of no importance then: RNICs with a port mapper have others, too.
+ */
+static int start_any_port(struct kwarp_device *dev, struct iw_cm_id *id,
+			  struct kwarp_startup *su)
+{
+	int ret = start(dev, id, su);
+
+	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
+		return ret;
+	kwarp_addr_clear_port(&su->from);
+	return start(dev, id, su);
+}
+
+int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
+{
+	struct kwarp_device *dev = to_kdev(id->device);
+	struct kwarp_startup *su;
+	u32 room;
+	int ret;
+
+	might_sleep();
+	if (params->private_data_len > KWARP_MPA_PD_MAX)
+		return -EINVAL;
+	su = kwarp_startup_alloc(dev, params->private_data,
+				 params->private_data_len);
+	if (!su)
+		return -ENOMEM;
+	room = KWARP_MPA_PD_MAX -
+	       (su->pol.rev >= KWARP_MPA_REV_2 ? KWARP_MPA_ENH_LEN : 0);
+	ret = -EINVAL;
+	if (params->private_data_len > room)
+		goto err;
+
+	/* More than the device has is asked for, not demanded: it is limited. */
+	su->local.ird = min_t(u32, params->ird, KWARP_MAX_IRD);
+	su->local.ord = min_t(u32, params->ord, KWARP_MAX_ORD);
+	su->qpn = params->qpn;
+	su->tos = id->tos_set ? id->tos : -1;
+	/*
+	 * Our TCP is the kernel's, so our own address is never mapped; the
+	 * peer's may be, if it is an RNIC with a TCP of its own.
+	 */
+	su->from = id->local_addr;
+	su->to = id->m_remote_addr;
+	ret = -EAFNOSUPPORT;
+	if (su->from.ss_family != su->to.ss_family)
+		goto err;
+	ret = kwarp_addr_scope(dev, &su->from);
+	if (!ret)
+		ret = kwarp_addr_scope(dev, &su->to);
+	if (ret)
+		goto err;
+	ret = start_any_port(dev, id, su);
+	if (ret)
+		goto err;
+	return 0;
+
+err:
+	kfree(su);
+	return ret;
+}
+
+static void fail(struct kwarp_ep *ep, int status)
+{
+	kwarp_up_reply(ep, status, NULL, 0, 0, 0);
+	kwarp_ep_close(ep, false);
+}
+
+/*
+ * RFC 6581 10: a responder that does not know enhanced startup closes the
+ * connection; then, once, without it. Others answer in their own revision, and
+ * their consumer has taken our enhanced data for private data: the connection
+ * is of no use, either.
+ */
+static void fall_back(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	int ret;
+
+	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
+	su->pol.rev = KWARP_MPA_REV_1;
+	su->have = 0;
+	ret = start_any_port(ep_dev(ep), ep->cm_id, su);
+	if (ret) {
+		fail(ep, ret);
+		return;
+	}
+	/* The cm_id and its reply are the new endpoint's. */
+	ep->su = NULL;
+	kwarp_ep_close(ep, false);
+}
+
+/* KWARP_EP_CONNECTING: TCP is up, send the request. */
+void kwarp_active_connected(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	int ret;
+
+	kwarp_mpa_request(&su->pol, &su->local, &su->req);
+	ret = kwarp_startup_send(ep, &su->req, su->pd);
+	if (ret) {
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+		fail(ep, ret == -EPIPE ? -ECONNRESET : ret);
+		return;
+	}
+	kwarp_ep_set_state(ep, KWARP_EP_WAIT_REP);
+	kwarp_ep_arm_startup(ep);
+}
+
+static u8 rtr_opcode(u8 rtr)
+{
+	switch (rtr) {
+	case KWARP_RTR_READ:
+		return RDMAP_READ_REQUEST;
+	case KWARP_RTR_SEND:
+		return RDMAP_SEND;
+	default:
+		return RDMAP_WRITE;
+	}
+}
+
+/*
+ * RFC 6581 9.1 and 9.2: the responder believes the connection accepted, so it is
+ * told by a Terminate, which takes a QP in Full Operation to send.
+ */
+static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
+		      int err)
+{
+	int status = err == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO;
+
+	if (kwarp_startup_attach(ep, agreed, true)) {
+		fail(ep, status);
+		return;
+	}
+	kwarp_llp_lock(&ep->llp);
+	if (ep->llp.qp == ep->qp)
+		kwarp_qp_raise(ep->qp, kwarp_mpa_err_code(err), NULL, 0, 0);
+	kwarp_llp_unlock(&ep->llp);
+
+	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
+	kwarp_ep_drop_id(ep);
+	kwarp_ep_unbind_qp(ep);
+	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
+	kwarp_ep_arm_startup(ep);
+}
+
+/*
+ * RFC 5044 7.1.2, 3: the connection may serve other purposes after a rejection.
+ * iw_cm has none.
+ */
+static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+		     const struct kwarp_mpa_params *agreed)
+{
+	/* What no event can carry is not cut: refused is refused. */
+	bool fits = rep->pd_len <= KWARP_EP_EVENT_MAX;
+
+	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->rx + rep->pd_off,
+		       fits ? rep->pd_len : 0, agreed->peer_ord,
+		       agreed->peer_ird);
+	kwarp_ep_close(ep, false);
+}
+
+static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+		     const struct kwarp_mpa_params *agreed)
+{
+	int ret;
+
+	/*
+	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
+	 * that gets a part would take it for the whole, so there is no
+	 * connection then.
+	 */
+	if (rep->pd_len > KWARP_EP_EVENT_MAX) {
+		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
+		fail(ep, -EMSGSIZE);
+		return;
+	}
+	ret = kwarp_startup_attach(ep, agreed, true);
+	if (ret) {
+		fail(ep, ret);
+		return;
+	}
+	if (agreed->rtr)
+		kwarp_tx_rtr(ep->qp, rtr_opcode(agreed->rtr));
+	ret = kwarp_up_reply(ep, 0, ep->su->rx + rep->pd_off, rep->pd_len,
+			     agreed->ird, agreed->ord);
+	if (ret) {
+		kwarp_ep_close(ep, true);
+		return;
+	}
+	kwarp_count(ep_dev(ep), KWARP_STAT_CONNECT);
+	kwarp_ep_enter(ep);
+}
+
+/* KWARP_EP_WAIT_REP: something of the reply is there, or the stream's end. */
+void kwarp_active_reply(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_mpa_params agreed;
+	struct kwarp_mpa_frame rep;
+	int ret;
+
+	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
+	if (ret == 0)
+		return;
+	if (ret == -ECONNRESET && !su->have && kwarp_mpa_enhanced(&su->req)) {
+		fall_back(ep);
+		return;
+	}
+	if (ret < 0) {
+		if (ret != -EPROTO)
+			kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+		fail(ep, ret);
+		return;
+	}
+	ret = kwarp_mpa_complete(&su->pol, &su->local, &su->req, &rep, &agreed);
+	switch (ret) {
+	case 0:
+		accepted(ep, &rep, &agreed);
+		return;
+	case -KWARP_MPA_E_FALLBACK:
+		fall_back(ep);
+		return;
+	}
+	kwarp_startup_count(ep_dev(ep), ret);
+	switch (ret) {
+	case -KWARP_MPA_E_REJECTED:
+		rejected(ep, &rep, &agreed);
+		break;
+	case -KWARP_MPA_E_IRD:
+	case -KWARP_MPA_E_RTR:
+		terminate(ep, &agreed, ret);
+		break;
+	default:
+		fail(ep, -EPROTO);
+		break;
+	}
+}
+
+/* KWARP_EP_CONNECTING: refused, unreachable, TCP's own timeout. */
+void kwarp_active_refused(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	fail(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
+}
+
+/* KWARP_EP_CONNECTING, KWARP_EP_WAIT_REP: RFC 5044 7.1.2, 10. */
+void kwarp_active_timeout(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
+	fail(ep, -ETIMEDOUT);
+}
+
+void kwarp_active_down(struct kwarp_ep *ep)
+{
+	fail(ep, -ENETDOWN);
+}
+
+/* The consumer has destroyed the QP while it was being connected. */
+void kwarp_active_qp_gone(struct kwarp_ep *ep)
+{
+	fail(ep, -ECONNABORTED);
+}

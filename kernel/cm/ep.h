@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The endpoint: one connection or listener as the connection manager sees it.
+ * Only the files of cm/ include this.
+ *
+ *	ep.c		lifetime, events, timer, handles, device removal
+ *	machine.c	states, events, and what happens when they meet
+ *	startup.c	startup frames in and out
+ *	connect.c	the active side
+ *	listen.c	listeners and their children
+ *	accept.c	the passive side
+ *	addr.c		addresses, namespaces
+ *	upcall.c	events for iw_cm
+ */
+#ifndef _KWARP_CM_EP_H
+#define _KWARP_CM_EP_H
+
+#include <linux/hashtable.h>
+#include <linux/mutex.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <rdma/iw_cm.h>
+
+#include "../core/qp.h"
+#include "../kwarp.h"
+#include "../llp/llp.h"
+#include "../proto/mpa_negotiate.h"
+
+enum kwarp_ep_state {
+	KWARP_EP_IDLE,		/* made, not started */
+	KWARP_EP_LISTEN,
+	KWARP_EP_CONNECTING,	/* active: TCP handshake */
+	KWARP_EP_WAIT_REP,	/* active: request sent */
+	KWARP_EP_WAIT_REQ,	/* passive: TCP is up */
+	KWARP_EP_REQUESTED,	/* passive: the consumer has been asked */
+	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, first FPDU missing */
+	KWARP_EP_ESTABLISHED,
+	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or on its way */
+	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's missing */
+	KWARP_EP_CLOSED,
+	KWARP_EP_STATES
+};
+
+/* Those below KWARP_LLP_EV_CM_FIRST are the lower layer's. */
+enum kwarp_ep_event {
+	KWARP_EP_EV_TIMEOUT = KWARP_LLP_EV_CM_FIRST,
+	KWARP_EP_EV_UNWANTED,	/* the listener has no use for this child any more */
+	KWARP_EP_EV_DOWN,	/* the netdev is down */
+	KWARP_EP_EV_REMOVED,	/* the device goes */
+	KWARP_EP_EVENTS
+};
+
+enum kwarp_ep_limits {
+	/* The consumer's time to answer a request. Its own peer waits less. */
+	KWARP_EP_CONSUMER_MS	= 60 * 1000,
+	/* A consumer's last work requests. A read may never be answered. */
+	KWARP_EP_DRAIN_MS	= 60 * 1000,
+	/* Pause before a listener that is out of memory tries again. */
+	KWARP_EP_RETRY_MS	= 100,
+	/* Octets thrown away in LINGER, per run and in all. */
+	KWARP_EP_DISCARD_RUN	= 64 * 1024,
+	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
+	/* Children a listener takes per run. */
+	KWARP_EP_ACCEPT_RUN	= 64,
+	/* What iw_cm_event can carry: its lengths and depths are u8. */
+	KWARP_EP_EVENT_MAX	= 255,
+};
+
+/**
+ * struct kwarp_startup - what is needed until startup is done
+ * @pol:	policy of the device at connect or when the request came
+ * @local:	consumer's parameters
+ * @req:	request, sent or received
+ * @from:	active: source address
+ * @to:		active: destination
+ * @tos:	active: type of service, -1 for the default
+ * @qpn:	active: QP number
+ * @have:	octets in @rx
+ * @rx:		frame being received
+ * @pd_len:	octets in @pd
+ * @pd:		active: private data of the request
+ */
+struct kwarp_startup {
+	struct kwarp_mpa_policy pol;
+	struct kwarp_mpa_local local;
+	struct kwarp_mpa_frame req;
+	struct sockaddr_storage from;
+	struct sockaddr_storage to;
+	int tos;
+	u32 qpn;
+	u32 have;
+	u8 rx[KWARP_MPA_FRAME_MAX];
+	u16 pd_len;
+	u8 pd[] __counted_by(pd_len);
+};
+
+/**
+ * struct kwarp_ep - endpoint
+ * @llp:	connection; its count is the endpoint's, the first belongs to the
+ *		state machine until KWARP_EP_CLOSED
+ * @mutex:	the state machine: held by @work and by the calls of iw_cm.
+ *		Outermost of the module's locks, inside of rdma_cm's. A listener's
+ *		or fallback's is held while a new endpoint's is taken, never
+ *		otherwise two
+ * @work:	handles @events
+ * @events:	bits of enum kwarp_llp_event and kwarp_ep_event; atomic
+ * @timer:	raises KWARP_EP_EV_TIMEOUT
+ * @deadline:	what @timer waits for: an older timeout is ignored; @mutex
+ * @armed:	@deadline is valid; @mutex
+ * @state:	changed under @mutex
+ * @dev_link:	in dev->eps from allocation to release; dev->lock
+ * @cm_id:	iw_cm's object, with a reference; a listener's also @child_lock
+ * @established: iw_cm knows the connection and is owed a CLOSE; @mutex
+ * @ird:	agreed, for ESTABLISHED
+ * @ord:	likewise
+ * @su:		startup, or NULL; @mutex
+ * @discarded:	octets thrown away in KWARP_EP_LINGER; @mutex
+ * @qp:		queue pair, with a reference, from connect or accept until the
+ *		engine is started; kwarp_cm_qp_gone() finds it
+ * @qp_link:	hashed by @qp; qp_lock (ep.c)
+ * @handle:	what iw_cm holds as provider_data, or 0
+ * @listener:	child: whose, with a reference, until answered; @mutex
+ * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
+ *		the listener's @child_lock
+ * @child_lock:	listener: protects its @cm_id and the fields below
+ * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
+ * @asked:	listener: children in KWARP_EP_REQUESTED
+ * @children:	listener: in both lists
+ * @backlog:	listener: the consumer's limit; constant
+ */
+struct kwarp_ep {
+	struct kwarp_llp llp;
+	struct mutex mutex;	/* state machine */
+	struct work_struct work;
+	unsigned long events;
+	struct timer_list timer;
+	unsigned long deadline;
+	bool armed;
+	enum kwarp_ep_state state;
+	struct list_head dev_link;
+	struct iw_cm_id *cm_id;
+	bool established;
+	u16 ird;
+	u16 ord;
+	struct kwarp_startup *su;
+	u32 discarded;
+	struct kwarp_qp *qp;
+	struct hlist_node qp_link;
+	u32 handle;
+	struct kwarp_ep *listener;
+	struct list_head sibling;
+	spinlock_t child_lock;	/* children, listener's cm_id */
+	struct list_head waiting;
+	struct list_head asked;
+	u32 children;
+	u32 backlog;
+};
+
+static inline struct kwarp_ep *to_ep(struct kwarp_llp *llp)
+{
+	return container_of(llp, struct kwarp_ep, llp);
+}
+
+static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
+{
+	return ep->llp.dev;
+}
+
+/* ep.c */
+struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
+void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
+void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
+void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
+void kwarp_ep_arm_startup(struct kwarp_ep *ep);
+void kwarp_ep_disarm(struct kwarp_ep *ep);
+int kwarp_ep_set_handle(struct kwarp_ep *ep);
+void kwarp_ep_drop_handle(struct kwarp_ep *ep);
+void *kwarp_ep_provider_data(const struct kwarp_ep *ep);
+struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id);
+int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn);
+void kwarp_ep_unbind_qp(struct kwarp_ep *ep);
+void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
+void kwarp_ep_drop_id(struct kwarp_ep *ep);
+void kwarp_ep_close(struct kwarp_ep *ep, bool abort);
+
+/* machine.c */
+const char *kwarp_ep_state_name(enum kwarp_ep_state state);
+void kwarp_ep_work(struct work_struct *work);
+void kwarp_ep_linger(struct kwarp_ep *ep);
+void kwarp_ep_enter(struct kwarp_ep *ep);
+
+/* startup.c */
+struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
+					  const void *pd, u16 pd_len);
+int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
+		       struct kwarp_mpa_frame *f);
+int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
+		       const void *pd);
+void kwarp_startup_count(struct kwarp_device *dev, int err);
+int kwarp_startup_attach(struct kwarp_ep *ep,
+			 const struct kwarp_mpa_params *agreed, bool initiator);
+
+/* connect.c */
+void kwarp_active_connected(struct kwarp_ep *ep);
+void kwarp_active_reply(struct kwarp_ep *ep);
+void kwarp_active_refused(struct kwarp_ep *ep);
+void kwarp_active_timeout(struct kwarp_ep *ep);
+void kwarp_active_down(struct kwarp_ep *ep);
+void kwarp_active_qp_gone(struct kwarp_ep *ep);
+
+/* listen.c */
+void kwarp_listen_children(struct kwarp_ep *ep);
+void kwarp_listen_end(struct kwarp_ep *ep);
+int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
+void kwarp_listen_leave(struct kwarp_ep *child);
+
+/* accept.c */
+void kwarp_passive_request(struct kwarp_ep *ep);
+void kwarp_passive_early(struct kwarp_ep *ep);
+void kwarp_passive_lost(struct kwarp_ep *ep);
+void kwarp_passive_timeout(struct kwarp_ep *ep);
+void kwarp_passive_unanswered(struct kwarp_ep *ep);
+void kwarp_passive_orphan(struct kwarp_ep *ep);
+void kwarp_passive_drop(struct kwarp_ep *ep);
+
+/* addr.c */
+int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
+struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
+bool kwarp_addr_any(const struct sockaddr_storage *ss);
+void kwarp_addr_clear_port(struct sockaddr_storage *ss);
+void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
+
+/* upcall.c */
+int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
+		   u16 ird, u16 ord);
+void kwarp_up_established(struct kwarp_ep *ep, int status);
+void kwarp_up_disconnect(struct kwarp_ep *ep);
+void kwarp_up_close(struct kwarp_ep *ep, int status);
+
+#endif /* _KWARP_CM_EP_H */

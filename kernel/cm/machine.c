@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The endpoint's state machine: a table of states and events.
+ *
+ *  IDLE -> LISTEN ------------------------------------------------> CLOSED
+ *  IDLE -> CONNECTING -> WAIT_REP -----------> ESTABLISHED
+ *                               `-> (rejected: CLOSED; Terminate: CLOSING)
+ *  IDLE -> WAIT_REQ -> REQUESTED [-> WAIT_RTR] -> ESTABLISHED
+ *                            `-> (rejected: LINGER)
+ *  ESTABLISHED [-> CLOSING] -> LINGER -> CLOSED
+ *
+ * Events are bits (an event that comes twice before the work runs is handled
+ * once) and are handled in the order of the table's rows, not in that of their
+ * arrival. The order is such that what came first on the wire is handled first:
+ * octets before the end of the stream, the first FPDU before its error, an end
+ * before the QP's error that follows from it. Time is last: what has happened in
+ * time counts.
+ *
+ * How a connection is closed:
+ *
+ *  - Our consumer disconnects: iw_cm changes the QP to SQD (DRAIN: CLOSING), the
+ *    send engine finishes and sends FIN (FIN_SENT). The peer may still send
+ *    and is served until its FIN comes; then LINGER, where all that is left is
+ *    to close. Limits: KWARP_EP_DRAIN_MS for the engine, startup_timeout_ms for
+ *    the peer's FIN; then CLOSE reports -ETIMEDOUT and the peer gets RST.
+ *  - The peer disconnects: PEER_FIN. Nothing that we had asked for can be
+ *    answered, so the QP is flushed at once and the engine sends our FIN.
+ *  - Either side finds an error: QP_ERR. A Terminate that still waits for TCP
+ *    holds us in CLOSING until it is sent with FIN behind it (FIN_SENT; same
+ *    limit). Then the QP is detached, iw_cm gets its CLOSE, and in LINGER we
+ *    throw away what comes until the peer's FIN: closing a socket with octets
+ *    unread would send RST, which overtakes the Terminate at the peer. Limits:
+ *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST.
+ *  - A rejected request: the reply and FIN, then LINGER likewise.
+ *  - The QP is destroyed: as for an error, but nothing waits: whatever TCP has
+ *    is sent, then FIN.
+ *  - Wrong startup frames: the socket is closed (RFC 5044 7.1.2).
+ *
+ * CLOSE is delivered when the QP is detached: it has been flushed then, and
+ * iw_cm lets go of it. The socket may live on in LINGER for a while.
+ */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/slab.h>
+
+#include "ep.h"
+
+/* ---- established and closing ------------------------------------------------ */
+
+/**
+ * kwarp_ep_enter() - startup is done and reported: ESTABLISHED, let the engine run
+ * @ep:		endpoint with an attached QP, mutex held
+ */
+void kwarp_ep_enter(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	kwarp_ep_set_state(ep, KWARP_EP_ESTABLISHED);
+	kwarp_ep_disarm(ep);
+	kfree(ep->su);
+	ep->su = NULL;
+	kwarp_qp_start(ep->qp);
+	kwarp_ep_unbind_qp(ep);
+}
+
+/* Throw away what the peer sends; at its FIN, the end. */
+static void discard(struct kwarp_ep *ep)
+{
+	u32 run = 0;
+	u8 buf[512];
+	int ret;
+
+	while (run < KWARP_EP_DISCARD_RUN) {
+		ret = kwarp_llp_recv(&ep->llp, buf, sizeof(buf));
+		if (ret == -EAGAIN)
+			return;
+		if (ret <= 0) {
+			kwarp_ep_close(ep, ret < 0);
+			return;
+		}
+		run += ret;
+		ep->discarded += ret;
+	}
+	if (ep->discarded >= KWARP_EP_DISCARD_MAX)
+		kwarp_ep_close(ep, true);
+	else
+		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
+}
+
+/**
+ * kwarp_ep_linger() - send FIN and wait for the peer's
+ * @ep:		endpoint without a QP whose consumer knows all, mutex held
+ */
+void kwarp_ep_linger(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	kwarp_ep_set_state(ep, KWARP_EP_LINGER);
+	kwarp_ep_drop_id(ep);
+	kwarp_ep_unbind_qp(ep);
+	kfree(ep->su);
+	ep->su = NULL;
+	kwarp_llp_shutdown(&ep->llp);
+	kwarp_ep_arm_startup(ep);
+	discard(ep);
+}
+
+/* iw_cm waits for ESTABLISHED in any case before it can take a CLOSE. */
+static void settle(struct kwarp_ep *ep, int status)
+{
+	if (ep->state == KWARP_EP_WAIT_RTR)
+		kwarp_up_established(ep, status);
+}
+
+/* The QP's part is over. */
+static void finish(struct kwarp_ep *ep, int status, bool abort)
+{
+	kwarp_qp_detach(&ep->llp);
+	settle(ep, status ? : -ECONNABORTED);
+	kwarp_up_close(ep, status);
+	if (abort)
+		kwarp_ep_close(ep, true);
+	else
+		kwarp_ep_linger(ep);
+}
+
+/* Has the engine nothing to send any more? */
+static bool engine_done(struct kwarp_ep *ep)
+{
+	const struct kwarp_qp *qp;
+	bool done;
+
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	done = !qp || qp->tx.fin_sent || qp->tx.dead;
+	kwarp_llp_unlock(&ep->llp);
+	return done;
+}
+
+/* The QP is in ERR and flushed. FIN_SENT brings us here again. */
+static void wind_up(struct kwarp_ep *ep)
+{
+	if (engine_done(ep)) {
+		finish(ep, 0, false);
+		return;
+	}
+	if (ep->state == KWARP_EP_CLOSING)
+		return;
+	settle(ep, -ECONNABORTED);
+	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
+	kwarp_ep_arm_startup(ep);
+}
+
+/* Our consumer disconnects: the engine finishes first. */
+static void drain(struct kwarp_ep *ep)
+{
+	settle(ep, -ECONNABORTED);
+	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
+	kwarp_ep_arm(ep, KWARP_EP_DRAIN_MS);
+}
+
+/* Our FIN is sent. A sound QP waits for the peer's, one in ERR for nothing. */
+static void fin_sent(struct kwarp_ep *ep)
+{
+	const struct kwarp_qp *qp;
+	bool sound;
+
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	sound = qp && qp->state != IB_QPS_ERR;
+	kwarp_llp_unlock(&ep->llp);
+	if (!sound) {
+		wind_up(ep);
+		return;
+	}
+	settle(ep, -ECONNABORTED);
+	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
+	kwarp_ep_arm_startup(ep);
+}
+
+static void peer_fin(struct kwarp_ep *ep)
+{
+	kwarp_up_disconnect(ep);
+	wind_up(ep);
+}
+
+static void peer_fin_early(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	wind_up(ep);
+}
+
+static void lost(struct kwarp_ep *ep)
+{
+	finish(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET), true);
+}
+
+static void lost_early(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	lost(ep);
+}
+
+/* The initiator's first FPDU was good: it is ready (RFC 6581 9.2). */
+static void peer_ready(struct kwarp_ep *ep)
+{
+	kwarp_up_established(ep, 0);
+	kwarp_ep_enter(ep);
+}
+
+static void rtr_timeout(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
+	finish(ep, -ETIMEDOUT, false);
+}
+
+static void closing_timeout(struct kwarp_ep *ep)
+{
+	finish(ep, -ETIMEDOUT, true);
+}
+
+static void qp_gone(struct kwarp_ep *ep)
+{
+	finish(ep, 0, false);
+}
+
+static void dev_down(struct kwarp_ep *ep)
+{
+	finish(ep, -ENETDOWN, true);
+}
+
+static void give_up(struct kwarp_ep *ep)
+{
+	kwarp_ep_close(ep, true);
+}
+
+/* ---- the table ---------------------------------------------------------------- */
+
+/* Two reasons to do nothing. Comes late, or has been dealt with already: */
+static void stale(struct kwarp_ep *ep)
+{
+}
+
+/* The state has no source of such an event: */
+static void never(struct kwarp_ep *ep)
+{
+}
+
+typedef void (*action)(struct kwarp_ep *ep);
+
+struct row {
+	u8 event;
+	const char *name;
+	action act[KWARP_EP_STATES];
+};
+
+#define ROW(ev, idle, listen, connecting, wait_rep, wait_req, requested,	\
+	    wait_rtr, established, closing, linger, closed)			\
+	{									\
+		.event = (ev), .name = #ev, .act = {				\
+			[KWARP_EP_IDLE] = idle,					\
+			[KWARP_EP_LISTEN] = listen,				\
+			[KWARP_EP_CONNECTING] = connecting,			\
+			[KWARP_EP_WAIT_REP] = wait_rep,				\
+			[KWARP_EP_WAIT_REQ] = wait_req,				\
+			[KWARP_EP_REQUESTED] = requested,			\
+			[KWARP_EP_WAIT_RTR] = wait_rtr,				\
+			[KWARP_EP_ESTABLISHED] = established,			\
+			[KWARP_EP_CLOSING] = closing,				\
+			[KWARP_EP_LINGER] = linger,				\
+			[KWARP_EP_CLOSED] = closed,				\
+		}								\
+	}
+
+static const struct row rows[] = {
+	/* The device goes, the netdev is down. A listener outlives the latter:
+	 * iw_cm has no event to tell the consumer that it must listen again.
+	 */
+	ROW(KWARP_EP_EV_REMOVED,
+	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_end,
+	    /* CONNECTING */ kwarp_active_down,
+	    /* WAIT_REP */ kwarp_active_down,
+	    /* WAIT_REQ */ kwarp_passive_drop,
+	    /* REQUESTED */ kwarp_passive_drop,
+	    /* WAIT_RTR */ dev_down,	/* ESTABLISHED */ dev_down,
+	    /* CLOSING */ dev_down,		/* LINGER */ give_up,
+	    /* CLOSED */ stale),
+	ROW(KWARP_EP_EV_DOWN,
+	    /* IDLE */ never,		/* LISTEN */ stale,
+	    /* CONNECTING */ kwarp_active_down,
+	    /* WAIT_REP */ kwarp_active_down,
+	    /* WAIT_REQ */ kwarp_passive_drop,
+	    /* REQUESTED */ kwarp_passive_drop,
+	    /* WAIT_RTR */ dev_down,	/* ESTABLISHED */ dev_down,
+	    /* CLOSING */ dev_down,		/* LINGER */ give_up,
+	    /* CLOSED */ stale),
+	/* destroy_qp waits for us. */
+	ROW(KWARP_LLP_EV_QP_GONE,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ kwarp_active_qp_gone,
+	    /* WAIT_REP */ kwarp_active_qp_gone,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ qp_gone,	/* ESTABLISHED */ qp_gone,
+	    /* CLOSING */ qp_gone,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	ROW(KWARP_LLP_EV_CONNECTED,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ kwarp_active_connected,
+	    /* WAIT_REP */ stale,
+	    /* WAIT_REQ */ stale,	/* REQUESTED */ stale,
+	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
+	    /* CLOSING */ stale,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	/* With a QP, the receive queue is the engine's. */
+	ROW(KWARP_LLP_EV_READABLE,
+	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
+	    /* CONNECTING */ never,
+	    /* WAIT_REP */ kwarp_active_reply,
+	    /* WAIT_REQ */ kwarp_passive_request,
+	    /* REQUESTED */ kwarp_passive_early,
+	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
+	    /* CLOSING */ stale,	/* LINGER */ discard,
+	    /* CLOSED */ stale),
+	ROW(KWARP_LLP_EV_RTR,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ peer_ready,	/* ESTABLISHED: not asked for */ stale,
+	    /* CLOSING */ stale,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	/* The reply may have come before the reset: read first. */
+	ROW(KWARP_LLP_EV_RESET,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ kwarp_active_refused,
+	    /* WAIT_REP */ kwarp_active_reply,
+	    /* WAIT_REQ */ kwarp_passive_lost,
+	    /* REQUESTED */ kwarp_passive_lost,
+	    /* WAIT_RTR */ lost_early,	/* ESTABLISHED */ lost,
+	    /* CLOSING */ lost,		/* LINGER */ give_up,
+	    /* CLOSED */ stale),
+	/* Only with a QP; else the stream's end is READABLE. */
+	ROW(KWARP_LLP_EV_PEER_FIN,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ peer_fin_early,
+	    /* ESTABLISHED */ peer_fin,
+	    /* CLOSING */ wind_up,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	ROW(KWARP_LLP_EV_QP_ERR,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ wind_up,	/* ESTABLISHED */ wind_up,
+	    /* CLOSING */ wind_up,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	ROW(KWARP_LLP_EV_DRAIN,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ drain,	/* ESTABLISHED */ drain,
+	    /* CLOSING */ stale,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	ROW(KWARP_LLP_EV_FIN_SENT,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ fin_sent,	/* ESTABLISHED */ fin_sent,
+	    /* CLOSING */ fin_sent,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	ROW(KWARP_EP_EV_UNWANTED,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ kwarp_passive_drop,
+	    /* REQUESTED */ kwarp_passive_orphan,
+	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
+	    /* CLOSING */ stale,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
+	/* Comes here only if the timer is still set to what has passed. */
+	ROW(KWARP_EP_EV_TIMEOUT,
+	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
+	    /* CONNECTING */ kwarp_active_timeout,
+	    /* WAIT_REP */ kwarp_active_timeout,
+	    /* WAIT_REQ */ kwarp_passive_timeout,
+	    /* REQUESTED */ kwarp_passive_unanswered,
+	    /* WAIT_RTR */ rtr_timeout,	/* ESTABLISHED */ never,
+	    /* CLOSING */ closing_timeout,
+	    /* LINGER */ give_up,	/* CLOSED */ stale),
+};
+
+static_assert(ARRAY_SIZE(rows) == KWARP_EP_EVENTS);
+
+static const char * const state_names[] = {
+	[KWARP_EP_IDLE]		= "IDLE",
+	[KWARP_EP_LISTEN]	= "LISTEN",
+	[KWARP_EP_CONNECTING]	= "CONNECTING",
+	[KWARP_EP_WAIT_REP]	= "WAIT_REP",
+	[KWARP_EP_WAIT_REQ]	= "WAIT_REQ",
+	[KWARP_EP_REQUESTED]	= "REQUESTED",
+	[KWARP_EP_WAIT_RTR]	= "WAIT_RTR",
+	[KWARP_EP_ESTABLISHED]	= "ESTABLISHED",
+	[KWARP_EP_CLOSING]	= "CLOSING",
+	[KWARP_EP_LINGER]	= "LINGER",
+	[KWARP_EP_CLOSED]	= "CLOSED",
+};
+
+static_assert(ARRAY_SIZE(state_names) == KWARP_EP_STATES);
+
+/**
+ * kwarp_ep_state_name() - for messages
+ * @state:	state
+ *
+ * Return: name.
+ */
+const char *kwarp_ep_state_name(enum kwarp_ep_state state)
+{
+	return state_names[state];
+}
+
+/* A timeout counts if the wait it belongs to is still on. */
+static bool timed_out(struct kwarp_ep *ep)
+{
+	if (!ep->armed || time_before(jiffies, ep->deadline))
+		return false;
+	ep->armed = false;
+	return true;
+}
+
+/**
+ * kwarp_ep_work() - handle the events that have come
+ * @work:	endpoint's, whose reference is put
+ */
+void kwarp_ep_work(struct work_struct *work)
+{
+	struct kwarp_ep *ep = container_of(work, struct kwarp_ep, work);
+	unsigned long events;
+	int i;
+
+	mutex_lock(&ep->mutex);
+	events = xchg(&ep->events, 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct row *row = &rows[i];
+
+		if (!(events & BIT(row->event)))
+			continue;
+		if (row->event == KWARP_EP_EV_TIMEOUT && !timed_out(ep))
+			continue;
+		pr_debug("ep %p: %s in %s\n", ep, row->name,
+			 kwarp_ep_state_name(ep->state));
+		row->act[ep->state](ep);
+	}
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+}

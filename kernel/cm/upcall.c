@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Events for iw_cm. It queues them, so nothing here calls back; and it counts on
+ * us: CONNECT_REPLY exactly once after a successful iw_connect, ESTABLISHED
+ * exactly once after a successful iw_accept (until then iw_destroy_cm_id waits),
+ * CLOSE exactly once after either has reported success, and never without (it
+ * has a BUG() for that).
+ *
+ * Depths are in the sense of siw and irdma: a request's ird and ord are the
+ * peer's; a reply's and ESTABLISHED's are our own. SMB Direct relies on it.
+ */
+#include "ep.h"
+
+static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
+{
+	lockdep_assert_held(&ep->mutex);
+	return ep->cm_id->event_handler(ep->cm_id, ev);
+}
+
+/**
+ * kwarp_up_reply() - CONNECT_REPLY: how iw_connect has ended
+ * @ep:		endpoint with a cm_id, mutex held
+ * @status:	0 or negative errno
+ * @pd:		private data of the reply
+ * @pd_len:	its length, up to KWARP_EP_EVENT_MAX
+ * @ird:	our depth, or for a rejection what the peer said
+ * @ord:	likewise
+ *
+ * Return: 0, or -ENOMEM: then a failure was reported in place of @status.
+ */
+int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
+		   u16 ird, u16 ord)
+{
+	struct iw_cm_event ev = {
+		.event = IW_CM_EVENT_CONNECT_REPLY,
+		.status = status,
+		.local_addr = ep->cm_id->local_addr,
+		.remote_addr = ep->cm_id->remote_addr,
+		.private_data = (void *)pd,
+		.private_data_len = pd_len,
+		.ird = min_t(u16, ird, KWARP_EP_EVENT_MAX),
+		.ord = min_t(u16, ord, KWARP_EP_EVENT_MAX),
+	};
+	int ret;
+
+	if (!status)
+		kwarp_addr_event(ep, &ev);
+	ret = upcall(ep, &ev);
+	if (!ret) {
+		ep->established = !status;
+		return 0;
+	}
+	/*
+	 * Only the copy of the private data can fail. A consumer must not miss
+	 * them without knowing, and iw_cm must not wait for ever.
+	 */
+	ev.status = status ? : -ENOMEM;
+	ev.private_data = NULL;
+	ev.private_data_len = 0;
+	upcall(ep, &ev);
+	return ret;
+}
+
+/**
+ * kwarp_up_established() - ESTABLISHED: how iw_accept has ended
+ * @ep:		endpoint with a cm_id, mutex held
+ * @status:	0, or why it is over already: iw_cm wants the event nevertheless
+ */
+void kwarp_up_established(struct kwarp_ep *ep, int status)
+{
+	struct iw_cm_event ev = {
+		.event = IW_CM_EVENT_ESTABLISHED,
+		.status = status,
+		.ird = min_t(u16, ep->ird, KWARP_EP_EVENT_MAX),
+		.ord = min_t(u16, ep->ord, KWARP_EP_EVENT_MAX),
+	};
+
+	if (WARN_ON_ONCE(ep->established))
+		return;
+	kwarp_addr_event(ep, &ev);
+	ep->established = true;
+	upcall(ep, &ev);
+}
+
+/**
+ * kwarp_up_disconnect() - DISCONNECT: the peer has closed its direction
+ * @ep:		endpoint, mutex held
+ */
+void kwarp_up_disconnect(struct kwarp_ep *ep)
+{
+	struct iw_cm_event ev = { .event = IW_CM_EVENT_DISCONNECT };
+
+	if (ep->established)
+		upcall(ep, &ev);
+}
+
+/**
+ * kwarp_up_close() - CLOSE, if iw_cm is owed one: it lets go of the QP
+ * @ep:		endpoint, mutex held
+ * @status:	0 or negative errno
+ */
+void kwarp_up_close(struct kwarp_ep *ep, int status)
+{
+	struct iw_cm_event ev = {
+		.event = IW_CM_EVENT_CLOSE,
+		.status = status,
+	};
+
+	if (!ep->established)
+		return;
+	ep->established = false;
+	upcall(ep, &ev);
+}

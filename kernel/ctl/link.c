@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * How RDMA devices come and go: `rdma link add`, and what happens to netdevs.
+ *
+ * Notifications run under RTNL. A device is found by its netdev only while it is
+ * registered, and the look-up's reference keeps it so. What a netdev did between
+ * our first look at it and the device's registration is made up for afterwards
+ * under RTNL, so that no notification is missed.
+ */
+#include "link.h"
+
+#include <linux/if_arp.h>
+#include <linux/rtnetlink.h>
+#include <rdma/kwarp-abi.h>
+#include <rdma/rdma_netlink.h>
+
+#include "../cm/cm.h"
+#include "../verbs/verbs.h"
+
+/* One at a time: two for the same netdev must not both find no device. */
+static DEFINE_MUTEX(newlink_mutex);
+
+static struct kwarp_device *device_get(struct net_device *netdev)
+{
+	struct ib_device *ibdev =
+		ib_device_get_by_netdev(netdev,
+					(enum rdma_driver_id)KWARP_DRIVER_ID);
+
+	return ibdev ? to_kdev(ibdev) : NULL;
+}
+
+static void device_put(struct kwarp_device *dev)
+{
+	ib_device_put(&dev->ibdev);
+}
+
+static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
+{
+	bool up = kwarp_netdev_active(netdev);
+
+	ASSERT_RTNL();
+	if (dev->up == up)
+		return;
+	dev->up = up;
+	kwarp_port_event(&dev->ibdev, netdev, up);
+}
+
+static void address_changed(struct kwarp_device *dev,
+			    const struct net_device *netdev)
+{
+	struct ib_event ev = {
+		.device = &dev->ibdev,
+		.element.port_num = KWARP_PORT,
+		.event = IB_EVENT_GID_CHANGE,
+	};
+
+	kwarp_device_set_gid(dev, netdev);
+	ib_dispatch_event(&ev);
+}
+
+/* The netdev leaves, or leaves its namespace: our sockets cannot follow it. */
+static void netdev_gone(struct kwarp_device *dev)
+{
+	kwarp_cm_device_down(dev, false);
+	ib_unregister_device_queued(&dev->ibdev);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *ptr)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
+	struct kwarp_device *dev = device_get(netdev);
+
+	if (!dev)
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		/*
+		 * Connections survive, as TCP's do: the cable may come back. The
+		 * MTU is TCP's business, and looked up when somebody asks.
+		 */
+		port_changed(dev, netdev);
+		break;
+	case NETDEV_CHANGEADDR:
+		address_changed(dev, netdev);
+		break;
+	case NETDEV_CHANGENAME:
+		strscpy(dev->ibdev.iw_ifname, netdev->name,
+			sizeof(dev->ibdev.iw_ifname));
+		break;
+	case NETDEV_UNREGISTER:
+		netdev_gone(dev);
+		break;
+	}
+	device_put(dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block netdev_nb = {
+	.notifier_call = netdev_event,
+};
+
+/* What carries IP, and what the RDMA connection manager can address. */
+static bool netdev_suits(const struct net_device *netdev)
+{
+	switch (netdev->type) {
+	case ARPHRD_ETHER:
+	case ARPHRD_IEEE802:
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Catch up with what the netdev did while the device was being registered. */
+static int newlink_settle(struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+	int ret = 0;
+
+	rtnl_lock();
+	dev = device_get(netdev);
+	if (dev) {
+		if (netdev->reg_state != NETREG_REGISTERED) {
+			netdev_gone(dev);
+			ret = -ENODEV;
+		} else {
+			port_changed(dev, netdev);
+		}
+		device_put(dev);
+	}
+	rtnl_unlock();
+	return ret;
+}
+
+static int newlink(const char *name, struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+	int ret;
+
+	might_sleep();
+	if (!netdev_suits(netdev))
+		return -EOPNOTSUPP;
+	mutex_lock(&newlink_mutex);
+	dev = device_get(netdev);
+	if (dev) {
+		device_put(dev);
+		ret = -EEXIST;
+		goto unlock;
+	}
+	ret = kwarp_device_add(name, netdev);
+	if (!ret)
+		ret = newlink_settle(netdev);
+unlock:
+	mutex_unlock(&newlink_mutex);
+	return ret;
+}
+
+static struct rdma_link_ops link_ops = {
+	.type = "kwarp",
+	.newlink = newlink,
+};
+
+int kwarp_link_init(void)
+{
+	int ret = register_netdevice_notifier(&netdev_nb);
+
+	if (ret)
+		return ret;
+	rdma_link_register(&link_ops);
+	return 0;
+}
+
+void kwarp_link_exit(void)
+{
+	/* Waits for a newlink in progress; there is no other way to a device. */
+	rdma_link_unregister(&link_ops);
+	/* Reports every netdev as gone to us: removals begin here. */
+	unregister_netdevice_notifier(&netdev_nb);
+	/* Removes what is left, and waits for all removals. */
+	ib_unregister_driver((enum rdma_driver_id)KWARP_DRIVER_ID);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Details of objects for `rdma resource show -dd`. */
+#ifndef _KWARP_CTL_RESTRACK_H
+#define _KWARP_CTL_RESTRACK_H
+
+struct ib_qp;
+struct sk_buff;
+
+int kwarp_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+
+#endif /* _KWARP_CTL_RESTRACK_H */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Loading and unloading. */
+#include <linux/module.h>
+#include <linux/workqueue.h>
+#include <rdma/rdma_netlink.h>
+
+#include "cm/cm.h"
+#include "ctl/link.h"
+#include "kwarp.h"
+
+struct workqueue_struct *kwarp_wq;
+
+static int __init kwarp_init(void)
+{
+	int ret;
+
+	kwarp_wq = alloc_workqueue("kwarp", WQ_MEM_RECLAIM | WQ_HIGHPRI |
+				   KWARP_WQ_PERCPU, 0);
+	if (!kwarp_wq)
+		return -ENOMEM;
+	ret = kwarp_cm_init();
+	if (ret)
+		goto err_wq;
+	ret = kwarp_link_init();
+	if (ret)
+		goto err_cm;
+	return 0;
+
+err_cm:
+	kwarp_cm_exit();
+err_wq:
+	destroy_workqueue(kwarp_wq);
+	return ret;
+}
+
+static void __exit kwarp_exit(void)
+{
+	/* No device after this, so no QP, no connection, nothing to work for. */
+	kwarp_link_exit();
+	kwarp_cm_exit();
+	destroy_workqueue(kwarp_wq);
+}
+
+module_init(kwarp_init);
+module_exit(kwarp_exit);
+
+MODULE_DESCRIPTION("Software iWARP RNIC");
+MODULE_AUTHOR("The kwarp developers");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_ALIAS_RDMA_LINK("kwarp");
+/* Where CRC32c still comes from the crypto layer: its fast version. */
+MODULE_SOFTDEP("pre: crc32c_intel");

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* MPA framing, the receiver's side. What the functions promise: mpa_fpdu.h. */
+#include "mpa_fpdu.h"
+
+/* The octets that can hold the length field and a header: one marker at most. */
+#define HEAD_MAX (KWARP_MPA_HDR_LEN + KWARP_FPDU_HDR_MAX + KWARP_MARKER_LEN)
+
+static_assert(HEAD_MAX < KWARP_MARKER_SPACING, "two markers in the head");
+
+u32 kwarp_marker_locate(u32 pos, const u8 *marker)
+{
+	u32 start;
+
+	/* RFC 5044 4.2: the low bits are zero for all calculations. */
+	start = pos - (get_unaligned_be16(marker + 2) & ~3U);
+	/* The length field was found; a marker before it is part of the FPDU. */
+	if (start != pos && !kwarp_to_marker(start - KWARP_MARKER_LEN))
+		start -= KWARP_MARKER_LEN;
+	return start;
+}
+
+/* Is there an octet to read at r->p? */
+static bool reader_more(struct kwarp_reader *r)
+{
+	while (!r->n)
+		if (!r->next(r))
+			return false;
+	return true;
+}
+
+static void reader_advance(struct kwarp_reader *r, u32 n)
+{
+	r->p += n;
+	r->n -= n;
+}
+
+static bool reader_copy(struct kwarp_reader *r, u8 *dst, u32 n)
+{
+	while (n) {
+		u32 run;
+
+		if (!reader_more(r))
+			return false;
+		run = min(n, r->n);
+		memcpy(dst, r->p, run);
+		reader_advance(r, run);
+		dst += run;
+		n -= run;
+	}
+	return true;
+}
+
+bool kwarp_reader_skip(struct kwarp_reader *r, u32 n)
+{
+	while (n) {
+		u32 run;
+
+		if (!reader_more(r))
+			return false;
+		run = min(n, r->n);
+		reader_advance(r, run);
+		n -= run;
+	}
+	return true;
+}
+
+int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
+		    struct kwarp_fpdu *f)
+{
+	u32 skip = markers && !kwarp_to_marker(pos) ? KWARP_MARKER_LEN : 0;
+	u8 len[KWARP_MPA_HDR_LEN];
+
+	f->pos = pos;
+	f->len = 0;
+	f->ulpdu_len = 0;
+	f->need = skip + KWARP_MPA_HDR_LEN;
+	f->markers = markers;
+
+	if (avail < f->need || !kwarp_reader_skip(r, skip) ||
+	    !reader_copy(r, len, sizeof(len)))
+		return KWARP_FPDU_NEED_MORE;
+
+	f->ulpdu_len = get_unaligned_be16(len);
+	/* Do not wait for octets of a length that no sender may use. */
+	if (f->ulpdu_len > KWARP_ULPDU_MAX)
+		return KWARP_FPDU_ERR_LENGTH;
+
+	f->len = kwarp_fpdu_len(f->ulpdu_len, pos, markers);
+	f->need = f->len;
+	return avail < f->len ? KWARP_FPDU_NEED_MORE : KWARP_FPDU_OK;
+}
+
+/**
+ * struct scan - progress of kwarp_fpdu_verify() through an FPDU
+ * @off:	octets seen
+ * @head_len:	octets to collect in @head
+ * @marker_off:	where the marker stands that is looked for
+ * @length_off:	where the ULPDU Length field stands
+ * @bad_marker:	one pointed elsewhere
+ * @marker:	octets of a marker, possibly from two pieces
+ * @head:	first octets of the FPDU
+ */
+struct scan {
+	u32 off;
+	u32 head_len;
+	u32 marker_off;
+	u32 length_off;
+	bool bad_marker;
+	u8 marker[KWARP_MARKER_LEN];
+	u8 head[HEAD_MAX];
+};
+
+/* Take what run octets at p, which begin at s->off, hold of markers. */
+static void scan_markers(struct scan *s, const u8 *p, u32 run)
+{
+	u32 end = s->off + run;
+
+	while (s->marker_off < end) {
+		u32 from = s->off > s->marker_off ? s->off - s->marker_off : 0;
+		u32 at = s->marker_off + from - s->off;
+		u32 n = min(KWARP_MARKER_LEN - from, run - at);
+		u32 ptr = s->marker_off < s->length_off ? 0 :
+			  s->marker_off - s->length_off;
+
+		memcpy(s->marker + from, p + at, n);
+		if (from + n < KWARP_MARKER_LEN)
+			break;	/* the next piece has the rest */
+		/* RFC 5044 4.2: reserved half and low two bits do not count. */
+		if ((get_unaligned_be16(s->marker + 2) & ~3U) != ptr)
+			s->bad_marker = true;
+		s->marker_off += KWARP_MARKER_SPACING;
+	}
+}
+
+/* Copy the header out of the first octets of an FPDU. */
+static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
+{
+	const u8 *ulpdu = head + KWARP_MPA_HDR_LEN;
+	u32 before;
+
+	if (!to_marker) {
+		memcpy(hdr, ulpdu + KWARP_MARKER_LEN, n);
+		return;
+	}
+	before = min(n, to_marker - KWARP_MPA_HDR_LEN);
+	memcpy(hdr, ulpdu, before);
+	memcpy(hdr + before, ulpdu + before + KWARP_MARKER_LEN, n - before);
+}
+
+/* One pass over all octets before the CRC field. */
+static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
+		      struct scan *s, u32 *crc)
+{
+	u32 end = f->len - KWARP_MPA_CRC_LEN;
+
+	if (!crc && !f->markers)
+		end = s->head_len;
+	while (s->off < end) {
+		u32 run;
+
+		if (!reader_more(r))
+			return false;
+		run = min(r->n, end - s->off);
+		if (s->off < s->head_len)
+			memcpy(s->head + s->off, r->p,
+			       min(run, s->head_len - s->off));
+		if (f->markers)
+			scan_markers(s, r->p, run);
+		if (crc)
+			*crc = crc32c(*crc, r->p, run);
+		reader_advance(r, run);
+		s->off += run;
+	}
+	return true;
+}
+
+int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
+		      bool crc, u8 *hdr, u32 hdr_len)
+{
+	u32 to_marker = f->markers ? kwarp_to_marker(f->pos) : U32_MAX;
+	u8 field[KWARP_MPA_CRC_LEN];
+	u32 sum = ~0U;
+	struct scan s;
+
+	hdr_len = min(hdr_len, f->ulpdu_len);
+	s.off = 0;
+	s.head_len = min(KWARP_MPA_HDR_LEN + hdr_len + KWARP_MARKER_LEN,
+			 f->len - KWARP_MPA_CRC_LEN);
+	s.marker_off = to_marker;
+	s.length_off = to_marker ? 0 : KWARP_MARKER_LEN;
+	s.bad_marker = false;
+
+	if (!scan_body(r, f, &s, crc ? &sum : NULL))
+		return KWARP_FPDU_NEED_MORE;
+	if (crc) {
+		if (!reader_copy(r, field, sizeof(field)))
+			return KWARP_FPDU_NEED_MORE;
+		/* Least significant octet first, as RFC 5044 figures 5, 6. */
+		if (get_unaligned_le32(field) != ~sum)
+			return KWARP_FPDU_ERR_CRC;
+	}
+	if (s.bad_marker)
+		return KWARP_FPDU_ERR_MARKER;
+	if (hdr_len)
+		copy_hdr(hdr, hdr_len, s.head, to_marker);
+	return KWARP_FPDU_OK;
+}
+
+void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
+			const struct kwarp_fpdu *f, u32 off)
+{
+	const u8 *p;
+	u32 run;
+
+	pl->r = r;
+	pl->left = KWARP_MPA_HDR_LEN + f->ulpdu_len;
+	pl->to_marker = f->markers ? kwarp_to_marker(f->pos) : U32_MAX;
+
+	off += KWARP_MPA_HDR_LEN;
+	do {
+		run = kwarp_payload_next(pl, &p, off);
+		off -= run;
+	} while (run);
+}
+
+u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
+{
+	struct kwarp_reader *r = pl->r;
+	u32 run = min(max, pl->left);
+
+	if (!run)
+		return 0;
+	if (!pl->to_marker) {
+		if (!kwarp_reader_skip(r, KWARP_MARKER_LEN))
+			return 0;
+		pl->to_marker = KWARP_MARKER_DATA;
+	}
+	if (!reader_more(r))
+		return 0;
+	run = min(run, r->n);
+	run = min(run, pl->to_marker);
+	*p = r->p;
+	reader_advance(r, run);
+	pl->left -= run;
+	pl->to_marker -= run;
+	return run;
+}

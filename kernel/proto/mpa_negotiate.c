@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* MPA negotiation. What the functions promise: mpa_negotiate.h. */
+#include "ddp.h"
+#include "mpa_negotiate.h"
+
+static u16 max_depth(u16 limit)
+{
+	return min_t(u16, limit, KWARP_MPA_DEPTH_MAX);
+}
+
+static u16 own_ird(const struct kwarp_mpa_policy *pol,
+		   const struct kwarp_mpa_local *local)
+{
+	return min(local->ird, max_depth(pol->max_ird));
+}
+
+static u16 own_ord(const struct kwarp_mpa_policy *pol,
+		   const struct kwarp_mpa_local *local)
+{
+	return min(local->ord, max_depth(pol->max_ord));
+}
+
+/*
+ * RFC 6581 9.2: who supports enhanced startup supports one indication at least.
+ * A zero-length read takes a place among depth reads, so it needs one.
+ */
+static u8 own_rtr(const struct kwarp_mpa_policy *pol, u16 depth)
+{
+	u8 rtr = pol->rtr & KWARP_RTR_ALL ? : KWARP_RTR_ALL;
+
+	if (!depth)
+		rtr &= ~KWARP_RTR_READ;
+	return rtr ? : KWARP_RTR_ALL & ~KWARP_RTR_READ;
+}
+
+/* What both frames of revision 0 must say, RFC 5044 figure 14. */
+static void force_rdmac(struct kwarp_mpa_frame *f)
+{
+	if (f->rev == KWARP_MPA_REV_RDMAC) {
+		f->markers = true;
+		f->crc = true;
+	}
+}
+
+/* RFC 5044 7.1.1: M speaks for its sender's receiver, C for both directions. */
+static void agree_framing(const struct kwarp_mpa_frame *mine,
+			  const struct kwarp_mpa_frame *peers, u8 rev,
+			  struct kwarp_mpa_params *out)
+{
+	bool rdmac = rev == KWARP_MPA_REV_RDMAC;
+
+	memset(out, 0, sizeof(*out));
+	out->rev = rev;
+	/* RFC 5044 appendix C: an RDMAC peer has both on, whatever we asked. */
+	out->ddp_version = rdmac ? KWARP_DDP_V_RDMAC : KWARP_DDP_V_IETF;
+	out->crc = rdmac || mine->crc || peers->crc;
+	out->tx_markers = rdmac || peers->markers;
+	out->rx_markers = rdmac || mine->markers;
+	if (kwarp_mpa_enhanced(peers)) {
+		out->peer_ird = peers->ird;
+		out->peer_ord = peers->ord;
+	}
+}
+
+void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
+		       const struct kwarp_mpa_local *local,
+		       struct kwarp_mpa_frame *req)
+{
+	memset(req, 0, sizeof(*req));
+	req->type = KWARP_MPA_REQ;
+	req->rev = min_t(u8, pol->rev, KWARP_MPA_REV_MAX);
+	req->markers = pol->markers;
+	req->crc = pol->crc;
+	req->pd_len = local->pd_len;
+	force_rdmac(req);
+
+	if (req->rev == KWARP_MPA_REV_1)
+		req->s = pol->p2p && pol->rtr & KWARP_RTR_FRAME;
+	if (req->rev < KWARP_MPA_REV_2)
+		return;
+	req->s = true;
+	req->ird = local->manual ? KWARP_MPA_NO_NEGOTIATION :
+				   own_ird(pol, local);
+	req->ord = local->manual ? KWARP_MPA_NO_NEGOTIATION :
+				   own_ord(pol, local);
+	req->p2p = pol->p2p;
+	req->rtr = pol->p2p ? own_rtr(pol, pol->max_ord) : 0;
+}
+
+int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
+		    const struct kwarp_mpa_frame *req)
+{
+	if (req->rev > pol->rev)
+		return -KWARP_MPA_E_REV;
+	if (req->rev == KWARP_MPA_REV_RDMAC && pol->rev && !pol->permissive)
+		return -KWARP_MPA_E_REV;
+	return 0;
+}
+
+/* A reply without any enhanced values yet. */
+static void start_reply(const struct kwarp_mpa_policy *pol,
+			const struct kwarp_mpa_frame *req, u16 pd_len,
+			struct kwarp_mpa_frame *rep)
+{
+	memset(rep, 0, sizeof(*rep));
+	rep->type = KWARP_MPA_REP;
+	rep->rev = req->rev;
+	rep->markers = pol->markers;
+	/*
+	 * C names a preference, and CRCs are on if either side has it (RFC 5044
+	 * 7.1.1). The reply tells the outcome: there are initiators that look
+	 * only here (siw), and the Rtr frame is bound to it (2007 proposal).
+	 */
+	rep->crc = pol->crc || req->crc;
+	rep->pd_len = pd_len;
+	force_rdmac(rep);
+
+	/* RFC 6581 10: enhanced if and only if the request is. */
+	rep->s = kwarp_mpa_enhanced(req);
+	if (req->rev == KWARP_MPA_REV_1)
+		rep->s = req->s && pol->rtr & KWARP_RTR_FRAME;
+}
+
+/* RFC 6581 9.2, responder: A is matched, what both support is named. */
+static void reply_rtr(const struct kwarp_mpa_policy *pol,
+		      const struct kwarp_mpa_frame *req, u16 depth,
+		      struct kwarp_mpa_frame *rep)
+{
+	u8 own = own_rtr(pol, depth);
+
+	rep->p2p = req->p2p;
+	/* Nothing in common: name ours, the initiator will terminate. */
+	if (req->p2p)
+		rep->rtr = req->rtr & own ? : own;
+}
+
+/*
+ * RFC 6581 9.1, responder. Our IRD should reach the initiator's ORD and may be
+ * raised for that; what we cannot give the initiator has to do without.
+ */
+static void reply_depths(const struct kwarp_mpa_policy *pol,
+			 const struct kwarp_mpa_frame *req,
+			 const struct kwarp_mpa_local *local,
+			 struct kwarp_mpa_frame *rep,
+			 struct kwarp_mpa_params *out)
+{
+	u16 reach = min(req->ord, max_depth(pol->max_ird));
+
+	if (local->manual || req->ord == KWARP_MPA_NO_NEGOTIATION) {
+		rep->ird = KWARP_MPA_NO_NEGOTIATION;
+	} else {
+		out->ird = max(out->ird, reach);
+		rep->ird = out->ird;
+	}
+	if (local->manual || req->ird == KWARP_MPA_NO_NEGOTIATION) {
+		rep->ord = KWARP_MPA_NO_NEGOTIATION;
+	} else {
+		out->ord = min(out->ord, req->ird);
+		rep->ord = out->ord;
+	}
+}
+
+int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
+		      const struct kwarp_mpa_frame *req,
+		      const struct kwarp_mpa_local *local,
+		      struct kwarp_mpa_frame *rep,
+		      struct kwarp_mpa_params *out)
+{
+	u16 wanted = own_ord(pol, local);
+
+	start_reply(pol, req, local->pd_len, rep);
+	agree_framing(rep, req, req->rev, out);
+	out->wait = KWARP_MPA_WAIT_FPDU;
+	out->ird = own_ird(pol, local);
+	out->ord = wanted;
+
+	if (!kwarp_mpa_enhanced(rep)) {
+		if (rep->s) {
+			out->wait = KWARP_MPA_WAIT_RTR_FRAME;
+			out->rtr = KWARP_RTR_FRAME;
+		}
+		return 0;
+	}
+	reply_depths(pol, req, local, rep, out);
+	/* An IRD that is not negotiated stays; another may grow for the read. */
+	reply_rtr(pol, req, rep->ird == KWARP_MPA_NO_NEGOTIATION ?
+			    out->ird : pol->max_ird, rep);
+	out->rtr = rep->rtr;
+	if (rep->rtr & KWARP_RTR_READ && !out->ird) {
+		out->ird = 1;
+		rep->ird = 1;
+	}
+	if (local->need_ord && out->ord < wanted) {
+		rep->reject = true;
+		rep->ord = wanted;
+		return -KWARP_MPA_E_IRD;
+	}
+	return 0;
+}
+
+void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
+		      const struct kwarp_mpa_frame *req, u16 pd_len,
+		      struct kwarp_mpa_frame *rep)
+{
+	start_reply(pol, req, pd_len, rep);
+	rep->reject = true;
+	if (kwarp_mpa_enhanced(rep)) {
+		reply_rtr(pol, req, pol->max_ird, rep);
+		/* No depth was the reason: leave them to the ULP. */
+		rep->ird = KWARP_MPA_NO_NEGOTIATION;
+		rep->ord = KWARP_MPA_NO_NEGOTIATION;
+	}
+}
+
+/*
+ * Which revision do request and reply amount to, or error.
+ *
+ * A peer of a lower revision must close on an enhanced request (RFC 6581 10). If
+ * it answers instead, its consumer has seen the enhanced data as private data,
+ * so this connection is of no use; but the peer is known then. A peer of
+ * revision 2 may say so in an unenhanced reply, which is revision 1's.
+ */
+static int settle_rev(const struct kwarp_mpa_policy *pol,
+		      const struct kwarp_mpa_frame *req,
+		      const struct kwarp_mpa_frame *rep)
+{
+	if (rep->rev == req->rev)
+		return req->rev;
+	if (req->rev == KWARP_MPA_REV_2)
+		return rep->rev || pol->permissive ? -KWARP_MPA_E_FALLBACK :
+						     -KWARP_MPA_E_REV;
+	if (req->rev == KWARP_MPA_REV_RDMAC)
+		return -KWARP_MPA_E_REV;
+	if (rep->rev == KWARP_MPA_REV_RDMAC)
+		return pol->permissive ? KWARP_MPA_REV_RDMAC : -KWARP_MPA_E_REV;
+	return rep->s ? -KWARP_MPA_E_ENHANCED : KWARP_MPA_REV_1;
+}
+
+/* RFC 6581 9.1, initiator. */
+static int take_depths(const struct kwarp_mpa_policy *pol,
+		       const struct kwarp_mpa_frame *rep,
+		       struct kwarp_mpa_params *out)
+{
+	if (rep->ird != KWARP_MPA_NO_NEGOTIATION)
+		out->ord = min(out->ord, rep->ird);
+	if (rep->ord == KWARP_MPA_NO_NEGOTIATION)
+		return 0;
+	if (rep->ord > max_depth(pol->max_ird))
+		return -KWARP_MPA_E_IRD;
+	out->ird = max(out->ird, rep->ord);
+	return 0;
+}
+
+/* RFC 6581 9.2, initiator: choose what to send first. */
+static int take_rtr(const struct kwarp_mpa_policy *pol,
+		    const struct kwarp_mpa_frame *req,
+		    const struct kwarp_mpa_frame *rep,
+		    struct kwarp_mpa_params *out)
+{
+	u8 common = rep->rtr & own_rtr(pol, pol->max_ord);
+
+	/* The responder must match A; one that did not expects nothing. */
+	if (!rep->p2p)
+		return req->p2p ? -KWARP_MPA_E_RTR : 0;
+	/* A read needs a place at the responder. */
+	if (!rep->ird)
+		common &= ~KWARP_RTR_READ;
+
+	/* In the order of what they cost the responder. */
+	if (common & KWARP_RTR_WRITE) {
+		out->rtr = KWARP_RTR_WRITE;
+	} else if (common & KWARP_RTR_READ) {
+		out->rtr = KWARP_RTR_READ;
+		out->ord = max_t(u16, out->ord, 1);
+	} else if (common & KWARP_RTR_SEND) {
+		out->rtr = KWARP_RTR_SEND;
+	} else {
+		return -KWARP_MPA_E_RTR;
+	}
+	return 0;
+}
+
+int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
+		       const struct kwarp_mpa_local *local,
+		       const struct kwarp_mpa_frame *req,
+		       const struct kwarp_mpa_frame *rep,
+		       struct kwarp_mpa_params *out)
+{
+	int rev = settle_rev(pol, req, rep);
+	int err;
+
+	if (rev < 0)
+		return rev;
+	agree_framing(req, rep, rev, out);
+	out->ird = own_ird(pol, local);
+	out->ord = own_ord(pol, local);
+	if (rep->reject)
+		return -KWARP_MPA_E_REJECTED;
+
+	if (rev < KWARP_MPA_REV_2) {
+		/* 2007 proposal, 5: the reply's S bit decides. */
+		if (rev == KWARP_MPA_REV_1 && req->s && rep->s)
+			out->rtr = KWARP_RTR_FRAME;
+		return 0;
+	}
+	if (rep->s != req->s)
+		return -KWARP_MPA_E_ENHANCED;
+	if (!rep->s)
+		return 0;
+	err = take_depths(pol, rep, out);
+	if (err)
+		return err;
+	return take_rtr(pol, req, rep, out);
+}
+
+void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
+			 struct kwarp_mpa_frame *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->type = KWARP_MPA_RTR_FRAME;
+	f->rev = KWARP_MPA_REV_1;
+	/* 2007 proposal, 2: C as in the reply, which tells the outcome. */
+	f->crc = out->crc;
+	f->markers = out->rx_markers;
+}
+
+enum kwarp_err kwarp_mpa_err_code(int err)
+{
+	switch (err < 0 ? -err : err) {
+	case KWARP_MPA_E_IRD:
+		return KWARP_ERR_MPA_IRD;
+	case KWARP_MPA_E_RTR:
+		return KWARP_ERR_MPA_RTR;
+	default:
+		return KWARP_ERR_MPA_STARTUP;
+	}
+}

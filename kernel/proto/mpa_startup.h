@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * MPA startup frames (RFC 5044 7.1.1, RFC 6581 6 and 9, peer-to-peer proposal
+ * of 2007): one decoded form, encoder, decoder. What they mean is in
+ * mpa_negotiate.h.
+ */
+#ifndef _KWARP_PROTO_MPA_STARTUP_H
+#define _KWARP_PROTO_MPA_STARTUP_H
+
+#include "errors.h"
+
+#define KWARP_MPA_KEY_LEN	16
+#define KWARP_MPA_FRAME_LEN	20	/* without private data */
+#define KWARP_MPA_ENH_LEN	4	/* RFC 6581 9, part of the private data */
+#define KWARP_MPA_PD_MAX	512	/* enhanced data included */
+#define KWARP_MPA_FRAME_MAX	(KWARP_MPA_FRAME_LEN + KWARP_MPA_PD_MAX)
+#define KWARP_MPA_NO_NEGOTIATION 0x3fff	/* IRD, ORD: left to the ULP */
+#define KWARP_MPA_DEPTH_MAX	0x3ffe	/* largest IRD, ORD */
+
+enum kwarp_mpa_rev {
+	KWARP_MPA_REV_RDMAC	= 0,	/* RFC 5044 appendix C */
+	KWARP_MPA_REV_1		= 1,
+	KWARP_MPA_REV_2		= 2,	/* RFC 6581 */
+	KWARP_MPA_REV_MAX	= 2,
+};
+
+/* Ready-to-receive indications: what an initiator sends first. A bit mask. */
+enum kwarp_mpa_rtr {
+	KWARP_RTR_SEND		= 0x01,	/* RFC 6581 9: flag B */
+	KWARP_RTR_WRITE		= 0x02,	/* flag C */
+	KWARP_RTR_READ		= 0x04,	/* flag D */
+	KWARP_RTR_ALL		= 0x07,	/* of RFC 6581 */
+	KWARP_RTR_FRAME		= 0x08,	/* 2007 proposal, revision 1 */
+};
+
+enum kwarp_mpa_type {
+	KWARP_MPA_REQ,
+	KWARP_MPA_REP,
+	KWARP_MPA_RTR_FRAME,
+};
+
+/**
+ * enum kwarp_mpa_err - why startup failed; functions return it negative
+ * @KWARP_MPA_E_KEY:	no MPA startup frame at all
+ * @KWARP_MPA_E_ROLE:	a startup frame of another type: both are initiator
+ *		(RFC 5044 7.1.2, 8), or both responder
+ * @KWARP_MPA_E_REV:	revision that cannot be served
+ * @KWARP_MPA_E_PD_LEN:	private data too long
+ * @KWARP_MPA_E_ENHANCED: enhanced data missing, or not asked for
+ * @KWARP_MPA_E_FALLBACK: the peer knows a lower revision only: connect again
+ *		with it (RFC 6581 10)
+ * @KWARP_MPA_E_REJECTED: reply with Rejected Connection bit
+ * @KWARP_MPA_E_IRD:	not enough inbound reads (RFC 6581 9.1)
+ * @KWARP_MPA_E_RTR:	no common ready-to-receive indication (RFC 6581 9.2)
+ */
+enum kwarp_mpa_err {
+	KWARP_MPA_E_KEY = 1,
+	KWARP_MPA_E_ROLE,
+	KWARP_MPA_E_REV,
+	KWARP_MPA_E_PD_LEN,
+	KWARP_MPA_E_ENHANCED,
+	KWARP_MPA_E_FALLBACK,
+	KWARP_MPA_E_REJECTED,
+	KWARP_MPA_E_IRD,
+	KWARP_MPA_E_RTR,
+};
+
+/**
+ * struct kwarp_mpa_frame - a startup frame, its private data apart
+ * @type:	enum kwarp_mpa_type
+ * @rev:	revision
+ * @markers:	M: the peer must send markers to the frame's sender
+ * @crc:	C: CRCs wanted
+ * @reject:	R: connection rejected (reply)
+ * @s:		S: revision 2: enhanced data present; revision 1: Rtr frame
+ * @p2p:	enhanced data, A: peer-to-peer model
+ * @rtr:	enhanced data, B, C, D: KWARP_RTR_SEND, _WRITE, _READ
+ * @ird:	enhanced data: inbound reads of the frame's sender
+ * @ord:	enhanced data: its outbound reads
+ * @pd_len:	octets of the consumer's private data, enhanced data not counted
+ * @pd_off:	decoded frame: where they begin
+ *
+ * A frame holds enhanced data if kwarp_mpa_enhanced(); else those fields are
+ * neither sent nor set.
+ */
+struct kwarp_mpa_frame {
+	u8 type;
+	u8 rev;
+	bool markers;
+	bool crc;
+	bool reject;
+	bool s;
+	bool p2p;
+	u8 rtr;
+	u16 ird;
+	u16 ord;
+	u16 pd_len;
+	u16 pd_off;
+};
+
+/**
+ * kwarp_mpa_enhanced() - does a frame carry enhanced data
+ * @f:		frame
+ *
+ * Return: true if so.
+ */
+static inline bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f)
+{
+	return f->s && f->rev >= KWARP_MPA_REV_2 &&
+	       f->type != KWARP_MPA_RTR_FRAME;
+}
+
+/**
+ * kwarp_mpa_pd_room() - most private data a frame can carry for the consumer
+ * @f:		frame
+ *
+ * Return: octets.
+ */
+static inline u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
+{
+	return KWARP_MPA_PD_MAX -
+	       (kwarp_mpa_enhanced(f) ? KWARP_MPA_ENH_LEN : 0);
+}
+
+/**
+ * kwarp_mpa_encode() - write a frame up to where private data begin
+ * @f:		frame; @f->pd_len octets will follow
+ * @dst:	room for KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN octets
+ *
+ * Return: octets written, or -KWARP_MPA_E_PD_LEN.
+ */
+int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst);
+
+/**
+ * kwarp_mpa_decode() - read a frame, as far as it has come
+ * @p:		octets received
+ * @len:	how many
+ * @type:	type expected
+ * @f:		result, valid if the whole frame is there
+ *
+ * What is wrong is said as soon as it can be seen, e.g. a wrong key at its
+ * first wrong octet. Reserved bits are not looked at. A revision above
+ * KWARP_MPA_REV_MAX, or an Rtr frame not of revision 1, is an error; whether
+ * the others can be served is for mpa_negotiate.h.
+ *
+ * Return: octets of the whole frame if @p holds it; 0 if it does not (see
+ * kwarp_mpa_need()); or -KWARP_MPA_E_*.
+ */
+int kwarp_mpa_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
+		     struct kwarp_mpa_frame *f);
+
+/**
+ * kwarp_mpa_need() - how much to wait for
+ * @p:		octets received so far, in which nothing is wrong
+ * @len:	how many
+ *
+ * Reading no more than this keeps the FPDUs that may follow in the socket.
+ *
+ * Return: octets of the frame in all as far as is known: first
+ * KWARP_MPA_FRAME_LEN, then its real length.
+ */
+u32 kwarp_mpa_need(const u8 *p, u32 len);
+
+#endif /* _KWARP_PROTO_MPA_STARTUP_H */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* RDMAP messages. What the functions promise: rdmap.h. */
+#include "rdmap.h"
+
+#define TAGGED	KWARP_RDMAP_F_TAGGED
+#define PAYLOAD	KWARP_RDMAP_F_PAYLOAD
+#define INVAL	KWARP_RDMAP_F_INVAL
+#define SE	KWARP_RDMAP_F_SE
+#define EXT	KWARP_RDMAP_F_EXT
+
+/* RFC 5040 figures 4 and 5, RFC 7306 figures 2 and 3 */
+static const struct kwarp_rdmap_op ops[RDMAP_OPCODES] = {
+	[RDMAP_WRITE]		= { "write", TAGGED | PAYLOAD, 0, 0 },
+	[RDMAP_READ_REQUEST]	= { "read_request", 0, KWARP_QN_READ,
+				    KWARP_RDMAP_READ_LEN },
+	[RDMAP_READ_RESPONSE]	= { "read_response", TAGGED | PAYLOAD, 0, 0 },
+	[RDMAP_SEND]		= { "send", PAYLOAD, KWARP_QN_SEND, 0 },
+	[RDMAP_SEND_INVAL]	= { "send_inval", PAYLOAD | INVAL,
+				    KWARP_QN_SEND, 0 },
+	[RDMAP_SEND_SE]		= { "send_se", PAYLOAD | SE, KWARP_QN_SEND, 0 },
+	[RDMAP_SEND_SE_INVAL]	= { "send_se_inval", PAYLOAD | SE | INVAL,
+				    KWARP_QN_SEND, 0 },
+	[RDMAP_TERMINATE]	= { "terminate", 0, KWARP_QN_TERMINATE,
+				    KWARP_RDMAP_TERM_LEN },
+	[RDMAP_IMM]		= { "imm", EXT, KWARP_QN_SEND,
+				    KWARP_RDMAP_IMM_LEN },
+	[RDMAP_IMM_SE]		= { "imm_se", EXT | SE, KWARP_QN_SEND,
+				    KWARP_RDMAP_IMM_LEN },
+	[RDMAP_ATOMIC_REQUEST]	= { "atomic_request", EXT, KWARP_QN_READ,
+				    KWARP_RDMAP_ATOMIC_REQ_LEN },
+	[RDMAP_ATOMIC_RESPONSE]	= { "atomic_response", EXT, KWARP_QN_ATOMIC,
+				    KWARP_RDMAP_ATOMIC_RESP_LEN },
+};
+
+const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode)
+{
+	return opcode < RDMAP_OPCODES ? &ops[opcode] : NULL;
+}
+
+static enum kwarp_err check_ddp(const struct kwarp_ddp_hdr *h, u8 version,
+				bool ext)
+{
+	u32 last_qn = ext ? KWARP_QN_ATOMIC : KWARP_QN_TERMINATE;
+
+	if (h->dv != version)
+		return h->tagged ? KWARP_ERR_TAGGED_VERSION :
+				   KWARP_ERR_UNTAGGED_VERSION;
+	if (!h->tagged && h->qn > last_qn)
+		return KWARP_ERR_UNTAGGED_QN;
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * A message that is nothing but an RDMAP header, and comes in one segment. The
+ * smallest MULPDU of 128 octets (RFC 5044 3) has room for every one of them.
+ */
+static enum kwarp_err check_header_message(const struct kwarp_ddp_hdr *h,
+					   u32 len, u32 want)
+{
+	if (h->mo)
+		return KWARP_ERR_UNTAGGED_MO;
+	/* RFC 7306 6.3: exactly 8; its buffer is a consumer's, maybe longer. */
+	if (h->qn == KWARP_QN_SEND)
+		return h->last && len == want ? KWARP_ERR_NONE :
+						KWARP_ERR_SEGMENT;
+	/* Without L flag more is to come than the buffer of the queue holds. */
+	if (len > want || !h->last)
+		return KWARP_ERR_UNTAGGED_TOO_LONG;
+	return len < want ? KWARP_ERR_SEGMENT : KWARP_ERR_NONE;
+}
+
+enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
+				 u8 version, bool ext)
+{
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(h->opcode);
+	enum kwarp_err err = check_ddp(h, version, ext);
+
+	if (err)
+		return err;
+	if (h->rv != version)
+		return KWARP_ERR_RDMAP_VERSION;
+	if (!op || (op->flags & KWARP_RDMAP_F_EXT && !ext))
+		return KWARP_ERR_RDMAP_OPCODE;
+	if (h->tagged != !!(op->flags & KWARP_RDMAP_F_TAGGED))
+		return KWARP_ERR_RDMAP_OPCODE;
+	if (!h->tagged && h->qn != op->qn)
+		return KWARP_ERR_RDMAP_OPCODE;
+	/* A Terminate may be of several lengths; its parser copes with all. */
+	if (op->flags & KWARP_RDMAP_F_PAYLOAD || h->opcode == RDMAP_TERMINATE)
+		return KWARP_ERR_NONE;
+	return check_header_message(h, ulpdu_len - h->len, op->hdr_len);
+}
+
+u32 kwarp_rdmap_read_encode(const struct kwarp_rdmap_read *rd, u8 *dst)
+{
+	put_unaligned_be32(rd->sink_stag, dst);
+	put_unaligned_be64(rd->sink_to, dst + 4);
+	put_unaligned_be32(rd->len, dst + 12);
+	put_unaligned_be32(rd->src_stag, dst + 16);
+	put_unaligned_be64(rd->src_to, dst + 20);
+	return KWARP_RDMAP_READ_LEN;
+}
+
+void kwarp_rdmap_read_parse(const u8 *p, struct kwarp_rdmap_read *rd)
+{
+	rd->sink_stag = get_unaligned_be32(p);
+	rd->sink_to = get_unaligned_be64(p + 4);
+	rd->len = get_unaligned_be32(p + 12);
+	rd->src_stag = get_unaligned_be32(p + 16);
+	rd->src_to = get_unaligned_be64(p + 20);
+}
+
+enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size)
+{
+	switch (kwarp_ddp_check_to(to, len, base, size)) {
+	case KWARP_ERR_NONE:
+		return KWARP_ERR_NONE;
+	case KWARP_ERR_TAGGED_WRAP:
+		return KWARP_ERR_RDMAP_WRAP;
+	default:
+		return KWARP_ERR_RDMAP_BOUNDS;
+	}
+}

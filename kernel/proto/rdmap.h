@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* RDMAP messages (RFC 5040, RFC 7306): opcodes, headers, checks. */
+#ifndef _KWARP_PROTO_RDMAP_H
+#define _KWARP_PROTO_RDMAP_H
+
+#include "ddp.h"
+
+/* RFC 5040 figure 4, RFC 7306 figure 2 */
+enum kwarp_rdmap_opcode {
+	RDMAP_WRITE		= 0x0,
+	RDMAP_READ_REQUEST	= 0x1,
+	RDMAP_READ_RESPONSE	= 0x2,
+	RDMAP_SEND		= 0x3,
+	RDMAP_SEND_INVAL	= 0x4,
+	RDMAP_SEND_SE		= 0x5,
+	RDMAP_SEND_SE_INVAL	= 0x6,
+	RDMAP_TERMINATE		= 0x7,
+	RDMAP_IMM		= 0x8,
+	RDMAP_IMM_SE		= 0x9,
+	RDMAP_ATOMIC_REQUEST	= 0xa,
+	RDMAP_ATOMIC_RESPONSE	= 0xb,
+	RDMAP_OPCODES		= 0xc,	/* from here on: reserved */
+};
+
+#define KWARP_RDMAP_READ_LEN		28	/* RDMA Read Request header */
+#define KWARP_RDMAP_TERM_LEN		4	/* Terminate header, shortest */
+#define KWARP_RDMAP_IMM_LEN		8
+#define KWARP_RDMAP_ATOMIC_REQ_LEN	52
+#define KWARP_RDMAP_ATOMIC_RESP_LEN	12	/* RFC 7306 figure 6 */
+
+/* Properties of a message */
+#define KWARP_RDMAP_F_TAGGED	0x01	/* tagged buffer model */
+#define KWARP_RDMAP_F_PAYLOAD	0x02	/* ULP payload of any length */
+#define KWARP_RDMAP_F_INVAL	0x04	/* Invalidate STag is valid */
+#define KWARP_RDMAP_F_SE	0x08	/* solicited event */
+#define KWARP_RDMAP_F_EXT	0x10	/* defined by RFC 7306 */
+
+/**
+ * struct kwarp_rdmap_op - what is fixed for an opcode
+ * @name:	for traces
+ * @flags:	KWARP_RDMAP_F_*
+ * @qn:		queue number of an untagged message
+ * @hdr_len:	octets of its RDMAP header
+ */
+struct kwarp_rdmap_op {
+	const char *name;
+	u8 flags;
+	u8 qn;
+	u8 hdr_len;
+};
+
+/**
+ * kwarp_rdmap_op() - look an opcode up
+ * @opcode:	0 to 15
+ *
+ * Return: its description, NULL if reserved.
+ */
+const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode);
+
+/**
+ * kwarp_rdmap_check() - judge a segment as far as its header tells
+ * @h:		parsed header
+ * @ulpdu_len:	octets of the whole segment
+ * @version:	DDP and RDMAP version of the connection
+ * @ext:	the extensions of RFC 7306 are supported
+ *
+ * DDP's checks come first, then RDMAP's, as the segment passes the layers: DDP
+ * version, queue number; RDMAP version, opcode, opcode in its place, length of
+ * a message that is nothing but a header. The buffers of queues 1 and 3 are
+ * taken to be as long as that header, so a longer message, or one that goes on
+ * after this segment, is DDP's "message too long". The length of a Terminate is
+ * not judged.
+ * STag, TO, MSN and MO of the rest need buffers and are left to the caller.
+ *
+ * Return: KWARP_ERR_NONE or what is wrong.
+ */
+enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
+				 u8 version, bool ext);
+
+/**
+ * struct kwarp_rdmap_read - RDMA Read Request header, RFC 5040 4.4
+ * @sink_stag:	where the response goes
+ * @sink_to:	its tagged offset
+ * @len:	octets to read
+ * @src_stag:	where the data are
+ * @src_to:	their tagged offset
+ */
+struct kwarp_rdmap_read {
+	u32 sink_stag;
+	u64 sink_to;
+	u32 len;
+	u32 src_stag;
+	u64 src_to;
+};
+
+/**
+ * kwarp_rdmap_read_encode() - write a Read Request header
+ * @rd:		request
+ * @dst:	room for KWARP_RDMAP_READ_LEN octets
+ *
+ * Return: octets written.
+ */
+u32 kwarp_rdmap_read_encode(const struct kwarp_rdmap_read *rd, u8 *dst);
+
+/**
+ * kwarp_rdmap_read_parse() - read a Read Request header
+ * @p:		KWARP_RDMAP_READ_LEN octets
+ * @rd:		result
+ */
+void kwarp_rdmap_read_parse(const u8 *p, struct kwarp_rdmap_read *rd);
+
+/**
+ * kwarp_rdmap_check_src() - is the source of a Read Request inside its region
+ * @to:		tagged offset
+ * @len:	octets; with 0 nothing is checked (RFC 5040 7.2, 4)
+ * @base:	tagged offset of the region's first octet
+ * @size:	octets of the region
+ *
+ * As kwarp_ddp_check_to(), but an error of RDMAP.
+ *
+ * Return: KWARP_ERR_NONE, KWARP_ERR_RDMAP_WRAP, KWARP_ERR_RDMAP_BOUNDS.
+ */
+enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size);
+
+#endif /* _KWARP_PROTO_RDMAP_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The RDMA device: what the core calls, birth and death. */
+#include "verbs.h"
+
+#include <linux/etherdevice.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <rdma/kwarp-abi.h>
+
+#include "../cm/cm.h"
+#include "../ctl/policy.h"
+#include "../ctl/restrack.h"
+
+static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
+{
+	struct kwarp_uresp_alloc_ctx resp = {
+		.abi_version = KWARP_ABI_VERSION,
+		.max_inline = KWARP_MAX_INLINE,
+		.cqe_size = sizeof(struct kwarp_cqe),
+	};
+	int ret = kwarp_udata_empty(udata);
+
+	return ret ? : kwarp_udata_respond(udata, &resp, sizeof(resp));
+}
+
+static void dealloc_ucontext(struct ib_ucontext *ibctx)
+{
+}
+
+/*
+ * The device leaves a process behind. The core destroys all its objects next,
+ * which marks the rings as dead; their pages belong to the process's mapping.
+ */
+static void disassociate_ucontext(struct ib_ucontext *ibctx)
+{
+}
+
+static int alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	return kwarp_udata_empty(udata);
+}
+
+static int dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+/* The last step of unregistration: no client and no consumer is left. */
+static void device_free(struct ib_device *ibdev)
+{
+	struct kwarp_device *dev = to_kdev(ibdev);
+
+	/* Connections that were closing on their own when their consumers went. */
+	kwarp_cm_device_down(dev, true);
+	xa_destroy(&dev->mrs);
+	xa_destroy(&dev->qps);
+	ida_destroy(&dev->cq_ids);
+	free_percpu(dev->stats);
+}
+
+static const struct ib_device_ops device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)KWARP_DRIVER_ID,
+	.uverbs_abi_ver = KWARP_ABI_VERSION,
+	.device_group = &kwarp_policy_group,
+
+	.alloc_hw_port_stats = kwarp_alloc_hw_port_stats,
+	.alloc_mr = kwarp_alloc_mr,
+	.alloc_pd = alloc_pd,
+	.alloc_ucontext = alloc_ucontext,
+	.create_cq = kwarp_create_cq,
+	.create_qp = kwarp_create_qp,
+	.dealloc_driver = device_free,
+	.dealloc_pd = dealloc_pd,
+	.dealloc_ucontext = dealloc_ucontext,
+	.dereg_mr = kwarp_dereg_mr,
+	.destroy_cq = kwarp_destroy_cq,
+	.destroy_qp = kwarp_destroy_qp,
+	.disassociate_ucontext = disassociate_ucontext,
+	.fill_res_qp_entry = kwarp_fill_res_qp_entry,
+	.get_dma_mr = kwarp_get_dma_mr,
+	.get_hw_stats = kwarp_get_hw_stats,
+	.get_port_immutable = kwarp_get_port_immutable,
+	.iw_accept = kwarp_cm_accept,
+	.iw_add_ref = kwarp_cm_qp_add_ref,
+	.iw_connect = kwarp_cm_connect,
+	.iw_create_listen = kwarp_cm_create_listen,
+	.iw_destroy_listen = kwarp_cm_destroy_listen,
+	.iw_get_qp = kwarp_cm_get_qp,
+	.iw_reject = kwarp_cm_reject,
+	.iw_rem_ref = kwarp_cm_qp_rem_ref,
+	.map_mr_sg = kwarp_map_mr_sg,
+	.mmap = kwarp_mmap,
+	.mmap_free = kwarp_mmap_free,
+	.modify_qp = kwarp_modify_qp,
+	.poll_cq = kwarp_cq_poll,
+	.post_recv = kwarp_post_recv,
+	.post_send = kwarp_post_send,
+	.query_device = kwarp_query_device,
+	.query_gid = kwarp_query_gid,
+	.query_port = kwarp_query_port,
+	.query_qp = kwarp_query_qp,
+	.reg_user_mr = kwarp_op_reg_user_mr,
+	.req_notify_cq = kwarp_cq_arm,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, kwarp_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, kwarp_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, kwarp_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, kwarp_ucontext, ibuctx),
+};
+
+void kwarp_device_set_gid(struct kwarp_device *dev,
+			  const struct net_device *netdev)
+{
+	union ib_gid gid = {};
+	u8 mac[ETH_ALEN];
+
+	ASSERT_RTNL();
+	if (netdev->addr_len == ETH_ALEN &&
+	    !is_zero_ether_addr(netdev->dev_addr))
+		ether_addr_copy(mac, netdev->dev_addr);
+	else
+		eth_random_addr(mac);
+
+	/*
+	 * The upper half as other RNICs have it. The lower half like a modified
+	 * EUI-64, with the interface number in the middle: netdevs may share
+	 * a MAC address (VLANs), devices must not share a GID. User space
+	 * takes an entry with a lower half of zero for an empty one.
+	 */
+	memcpy(&gid.raw[0], mac, ETH_ALEN);
+	memcpy(&gid.raw[8], mac, 3);
+	gid.raw[8] ^= 2;
+	put_unaligned_be16(netdev->ifindex, &gid.raw[11]);
+	memcpy(&gid.raw[13], mac + 3, 3);
+
+	spin_lock_bh(&dev->lock);
+	dev->gid_raw = gid;
+	spin_unlock_bh(&dev->lock);
+}
+
+static struct kwarp_device *device_alloc(struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+
+	dev = kwarp_ib_alloc_device(kwarp_device, ibdev, dev_net(netdev));
+	if (!dev)
+		return NULL;
+	dev->stats = alloc_percpu(struct kwarp_stats);
+	if (!dev->stats) {
+		ib_dealloc_device(&dev->ibdev);
+		return NULL;
+	}
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+	xa_init(&dev->mrs);
+	ida_init(&dev->cq_ids);
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->eps);
+	/* QP numbers 0 and 1 are special in the verbs. */
+	dev->next_qpn = 2;
+	kwarp_policy_init(&dev->policy);
+	/* From here on ib_dealloc_device() calls device_free(). */
+	ib_set_device_ops(&dev->ibdev, &device_ops);
+	return dev;
+}
+
+static void device_describe(struct kwarp_device *dev,
+			    const struct net_device *netdev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+
+	rtnl_lock();
+	kwarp_device_set_gid(dev, netdev);
+	strscpy(ibdev->iw_ifname, netdev->name, sizeof(ibdev->iw_ifname));
+	dev->up = kwarp_netdev_active(netdev);
+	rtnl_unlock();
+
+	ibdev->node_type = RDMA_NODE_RNIC;
+	ibdev->node_guid = dev->gid_raw.global.interface_id;
+	strscpy(ibdev->node_desc, "kwarp software iWARP RNIC",
+		sizeof(ibdev->node_desc));
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = num_possible_cpus();
+	/* A real TCP port is bound: no port mapper is needed. */
+	ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+	/* A user's doorbells. */
+	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV);
+}
+
+int kwarp_device_add(const char *name, struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+	int ret;
+
+	might_sleep();
+	dev = device_alloc(netdev);
+	if (!dev)
+		return -ENOMEM;
+	device_describe(dev, netdev);
+	ret = ib_device_set_netdev(&dev->ibdev, netdev, KWARP_PORT);
+	if (ret)
+		goto err_dev;
+	ib_mark_name_assigned_by_user(&dev->ibdev);
+	/* No DMA device: kernel addresses in work requests and scatter lists. */
+	ret = ib_register_device(&dev->ibdev, name, NULL);
+	if (ret)
+		goto err_dev;
+	return 0;
+
+err_dev:
+	ib_dealloc_device(&dev->ibdev);
+	return ret;
+}

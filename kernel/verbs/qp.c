@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Queue pairs: modify and query.
+ *
+ * What verbs calls a state is here what RDMAP's RNICs have: INIT is Idle, SQD
+ * is Closing. A connection takes a QP from INIT to RTS, modify_qp never does.
+ * The connection manager's RTR is accepted and shown, but means nothing.
+ */
+#include "verbs.h"
+
+#define KWARP_REMOTE_ACCESS	(IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_READ | \
+				 IB_ACCESS_REMOTE_ATOMIC)
+
+/* The state as consumers see it. */
+static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	if (state == IB_QPS_INIT && qp->attr.qp_state == IB_QPS_RTR)
+		return IB_QPS_RTR;
+	return state;
+}
+
+/* ---- transitions --------------------------------------------------------- */
+
+static int to_reset(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	switch (qp->state) {
+	case IB_QPS_RESET:
+		return 0;
+	case IB_QPS_INIT:
+	case IB_QPS_ERR:
+		break;
+	default:
+		/* A connection is ended first. */
+		return -EINVAL;
+	}
+	/* The connection manager has not let go of the old one yet. */
+	if (rcu_access_pointer(qp->llp))
+		return -EBUSY;
+	kwarp_wq_reset(qp);
+	kwarp_cq_forget_qp(qp->scq, qp);
+	kwarp_cq_forget_qp(qp->rcq, qp);
+	kwarp_qp_set_state(qp, IB_QPS_RESET);
+	return 0;
+}
+
+static int to_init(struct kwarp_qp *qp)
+{
+	int ret;
+
+	if (qp->state == IB_QPS_INIT)
+		return 0;
+	/* RDMAP knows one way back from Error: to Idle. */
+	ret = to_reset(qp);
+	if (ret)
+		return ret;
+	kwarp_qp_set_state(qp, IB_QPS_INIT);
+	return 0;
+}
+
+static int to_rtr(const struct kwarp_qp *qp, int mask)
+{
+	if (qp->state != IB_QPS_INIT)
+		return -EINVAL;
+	/* To a peer named by number and path: not without a connection manager. */
+	if (mask & (IB_QP_DEST_QPN | IB_QP_AV))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int to_sqd(struct kwarp_qp *qp)
+{
+	switch (qp->state) {
+	case IB_QPS_RTS:
+		kwarp_qp_disconnect(qp, false);
+		return 0;
+	case IB_QPS_SQD:
+	case IB_QPS_ERR:
+		/*
+		 * The peer was faster. A disconnect must not fail for that:
+		 * librdmacm stops at an error before it tells the kernel.
+		 */
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int change_state(struct kwarp_qp *qp, enum ib_qp_state to, int mask)
+{
+	lockdep_assert_held(&qp->mutex);
+	switch (to) {
+	case IB_QPS_RESET:
+		return to_reset(qp);
+	case IB_QPS_INIT:
+		return to_init(qp);
+	case IB_QPS_RTR:
+		return to_rtr(qp, mask);
+	case IB_QPS_RTS:
+		return qp->state == IB_QPS_RTS ? 0 : -EINVAL;
+	case IB_QPS_SQD:
+		return to_sqd(qp);
+	case IB_QPS_ERR:
+		kwarp_qp_disconnect(qp, true);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ---- attributes ---------------------------------------------------------- */
+
+static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+		      int mask)
+{
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE | IB_QP_QKEY |
+		    IB_QP_CAP))
+		return -EOPNOTSUPP;
+	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != shown_state(qp))
+		return -EINVAL;
+	if ((mask & IB_QP_PORT) && attr->port_num != KWARP_PORT)
+		return -EINVAL;
+	if ((mask & IB_QP_PKEY_INDEX) && attr->pkey_index)
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) &&
+	    attr->max_rd_atomic > KWARP_MAX_ORD)
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
+	    attr->max_dest_rd_atomic > KWARP_MAX_IRD)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * librdmacm's active side gets no rights from the kernel before it connects,
+ * and has no occasion to ask again later: none at all means the connection
+ * manager's default. Who brings a QP up by hand names a P_Key, and is believed.
+ */
+static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+		       int mask)
+{
+	int access = attr->qp_access_flags;
+
+	if (!access && (mask & IB_QP_STATE) && !(mask & IB_QP_PKEY_INDEX) &&
+	    (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR))
+		access = KWARP_QP_ACCESS_DEFAULT;
+	qp->attr.qp_access_flags = access;
+	WRITE_ONCE(qp->access, access & KWARP_REMOTE_ACCESS);
+}
+
+/* What InfiniBand needs and iWARP does not is kept to be shown. */
+static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+		       int mask)
+{
+	lockdep_assert_held(&qp->mutex);
+	if (mask & IB_QP_STATE)
+		qp->attr.qp_state = attr->qp_state;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		set_access(qp, attr, mask);
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		qp->attr.max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_RQ_PSN)
+		qp->attr.rq_psn = attr->rq_psn;
+	if (mask & IB_QP_SQ_PSN)
+		qp->attr.sq_psn = attr->sq_psn;
+	if (mask & IB_QP_TIMEOUT)
+		qp->attr.timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		qp->attr.retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		qp->attr.rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		qp->attr.min_rnr_timer = attr->min_rnr_timer;
+}
+
+int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_udata *udata)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	int ret;
+
+	might_sleep();
+	ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ret;
+	mutex_lock(&qp->mutex);
+	ret = check_attr(qp, attr, mask);
+	if (!ret && (mask & IB_QP_STATE))
+		ret = change_state(qp, attr->qp_state, mask);
+	if (!ret)
+		store_attr(qp, attr, mask);
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_qp_init_attr *init_attr)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct net_device *netdev;
+
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	*attr = qp->attr;
+	attr->qp_state = shown_state(qp);
+	/* A connection has agreed on its own numbers. */
+	if (rcu_access_pointer(qp->llp)) {
+		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
+		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);
+	}
+	mutex_unlock(&qp->mutex);
+
+	attr->cur_qp_state = attr->qp_state;
+	attr->sq_draining = attr->qp_state == IB_QPS_SQD;
+	attr->path_mtu = IB_MTU_1024;
+	netdev = ib_device_get_netdev(ibqp->device, KWARP_PORT);
+	if (netdev) {
+		attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(netdev->mtu));
+		dev_put(netdev);
+	}
+
+	*init_attr = (struct ib_qp_init_attr) {
+		.event_handler = ibqp->event_handler,
+		.qp_context = ibqp->qp_context,
+		.send_cq = ibqp->send_cq,
+		.recv_cq = ibqp->recv_cq,
+		.srq = ibqp->srq,
+		.cap = attr->cap,
+		.sq_sig_type = qp->sq.sig_all ? IB_SIGNAL_ALL_WR :
+						IB_SIGNAL_REQ_WR,
+		.qp_type = ibqp->qp_type,
+		.port_num = KWARP_PORT,
+	};
+	return 0;
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# initramfs.sh: make the VM's initramfs and print its path. A static busybox mounts the tree (9p,
+# read-only) under a tmpfs overlay, this checkout at /src and the results directory at /results.
+. "$(dirname "$0")/lib.sh"
+lock initramfs
+
+kver=$(tree_kver)
+out=$BUILD/initramfs-$kver.cpio.gz
+[ "$out" -nt "$0" ] && [ "$out" -nt "$TREE/stamp" ] && { echo "$out"; exit 0; }
+
+step 'initramfs'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"/{bin,modules,proc,sys,dev,ro,rw,new}
+cp "$(command -v busybox)" "$work/bin/busybox"
+
+# modules that the boot itself needs, in load order; those built into the kernel are left out
+for module in netfs 9pnet 9pnet_virtio 9p overlay; do
+	file=$(find "$TREE/lib/modules/$kver/kernel" -name "$module.ko*" | head -n 1)
+	case $file in
+	'') ;;
+	*.xz) xz -dc "$file" >"$work/modules/$module.ko" ;;
+	*.zst) zstd -qdc "$file" >"$work/modules/$module.ko" ;;
+	*) cp "$file" "$work/modules/$module.ko" ;;
+	esac
+done
+
+cat >"$work/init" <<'INIT'
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+for m in netfs 9pnet 9pnet_virtio 9p overlay; do
+	[ -f /modules/$m.ko ] && insmod /modules/$m.ko
+done
+share() { mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,"$3" "$1" "$2"; }
+share root /ro ro,cache=loose
+mount -t tmpfs -o size=75% rw /rw
+mkdir -p /rw/up /rw/work
+mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /new
+mkdir -p /new/src /new/results
+share src /new/src ro,cache=loose
+share results /new/results rw
+umount /proc /sys
+exec switch_root /new /src/scripts/guest-init
+INIT
+chmod +x "$work/init"
+(cd "$work" && find . | cpio -o -H newc --quiet) | gzip -1 >"$out.new"
+mv "$out.new" "$out"
+echo "$out"
