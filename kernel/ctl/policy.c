@@ -265,8 +265,12 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.crc = true,
 		/* Not every peer can send or receive them. */
 		.markers = false,
-		/* Old peers refuse a request that demands it. */
-		.p2p = false,
+		/*
+		 * Programs written for other RDMA networks let either side send
+		 * first; hardware asks for it by default, too. A peer that knows
+		 * no revision 2 is met without it.
+		 */
+		.p2p = true,
 		.rtr = KWARP_RTR_ALL,
 		.ird = 32,
 		.ord = 32,

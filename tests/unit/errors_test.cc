@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// kernel/proto/errors.[ch]: the table from errors to Terminate codes.
+#include <set>
+
+#include "proto.h"
+
+namespace {
+
+struct Row {
+	kwarp_err err;
+	u8 layer, etype, code;
+};
+
+// Typed from the RFCs' tables, in numbers.
+const Row rows[] = {
+	// RFC 5044 8, RFC 6581 8: layer 2, type 0
+	{KWARP_ERR_MPA_CLOSED, 2, 0, 1},
+	{KWARP_ERR_MPA_CRC, 2, 0, 2},
+	{KWARP_ERR_MPA_MARKER, 2, 0, 3},
+	{KWARP_ERR_MPA_STARTUP, 2, 0, 4},
+	{KWARP_ERR_MPA_LOCAL, 2, 0, 5},
+	{KWARP_ERR_MPA_IRD, 2, 0, 6},
+	{KWARP_ERR_MPA_RTR, 2, 0, 7},
+	{KWARP_ERR_MPA_LENGTH, 2, 0, 3},
+	// RFC 5041 7.2: layer 1
+	{KWARP_ERR_DDP_LOCAL, 1, 0, 0},
+	{KWARP_ERR_TAGGED_STAG, 1, 1, 0},
+	{KWARP_ERR_TAGGED_ACCESS, 1, 1, 0},
+	{KWARP_ERR_TAGGED_BOUNDS, 1, 1, 1},
+	{KWARP_ERR_TAGGED_STREAM, 1, 1, 2},
+	{KWARP_ERR_TAGGED_WRAP, 1, 1, 3},
+	{KWARP_ERR_TAGGED_VERSION, 1, 1, 4},
+	{KWARP_ERR_UNTAGGED_QN, 1, 2, 1},
+	{KWARP_ERR_UNTAGGED_NO_BUFFER, 1, 2, 2},
+	{KWARP_ERR_UNTAGGED_MSN, 1, 2, 3},
+	{KWARP_ERR_UNTAGGED_MO, 1, 2, 4},
+	{KWARP_ERR_UNTAGGED_TOO_LONG, 1, 2, 5},
+	{KWARP_ERR_UNTAGGED_VERSION, 1, 2, 6},
+	// RFC 5040 figure 9: layer 0
+	{KWARP_ERR_RDMAP_LOCAL, 0, 0, 0},
+	{KWARP_ERR_RDMAP_STAG, 0, 1, 0},
+	{KWARP_ERR_RDMAP_BOUNDS, 0, 1, 1},
+	{KWARP_ERR_RDMAP_ACCESS, 0, 1, 2},
+	{KWARP_ERR_RDMAP_ASSOC, 0, 1, 3},
+	{KWARP_ERR_RDMAP_WRAP, 0, 1, 4},
+	{KWARP_ERR_RDMAP_INVALIDATE, 0, 1, 9},
+	{KWARP_ERR_RDMAP_PROT, 0, 1, 0xff},
+	{KWARP_ERR_RDMAP_VERSION, 0, 2, 5},
+	{KWARP_ERR_RDMAP_OPCODE, 0, 2, 6},
+	{KWARP_ERR_RDMAP_STREAM, 0, 2, 7},
+	{KWARP_ERR_RDMAP_GLOBAL, 0, 2, 8},
+	{KWARP_ERR_RDMAP_OP, 0, 2, 0xff},
+	{KWARP_ERR_SEGMENT, 0, 2, 7},
+};
+
+} // namespace
+
+TEST(errors, kwarp_err_term__as_the_rfcs_tables)
+{
+	std::set<int> seen;
+	for (const Row &row : rows) {
+		auto t = kwarp_err_term(row.err);
+		EXPECT_EQ(t->layer, row.layer) << row.err;
+		EXPECT_EQ(t->etype, row.etype) << row.err;
+		EXPECT_EQ(t->code, row.code) << row.err;
+		seen.insert(row.err);
+	}
+	// every error but NONE has its row here
+	EXPECT_EQ(seen.size(), KWARP_ERR_MAX - 1u);
+}
+
+TEST(errors, kwarp_err_term__unknown)
+{
+	for (int err : {0, static_cast<int>(KWARP_ERR_MAX), 63}) {
+		auto t = kwarp_err_term(static_cast<kwarp_err>(err));
+		EXPECT_EQ(t->layer, 0);
+		EXPECT_EQ(t->etype, 2);
+		EXPECT_EQ(t->code, 0xff);
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// kernel/proto/rdmap.[ch]: opcodes and the checks that need no buffer.
+#include <optional>
+
+#include "proto.h"
+
+namespace {
+
+// RFC 5040 figures 4 and 5, RFC 7306 figures 2 and 3
+struct Message {
+	u8 opcode;
+	bool tagged;
+	u32 qn;
+	bool payload; // "ULP Message allowed"
+	u32 header;
+};
+
+const Message messages[] = {
+	{0, true, 0, true, 0},	 {1, false, 1, false, 28}, {2, true, 0, true, 0},
+	{3, false, 0, true, 0},	 {4, false, 0, true, 0},   {5, false, 0, true, 0},
+	{6, false, 0, true, 0},	 {7, false, 2, false, 4},  {8, false, 0, false, 8},
+	{9, false, 0, false, 8}, {10, false, 1, false, 52}, {11, false, 3, false, 12},
+};
+
+std::optional<Message> message(u8 opcode, bool ext)
+{
+	if (opcode > 11 || (opcode > 7 && !ext))
+		return {};
+	return messages[opcode];
+}
+
+kwarp_ddp_hdr header(u8 opcode, bool tagged, u32 qn = 0)
+{
+	kwarp_ddp_hdr h{};
+	h.tagged = tagged;
+	h.last = true;
+	h.dv = h.rv = 1;
+	h.opcode = opcode;
+	h.qn = tagged ? 0 : qn;
+	h.len = tagged ? 14 : 18;
+	h.msn = tagged ? 0 : 1;
+	return h;
+}
+
+kwarp_err check(const kwarp_ddp_hdr &h, u32 payload, u8 version = 1,
+		bool ext = false)
+{
+	return kwarp_rdmap_check(&h, h.len + payload, version, ext);
+}
+
+} // namespace
+
+TEST(rdmap, kwarp_rdmap_op__as_the_rfcs_tables)
+{
+	for (const Message &m : messages) {
+		auto op = kwarp_rdmap_op(m.opcode);
+		ASSERT_NE(op, nullptr);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_TAGGED), m.tagged);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_PAYLOAD), m.payload);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_EXT), m.opcode > 7);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_INVAL),
+			  m.opcode == 4 || m.opcode == 6);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_SE),
+			  m.opcode == 5 || m.opcode == 6 || m.opcode == 9);
+		EXPECT_EQ(op->qn, m.qn);
+		EXPECT_EQ(op->hdr_len, m.header);
+		EXPECT_GT(strlen(op->name), 2u);
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_op__reserved)
+{
+	for (u32 opcode = 12; opcode < 256; opcode++)
+		EXPECT_EQ(kwarp_rdmap_op(opcode), nullptr);
+}
+
+// All of opcode x model x queue x version x extensions, against the tables.
+TEST(rdmap, kwarp_rdmap_check__every_combination)
+{
+	const u32 queues[] = {0, 1, 2, 3, 4, 255, U32_MAX};
+	for (u8 opcode = 0; opcode < 16; opcode++)
+		for (bool tagged : {false, true})
+			for (u32 qn : queues)
+				for (u8 version : {0, 1})
+					for (u32 v = 0; v < 16; v++)
+						for (bool ext : {false, true}) {
+			auto h = header(opcode, tagged, qn);
+			h.dv = v / 4;
+			h.rv = v % 4;
+			auto m = message(opcode, ext);
+			kwarp_err want = KWARP_ERR_NONE;
+
+			if (h.dv != version)
+				want = tagged ? KWARP_ERR_TAGGED_VERSION :
+						KWARP_ERR_UNTAGGED_VERSION;
+			else if (!tagged && qn > (ext ? 3 : 2))
+				want = KWARP_ERR_UNTAGGED_QN;
+			else if (h.rv != version)
+				want = KWARP_ERR_RDMAP_VERSION;
+			else if (!m || m->tagged != tagged ||
+				 (!tagged && m->qn != qn))
+				want = KWARP_ERR_RDMAP_OPCODE;
+			ASSERT_EQ(check(h, m ? m->header : 0, version, ext), want)
+				<< +opcode << ' ' << tagged << ' ' << qn;
+		}
+}
+
+TEST(rdmap, kwarp_rdmap_check__payload_of_any_length)
+{
+	for (const Message &m : messages) {
+		if (!m.payload)
+			continue;
+		auto h = header(m.opcode, m.tagged, m.qn);
+		h.mo = m.tagged ? 0 : 1000;
+		h.last = false;
+		for (u32 n : {0, 1, 28, 64750})
+			EXPECT_EQ(check(h, n), KWARP_ERR_NONE);
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_check__read_request_length)
+{
+	auto h = header(RDMAP_READ_REQUEST, false, 1);
+	for (u32 n = 0; n < 28; n++)
+		EXPECT_EQ(check(h, n), KWARP_ERR_SEGMENT);
+	EXPECT_EQ(check(h, 28), KWARP_ERR_NONE);
+	for (u32 n = 29; n < 200; n++)
+		EXPECT_EQ(check(h, n), KWARP_ERR_UNTAGGED_TOO_LONG);
+}
+
+TEST(rdmap, kwarp_rdmap_check__read_request_in_segments)
+{
+	auto h = header(RDMAP_READ_REQUEST, false, 1);
+	h.last = false;
+	EXPECT_EQ(check(h, 28), KWARP_ERR_UNTAGGED_TOO_LONG);
+	EXPECT_EQ(check(h, 14), KWARP_ERR_UNTAGGED_TOO_LONG);
+	h.last = true;
+	h.mo = 14;
+	EXPECT_EQ(check(h, 14), KWARP_ERR_UNTAGGED_MO);
+}
+
+TEST(rdmap, kwarp_rdmap_check__atomic_lengths)
+{
+	auto req = header(RDMAP_ATOMIC_REQUEST, false, 1);
+	EXPECT_EQ(check(req, 51, 1, true), KWARP_ERR_SEGMENT);
+	EXPECT_EQ(check(req, 52, 1, true), KWARP_ERR_NONE);
+	EXPECT_EQ(check(req, 53, 1, true), KWARP_ERR_UNTAGGED_TOO_LONG);
+	auto resp = header(RDMAP_ATOMIC_RESPONSE, false, 3);
+	EXPECT_EQ(check(resp, 11, 1, true), KWARP_ERR_SEGMENT);
+	EXPECT_EQ(check(resp, 12, 1, true), KWARP_ERR_NONE);
+	EXPECT_EQ(check(resp, 13, 1, true), KWARP_ERR_UNTAGGED_TOO_LONG);
+}
+
+// RFC 7306 6.3: exactly 8 octets.
+TEST(rdmap, kwarp_rdmap_check__immediate_length)
+{
+	for (u8 opcode : {RDMAP_IMM, RDMAP_IMM_SE}) {
+		auto h = header(opcode, false, 0);
+		for (u32 n = 0; n < 20; n++)
+			EXPECT_EQ(check(h, n, 1, true),
+				  n == 8 ? KWARP_ERR_NONE : KWARP_ERR_SEGMENT);
+		h.last = false;
+		EXPECT_EQ(check(h, 8, 1, true), KWARP_ERR_SEGMENT);
+		h.mo = 8;
+		EXPECT_EQ(check(h, 8, 1, true), KWARP_ERR_UNTAGGED_MO);
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_check__terminate_of_any_length)
+{
+	auto h = header(RDMAP_TERMINATE, false, 2);
+	for (u32 n : {0, 3, 4, 6, 52, 1000})
+		EXPECT_EQ(check(h, n), KWARP_ERR_NONE);
+}
+
+TEST(rdmap, kwarp_rdmap_read_encode__figure6)
+{
+	kwarp_rdmap_read rd{0x01020304, 0x1112131415161718, 0x21222324, 0x31323334,
+			    0x4142434445464748};
+	Octets o(28);
+	EXPECT_EQ(kwarp_rdmap_read_encode(&rd, o.data()), 28u);
+	EXPECT_EQ(o, hex("01020304 1112131415161718 21222324 31323334 4142434445464748"));
+}
+
+TEST(rdmap, kwarp_rdmap_read_parse__what_was_encoded)
+{
+	for (int i = 0; i < 1000; i++) {
+		auto o = random_octets(28);
+		Octets again(28);
+		kwarp_rdmap_read rd;
+		kwarp_rdmap_read_parse(o.data(), &rd);
+		kwarp_rdmap_read_encode(&rd, again.data());
+		ASSERT_EQ(again, o);
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_check_src__edges)
+{
+	EXPECT_EQ(kwarp_rdmap_check_src(100, 50, 100, 50), KWARP_ERR_NONE);
+	EXPECT_EQ(kwarp_rdmap_check_src(100, 51, 100, 50), KWARP_ERR_RDMAP_BOUNDS);
+	EXPECT_EQ(kwarp_rdmap_check_src(99, 1, 100, 50), KWARP_ERR_RDMAP_BOUNDS);
+	EXPECT_EQ(kwarp_rdmap_check_src(~0ull, 1, 0, 50), KWARP_ERR_RDMAP_WRAP);
+	EXPECT_EQ(kwarp_rdmap_check_src(0, U32_MAX, 0, U32_MAX), KWARP_ERR_NONE);
+	// RFC 5040 7.2, 4: only non-zero length requests are checked
+	EXPECT_EQ(kwarp_rdmap_check_src(~0ull, 0, 100, 50), KWARP_ERR_NONE);
+}
