@@ -7,13 +7,14 @@
  *	verbs, cm, ctl -> tx, rx -> core, llp -> proto
  *
  * Lock order, outermost first (Documentation/locking.rst has the reasons):
+ *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq
  *	cq->lock		the CQ ring; irqsave; leaf
  *	sk->sk_callback_lock	socket to connection pointer; leaf
- * An endpoint's events are bits; its work item takes no lock while it calls
- * into iw_cm. dev->lock (list of QPs and endpoints) is a leaf.
+ *	dev->lock		the device's list of endpoints; irqsave; leaf
+ * An endpoint's events are bits, so raising one takes no lock.
  */
 #ifndef _KWARP_H
 #define _KWARP_H

@@ -24,13 +24,17 @@ void kwarp_qp_put(struct kwarp_qp *qp)
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
 {
 	struct kwarp_qp *qp;
+	unsigned long flags;
 
-	/* The table lock, not RCU: the core frees QPs without a grace period. */
-	xa_lock_bh(&dev->qps);
+	/*
+	 * The table lock, not RCU: the core frees QPs without a grace period.
+	 * iw_cm comes here with interrupts off.
+	 */
+	xa_lock_irqsave(&dev->qps, flags);
 	qp = xa_load(&dev->qps, qpn);
 	if (qp && !refcount_inc_not_zero(&qp->refs))
 		qp = NULL;
-	xa_unlock_bh(&dev->qps);
+	xa_unlock_irqrestore(&dev->qps, flags);
 	return qp;
 }
 
@@ -304,6 +308,7 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		return;
 	kwarp_qp_set_state(qp, IB_QPS_SQD);
 	qp->tx.closing = true;
+	llp->owner->event(llp, KWARP_LLP_EV_DRAIN);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 

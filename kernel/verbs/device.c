@@ -20,11 +20,24 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 	};
 	int ret = kwarp_udata_empty(udata);
 
-	return ret ? : kwarp_udata_respond(udata, &resp, sizeof(resp));
+	if (ret)
+		return ret;
+	/*
+	 * A device can leave its processes, so the core does not keep the module
+	 * for them. An administrator removes the device if he means that.
+	 */
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	ret = kwarp_udata_respond(udata, &resp, sizeof(resp));
+	if (ret)
+		module_put(THIS_MODULE);
+	return ret;
 }
 
 static void dealloc_ucontext(struct ib_ucontext *ibctx)
 {
+	/* Removal of the device, which unloading begins with, waits for our caller. */
+	module_put(THIS_MODULE);
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "verbs.h"
 
 #include <linux/log2.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "../cm/cm.h"
@@ -175,6 +176,9 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ret;
+	/* As an open context does; there is none for kernel consumers. */
+	if (!udata && !try_module_get(THIS_MODULE))
+		return -ENODEV;
 	qp->kernel = !udata;
 	init_fields(qp, attr);
 	layout(qp, &attr->cap, &resp);
@@ -200,6 +204,8 @@ err_rings:
 	free_rings(qp);
 err_fields:
 	mutex_destroy(&qp->mutex);
+	if (qp->kernel)
+		module_put(THIS_MODULE);
 	return ret;
 }
 
@@ -211,5 +217,7 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	retire(qp);
 	free_rings(qp);
 	mutex_destroy(&qp->mutex);
+	if (qp->kernel)
+		module_put(THIS_MODULE);
 	return 0;
 }
