@@ -84,6 +84,17 @@ in_tree() {
 
 # ---- guests: the QEMU VM and user-mode Linux ----
 
+# guest_results DIR: sets $results to DIR, or to DIR-2, DIR-3, ... while another guest uses it.
+guest_results() {
+	local n=1
+	mkdir -p "$BUILD/results"
+	results=$1
+	while exec {RESULTS_FD}>"$results.lock" && ! flock -n "$RESULTS_FD"; do
+		n=$((n + 1))
+		results=$1-$n
+	done
+}
+
 # guest_command RESULTS COMMAND...: an empty RESULTS directory that tells the guest what to run.
 guest_command() {
 	local results=$1

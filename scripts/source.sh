@@ -60,12 +60,13 @@ own_apt_sources() {
 
 apt_options=()
 case $name in
-linux-*) [ $# -gt 0 ] || set -- drivers/infiniband include net/ipv4 net/core scripts Documentation/infiniband tools/testing/selftests/kselftest ;;
+linux-*) [ $# -gt 0 ] || set -- drivers/infiniband include net/ipv4 net/core scripts Documentation/infiniband ;;
 rdma-core | rdma-core-here) ;;
 *) fail "unknown source '$name'" ;;
 esac
 want="${*:-whole}"
-if [ "$(cat "$out/.parts" 2>/dev/null)" != "$want" ]; then
+have=$(cat "$out/.parts" 2>/dev/null || :)
+if [ "$have" != "$want" ] && [ "$have" != all ]; then
 	step "source of $name"
 	rm -rf "$out.new"
 	mkdir -p "$out.new"

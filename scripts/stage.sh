@@ -1,6 +1,7 @@
 #!/bin/bash
 # stage.sh: build everything inside the tree and lay it out under build/stage as it goes onto the VM's
-# root: what "make install" puts there, siw.ko, and a module index that knows both.
+# root: what "make install" puts there, siw.ko, and a module index that knows both. The tests' own
+# programs are built, too, unless NO_TESTS=1.
 # With DRIVER=siw our own module and provider are left out.
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -21,6 +22,14 @@ if [ "${DRIVER:-kwarp}" = kwarp ]; then
 	quietly "$BUILD/log/tools.log" in_tree make tools
 	quietly "$BUILD/log/stage.log" in_tree make install KDIR="$kdir" RDMA_CORE="/src${core#"$TOP"}" DESTDIR=/src/build/stage
 fi
+
+# the suites' own programs, left where they are built: build/peer, build/verbs, ...
+for makefile in "$TOP"/tests/{peer,verbs}/Makefile; do
+	[ -f "$makefile" ] && [ -z "${NO_TESTS:-}" ] || continue
+	name=$(basename "$(dirname "$makefile")")
+	step "tests/$name"
+	quietly "$BUILD/log/tests-$name.log" in_tree -w "/src/tests/$name" make -s -j"$(nproc)" all O="/src/build/$name"
+done
 
 # the index takes the guest most of a minute, so it is made here, and only for a new set of modules
 install -D -m 644 "$siw" "$modules/updates/siw.ko"

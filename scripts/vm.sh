@@ -3,17 +3,18 @@
 # inside, and end with its exit status.
 #
 # Inside: the Debian 13 tree with a throw-away overlay, this checkout read-only at /src (also the
-# working directory), RESULTS (default build/results/vm) at /results for files to bring back.
+# working directory), RESULTS (default build/results/vm, with -2, -3 for parallel runs) at /results for
+# files to bring back.
 # Also fails, with status 125, when the kernel complained, died, or took longer than SECONDS (600).
 # MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment.
 . "$(dirname "$0")/lib.sh"
 
 limit=600
-results=$BUILD/results/vm
+wanted=$BUILD/results/vm
 while getopts t:o: option; do
 	case $option in
 	t) limit=$OPTARG ;;
-	o) results=$OPTARG ;;
+	o) wanted=$OPTARG ;;
 	*) fail 'usage: vm.sh [-t SECONDS] [-o RESULTS] COMMAND [ARG...]' ;;
 	esac
 done
@@ -21,6 +22,7 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || fail 'no command given'
 
 initramfs=$("$TOP/scripts/initramfs.sh")
+guest_results "$wanted"
 guest_command "$results" "$@"
 
 accel=${ACCEL:-tcg}

@@ -43,6 +43,13 @@ static enum kwarp_err verdict_err(int verdict)
 	}
 }
 
+static u32 markers_in(const struct kwarp_fpdu *f)
+{
+	u32 plain = kwarp_fpdu_len(f->ulpdu_len, f->pos, false);
+
+	return (f->len - plain) / KWARP_MARKER_LEN;
+}
+
 /* One complete FPDU at @st. Return: KWARP_ERR_NONE or what to raise. */
 static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
 			       const struct kwarp_stream *st,
@@ -98,6 +105,9 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 		*used += f.len;
 		rx->pos += f.len;
 		pass->fpdus++;
+		if (f.markers)
+			kwarp_count_n(qp->dev, KWARP_STAT_RX_MARKERS,
+				      markers_in(&f));
 	}
 	return KWARP_ERR_NONE;
 }

@@ -32,7 +32,7 @@ constexpr std::array keys{
 	Key{"ord", "NUMBER", "most outbound RDMA Reads asked for"},
 	Key{"startup_timeout_ms", "NUMBER", "limit of each wait in connection set-up"},
 	Key{"backlog", "NUMBER", "most connections of one listener in set-up"},
-	Key{"fpdu", "segment|large", "FPDUs of one TCP segment, or as large as MPA allows"},
+	Key{"fpdu", "emss|large", "FPDUs of one TCP segment, or as large as MPA allows"},
 };
 
 const Key *find_key(std::string_view name)

@@ -71,7 +71,7 @@ struct kwarp_sqe {
 	__u8		opcode;		/* enum kwarp_opcode */
 	__u8		flags;		/* enum kwarp_wqe_flags */
 	__u16		num_sge;
-	__u32		ex;		/* immediate data (network order) or STag to invalidate */
+	__u32		ex;		/* immediate data (network order), or STag */
 	__aligned_u64	raddr;		/* remote tagged offset */
 	__u32		rkey;		/* remote STag */
 	__u32		inline_len;

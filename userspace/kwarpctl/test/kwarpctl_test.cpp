@@ -49,7 +49,7 @@ protected:
 	void add_device(const std::string &name) const
 	{
 		fs::path dir = device(name) / "kwarp";
-		put(dir / "fpdu", "segment");
+		put(dir / "fpdu", "emss");
 		put(dir / "crc", "1");
 		put(dir / "markers", "off");
 		put(dir / "mpa_rev", "2");
@@ -73,7 +73,7 @@ const std::string kwarp0_text = "kwarp0:\n"
 				"    mpa_rev   2\n"
 				"    crc       on\n"
 				"    markers   off\n"
-				"    fpdu      segment\n"
+				"    fpdu      emss\n"
 				"    a_new_key 7 of \"9\"\n";
 
 TEST_F(kwarpctl_test, policy_show__one_device)
@@ -99,13 +99,13 @@ TEST_F(kwarpctl_test, policy_show__json)
 {
 	EXPECT_EQ(run({"-j", "policy", "show", "kwarp0"}).out,
 		  "[{\"ifname\":\"kwarp0\",\"mpa_rev\":2,\"crc\":true,\"markers\":false,"
-		  "\"fpdu\":\"segment\",\"a_new_key\":\"7 of \\\"9\\\"\"}]\n");
+		  "\"fpdu\":\"emss\",\"a_new_key\":\"7 of \\\"9\\\"\"}]\n");
 }
 
 TEST_F(kwarpctl_test, policy_show__oneline)
 {
 	EXPECT_EQ(run({"-o", "policy", "show", "kwarp0"}).out,
-		  "kwarp0: mpa_rev 2 crc on markers off fpdu segment a_new_key 7 of \"9\"\n");
+		  "kwarp0: mpa_rev 2 crc on markers off fpdu emss a_new_key 7 of \"9\"\n");
 }
 
 TEST_F(kwarpctl_test, policy_show__no_devices)

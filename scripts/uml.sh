@@ -1,0 +1,114 @@
+#!/bin/bash
+# uml.sh build: build user-mode Linux from the newest kernel source, cached in build/uml-FLAVOUR.
+# uml.sh run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]: run COMMAND in it, as vm.sh does in QEMU.
+#
+# FLAVOUR=debug (default): KASAN, lock proving, kmemleak and other checks: see scripts/uml.config.
+# FLAVOUR=fast: none of these, for figures. The kernel's code runs at native speed in both.
+# NO_LEAKS=1 leaves out the search for leaks at the end (10 s). MEM (3G) and CPUS (2) as for vm.sh.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+flavour=${FLAVOUR:-debug}
+out=$BUILD/uml-$flavour
+inside=/src/build/uml-$flavour
+stage=$out-stage
+SERIES=7.2
+
+# options: those listed for this flavour
+options() {
+	list "$TOP/scripts/uml.config" | awk -v flavour="$flavour" 'NF == 1 { print } NF == 2 && $1 == flavour { print $2 }'
+}
+
+# configure: defconfig and our options, each of which must hold in the end
+configure() {
+	local option args=()
+	for option in $(options); do
+		case $option in
+		*=m) args+=(-m "${option%=m}") ;;
+		*=n) args+=(-d "${option%=n}") ;;
+		*=*) args+=(--set-val "${option%%=*}" "${option#*=}") ;;
+		*) args+=(-e "$option") ;;
+		esac
+	done
+	in_tree make -s -C "$source" O="$inside" ARCH=um defconfig &&
+		in_tree "$source/scripts/config" --file "$inside/.config" "${args[@]}" &&
+		in_tree make -s -C "$source" O="$inside" ARCH=um olddefconfig || return 1
+	for option in $(options); do
+		case $option in
+		*=n) ! grep -q "^CONFIG_${option%=n}=" "$out/.config" ;;
+		*=*) grep -qx "CONFIG_$option" "$out/.config" ;;
+		*) grep -qx "CONFIG_$option=y" "$out/.config" ;;
+		esac || echo "option did not hold: $option"
+	done
+}
+
+build() {
+	local stamp
+	stamp=$(sha256sum <"$TOP/scripts/uml.config")
+	lock "uml-$flavour"
+	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || return 0
+	source=$("$TOP/scripts/source.sh" linux-$SERIES all)
+	source=/src${source#"$TOP"}
+	mkdir -p "$out"
+	step "user-mode Linux $SERIES ($flavour): about 4 to 10 minutes"
+	quietly "$BUILD/log/uml-$flavour-config.log" configure
+	! grep 'did not hold' "$BUILD/log/uml-$flavour-config.log" >&2 || fail 'the configuration'
+	quietly "$BUILD/log/uml-$flavour.log" in_tree nice -n 10 make -s -j"$(nproc)" -C "$source" O="$inside" ARCH=um linux modules
+	in_tree make -s -C "$source" O="$inside" ARCH=um kernelrelease >"$out/kver"
+	quietly "$BUILD/log/uml-$flavour-modules.log" in_tree make -s -C "$source" O="$inside" ARCH=um \
+		INSTALL_MOD_PATH="$inside-stage" modules_install
+	echo "$stamp" >"$out/stamp"
+}
+
+# stage: our module for this kernel, beside its own
+stage() {
+	local kver
+	kver=$(cat "$out/kver")
+	"$TOP/scripts/stage.sh"
+	[ "${DRIVER:-kwarp}" = kwarp ] || return 0
+	step "module ($kver)"
+	quietly "$BUILD/log/uml-$flavour-kwarp.log" in_tree make modules ARCH=um KDIR="$inside" O="$inside-kwarp"
+	lock "uml-$flavour-stage"
+	cmp -s "$out-kwarp/kwarp.ko" "$stage/lib/modules/$kver/updates/kwarp.ko" || {
+		install -D -m 644 "$out-kwarp/kwarp.ko" "$stage/lib/modules/$kver/updates/kwarp.ko"
+		quietly "$BUILD/log/uml-$flavour-depmod.log" in_tree depmod -b "$inside-stage" "$kver"
+	}
+}
+
+# emulate: the kernel's own log goes to console 1, which is a file
+emulate() {
+	timeout --foreground -k 5 "$limit" unshare --mount --propagation private --pid --fork --kill-child \
+		"$TOP/scripts/in-tree" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
+		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/uml-init \
+		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=5 panic=-1 uml_dir=/tmp \
+		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "NO_LEAKS=${NO_LEAKS:-}" \
+		</dev/null 2>"$results/console.log"
+}
+
+limit=900
+wanted=$BUILD/results/uml
+act=${1:-}
+[ $# -eq 0 ] || shift
+while getopts t:o: option; do
+	case $option in
+	t) limit=$OPTARG ;;
+	o) wanted=$OPTARG ;;
+	*) fail 'usage: uml.sh build | run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]' ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+case $act in
+build) build ;;
+run)
+	[ $# -gt 0 ] || fail 'no command given'
+	build
+	stage
+	guest_results "$wanted"
+	guest_command "$results" "$@"
+	rc=0
+	emulate || rc=$?
+	guest_verdict "$results" "$rc" "$limit"
+	;;
+*) fail 'usage: uml.sh build | run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]' ;;
+esac

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "attack.h"
+
+#include <atomic>
+#include <functional>
+#include <iostream>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "../iwarp/peer.h"
+#include "../victim/rings.h"
+#include "../victim/victim.h"
+
+namespace bad_input {
+namespace {
+
+using namespace iwarp;
+using victim::Connection;
+using victim::device_mappings;
+using victim::lab;
+using victim::Mapping;
+using victim::ring_doorbell;
+using victim::Scribbler;
+using victim::Victim;
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint32_t depth = 16;
+
+// A QP that belongs to nobody, in INIT.
+class InitQp {
+public:
+	explicit InitQp(Victim &v)
+	{
+		ibv_qp_init_attr a{};
+		a.send_cq = a.recv_cq = v.cq();
+		a.cap = {depth, depth, 4, 4, 64};
+		a.qp_type = IBV_QPT_RC;
+		qp = ibv_create_qp(v.pd(), &a);
+		if (!qp)
+			throw std::runtime_error("ibv_create_qp");
+		ibv_qp_attr attr{};
+		attr.qp_state = IBV_QPS_INIT;
+		attr.port_num = 1;
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+		if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+			throw std::runtime_error("ibv_modify_qp");
+	}
+	~InitQp() { ibv_destroy_qp(qp); }
+
+	ibv_qp *qp;
+};
+
+// Reads whatever comes, so that the victim can send.
+class Drain {
+public:
+	explicit Drain(Socket &s) : thread_([this, &s] {
+		Octets o;
+		while (!stop_)
+			if (o.clear(); s.receive(o, Millis{20}) != Event::data)
+				std::this_thread::sleep_for(Millis{1});
+	}) {}
+	~Drain()
+	{
+		stop_ = true;
+		thread_.join();
+	}
+
+private:
+	std::atomic<bool> stop_ = false;
+	std::thread thread_;
+};
+
+using Maps = std::vector<Mapping>;
+using Lessons = std::vector<victim::Lesson>;
+
+const victim::Lesson &lesson_for(const Lessons &lessons, const Mapping &m)
+{
+	static const victim::Lesson none;
+	for (const victim::Lesson &l : lessons)
+		if (l.len == m.len && !l.counters.empty())
+			return l;
+	return none;
+}
+
+// A connection of the victim with its peer, and the memory that its QP shares with the kernel.
+struct Link {
+	explicit Link(Victim &v, bool accept = true)
+	{
+		Maps before = device_mappings();
+		unsigned n = v.connections();
+		peer.emplace(Socket::connect(v.address(), lab().peer_socket()));
+		peer->send_request(StartupFrame::request(1));
+		connection = &v.connection(n);
+		maps = added(before, device_mappings());
+		if (!accept)
+			return;
+		peer->receive_reply();
+		peer->send_message(pattern(10));
+		works = v.completion(Millis{100}).has_value();
+	}
+
+	std::optional<Peer> peer;
+	Connection *connection;
+	Maps maps;
+	bool works = false; // a message arrives
+};
+
+Lessons learn(Victim &v)
+{
+	Link link(v);
+	Connection &c = *link.connection;
+	Drain drain(link.peer->socket);
+	std::vector<victim::Pupil> pupils(link.maps.begin(), link.maps.end());
+	auto watch = [&](auto post) {
+		for (victim::Pupil &p : pupils)
+			p.before_post();
+		post();
+		for (victim::Pupil &p : pupils)
+			p.after_post();
+	};
+	for (int i = 0; i < 6; i++) {
+		watch([&] { c.post_send(*v.rw, 0, 100); });
+		watch([&] { c.post_write(*v.rw, 0, 3000, 1, 2); });
+		watch([&] { c.post_receive(0); });
+		v.completion();
+		v.completion();
+	}
+	watch([&] { c.post_read(*v.rw, 0, 100, 1, 2); });
+	Lessons lessons;
+	for (victim::Pupil &p : pupils)
+		lessons.push_back(p.lesson());
+	return lessons;
+}
+
+constexpr unsigned rounds_in_error = 5;
+
+// Two threads in the same memory: one also rings the doorbell. Ends soon after the QP has.
+void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed, Millis time,
+	    const std::function<void()> &halfway = {})
+{
+	std::atomic<bool> stop = false;
+	auto scribblers = [&](uint32_t s) {
+		std::vector<Scribbler> all;
+		for (const Mapping &m : maps)
+			all.emplace_back(m, ++s, lesson_for(lessons, m));
+		return all;
+	};
+	std::thread second([&] {
+		auto mine = scribblers(seed + 500);
+		while (!stop) {
+			for (Scribbler &s : mine)
+				s.mutate();
+			std::this_thread::yield();
+		}
+	});
+	auto mine = scribblers(seed);
+	auto begin = Clock::now();
+	bool turned = !halfway;
+	unsigned in_error = 0;
+	auto dead = [&] {
+		ibv_qp_attr attr{};
+		ibv_qp_init_attr init{};
+		return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
+	};
+	for (uint32_t round = 0; Clock::now() < begin + time && in_error < rounds_in_error; round++) {
+		for (Scribbler &s : mine) {
+			if (round % 16 == 15)
+				s.fill();
+			else if (round % 4 == 3)
+				s.mutate();
+			else
+				s.mutate_elements();
+		}
+		ring_doorbell(qp, false);
+		ring_doorbell(qp, true);
+		if (!turned && Clock::now() > begin + time / 2) {
+			halfway();
+			turned = true;
+		}
+		in_error += dead();
+	}
+	stop = true;
+	second.join();
+}
+
+constexpr Millis round_time{15};
+constexpr unsigned links_per_victim = 12;
+
+// In INIT, alone; in INIT, with the connection accepted over the garbage.
+void in_init(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
+{
+	for (auto end = Clock::now() + time; Clock::now() < end; seed++) {
+		Maps before = device_mappings();
+		InitQp q(v);
+		hammer(q.qp, added(before, device_mappings()), lessons, seed, round_time);
+
+		Victim held({.answer = victim::Answer::hold});
+		Link link(held, false);
+		Drain drain(link.peer->socket);
+		hammer(link.connection->qp(), link.maps, lessons, seed, 2 * round_time, [&] {
+			try {
+				link.connection->accept();
+			} catch (const std::system_error &) {
+			}
+			link.peer->out = FpduEncoder();
+			link.peer->socket.try_send(link.peer->out.encode(send_segment(1, pattern(10)).encode()));
+		});
+	}
+}
+
+// In RTS: the QP's rings of many connections, then also the CQ's.
+void in_rts(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
+{
+	for (auto end = Clock::now() + time; Clock::now() < end; seed++) {
+		for (unsigned n = 0; n < links_per_victim && Clock::now() < end; n++) {
+			Link link(v);
+			if (!link.works)
+				return; // its CQ has overflowed: a new victim is needed
+			Drain drain(link.peer->socket);
+			hammer(link.connection->qp(), link.maps, lessons, seed * 100 + n, round_time);
+			while (v.completion(Millis{0}))
+				;
+		}
+		Victim other;
+		Link link(other);
+		Drain drain(link.peer->socket);
+		hammer(link.connection->qp(), device_mappings(), lessons, seed, 2 * round_time);
+	}
+}
+
+bool maps_somewhere(int fd, off_t offset, size_t len)
+{
+	void *m = mmap(nullptr, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+	if (m == MAP_FAILED)
+		return false;
+	munmap(m, len);
+	return true;
+}
+
+// Offsets of others, lengths too long, and memory whose owner is gone.
+int mapping()
+{
+	const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	constexpr off_t pages_tried = 4096;
+	Victim v;
+	std::vector<Mapping> before = device_mappings();
+	std::vector<Mapping> own;
+	std::vector<std::pair<uint8_t *, size_t>> kept;
+	int faults = 0;
+	auto fault = [&](const char *what) {
+		std::cout << "mapping: " << what << "\n";
+		faults++;
+	};
+	{
+		InitQp q(v);
+		own = added(before, device_mappings());
+		for (const Mapping &m : own) {
+			if (maps_somewhere(v.verbs()->cmd_fd, m.offset, m.len + page))
+				fault("a ring and a page more");
+			void *k = mmap(nullptr, m.len, PROT_READ | PROT_WRITE, MAP_SHARED, v.verbs()->cmd_fd, m.offset);
+			if (k != MAP_FAILED)
+				kept.emplace_back(static_cast<uint8_t *>(k), m.len);
+		}
+		ibv_context *other = ibv_open_device(v.verbs()->device);
+		if (!other)
+			throw std::runtime_error("ibv_open_device");
+		for (off_t n = 0; n < pages_tried; n++)
+			for (size_t len : {1, 2, 5, 64})
+				if (maps_somewhere(other->cmd_fd, n * static_cast<off_t>(page), len * page))
+					fault("something in a context that has nothing");
+		ibv_close_device(other);
+	}
+	// The QP is gone; its memory stays ours until unmapped, and harmless.
+	for (auto &[m, len] : kept) {
+		for (size_t at = 0; at < len; at++)
+			m[at] = static_cast<uint8_t>(at);
+		munmap(m, len);
+	}
+	for (const Mapping &m : own)
+		if (maps_somewhere(v.verbs()->cmd_fd, m.offset, m.len))
+			fault("the ring of a destroyed QP");
+	return faults;
+}
+
+} // namespace
+
+int attack_main(const std::vector<std::string> &args)
+{
+	const std::string &what = args.at(0);
+	if (what == "mapping")
+		return mapping();
+	uint32_t seed = static_cast<uint32_t>(std::stoul(args.at(1)));
+	Millis time{std::stoul(args.at(2))};
+	for (auto end = Clock::now() + time; Clock::now() < end; seed += 100) {
+		Victim v;
+		Lessons lessons = learn(v);
+		(what == "init" ? in_init : in_rts)(v, lessons, seed, std::min(time, Millis{500}));
+	}
+	return 0;
+}
+
+int start_attack(const std::vector<std::string> &args)
+{
+	int pid = fork();
+	if (pid)
+		return pid;
+	std::vector<char *> argv{const_cast<char *>("attack"), const_cast<char *>("--attack")};
+	for (const std::string &a : args)
+		argv.push_back(const_cast<char *>(a.c_str()));
+	argv.push_back(nullptr);
+	execv("/proc/self/exe", argv.data());
+	_exit(127);
+}
+
+} // namespace bad_input

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// FPDUs, RFC 5044 4: length, ULPDU, pad, CRC, and markers every 512 octets of the stream.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "octets.h"
+
+namespace iwarp {
+
+struct FpduMode {
+	bool crc = true;
+	bool markers = false;
+};
+
+struct Marker {
+	uint16_t reserved = 0;
+	uint16_t fpdu_ptr = 0;
+};
+
+// What to do wrong in one FPDU. The CRC covers the wrong fields, so it is right
+// unless crc_xor says otherwise.
+struct FpduFault {
+	std::optional<uint16_t> length{}; // ULPDU_Length field
+	uint8_t pad = 0;		// value of the pad octets
+	uint32_t crc_xor = 0;
+	std::function<Marker(Marker right)> marker{};  // replaces each marker
+	bool omit_markers = false;
+};
+
+class FpduEncoder {
+public:
+	explicit FpduEncoder(FpduMode mode = {}, uint32_t pos = 0) : mode_(mode), pos_(pos) {}
+
+	Octets encode(View ulpdu, const FpduFault &fault = {});
+
+	FpduMode mode() const { return mode_; }
+	// Octets since the start of Full Operation, modulo 2^32.
+	uint32_t pos() const { return pos_; }
+	// For octets sent behind the encoder's back.
+	void advance(size_t n) { pos_ += static_cast<uint32_t>(n); }
+
+private:
+	FpduMode mode_;
+	uint32_t pos_;
+};
+
+struct Fpdu {
+	Octets ulpdu;
+	bool crc_ok = true;    // true when CRC is off
+	bool pad_ok = true;    // all zero
+	bool marker_ok = true; // every marker points to the length field
+	unsigned markers = 0;
+};
+
+class FpduDecoder {
+public:
+	explicit FpduDecoder(FpduMode mode = {}, uint32_t pos = 0) : mode_(mode), pos_(pos) {}
+
+	void feed(View octets) { put(buf_, octets); }
+	// The next whole FPDU, if it is there.
+	std::optional<Fpdu> next();
+	// Octets of an incomplete FPDU.
+	size_t pending() const { return buf_.size(); }
+
+private:
+	FpduMode mode_;
+	uint32_t pos_;
+	Octets buf_;
+};
+
+} // namespace iwarp

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "netns.h"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <sched.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace iwarp {
+namespace {
+
+[[noreturn]] void fail(const std::string &what)
+{
+	throw std::system_error(errno, std::generic_category(), what);
+}
+
+} // namespace
+
+NetnsScope::NetnsScope(const std::string &path)
+{
+	if (path.empty())
+		return;
+	home_ = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (home_ < 0)
+		fail("own network namespace");
+	int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET)) {
+		int saved = errno;
+		if (fd >= 0)
+			close(fd);
+		close(home_);
+		errno = saved;
+		fail(path);
+	}
+	close(fd);
+}
+
+NetnsScope::~NetnsScope()
+{
+	if (home_ < 0)
+		return;
+	if (setns(home_, CLONE_NEWNET))
+		abort(); // everything after would run in the wrong place
+	close(home_);
+}
+
+} // namespace iwarp

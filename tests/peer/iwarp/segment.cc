@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "segment.h"
+
+namespace iwarp {
+
+Octets Segment::header() const
+{
+	Octets o;
+	put8(o, static_cast<uint8_t>((tagged ? 0x80 : 0) | (last ? 0x40 : 0) | (ddp_reserved & 15) << 2 | (dv & 3)));
+	put8(o, static_cast<uint8_t>((rv & 3) << 6 | (rdmap_reserved & 3) << 4 | (opcode & 15)));
+	if (tagged) {
+		put32(o, stag);
+		put64(o, to);
+	} else {
+		put32(o, inv_stag);
+		put32(o, qn);
+		put32(o, msn);
+		put32(o, mo);
+	}
+	return o;
+}
+
+std::optional<Segment> Segment::decode(View v)
+{
+	Segment s;
+	if (v.size() < 2)
+		return {};
+	s.tagged = v[0] & 0x80;
+	s.last = v[0] & 0x40;
+	s.ddp_reserved = v[0] >> 2 & 15;
+	s.dv = v[0] & 3;
+	s.rv = v[1] >> 6;
+	s.rdmap_reserved = v[1] >> 4 & 3;
+	s.opcode = v[1] & 15;
+	size_t len = s.tagged ? tagged_header_len : untagged_header_len;
+	if (v.size() < len)
+		return {};
+	if (s.tagged) {
+		s.stag = get32(v, 2);
+		s.to = get64(v, 6);
+	} else {
+		s.inv_stag = get32(v, 2);
+		s.qn = get32(v, 6);
+		s.msn = get32(v, 10);
+		s.mo = get32(v, 14);
+	}
+	s.payload.assign(v.begin() + static_cast<ptrdiff_t>(len), v.end());
+	return s;
+}
+
+Octets ReadRequest::encode() const
+{
+	Octets o;
+	put32(o, sink_stag);
+	put64(o, sink_to);
+	put32(o, size);
+	put32(o, src_stag);
+	put64(o, src_to);
+	return o;
+}
+
+ReadRequest ReadRequest::decode(View v)
+{
+	return {get32(v, 0), get64(v, 4), get32(v, 12), get32(v, 16), get64(v, 20)};
+}
+
+Segment write_segment(uint32_t stag, uint64_t to, Octets payload, bool last)
+{
+	Segment s;
+	s.tagged = true;
+	s.opcode = op_write;
+	s.last = last;
+	s.stag = stag;
+	s.to = to;
+	s.payload = std::move(payload);
+	return s;
+}
+
+Segment send_segment(uint32_t msn, Octets payload, uint32_t mo, bool last)
+{
+	Segment s;
+	s.opcode = op_send;
+	s.last = last;
+	s.qn = q_send;
+	s.msn = msn;
+	s.mo = mo;
+	s.payload = std::move(payload);
+	return s;
+}
+
+Segment read_request_segment(uint32_t msn, const ReadRequest &rr)
+{
+	Segment s = send_segment(msn, rr.encode());
+	s.opcode = op_read_request;
+	s.qn = q_read;
+	return s;
+}
+
+Segment read_response_segment(uint32_t stag, uint64_t to, Octets payload, bool last)
+{
+	Segment s = write_segment(stag, to, std::move(payload), last);
+	s.opcode = op_read_response;
+	return s;
+}
+
+} // namespace iwarp

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// DDP segments with their RDMAP control octet: RFC 5041 4, RFC 5040 4.1. Every field is free.
+#pragma once
+
+#include <optional>
+
+#include "octets.h"
+
+namespace iwarp {
+
+enum Opcode : uint8_t { // RFC 5040 figure 4
+	op_write = 0,
+	op_read_request = 1,
+	op_read_response = 2,
+	op_send = 3,
+	op_send_inv = 4,
+	op_send_se = 5,
+	op_send_se_inv = 6,
+	op_terminate = 7,
+};
+
+enum Queue : uint32_t { // RFC 5040 3.1
+	q_send = 0,
+	q_read = 1,
+	q_terminate = 2,
+};
+
+inline constexpr size_t tagged_header_len = 14;
+inline constexpr size_t untagged_header_len = 18;
+
+struct Segment {
+	bool tagged = false;
+	bool last = true;
+	uint8_t ddp_reserved = 0; // 4 bits
+	uint8_t dv = 1;		  // 2 bits
+	uint8_t rv = 1;		  // 2 bits
+	uint8_t rdmap_reserved = 0; // 2 bits
+	uint8_t opcode = op_send; // 4 bits
+	// tagged
+	uint32_t stag = 0;
+	uint64_t to = 0;
+	// untagged
+	uint32_t inv_stag = 0;
+	uint32_t qn = 0;
+	uint32_t msn = 1;
+	uint32_t mo = 0;
+
+	Octets payload{};
+
+	Octets header() const;
+	Octets encode() const { return join({header(), payload}); }
+	// Nothing if v is shorter than its header.
+	static std::optional<Segment> decode(View v);
+};
+
+// RFC 5040 4.4
+struct ReadRequest {
+	uint32_t sink_stag = 0;
+	uint64_t sink_to = 0;
+	uint32_t size = 0;
+	uint32_t src_stag = 0;
+	uint64_t src_to = 0;
+
+	static constexpr size_t len = 28;
+	Octets encode() const;
+	static ReadRequest decode(View v); // at least len octets
+};
+
+Segment write_segment(uint32_t stag, uint64_t to, Octets payload, bool last = true);
+Segment send_segment(uint32_t msn, Octets payload, uint32_t mo = 0, bool last = true);
+Segment read_request_segment(uint32_t msn, const ReadRequest &rr);
+Segment read_response_segment(uint32_t stag, uint64_t to, Octets payload, bool last = true);
+
+} // namespace iwarp

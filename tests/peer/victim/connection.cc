@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "connection.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include "victim.h"
+
+namespace victim {
+namespace {
+
+void check(int rc, const char *what)
+{
+	if (rc)
+		throw std::system_error(rc < 0 ? errno : rc, std::generic_category(), what);
+}
+
+constexpr uint32_t max_sends = 64;
+
+} // namespace
+
+Connection::Connection(Victim &v, rdma_cm_id *id, unsigned index)
+	: recv(v.pd(), v.options().receives * (v.options().receive_size + gap) + gap, IBV_ACCESS_LOCAL_WRITE),
+	  victim_(v), id_(id), index_(index)
+{
+	create_qp();
+	for (unsigned i = 0; i < v.options().receives; i++)
+		post_receive(i);
+}
+
+Connection::~Connection()
+{
+	if (id_->qp)
+		rdma_destroy_qp(id_);
+	rdma_destroy_id(id_);
+}
+
+void Connection::create_qp()
+{
+	ibv_qp_init_attr a{};
+	a.send_cq = a.recv_cq = victim_.cq();
+	a.cap = {max_sends, victim_.options().receives + 1, 1, 1, 0};
+	a.qp_type = IBV_QPT_RC;
+	a.sq_sig_all = 1;
+	check(rdma_create_qp(id_, victim_.pd(), &a), "rdma_create_qp");
+}
+
+ibv_qp_state Connection::state() const
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	check(ibv_query_qp(qp(), &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	return attr.qp_state;
+}
+
+Range Connection::slot(unsigned n) const
+{
+	uint32_t size = victim_.options().receive_size;
+	return {static_cast<ptrdiff_t>(gap + n * (size + gap)), size};
+}
+
+void Connection::post_receive(unsigned n)
+{
+	ibv_sge sge{recv.base() + static_cast<uint64_t>(slot(n).at), static_cast<uint32_t>(slot(n).len), recv.lkey()};
+	ibv_recv_wr wr{}, *bad;
+	wr.wr_id = victim_.ledger_open(index_, false, n);
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	check(ibv_post_recv(qp(), &wr, &bad), "ibv_post_recv");
+}
+
+void Connection::post(ibv_send_wr &wr)
+{
+	ibv_send_wr *bad;
+	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
+	wr.send_flags |= IBV_SEND_SIGNALED;
+	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
+}
+
+void Connection::post_send(const Region &from, size_t at, size_t len, ibv_wr_opcode op)
+{
+	ibv_sge sge{from.base() + at, static_cast<uint32_t>(len), from.lkey()};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = op;
+	post(wr);
+}
+
+void Connection::post_write(const Region &from, size_t at, size_t len, uint32_t stag, uint64_t to)
+{
+	ibv_sge sge{from.base() + at, static_cast<uint32_t>(len), from.lkey()};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_RDMA_WRITE;
+	wr.wr.rdma.remote_addr = to;
+	wr.wr.rdma.rkey = stag;
+	post(wr);
+}
+
+void Connection::post_read(const Region &into, size_t at, size_t len, uint32_t stag, uint64_t to)
+{
+	ibv_sge sge{into.base() + at, static_cast<uint32_t>(len), into.lkey()};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.wr.rdma.remote_addr = to;
+	wr.wr.rdma.rkey = stag;
+	post(wr);
+}
+
+void Connection::allow(int access)
+{
+	ibv_qp_attr attr{};
+	attr.qp_access_flags = static_cast<unsigned>(access);
+	check(ibv_modify_qp(qp(), &attr, IBV_QP_ACCESS_FLAGS), "ibv_modify_qp");
+}
+
+void Connection::accept()
+{
+	const Options &o = victim_.options();
+	rdma_conn_param p{};
+	p.private_data = o.private_data.data();
+	p.private_data_len = static_cast<uint8_t>(o.private_data.size());
+	p.responder_resources = o.ird;
+	p.initiator_depth = o.ord;
+	check(rdma_accept(id_, &p), "rdma_accept");
+}
+
+void Connection::reject(const iwarp::Octets &pd)
+{
+	check(rdma_reject(id_, pd.data(), static_cast<uint8_t>(pd.size())), "rdma_reject");
+}
+
+void Connection::disconnect()
+{
+	check(rdma_disconnect(id_), "rdma_disconnect");
+}
+
+} // namespace victim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One connection of the victim: cm id, queue pair, receive slots, and what happened to it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <rdma/rdma_cma.h>
+
+#include "region.h"
+
+namespace victim {
+
+class Victim;
+
+class Connection {
+public:
+	Connection(Victim &v, rdma_cm_id *id, unsigned index);
+	~Connection();
+	Connection(const Connection &) = delete;
+	Connection &operator=(const Connection &) = delete;
+
+	unsigned index() const { return index_; }
+	rdma_cm_id *id() const { return id_; }
+	ibv_qp *qp() const { return id_->qp; }
+	ibv_qp_state state() const;
+
+	// Receive slots, each with a gap after it that belongs to the region but to no receive.
+	static constexpr size_t gap = 64;
+	void post_receive(unsigned slot);
+	Range slot(unsigned n) const;
+	iwarp::Octets received(unsigned slot, size_t len) { return recv.copy(static_cast<size_t>(this->slot(slot).at), len); }
+
+	// Work requests; each is signalled. Octets are taken from the local region.
+	void post_send(const Region &from, size_t at, size_t len, ibv_wr_opcode op = IBV_WR_SEND);
+	void post_write(const Region &from, size_t at, size_t len, uint32_t stag, uint64_t to);
+	void post_read(const Region &into, size_t at, size_t len, uint32_t stag, uint64_t to);
+
+	// Remote rights of the QP from now on, instead of rdma_cm's default (all).
+	void allow(int access);
+
+	void accept();
+	void reject(const iwarp::Octets &private_data);
+	void disconnect();
+
+	Region recv;
+
+	// Guarded by the victim's lock; read them through Victim::wait().
+	struct Happened {
+		iwarp::Octets request_data; // private data of the request (passive side)
+		std::optional<rdma_cm_event_type> connect; // ESTABLISHED, REJECTED, ...
+		int status = 0;				   // of that event
+		iwarp::Octets reply_data;		   // private data of that event
+		uint8_t ird = 0, ord = 0;		   // of the request or that event
+		bool disconnected = false;
+		bool fatal = false; // asynchronous error event of the QP
+	} happened;
+
+private:
+	void create_qp();
+	void post(ibv_send_wr &wr);
+	Victim &victim_;
+	rdma_cm_id *id_;
+	unsigned index_;
+	unsigned sends_ = 0;
+};
+
+} // namespace victim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Where the suite runs: the device under test, addresses, and the peer's namespace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "../iwarp/socket.h"
+
+namespace victim {
+
+// An RDMA device in sysfs: its policy (directory kwarp/) and its counters.
+class Device {
+public:
+	explicit Device(std::string name) : name_(std::move(name)) {}
+
+	const std::string &name() const { return name_; }
+	std::optional<std::string> policy(const std::string &knob) const;
+	// False if the device has no such knob or refuses the value.
+	bool policy(const std::string &knob, const std::string &value) const;
+	// Nothing if the device has no such counter.
+	std::optional<uint64_t> counter(const std::string &name) const;
+	// Sum of all counters that mean "somebody did something wrong".
+	uint64_t errors() const;
+
+private:
+	std::string dir() const { return "/sys/class/infiniband/" + name_ + "/"; }
+	std::string name_;
+};
+
+// Sets a knob for the length of a scope.
+class PolicyScope {
+public:
+	PolicyScope(const Device &d, std::string knob, const std::string &value);
+	~PolicyScope();
+	PolicyScope(const PolicyScope &) = delete;
+	PolicyScope &operator=(const PolicyScope &) = delete;
+
+	// Whether the value is in force.
+	bool holds() const { return holds_; }
+	bool exists() const { return before_.has_value(); }
+
+private:
+	const Device &device_;
+	std::string knob_;
+	std::optional<std::string> before_;
+	bool holds_ = false;
+};
+
+// From the environment: DEVICE, VICTIM_ADDR, PEER_ADDR, PEER_NETNS; VICTIM_ADDR6, PEER_ADDR6.
+struct Lab {
+	Device device;
+	std::string victim_ip;
+	std::string peer_ip;
+	std::string victim_ip6; // empty: no IPv6
+	std::string peer_ip6;
+	std::string peer_netns; // empty: the same as the victim's
+
+	iwarp::SocketOptions peer_socket(int rcvbuf = 0) const { return {peer_netns, rcvbuf}; }
+};
+
+const Lab &lab();
+
+} // namespace victim

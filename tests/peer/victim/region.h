@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Registered memory that notices every octet changed in it or beside it.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <string>
+#include <vector>
+
+#include "../iwarp/octets.h"
+
+namespace victim {
+
+// Offsets from the region's base; negative and beyond the size: the guards.
+struct Range {
+	ptrdiff_t at;
+	size_t len;
+};
+
+// Memory of size octets between two guards on the same mapping, of which exactly the
+// middle is registered. All of it is filled with a pattern.
+class Region {
+public:
+	static constexpr size_t guard = 4096;
+
+	Region(ibv_pd *pd, size_t size, int access);
+	~Region();
+	Region(const Region &) = delete;
+	Region &operator=(const Region &) = delete;
+
+	uint8_t *data() { return mem_ + guard; }
+	uint64_t base() const { return reinterpret_cast<uint64_t>(mem_) + guard; }
+	uint64_t end() const { return base() + size_; }
+	size_t size() const { return size_; }
+	uint32_t lkey() const { return mr_->lkey; }
+	uint32_t rkey() const { return mr_->rkey; }
+	iwarp::Octets copy(size_t at, size_t len) { return {data() + at, data() + at + len}; }
+	// The pattern as it was at the beginning.
+	iwarp::Octets original(size_t at, size_t len) const;
+
+	// Empty if nothing outside the ranges has changed, else what has, in words.
+	std::string changed(const std::vector<Range> &allowed = {}) const;
+
+private:
+	size_t total() const { return size_ + 2 * guard; }
+	size_t size_;
+	uint8_t *mem_;
+	iwarp::Octets original_;
+	ibv_mr *mr_;
+};
+
+} // namespace victim

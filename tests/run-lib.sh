@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# For the suites in tests/run.d, on the build machine: TAP around commands.
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+set +e
+TESTS=0
+FAILED=0
+OUTPUT=$(mktemp)
+trap 'rm -f "$OUTPUT"' EXIT
+
+report() {
+	TESTS=$((TESTS + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $TESTS - $2"
+	else
+		FAILED=$((FAILED + 1))
+		echo "not ok $TESTS - $2"
+		tail -n 60 "$OUTPUT" | sed 's/^/#   /'
+	fi
+}
+
+# check NAME COMMAND...: passes when COMMAND does.
+check() {
+	local name=$1
+	shift
+	"$@" >"$OUTPUT" 2>&1
+	report $? "$name"
+}
+
+# silent NAME COMMAND...: passes when COMMAND does, and without a word.
+silent() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$OUTPUT" 2>&1 || rc=1
+	[ ! -s "$OUTPUT" ] || rc=1
+	report $rc "$name"
+}
+
+# unwarned NAME COMMAND...: passes when COMMAND does, and warns of nothing.
+unwarned() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$OUTPUT" 2>&1 || rc=1
+	! grep -qi 'warning' "$OUTPUT" || rc=1
+	report $rc "$name"
+}
+
+done_testing() {
+	echo "1..$TESTS"
+	exit $((FAILED > 0 || TESTS == 0))
+}

@@ -1,0 +1,118 @@
+#!/bin/bash
+# run.sh: every suite, in order, its output in build/log/check-NAME.log; the last line sums the cases.
+# SUITES="unit vm-rping" runs those named; SUITES=list names them all.
+#
+# A suite is a program that prints TAP or GoogleTest lines: those in run.d run here, tests/vm/NAME.test.sh
+# (suite vm-NAME) in the VM. One that fails without a failed case, or has no case at all, counts as
+# a failed case.
+. "$(dirname "$0")/../scripts/lib.sh"
+
+host_suites='build sparse checkpatch shellcheck unit peer provider dkms'
+vm_suites=$(cd "$TOP/tests/vm" && find . -name '*.test.sh' -perm -u+x | sed 's|^\./||; s|\.test\.sh$||; s|^|vm-|' | LC_ALL=C sort)
+
+if [ "${SUITES:-}" = list ]; then
+	# shellcheck disable=SC2086 # lists of words
+	printf '%s\n' $host_suites $vm_suites
+	exit 0
+fi
+need_root
+chosen=${SUITES:-$host_suites $vm_suites}
+unset SUITES
+passed=0 failed=0 skipped=0
+results=$BUILD/results/check-$$
+
+# total WORD LOG: the sum of GoogleTest's closing lines "[  WORD  ] N tests"; one for each program.
+total() {
+	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# lines REGEX LOG
+lines() {
+	grep -acE "$1" "$2"
+}
+
+# count LOG STATUS NAME: add a suite's cases to the sums.
+count() {
+	local log=$1 status=$2 p f s
+	s=$(($(lines '^ok [0-9]+.*# SKIP' "$log") + $(total SKIPPED "$log")))
+	p=$(($(lines '^ok [0-9]+' "$log") - $(lines '^ok [0-9]+.*# SKIP' "$log") + $(total PASSED "$log")))
+	f=$(($(lines '^not ok [0-9]+' "$log") + $(total FAILED "$log")))
+	if [ "$f" -eq 0 ] && [ "$status" -ne 0 ]; then
+		f=1
+		echo "    $3 ended with status $status: $log" >&2
+		tail -n 15 "$log" | sed 's/^/    /' >&2
+	elif [ $((p + f + s)) -eq 0 ]; then
+		f=1
+		echo "    $3 ran no test: $log" >&2
+	fi
+	grep -aE -A 6 '^not ok|^\[  FAILED  \] .* ms\)' "$log" | head -n 60 | sed 's/^/    /' >&2
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	printf '[%4ds] %-24s %4d passed, %d failed%s\n' "$SECONDS" "$3" "$p" "$f" "$([ "$s" -eq 0 ] || echo ", $s skipped")" >&2
+}
+
+# vm_boot SUITE...: one boot, suites in turn; counts those that ran, leaves the others in $left.
+vm_boot() {
+	local name status=0
+	left=
+	V=0 "$TOP/scripts/vm.sh" -t 1800 -o "$results" tests/run-guest.sh "${@#vm-}" >"$BUILD/log/check-vm.log" 2>&1 || status=$?
+	for name; do
+		name=${name#vm-}
+		if [ ! -f "$results/$name.tap" ]; then
+			left="$left vm-$name"
+			continue
+		fi
+		cp "$results/$name.tap" "$BUILD/log/check-vm-$name.log"
+		[ -f "$results/$name.status" ] || {
+			echo "the VM ended during this suite (status $status)"
+			tail -n 40 "$results/console.log"
+		} >>"$BUILD/log/check-vm-$name.log"
+		count "$BUILD/log/check-vm-$name.log" "$(cat "$results/$name.status" 2>/dev/null || echo 125)" "vm-$name"
+	done
+	[ "$left" != " $*" ] || {
+		cp "$BUILD/log/check-vm.log" "$BUILD/log/check-vm-boot.log"
+		count "$BUILD/log/check-vm-boot.log" 125 vm-boot
+		left=
+	}
+}
+
+mkdir -p "$BUILD/log"
+"$TOP/scripts/setup"
+"$TOP/scripts/tree.sh"
+step 'suites'
+set +e
+
+in_vm=
+for suite in $chosen; do
+	case $suite in
+	vm-*)
+		[ -x "$TOP/tests/vm/${suite#vm-}.test.sh" ] || fail "no suite '$suite'"
+		in_vm="$in_vm $suite"
+		;;
+	*)
+		[ -x "$TOP/tests/run.d/$suite" ] || fail "no suite '$suite'"
+		log=$BUILD/log/check-$suite.log
+		"$TOP/tests/run.d/$suite" >"$log" 2>&1
+		count "$log" $? "$suite"
+		;;
+	esac
+done
+
+if [ -n "$in_vm" ]; then
+	step 'suites in the VM'
+	log=$BUILD/log/check-stage.log
+	if "$TOP/scripts/stage.sh" >"$log" 2>&1; then
+		# a suite that takes the VM down fails; the others go on in a new one
+		left=$in_vm
+		while [ -n "$left" ]; do
+			# shellcheck disable=SC2086 # a list of words
+			vm_boot $left
+		done
+	else
+		count "$log" 1 vm-stage
+	fi
+fi
+
+[ $failed -gt 0 ] || rm -rf "$results" "$results.lock"
+[ $skipped -eq 0 ] || tail=", $skipped skipped"
+echo "$passed passed, $failed failed${tail:-}"
+[ $failed -eq 0 ]

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Connections that come about, and those that do not.
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+
+#include "cm/kwarp_only.h"
+#include "rdma/endpoint.h"
+#include "rdma/raw_listener.h"
+
+using namespace rdma;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+struct connect_fails : KwarpOnly {};
+struct connect_local : KwarpOnly {};
+struct connect_backlog : KwarpOnly {};
+
+void expect_data_flows(Endpoint &from, Endpoint &to)
+{
+	fill(from.memory().span(0, 3000), 5);
+	post_recv(to.qp(), 1, {to.memory().sge(0, 3000)});
+	post(from.qp(), send(1, {from.memory().sge(0, 3000)}));
+	wait_ok(from.scq());
+	EXPECT_EQ(wait_ok(to.rcq()).byte_len, 3000u);
+	EXPECT_TRUE(filled(to.memory().span(0, 3000), 5));
+}
+
+uint16_t port_of(const sockaddr *address)
+{
+	return ntohs(reinterpret_cast<const sockaddr_in *>(address)->sin_port);
+}
+
+} // namespace
+
+TEST(connect, establish__ipv4)
+{
+	Pair pair;
+	expect_data_flows(pair.client, pair.server);
+}
+
+TEST(connect, establish__ipv6)
+{
+	PairConfig config;
+	config.family = lab::Family::ipv6;
+	Pair pair(config);
+	expect_data_flows(pair.client, pair.server);
+}
+
+TEST(connect, establish__other_direction)
+{
+	PairConfig config;
+	config.swapped = true;
+	Pair pair(config);
+	expect_data_flows(pair.client, pair.server);
+	expect_data_flows(pair.server, pair.client);
+}
+
+TEST(connect, establish__addresses_agree)
+{
+	Pair pair;
+	rdma_cm_id *client = pair.client.id(), *server = pair.server.id();
+	EXPECT_EQ(port_of(rdma_get_peer_addr(client)), port_of(rdma_get_local_addr(server)));
+	auto *seen = reinterpret_cast<sockaddr_in *>(rdma_get_peer_addr(server));
+	char text[64];
+	EXPECT_EQ(inet_ntop(AF_INET, &seen->sin_addr, text, sizeof(text)), lab::a().ip4);
+	EXPECT_EQ(server->verbs->device->name, lab::b().device);
+}
+
+TEST(connect, establish__one_after_another)
+{
+	for (int i = 0; i < 20; i++) {
+		Pair pair;
+		pair.client.disconnect();
+		pair.server.disconnected();
+		pair.client.disconnected();
+	}
+}
+
+TEST(connect, establish__many_at_once)
+{
+	constexpr int count = 24;
+	Listener listener(lab::b());
+	std::vector<std::unique_ptr<Endpoint>> clients, servers;
+	for (int i = 0; i < count; i++) {
+		clients.push_back(std::make_unique<Endpoint>(lab::a()));
+		clients.back()->resolve(listener);
+		clients.back()->connect();
+	}
+	for (int i = 0; i < count; i++) {
+		servers.push_back(std::make_unique<Endpoint>(listener.request()));
+		servers.back()->accept();
+	}
+	for (int i = 0; i < count; i++) {
+		clients[i]->established();
+		servers[i]->established();
+	}
+	for (int i = 0; i < count; i++)
+		post_recv(servers[i]->qp(), i, {servers[i]->memory().sge(0, 100)});
+	for (int i = 0; i < count; i++)
+		post(clients[i]->qp(), send(i, {clients[i]->memory().sge(0, 100)}));
+	for (int i = 0; i < count; i++) {
+		wait_ok(clients[i]->scq());
+		wait_ok(servers[i]->rcq());
+	}
+}
+
+TEST(connect, establish__server_takes_its_time)
+{
+	Listener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	client.connect();
+	Event request = listener.request();
+	EXPECT_FALSE(client.channel().next(Milliseconds(500)).has_value());
+	Endpoint server(request);
+	server.accept();
+	client.established();
+	server.established();
+	expect_data_flows(client, server);
+}
+
+TEST(connect, establish__receives_posted_before)
+{
+	// rping's way: the first receive is posted before the connection is there
+	Listener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	post_recv(client.qp(), 1, {client.memory().sge(0, 100)});
+	client.connect();
+	Endpoint server(listener.request());
+	post_recv(server.qp(), 2, {server.memory().sge(0, 100)});
+	server.accept();
+	client.established();
+	post(client.qp(), send(3, {client.memory().sge(200, 100)}));
+	EXPECT_EQ(wait_ok(server.rcq()).wr_id, 2u);
+	post(server.qp(), send(4, {server.memory().sge(200, 100)}));
+	EXPECT_EQ(wait_ok(client.rcq()).wr_id, 1u);
+	server.established();
+}
+
+TEST_F(connect_local, establish__own_address)
+{
+	Listener listener(lab::a());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	client.connect();
+	Endpoint server(listener.request());
+	server.accept();
+	client.established();
+	server.established();
+	expect_data_flows(client, server);
+	expect_data_flows(server, client);
+}
+
+TEST_F(connect_local, establish__wildcard_listener)
+{
+	for (const char *any : {"0.0.0.0", "::"}) {
+		Channel channel;
+		CmId id = create_id(lab::b(), channel);
+		Address address(any, 0);
+		ASSERT_EQ(rdma_bind_addr(id.get(), address.get()), 0) << any;
+		ASSERT_EQ(rdma_listen(id.get(), 4), 0) << any;
+		Endpoint client(lab::a());
+		client.resolve(lab::b().ip4, ntohs(rdma_get_src_port(id.get())));
+		client.connect();
+		Endpoint server(channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST));
+		EXPECT_EQ(server.context()->device->name, lab::b().device) << any;
+		server.accept();
+		client.established();
+		server.established();
+		expect_data_flows(client, server);
+	}
+}
+
+TEST_F(connect_fails, refused__closed_port)
+{
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, closed_port(lab::b()));
+	client.connect();
+	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNREFUSED);
+	EXPECT_TRUE(event.data.empty());
+}
+
+TEST_F(connect_fails, refused__ipv6)
+{
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip6, closed_port(lab::b()));
+	client.connect();
+	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_REJECTED).status, -ECONNREFUSED);
+}
+
+TEST_F(connect_fails, refused__other_end_closes)
+{
+	RawListener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, listener.port());
+	client.connect();
+	while (listener.slam_door()) // once more for the fallback to revision 1
+		;
+	Event event = client.channel().next().value();
+	EXPECT_EQ(event.type, RDMA_CM_EVENT_REJECTED) << rdma_event_str(event.type);
+	EXPECT_EQ(event.status, -ECONNRESET);
+}
+
+TEST_F(connect_fails, timeout__nobody_answers)
+{
+	lab::Policy quick(lab::a(), "startup_timeout_ms", 300);
+	RawListener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, listener.port());
+	Clock::time_point start = Clock::now();
+	client.connect();
+	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+	EXPECT_GT(Clock::now() - start, Milliseconds(250));
+	EXPECT_LT(Clock::now() - start, Milliseconds(5000));
+}
+
+TEST_F(connect_fails, timeout__packets_vanish)
+{
+	lab::Policy quick(lab::a(), "startup_timeout_ms", 300);
+	lab::shell(lab::a(), "ip neigh replace 10.0.0.77 lladdr 02:00:00:00:00:77 nud permanent dev " +
+				     lab::a().netdev);
+	Endpoint client(lab::a());
+	client.resolve("10.0.0.77", 4711);
+	client.connect();
+	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+}
+
+TEST_F(connect_fails, destroy__id_while_connecting)
+{
+	RawListener listener(lab::b());
+	Clock::time_point start = Clock::now();
+	{
+		Endpoint client(lab::a());
+		client.resolve(lab::b().ip4, listener.port());
+		client.connect();
+	}
+	EXPECT_LT(Clock::now() - start, Milliseconds(5000));
+}
+
+TEST_F(connect_fails, destroy__qp_while_connecting)
+{
+	RawListener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, listener.port());
+	client.connect();
+	client.destroy_qp();
+	Event event = client.channel().next(Milliseconds(5000)).value();
+	EXPECT_NE(event.type, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_NE(event.status, 0);
+}
+
+TEST_F(connect_fails, again__same_id_is_refused)
+{
+	Pair pair;
+	EXPECT_NE(pair.client.try_connect(), 0);
+	expect_data_flows(pair.client, pair.server);
+}
+
+TEST_F(connect_fails, listener__goes_with_the_request_pending)
+{
+	auto listener = std::make_unique<Listener>(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(*listener);
+	client.connect();
+	listener->request();
+	listener.reset();
+	Event event = client.channel().next().value();
+	EXPECT_NE(event.type, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+TEST_F(connect_fails, accept__client_has_gone)
+{
+	Listener listener(lab::b());
+	auto client = std::make_unique<Endpoint>(lab::a());
+	client->resolve(listener);
+	client->connect();
+	Endpoint server(listener.request());
+	client.reset();
+	usleep(200000);
+	// an error at once or an event; but an end
+	if (!server.try_accept()) {
+		Event event = server.channel().next().value();
+		if (event.type == RDMA_CM_EVENT_ESTABLISHED)
+			server.disconnected();
+	}
+}
+
+TEST_F(connect_backlog, full__later_ones_are_turned_away)
+{
+	constexpr int room = 3, extra = 2;
+	lab::Policy limit(lab::b(), "backlog", room);
+	uint64_t drops = lab::b().counter("backlog_drops");
+	Listener listener(lab::b());
+	std::vector<std::unique_ptr<Endpoint>> clients, servers;
+	std::vector<Event> requests;
+	for (int i = 0; i < room + extra; i++) {
+		clients.push_back(std::make_unique<Endpoint>(lab::a()));
+		clients.back()->resolve(listener);
+		clients.back()->connect();
+		if (i < room)
+			requests.push_back(listener.request());
+	}
+	for (int i = room; i < room + extra; i++) {
+		Event event = clients[i]->channel().next().value();
+		EXPECT_EQ(event.type, RDMA_CM_EVENT_REJECTED) << rdma_event_str(event.type);
+	}
+	EXPECT_GT(lab::b().counter("backlog_drops"), drops);
+	// those that were in time are served
+	for (int i = 0; i < room; i++) {
+		servers.push_back(std::make_unique<Endpoint>(requests[i]));
+		servers.back()->accept();
+		clients[i]->established();
+		servers.back()->established();
+	}
+	// and there is room again
+	clients[room] = std::make_unique<Endpoint>(lab::a());
+	clients[room]->resolve(listener);
+	clients[room]->connect();
+	servers.push_back(std::make_unique<Endpoint>(listener.request()));
+	servers.back()->accept();
+	clients[room]->established();
+	servers.back()->established();
+	expect_data_flows(*clients[room], *servers.back());
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Every way in which a connection ends; each side learns of it once.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "cm/kwarp_only.h"
+#include "rdma/endpoint.h"
+
+using namespace rdma;
+
+namespace {
+
+// After DISCONNECTED nothing more comes.
+void expect_end(Endpoint &e)
+{
+	e.disconnected();
+	EXPECT_TRUE(e.reaches(IBV_QPS_ERR));
+	EXPECT_FALSE(e.channel().next(Milliseconds(50)).has_value());
+}
+
+struct disconnect_hard : KwarpOnly {};
+
+} // namespace
+
+TEST(disconnect, graceful__by_client)
+{
+	Pair pair;
+	pair.client.disconnect();
+	expect_end(pair.server);
+	expect_end(pair.client);
+}
+
+TEST(disconnect, graceful__by_server)
+{
+	Pair pair;
+	pair.server.disconnect();
+	expect_end(pair.client);
+	expect_end(pair.server);
+}
+
+TEST(disconnect, graceful__by_both_at_once)
+{
+	for (int i = 0; i < 10; i++) {
+		Pair pair;
+		std::thread other([&] { pair.server.disconnect(); });
+		pair.client.disconnect();
+		other.join();
+		expect_end(pair.client);
+		expect_end(pair.server);
+	}
+}
+
+TEST(disconnect, graceful__answering_the_peers)
+{
+	Pair pair;
+	pair.client.disconnect();
+	pair.server.disconnected();
+	rdma_disconnect(pair.server.id()); // as most programs do
+	pair.client.disconnected();
+	EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
+}
+
+TEST(disconnect, graceful__twice)
+{
+	Pair pair;
+	pair.client.disconnect();
+	rdma_disconnect(pair.client.id());
+	expect_end(pair.client);
+	expect_end(pair.server);
+}
+
+TEST(disconnect, graceful__both_have_work_queued)
+{
+	Pair pair;
+	for (int i = 0; i < 30; i++) {
+		post_recv(pair.client.qp(), i, {pair.client.memory().sge(0, 5000)});
+		post_recv(pair.server.qp(), i, {pair.server.memory().sge(0, 5000)});
+	}
+	for (int i = 0; i < 30; i++) {
+		post(pair.client.qp(), send(i, {pair.client.memory().sge(0, 5000)}));
+		post(pair.server.qp(), send(i, {pair.server.memory().sge(0, 5000)}));
+	}
+	pair.client.disconnect();
+	pair.server.disconnect();
+	// each completes, once, whichever way
+	wait(pair.client.scq(), 30);
+	wait(pair.server.scq(), 30);
+	wait(pair.client.rcq(), 30);
+	wait(pair.server.rcq(), 30);
+	expect_end(pair.client);
+	expect_end(pair.server);
+}
+
+TEST(disconnect, abrupt__qp_destroyed_first)
+{
+	Pair pair;
+	pair.client.destroy_qp();
+	expect_end(pair.server);
+}
+
+TEST(disconnect, abrupt__qp_destroyed_on_both_sides)
+{
+	for (int i = 0; i < 10; i++) {
+		Pair pair;
+		std::thread other([&] { pair.server.destroy_qp(); });
+		pair.client.destroy_qp();
+		other.join();
+	}
+}
+
+TEST(disconnect, abrupt__modify_to_error)
+{
+	Pair pair;
+	ASSERT_EQ(modify_state(pair.server.qp(), IBV_QPS_ERR), 0);
+	expect_end(pair.client);
+	expect_end(pair.server);
+}
+
+TEST(disconnect, abrupt__id_destroyed_with_work_in_flight)
+{
+	Listener listener(lab::b());
+	auto client = std::make_unique<Endpoint>(lab::a());
+	client->resolve(listener);
+	client->connect();
+	Endpoint server(listener.request());
+	server.accept();
+	client->established();
+	server.established();
+	for (int i = 0; i < 20; i++) {
+		post(client->qp(), write(i, {client->memory().sge(0, 60000)}, server.remote()));
+		post(server.qp(), read(i, {server.memory().sge(0, 60000)}, client->remote()));
+	}
+	client.reset();
+	wait(server.scq(), 20);
+	expect_end(server);
+}
+
+TEST(disconnect, early__right_after_connect)
+{
+	// The client leaves as soon as it is established; the server has not even looked.
+	for (int i = 0; i < 5; i++) {
+		Listener listener(lab::b());
+		Endpoint client(lab::a());
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request());
+		server.accept();
+		client.established();
+		client.disconnect();
+		server.established();
+		server.disconnected();
+		client.disconnected();
+	}
+}
+
+TEST_F(disconnect_hard, reset__by_the_network)
+{
+	Pair pair;
+	post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 8)});
+	post_recv(pair.client.qp(), 1, {pair.client.memory().sge(0, 8)});
+	lab::shell(lab::b(), "ss -K state established '( sport = :" +
+				     std::to_string(ntohs(rdma_get_src_port(pair.server.id()))) + " )' >/dev/null");
+	EXPECT_EQ(wait(pair.server.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(wait(pair.client.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+	pair.client.disconnected();
+	pair.server.disconnected();
+}
+
+TEST_F(disconnect_hard, silence__peer_does_not_answer_the_fin)
+{
+	// The wire is cut: our own disconnect ends nevertheless, in bounded time.
+	lab::Policy quick(lab::a(), "startup_timeout_ms", 500);
+	Pair pair;
+	lab::shell(lab::b(), "ip link set " + lab::b().netdev + " down");
+	pair.client.disconnect();
+	std::optional<Event> event = pair.client.channel().next(Milliseconds(15000));
+	lab::shell(lab::b(), "ip link set " + lab::b().netdev + " up && ip addr replace " + lab::b().ip6 +
+				     "/64 dev " + lab::b().netdev + " nodad");
+	ASSERT_TRUE(event.has_value());
+	EXPECT_EQ(event->type, RDMA_CM_EVENT_DISCONNECTED);
+}

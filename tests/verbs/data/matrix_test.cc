@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The same short transfer under each policy of wire format.
+#include <gtest/gtest.h>
+
+#include "lab/host.h"
+#include "rdma/endpoint.h"
+
+using namespace rdma;
+
+namespace {
+
+// Revision, CRC and markers, the same on both sides.
+struct Wire {
+	int rev;
+	bool crc;
+	bool markers;
+};
+
+std::string name(const testing::TestParamInfo<Wire> &info)
+{
+	return "rev" + std::to_string(info.param.rev) + (info.param.crc ? "_crc" : "_nocrc") +
+	       (info.param.markers ? "_markers" : "_nomarkers");
+}
+
+class wire : public testing::TestWithParam<Wire> {
+	void SetUp() override
+	{
+		if (!lab::both_kwarp())
+			GTEST_SKIP() << "kwarp only";
+	}
+};
+
+void round_trip(Pair &pair, size_t size, unsigned int seed)
+{
+	Endpoint &c = pair.client, &s = pair.server;
+	size_t half = c.memory().size() / 2;
+
+	fill(c.memory().span(1, size), seed);
+	memset(s.memory().data(), 0, s.memory().size());
+	post_recv(s.qp(), 1, {s.memory().sge(3, size)});
+	post(c.qp(), send(1, {c.memory().sge(1, size)}));
+	post(c.qp(), write(2, {c.memory().sge(1, size)}, s.remote(half + 1)));
+	wait_ok(c.scq(), 2);
+	EXPECT_EQ(wait_ok(s.rcq()).byte_len, size);
+	EXPECT_TRUE(filled(s.memory().span(3, size), seed));
+	post(c.qp(), read(3, {c.memory().sge(half + 2, size)}, s.remote(half + 1)));
+	wait_ok(c.scq());
+	EXPECT_TRUE(filled(c.memory().span(half + 2, size), seed));
+}
+
+} // namespace
+
+TEST_P(wire, transfer__sizes_around_markers_and_segments)
+{
+	const Wire &w = GetParam();
+	lab::Policy rev_a(lab::a(), "mpa_rev", w.rev), rev_b(lab::b(), "mpa_rev", w.rev);
+	lab::Policy crc_a(lab::a(), "crc", w.crc), crc_b(lab::b(), "crc", w.crc);
+	lab::Policy markers_a(lab::a(), "markers", w.markers), markers_b(lab::b(), "markers", w.markers);
+	uint64_t sent = lab::a().counter("tx_markers");
+	uint64_t received = lab::a().counter("rx_markers");
+	Config config;
+	config.memory = 2 * 65600;
+	Pair pair(both(config));
+	unsigned int seed = 0;
+
+	for (size_t size : {0, 1, 2, 3, 4, 5, 489, 490, 491, 492, 493, 494, 495, 496, 507, 508, 512, 1000,
+			    1400, 1420, 1424, 1427, 1428, 1429, 1440, 1446, 2900, 4096, 65536, 65537})
+		round_trip(pair, size, ++seed);
+	EXPECT_EQ(pair.client.state(), IBV_QPS_RTS);
+	EXPECT_EQ(lab::a().counter("tx_markers") > sent, w.markers);
+	EXPECT_EQ(lab::a().counter("rx_markers") > received, w.markers);
+}
+
+INSTANTIATE_TEST_SUITE_P(policy, wire,
+			 testing::Values(Wire{2, true, false}, Wire{2, false, false}, Wire{2, true, true},
+					 Wire{2, false, true}, Wire{1, true, false}, Wire{1, false, false},
+					 Wire{1, true, true}, Wire{1, false, true}),
+			 name);
+
+TEST(wire_mixed, markers__one_direction_only)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	for (bool at_a : {true, false}) {
+		lab::Policy markers_a(lab::a(), "markers", at_a), markers_b(lab::b(), "markers", !at_a);
+		const lab::Host &asks = at_a ? lab::a() : lab::b(), &obeys = at_a ? lab::b() : lab::a();
+		uint64_t got = asks.counter("rx_markers"), sent = obeys.counter("tx_markers");
+		uint64_t unasked = asks.counter("tx_markers");
+		Config config;
+		config.memory = 2 * 65600;
+		Pair pair(both(config));
+		round_trip(pair, 65536, 1);
+		round_trip(pair, 1429, 2);
+		EXPECT_GT(asks.counter("rx_markers"), got);
+		EXPECT_GT(obeys.counter("tx_markers"), sent);
+		EXPECT_EQ(asks.counter("tx_markers"), unasked);
+	}
+}
+
+TEST(wire_mixed, crc__one_side_wants_it)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	for (bool at_a : {true, false}) {
+		lab::Policy crc_a(lab::a(), "crc", at_a), crc_b(lab::b(), "crc", !at_a);
+		Pair pair;
+		round_trip(pair, 20000, 1);
+	}
+}
+
+TEST(wire_mixed, fpdu__large)
+{
+	if (!lab::a().policy("fpdu"))
+		GTEST_SKIP() << "no such policy";
+	lab::Policy fpdu_a(lab::a(), "fpdu", "large"), fpdu_b(lab::b(), "fpdu", "large");
+	Config config;
+	config.memory = 2 * 400000;
+	Pair pair(both(config));
+	for (size_t size : {0, 1, 1429, 64700, 64768, 65536, 300001})
+		round_trip(pair, size, size);
+}
+
+TEST(wire_mixed, addresses__ipv6)
+{
+	PairConfig config;
+	config.family = lab::Family::ipv6;
+	Pair pair(config);
+	for (size_t size : {1, 1408, 1409, 30000})
+		round_trip(pair, size, size);
+}

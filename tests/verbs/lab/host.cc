@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "host.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sched.h>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+
+namespace lab {
+namespace {
+
+std::string env(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+	return value ? value : otherwise;
+}
+
+std::optional<std::string> read_line(const std::string &path)
+{
+	std::ifstream file(path);
+	std::string line;
+	if (!std::getline(file, line))
+		return {};
+	return line;
+}
+
+void write_line(const std::string &path, const std::string &value)
+{
+	std::ofstream file(path);
+	if (!(file << value << std::flush))
+		throw std::runtime_error("cannot write '" + value + "' to " + path);
+}
+
+int open_netns(const std::string &path)
+{
+	int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		throw std::system_error(errno, std::generic_category(), path);
+	return fd;
+}
+
+} // namespace
+
+bool Host::is_kwarp() const
+{
+	return std::filesystem::is_directory(sysfs() + "/kwarp");
+}
+
+std::optional<std::string> Host::policy(const std::string &name) const
+{
+	return read_line(sysfs() + "/kwarp/" + name);
+}
+
+uint64_t Host::counter(const std::string &name) const
+{
+	// the core hands out what it has read up to 10 ms ago
+	usleep(20000);
+	std::optional<std::string> line = read_line(sysfs() + "/ports/1/hw_counters/" + name);
+	if (!line)
+		throw std::runtime_error("no counter " + name + " of " + device);
+	return std::stoull(*line);
+}
+
+const Host &a()
+{
+	static const Host host{"hostA", "vA", env("DEV_A", "kwarpA"), env("IP_A", "10.0.0.1"),
+			       env("IP6_A", "fd00::1")};
+	return host;
+}
+
+const Host &b()
+{
+	static const Host host{"hostB", "vB", env("DEV_B", "kwarpB"), env("IP_B", "10.0.0.2"),
+			       env("IP6_B", "fd00::2")};
+	return host;
+}
+
+bool both_kwarp()
+{
+	return a().is_kwarp() && b().is_kwarp();
+}
+
+Inside::Inside(const Host &host) : home_(open_netns("/proc/thread-self/ns/net"))
+{
+	int fd = open_netns("/run/netns/" + host.netns);
+	int failed = setns(fd, CLONE_NEWNET);
+	close(fd);
+	if (failed) {
+		close(home_);
+		throw std::system_error(errno, std::generic_category(), "setns");
+	}
+}
+
+Inside::~Inside()
+{
+	if (setns(home_, CLONE_NEWNET))
+		abort(); // all that follows would run in the wrong place
+	close(home_);
+}
+
+Policy::Policy(const Host &host, const std::string &name, const std::string &value)
+	: path_(host.sysfs() + "/kwarp/" + name)
+{
+	std::optional<std::string> before = read_line(path_);
+	if (!before)
+		throw std::runtime_error("no policy " + path_);
+	before_ = *before;
+	write_line(path_, value);
+}
+
+Policy::~Policy()
+{
+	std::ofstream(path_) << before_;
+}
+
+void shell(const Host &host, const std::string &command)
+{
+	Inside inside(host);
+	if (system(command.c_str()))
+		throw std::runtime_error("failed: " + command);
+}
+
+} // namespace lab

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The two hosts of tests/vm/lib.sh: network namespaces with an RDMA device each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lab {
+
+enum class Family { ipv4, ipv6 };
+
+struct Host {
+	std::string netns;  // name under /run/netns
+	std::string netdev;
+	std::string device; // RDMA device
+	std::string ip4;
+	std::string ip6;
+
+	const std::string &ip(Family f) const { return f == Family::ipv4 ? ip4 : ip6; }
+	// kwarp's own attributes are there.
+	bool is_kwarp() const;
+	std::optional<std::string> policy(const std::string &name) const;
+	// Throws if the device has no such counter.
+	uint64_t counter(const std::string &name) const;
+	std::string sysfs() const { return "/sys/class/infiniband/" + device; }
+};
+
+// From the environment: DEV_A, IP_A, IP6_A and DEV_B, IP_B, IP6_B.
+const Host &a();
+const Host &b();
+
+// Both devices are ours.
+bool both_kwarp();
+
+// The calling thread is in the host's network namespace until the end of the scope.
+class Inside {
+public:
+	explicit Inside(const Host &host);
+	~Inside();
+	Inside(const Inside &) = delete;
+	Inside &operator=(const Inside &) = delete;
+
+private:
+	int home_;
+};
+
+// A policy of the device has another value until the end of the scope.
+class Policy {
+public:
+	Policy(const Host &host, const std::string &name, const std::string &value);
+	Policy(const Host &host, const std::string &name, int value)
+		: Policy(host, name, std::to_string(value)) {}
+	~Policy();
+	Policy(const Policy &) = delete;
+	Policy &operator=(const Policy &) = delete;
+
+private:
+	std::string path_;
+	std::string before_;
+};
+
+// Runs a shell command in the host's network namespace; throws if it fails.
+void shell(const Host &host, const std::string &command);
+
+} // namespace lab

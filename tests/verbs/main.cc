@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Verbs and rdma_cm between the two hosts of tests/vm/lib.sh. TAP out.
+#include <csignal>
+
+#include "lab/tap.h"
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN);
+	testing::InitGoogleTest(&argc, argv);
+	testing::TestEventListeners &listeners = testing::UnitTest::GetInstance()->listeners();
+	delete listeners.Release(listeners.default_result_printer());
+	listeners.Append(new lab::TapPrinter);
+	return RUN_ALL_TESTS();
+}

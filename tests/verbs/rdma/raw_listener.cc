@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "raw_listener.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cm.h"
+#include "failure.h"
+
+namespace rdma {
+
+RawListener::RawListener(const lab::Host &host)
+{
+	lab::Inside inside(host);
+	Address any(host.ip4, 0);
+	socklen_t length = sizeof(any.storage);
+
+	fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	check(bind(fd_, any.get(), sizeof(sockaddr_in)), "bind");
+	check(listen(fd_, 16), "listen");
+	check(getsockname(fd_, any.get(), &length), "getsockname");
+	port_ = ntohs(reinterpret_cast<sockaddr_in *>(&any.storage)->sin_port);
+}
+
+RawListener::~RawListener()
+{
+	close(fd_);
+}
+
+bool RawListener::slam_door()
+{
+	if (!readable(fd_, Milliseconds(2000)))
+		return false;
+	int child = accept(fd_, nullptr, nullptr);
+	return child >= 0 && !close(child);
+}
+
+uint16_t closed_port(const lab::Host &host)
+{
+	return RawListener(host).port();
+}
+
+} // namespace rdma

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "work.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "failure.h"
+
+namespace rdma {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int positive(int ret)
+{
+	return ret < 0 ? errno : ret;
+}
+
+void expect_success(const ibv_wc &wc)
+{
+	if (wc.status != IBV_WC_SUCCESS)
+		throw Failure("completion " + to_string(wc));
+}
+
+} // namespace
+
+Send::Send(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges, std::optional<Remote> remote)
+	: list(std::move(sges))
+{
+	wr.opcode = opcode;
+	wr.wr_id = id;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	if (remote) {
+		wr.wr.rdma.remote_addr = remote->address;
+		wr.wr.rdma.rkey = remote->rkey;
+	}
+}
+
+Send &Send::flags(unsigned int flags)
+{
+	wr.send_flags |= flags;
+	return *this;
+}
+
+Send &Send::unsignaled()
+{
+	wr.send_flags &= ~IBV_SEND_SIGNALED;
+	return *this;
+}
+
+ibv_send_wr *Send::get()
+{
+	wr.sg_list = list.data();
+	wr.num_sge = static_cast<int>(list.size());
+	return &wr;
+}
+
+Send send(uint64_t id, std::vector<ibv_sge> list)
+{
+	return Send(IBV_WR_SEND, id, std::move(list));
+}
+
+Send write(uint64_t id, std::vector<ibv_sge> list, Remote to)
+{
+	return Send(IBV_WR_RDMA_WRITE, id, std::move(list), to);
+}
+
+Send read(uint64_t id, std::vector<ibv_sge> list, Remote from)
+{
+	return Send(IBV_WR_RDMA_READ, id, std::move(list), from);
+}
+
+int try_post(ibv_qp *qp, Send wr)
+{
+	ibv_send_wr *bad = nullptr;
+	return positive(ibv_post_send(qp, wr.get(), &bad));
+}
+
+int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)
+{
+	ibv_recv_wr wr{}, *bad = nullptr;
+	wr.wr_id = id;
+	wr.sg_list = list.data();
+	wr.num_sge = static_cast<int>(list.size());
+	return positive(ibv_post_recv(qp, &wr, &bad));
+}
+
+void post(ibv_qp *qp, Send wr)
+{
+	check(try_post(qp, std::move(wr)), "ibv_post_send");
+}
+
+void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)
+{
+	check(try_post_recv(qp, id, std::move(list)), "ibv_post_recv");
+}
+
+std::string to_string(const ibv_wc &wc)
+{
+	return "wr_id " + std::to_string(wc.wr_id) + ": " + ibv_wc_status_str(wc.status) +
+	       ", vendor_err " + std::to_string(wc.vendor_err);
+}
+
+std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
+{
+	std::vector<ibv_wc> all;
+	Clock::time_point end = Clock::now() + limit;
+	int naps = 0;
+
+	while (all.size() < count) {
+		ibv_wc wc{};
+		int n = ibv_poll_cq(cq, 1, &wc);
+		if (n < 0)
+			throw Failure("ibv_poll_cq: " + std::to_string(n));
+		if (n) {
+			all.push_back(wc);
+			naps = 0;
+			continue;
+		}
+		if (Clock::now() > end)
+			throw Failure("only " + std::to_string(all.size()) + " of " +
+				      std::to_string(count) + " completions" +
+				      (all.empty() ? "" : ", the last: " + to_string(all.back())));
+		if (++naps < 50)
+			sched_yield();
+		else
+			usleep(200);
+	}
+	return all;
+}
+
+ibv_wc wait(ibv_cq *cq, Milliseconds limit)
+{
+	return wait(cq, 1, limit).front();
+}
+
+std::vector<ibv_wc> wait_ok(ibv_cq *cq, size_t count, Milliseconds limit)
+{
+	std::vector<ibv_wc> all;
+	while (all.size() < count) {
+		all.push_back(wait(cq, limit));
+		expect_success(all.back());
+	}
+	return all;
+}
+
+ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit)
+{
+	return wait_ok(cq, 1, limit).front();
+}
+
+std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence)
+{
+	std::vector<ibv_wc> all;
+	Clock::time_point end = Clock::now() + silence;
+	ibv_wc wc{};
+
+	while (Clock::now() < end) {
+		if (ibv_poll_cq(cq, 1, &wc) > 0) {
+			all.push_back(wc);
+			end = Clock::now() + silence;
+		} else {
+			usleep(1000);
+		}
+	}
+	return all;
+}
+
+bool readable(int fd, Milliseconds limit)
+{
+	pollfd pfd{fd, POLLIN, 0};
+	int ret;
+	do {
+		ret = poll(&pfd, 1, static_cast<int>(limit.count()));
+	} while (ret < 0 && errno == EINTR);
+	return ret > 0;
+}
+
+AsyncEvents::AsyncEvents(ibv_context *context) : context_(context)
+{
+	while (next(Milliseconds(0)))
+		;
+}
+
+std::optional<ibv_async_event> AsyncEvents::next(Milliseconds limit)
+{
+	ibv_async_event event{};
+	if (!readable(context_->async_fd, limit))
+		return {};
+	check(ibv_get_async_event(context_, &event), "ibv_get_async_event");
+	ibv_ack_async_event(&event);
+	return event;
+}
+
+template <class Match>
+ibv_async_event AsyncEvents::find(Match match, Milliseconds limit)
+{
+	std::string others;
+	while (std::optional<ibv_async_event> event = next(limit)) {
+		if (match(*event))
+			return *event;
+		others += std::string(" ") + ibv_event_type_str(event->event_type);
+	}
+	throw Failure("no asynchronous event, but:" + others);
+}
+
+static bool concerns_qp(ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+ibv_async_event AsyncEvents::of(const ibv_qp *qp, Milliseconds limit)
+{
+	return find([qp](const ibv_async_event &e) {
+		return concerns_qp(e.event_type) && e.element.qp == qp;
+	}, limit);
+}
+
+ibv_async_event AsyncEvents::of(const ibv_cq *cq, Milliseconds limit)
+{
+	return find([cq](const ibv_async_event &e) {
+		return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == cq;
+	}, limit);
+}
+
+} // namespace rdma

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Work requests, completions and asynchronous events.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace rdma {
+
+using Milliseconds = std::chrono::milliseconds;
+// Emulation is slow: this only has to be shorter than for ever.
+constexpr Milliseconds patience{20000};
+
+// Where the other side's memory is.
+struct Remote {
+	uint64_t address;
+	uint32_t rkey;
+};
+
+// A work request with its scatter/gather list. Signalled unless told otherwise.
+struct Send {
+	ibv_send_wr wr{};
+	std::vector<ibv_sge> list;
+
+	Send(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges,
+	     std::optional<Remote> remote = {});
+	Send &flags(unsigned int flags);
+	Send &unsignaled();
+	// Ready to be posted, alone.
+	ibv_send_wr *get();
+};
+
+Send send(uint64_t id, std::vector<ibv_sge> list);
+Send write(uint64_t id, std::vector<ibv_sge> list, Remote to);
+Send read(uint64_t id, std::vector<ibv_sge> list, Remote from);
+
+int try_post(ibv_qp *qp, Send wr);		// errno or 0
+int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
+void post(ibv_qp *qp, Send wr);			// throws
+void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
+
+// Exactly one, or it throws.
+ibv_wc wait(ibv_cq *cq, Milliseconds limit = patience);
+std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit = patience);
+// Those with success; throws at the first that has none.
+ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit = patience);
+std::vector<ibv_wc> wait_ok(ibv_cq *cq, size_t count, Milliseconds limit = patience);
+// All that come until it has been silent for so long.
+std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence = Milliseconds(100));
+
+std::string to_string(const ibv_wc &wc);
+
+// A file descriptor becomes readable in time.
+bool readable(int fd, Milliseconds limit);
+
+// Asynchronous events of a device, acknowledged at once. Old ones are forgotten.
+class AsyncEvents {
+public:
+	explicit AsyncEvents(ibv_context *context);
+	std::optional<ibv_async_event> next(Milliseconds limit = patience);
+	// The next event that concerns the object; throws if there is none.
+	ibv_async_event of(const ibv_qp *qp, Milliseconds limit = patience);
+	ibv_async_event of(const ibv_cq *cq, Milliseconds limit = patience);
+
+private:
+	template <class Match>
+	ibv_async_event find(Match match, Milliseconds limit);
+
+	ibv_context *context_;
+};
+
+} // namespace rdma

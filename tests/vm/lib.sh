@@ -1,0 +1,243 @@
+# shellcheck shell=bash
+# For the suites in tests/vm, inside the VM or user-mode Linux: TAP, two hosts on one wire, servers.
+# A suite looks like this:
+#
+#	. "$(dirname "$0")/lib.sh"
+#	hosts_up
+#	server rping on_b rping -s -a 10.0.0.2
+#	ok 'rping: data verified' on_a rping -c -a 10.0.0.2 -C 10 -V
+#	done_testing
+#
+# The hosts are the network namespaces hostA and hostB; vA (10.0.0.1, fd00::1) and vB (10.0.0.2,
+# fd00::2) are the ends of a veth pair, with the RDMA devices ${DRIVER}A and ${DRIVER}B on them. In the
+# kernel's default (shared) RDMA mode both devices are seen in both namespaces; rdma_cm finds the right
+# one by address. DRIVER is kwarp, or siw to try a suite without us; DRIVER_A and DRIVER_B mix them.
+
+DRIVER=${DRIVER:-kwarp}
+DRIVER_A=${DRIVER_A:-$DRIVER}
+DRIVER_B=${DRIVER_B:-$DRIVER}
+DEV_A=${DRIVER_A}A
+DEV_B=${DRIVER_B}B
+IP_A=10.0.0.1 IP_B=10.0.0.2
+IP6_A=fd00::1 IP6_B=fd00::2
+WORK=$(mktemp -d)
+export DEV_A DEV_B IP_A IP_B IP6_A IP6_B WORK
+TESTS=0
+FAILED=0
+declare -A SERVERS
+
+# ---- TAP ----
+
+# report STATUS NAME [FILE]: one TAP line; a failure is followed by FILE's last lines.
+report() {
+	TESTS=$((TESTS + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $TESTS - $2"
+	else
+		FAILED=$((FAILED + 1))
+		echo "not ok $TESTS - $2"
+		[ -z "${3:-}" ] || tail -n 30 "$3" | tr -cd '[:print:]\n\t' | sed 's/^/#   /'
+	fi
+	return "$1"
+}
+
+# ok NAME COMMAND...: passes when COMMAND does (60 seconds at most for a program; LIMIT=N changes that).
+# The output is in $WORK/out.
+ok() {
+	local name=$1 rc=0
+	shift
+	run "$@" || rc=$?
+	[ $rc -ne 124 ] || echo "time limit of ${LIMIT:-60} s reached" >>"$WORK/out"
+	[ $rc -eq 0 ] || echo "exit status $rc: $*" >>"$WORK/out"
+	report $((rc != 0)) "$name" "$WORK/out"
+}
+
+# fails NAME COMMAND...: passes when COMMAND fails, by itself and in time.
+fails() {
+	local name=$1 rc=0
+	shift
+	run "$@" || rc=$?
+	echo "exit status $rc: $*" >>"$WORK/out"
+	report $((rc == 0 || rc == 124 || rc >= 128)) "$name" "$WORK/out"
+}
+
+# is NAME GOT WANTED
+is() {
+	local rc=0
+	[ "$2" = "$3" ] || { rc=1; printf 'got:    %s\nwanted: %s\n' "$2" "$3" >"$WORK/out"; }
+	report $rc "$1" "$WORK/out"
+}
+
+# has NAME REGEX: the last command's output has a line that matches.
+has() {
+	local rc=0
+	grep -aEq -- "$2" "$WORK/out" || rc=1
+	report $rc "$1" "$WORK/out"
+}
+
+skip() {
+	TESTS=$((TESTS + 1))
+	echo "ok $TESTS - $1 # SKIP ${2:-}"
+}
+
+# bail TEXT: nothing further makes sense.
+bail() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+# must COMMAND...: set-up that has to work.
+must() {
+	"$@" >"$WORK/must" 2>&1 || { sed 's/^/# /' "$WORK/must"; bail "failed: $*"; }
+}
+
+# done_testing: the plan, and the suite's exit status.
+done_testing() {
+	echo "1..$TESTS"
+	exit $((FAILED > 0 || TESTS == 0))
+}
+
+# ---- running things ----
+
+# run COMMAND...: with its output in $WORK/out, a program also with a time limit; functions of the
+# suite run as they are.
+run() {
+	case $1 in
+	on_a) shift; set -- ip netns exec hostA timeout -k 5 "${LIMIT:-60}" "$@" ;;
+	on_b) shift; set -- ip netns exec hostB timeout -k 5 "${LIMIT:-60}" "$@" ;;
+	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "${LIMIT:-60}" "$@" ;;
+	esac
+	"$@" >"$WORK/out" 2>&1 </dev/null
+}
+
+on_a() { ip netns exec hostA "$@"; }
+on_b() { ip netns exec hostB "$@"; }
+
+# wait_for SECONDS COMMAND...: until COMMAND succeeds.
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# listening HOST PORT: a TCP listener (rdma_cm's, too) is there.
+listening() {
+	ip netns exec "$1" ss -Htln "sport = :$2" | grep -q .
+}
+
+# server NAME on_a|on_b COMMAND...: start in the background; output in $WORK/NAME.log.
+# PORT=N: return when it listens there.
+server() {
+	local name=$1 host=hostA
+	[ "$2" = on_a ] || host=hostB
+	shift 2
+	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
+	SERVERS[$name]=$!
+	[ -z "${PORT:-}" ] || wait_for 20 listening $host "$PORT" || {
+		sed 's/^/#   /' "$WORK/$name.log"
+		echo "# server $name does not listen on port $PORT"
+		return 1
+	}
+}
+
+# finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).
+finish() {
+	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-30})) rc=0
+	while kill -0 "$pid" 2>/dev/null; do
+		[ $SECONDS -lt $end ] || { stop "$1"; return 124; }
+		sleep 0.1
+	done
+	wait "$pid" || rc=$?
+	unset "SERVERS[$1]"
+	return $rc
+}
+
+# stop NAME: end the server.
+stop() {
+	local pid=${SERVERS[$1]:-}
+	[ -n "$pid" ] || return 0
+	kill "$pid" 2>/dev/null
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -9 "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	unset "SERVERS[$1]"
+}
+
+# ---- hosts ----
+
+# drivers_load: the modules, for those that are not built in.
+drivers_load() {
+	local module
+	for module in ib_uverbs rdma_ucm iw_cm crc32c_intel "$DRIVER_A" "$DRIVER_B"; do
+		[ -d "/sys/module/$module" ] || modprobe -q "$module"
+	done
+	for module in "$DRIVER_A" "$DRIVER_B"; do
+		[ -d "/sys/module/$module" ] || bail "cannot load module $module"
+	done
+}
+
+# wire_up [MTU]: two namespaces and the wire between them.
+wire_up() {
+	must ip netns add hostA
+	must ip netns add hostB
+	# unlike interface numbers: siw binds by number, whichever namespace it is of
+	must ip link add vA index 101 netns hostA type veth peer name vB index 102 netns hostB
+	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
+	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
+}
+
+# end_up NETNS NETDEV IP IP6 MTU
+end_up() {
+	ip -n "$1" link set lo up &&
+		ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.accept_dad=0" &&
+		ip -n "$1" addr add "$3/24" dev "$2" &&
+		ip -n "$1" addr add "$4/64" dev "$2" nodad &&
+		ip -n "$1" link set "$2" mtu "$5" up
+}
+
+# hosts_up [MTU]: everything in place for two programs to talk RDMA.
+hosts_up() {
+	drivers_load
+	wire_up "${1:-1500}"
+	must rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+}
+
+# rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
+rdma_link() {
+	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
+		wait_for 10 uverbs_node "$2"
+}
+
+# uverbs_node NAME: devtmpfs makes /dev/infiniband itself; there is no udev here.
+uverbs_node() {
+	local node
+	node=$(grep -lx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null | head -n 1 | cut -d/ -f5)
+	[ -n "$node" ] && [ -c "/dev/infiniband/$node" ]
+}
+
+# hosts_down: in the order in which an administrator would; nothing may be left.
+hosts_down() {
+	local name
+	for name in "${!SERVERS[@]}"; do
+		stop "$name"
+	done
+	for name in "$DEV_A" "$DEV_B"; do
+		[ ! -d "/sys/class/infiniband/$name" ] || timeout 30 rdma link delete "$name"
+	done
+	ip netns del hostA 2>/dev/null
+	ip netns del hostB 2>/dev/null
+}
+
+suite_end() {
+	hosts_down >/dev/null 2>&1
+	rm -rf "$WORK"
+}
+trap suite_end EXIT
+trap 'exit 143' TERM INT HUP

@@ -1,0 +1,58 @@
+#!/bin/bash
+# perftest: each program through its ways of using a queue pair, with few iterations. It moves what it
+# says, and ends; how fast is another question.
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+
+# perf PROGRAM OPTION...: server on B, client on A, and the client's table has sensible figures.
+perf() {
+	PORT=18515 server perftest on_b "$@" -R -F
+	ok "$*" on_a "$@" -R -F "${ADDRESS:-$IP_B}"
+	cp "$WORK/out" "$WORK/client"
+	ok "$*: server" finish perftest 20
+	cp "$WORK/client" "$WORK/out"
+	report "$(figures_bad)" "$*: figures" "$WORK/out"
+}
+
+# figures_bad: 0 if the table has a line, and each has a rate or a latency above zero; else 1.
+figures_bad() {
+	awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 { n++; if (!($4 > 0) || $4 == "inf") bad = 1 }
+		END { print !(n && !bad) }' "$WORK/out"
+}
+
+for size in 1 64 4096 65536 1048576; do
+	perf ib_write_bw -n 50 -s $size
+done
+for size in 1 1429 65536; do
+	perf ib_send_bw -n 50 -s $size
+	perf ib_read_bw -n 50 -s $size
+done
+for program in ib_write_lat ib_send_lat ib_read_lat; do
+	perf $program -n 100 -s 2
+	perf $program -n 50 -s 4096
+done
+
+# several queue pairs, both directions at once, sleeping instead of polling, small messages inline
+for program in ib_write_bw ib_read_bw ib_send_bw; do
+	perf $program -n 20 -s 8192 -q 8
+	perf $program -n 50 -s 8192 -b
+	perf $program -n 50 -s 8192 -e
+done
+perf ib_write_bw -n 20 -s 65536 -q 4 -b
+perf ib_send_bw -n 20 -s 65536 -q 4 -b
+perf ib_write_bw -n 50 -s 128 -I 128
+perf ib_send_bw -n 50 -s 128 -I 128
+perf ib_send_lat -n 50 -s 64 -I 64
+perf ib_send_lat -n 50 -s 64 -e
+perf ib_write_bw -n 100 -s 4096 -l 8
+perf ib_write_bw -n 50 -s 4096 -t 1
+perf ib_read_bw -n 50 -s 4096 -o 1
+perf ib_send_bw -n 50 -s 4096 -r 8
+
+# every size from 2 octets to 8 MiB
+for program in ib_write_bw ib_read_bw ib_send_bw; do
+	perf $program -n 5 -a
+done
+ADDRESS=$IP6_B perf ib_write_bw -n 50 -s 65536 --ipv6-addr
+done_testing
