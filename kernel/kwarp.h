@@ -82,7 +82,7 @@ struct kwarp_policy {
  * @next_qpn:	where the search for a free QP number starts; lock of @qps
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
  * @stats:	per CPU counters (ctl/stats.h)
- * @lock:	protects @eps
+ * @lock:	protects @eps and @gid_raw
  * @eps:	every endpoint of the device, for removal
  * @cq_ids:	source of CQ numbers
  * @gid_raw:	GID 0

@@ -22,7 +22,7 @@ static struct kwarp_mr *mr_get(struct kwarp_device *dev, u32 stag)
 	if (mr && !refcount_inc_not_zero(&mr->refs))
 		mr = NULL;
 	rcu_read_unlock();
-	/* Pairs with the barrier in kwarp_mr_invalidate(). */
+	/* The count before the state; pairs with the barrier in mr_wait_others(). */
 	smp_mb();
 	return mr;
 }
@@ -119,28 +119,10 @@ void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
 	return ptr;
 }
 
-enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
-				       struct ib_pd *pd, u32 stag)
+/* The caller holds the reference that counts as ours. */
+static void mr_wait_others(const struct kwarp_mr *mr)
 {
-	struct kwarp_mr *mr = mr_get(dev, stag);
-	enum kwarp_mem_err err = KWARP_MEM_OK;
-
-	if (!mr)
-		return KWARP_MEM_STAG;
-	if (!mr_valid(mr, stag))
-		err = KWARP_MEM_STAG;
-	else if (mr->pd != pd)
-		err = KWARP_MEM_PD;
-	else if (!mr->invalidatable)
-		err = KWARP_MEM_ACCESS;
-	/* One of two that come at once does it: they would wait for each other. */
-	else if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID) !=
-		 KWARP_MR_VALID)
-		err = KWARP_MEM_STAG;
-	if (err)
-		goto out;
-
-	/* Pairs with the barrier in mr_get(). */
+	/* The new state before the count; pairs with the barrier in mr_get(). */
 	smp_mb();
 	/*
 	 * Ours and the table's. If a deregistration has just dropped that one, it
@@ -148,11 +130,50 @@ enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
 	 */
 	while (refcount_read(&mr->refs) > 2)
 		cpu_relax();
-	/* What the others did to the memory was before. */
+	/* What the others did to the memory was before what comes now. */
 	smp_mb();
-out:
+}
+
+static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
+					const struct ib_pd *pd)
+{
+	if (mr->pd != pd)
+		return KWARP_MEM_PD;
+	if (!mr->invalidatable)
+		return KWARP_MEM_ACCESS;
+	/* One of two that come at once does it: they would wait for each other. */
+	if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID) !=
+	    KWARP_MR_VALID)
+		return KWARP_MEM_STAG;
+	mr_wait_others(mr);
+	return KWARP_MEM_OK;
+}
+
+enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
+				       struct ib_pd *pd, u32 stag)
+{
+	struct kwarp_mr *mr = mr_get(dev, stag);
+	enum kwarp_mem_err err = KWARP_MEM_STAG;
+
+	if (!mr)
+		return err;
+	if (mr_valid(mr, stag))
+		err = mr_invalidate(mr, pd);
 	kwarp_mr_put(mr);
 	return err;
+}
+
+enum kwarp_mem_err kwarp_mr_invalidate_local(struct kwarp_device *dev,
+					     struct ib_pd *pd, u32 stag)
+{
+	struct kwarp_mr *mr = mr_get(dev, stag);
+	enum kwarp_mem_err err;
+
+	if (!mr)
+		return KWARP_MEM_STAG;
+	err = mr_invalidate(mr, pd);
+	kwarp_mr_put(mr);
+	return err == KWARP_MEM_STAG ? KWARP_MEM_OK : err;
 }
 
 int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,

@@ -129,10 +129,10 @@ enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
 
 /**
- * kwarp_mr_invalidate() - LOCAL_INV or an arriving Send with Invalidate
+ * kwarp_mr_invalidate() - an arriving Send with Invalidate
  * @dev:	device
  * @pd:		protection domain of the QP
- * @stag:	STag
+ * @stag:	STag; key and state must be right
  *
  * When it returns no access under the STag begins; those of other engines that
  * run at this moment are waited for by spinning: a pass that holds a region runs
@@ -143,6 +143,19 @@ void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
  */
 enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
 				       struct ib_pd *pd, u32 stag);
+
+/**
+ * kwarp_mr_invalidate_local() - LOCAL_INV, or the sink of a READ_INV
+ * @dev:	device
+ * @pd:		protection domain of the QP
+ * @stag:	STag; its key does not matter
+ *
+ * As above, but by our own consumer: he may name an STag that is invalid already,
+ * and the kernel's rdma_rw names the key that its READ_INV's sink had before.
+ * Return: KWARP_MEM_OK or why not.
+ */
+enum kwarp_mem_err kwarp_mr_invalidate_local(struct kwarp_device *dev,
+					     struct ib_pd *pd, u32 stag);
 
 /**
  * kwarp_mr_fast_reg() - REG_MR: put the staged page list in force

@@ -186,7 +186,8 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	/* Invalidation waits for users of the region: we must not be one. */
 	kwarp_mr_cache_put(cache);
 	if (sqe->opcode == KWARP_OP_LOCAL_INV)
-		failed = kwarp_mr_invalidate(qp->dev, qp->ibqp.pd, sqe->ex);
+		failed = kwarp_mr_invalidate_local(qp->dev, qp->ibqp.pd,
+						   sqe->ex);
 	else
 		failed = kwarp_mr_fast_reg((void *)(uintptr_t)sqe->arg[0],
 					   qp->ibqp.pd, sqe->rkey,

@@ -110,6 +110,7 @@ enum kwarp_cqe_flags {
 	KWARP_CQE_WITH_INV	= 1 << 1,
 };
 
+/* 64 octets. */
 struct kwarp_cqe {
 	__aligned_u64	wr_id;
 	__u32		qp_num;
@@ -121,7 +122,7 @@ struct kwarp_cqe {
 	__aligned_u64	timestamp;	/* CLOCK_MONOTONIC, ns */
 	__u32		vendor_err;	/* layer << 12 | etype << 8 | code of the Terminate, or 0 */
 	__u32		reserved32;
-	__aligned_u64	reserved[2];
+	__aligned_u64	reserved[3];
 };
 
 /* ---- ring control ----------------------------------------------------- */
