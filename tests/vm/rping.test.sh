@@ -19,7 +19,7 @@ rping_over on_b on_a $IP_B
 rping_over on_a on_b $IP_A
 rping_over on_b on_a $IP6_B
 rping_over on_a on_b $IP6_A
-for size in 64 100 1429 4096 65535; do
+for size in 1429 65535; do
 	rping_over on_b on_a $IP_B -S $size
 done
 
@@ -28,6 +28,7 @@ PORT=7174 server rping on_b rping -s -P
 for round in 1 2 3; do
 	ok "persistent server, client $round" on_a rping -c -a $IP_B -v -V -C 5
 done
-fails 'nobody listens there' on_a rping -c -a $IP_B -p 7175 -C 1
+run on_a rping -c -a $IP_B -p 7175 -C 1
+has 'nobody listens there: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
 stop rping
 done_testing

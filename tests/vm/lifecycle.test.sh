@@ -1,0 +1,272 @@
+#!/bin/bash
+# lifecycle: devices, netdevs, processes and the module come and go in each order; nothing hangs, nothing
+# is left, and what the tools show is true.
+. "$(dirname "$0")/lib.sh"
+
+HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
+PORT_HOLD=7500
+hosts_up
+
+# ---- helpers ----
+
+# resources DEVICE: "pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0" as numbers in a row
+resources() {
+	rdma -j resource show dev "$1" | python3 -c '
+import json, sys
+d = json.load(sys.stdin)[0]
+print(*(d[k] for k in ("pd", "cq", "qp", "cm_id", "mr", "ctx")))'
+}
+
+nothing_left() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		[ "$(resources "$dev")" = '0 0 0 0 0 0' ] || return 1
+	done
+}
+
+# objects KIND DEVICE PYTHON: rdma's list of such objects of the device, as "all" in an expression; prints it
+objects() {
+	rdma -j -dd resource show "$1" dev "$2" | python3 -c "
+import json, sys
+all = json.load(sys.stdin)
+print($3)"
+}
+
+# held NAME: the holder is ready; told NAME REGEX: it has said so
+held() { wait_for 20 grep -q '^ready' "$WORK/$1.log"; }
+told() { wait_for "${3:-10}" grep -Eq "$2" "$WORK/$1.log"; }
+
+# connected: a server on B and a client on A that hold a connection
+connected() {
+	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
+	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
+	held holdA && held holdB
+}
+
+# both_end: the holders notice, and end by themselves
+both_end() {
+	finish holdA 15 && finish holdB 15
+}
+
+port_state() {
+	cut -d' ' -f2 "/sys/class/infiniband/$1/ports/1/state"
+}
+
+is_port() { [ "$(port_state "$1")" = "$2" ]; }
+gone() { [ ! -d "/sys/class/infiniband/$1" ]; }
+refused() { ! "$@"; }
+
+# logs NAME: what the holders said, for a failed test
+logs() {
+	tail -n 20 "$WORK"/hold?.log >"$WORK/out" 2>&1
+}
+
+# holds NAME COMMAND...: like ok, with the holders' words if it fails
+holds() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$WORK/out" 2>&1 || { rc=1; logs; echo "failed: $*" >>"$WORK/out"; }
+	report $rc "$name" "$WORK/out"
+}
+
+link_a() { rdma_link hostA "$DEV_A" "$DRIVER_A" vA; }
+
+# ---- tools and provider ----
+
+ok 'ibv_devinfo -v' ibv_devinfo -v -d "$DEV_A"
+has 'ibv_devinfo: transport' 'transport:[[:space:]]*iWARP'
+has 'ibv_devinfo: port' 'state:[[:space:]]*PORT_ACTIVE'
+ok 'ibv_devinfo -v, the other device' ibv_devinfo -v -d "$DEV_B"
+ok 'ibv_devices, provider by its driver file' ibv_devices
+has 'ibv_devices: A' "$DEV_A"
+has 'ibv_devices: B' "$DEV_B"
+run grep -c 'no userspace device-specific driver' "$WORK/out"
+is 'ibv_devices: no device without a driver' "$(cat "$WORK/out")" 0
+
+# no_driver_files COMMAND...: where libibverbs has no driver files to look at
+no_driver_files() {
+	unshare -m sh -c 'mount -t tmpfs none /etc/libibverbs.d && exec "$@"' sh "$@"
+}
+provider=$(echo /usr/lib/*/libibverbs/libkwarp-rdmav*.so)
+run no_driver_files ibv_devinfo -d "$DEV_A"
+is 'without driver files nothing is found' "$(grep -c PORT_ACTIVE "$WORK/out")" 0
+run no_driver_files env RDMAV_DRIVERS="${provider%-rdmav*}" ibv_devinfo -d "$DEV_A"
+has 'provider by RDMAV_DRIVERS and its path' PORT_ACTIVE
+
+ok 'rdma link show' rdma link show "$DEV_A/1"
+has 'rdma link show: state and netdev' 'state ACTIVE.*netdev vA|state ACTIVE'
+
+# ---- rdma link add and delete ----
+
+ok 'second device on one netdev' refused on_a rdma link add kwarpX type kwarp netdev vA
+ok 'name that is taken' refused on_b rdma link add "$DEV_A" type kwarp netdev vB
+ok 'no such netdev' refused on_a rdma link add kwarpX type kwarp netdev nosuch
+bad=
+for type in nlmon vcan; do
+	ip link add bad0 type $type 2>/dev/null && bad=$type && break
+done
+if [ -n "$bad" ]; then
+	ip link set bad0 up
+	ok "netdev that carries no IP ($bad)" refused rdma link add kwarpX type kwarp netdev bad0
+	ip link del bad0
+else
+	skip 'netdev that carries no IP' 'no such netdev type here'
+fi
+ok 'on lo' on_a rdma link add kwarpL type kwarp netdev lo
+ok 'on lo: delete' rdma link delete kwarpL
+ok 'delete, unused' rdma link delete "$DEV_A"
+ok 'delete: it is gone' gone "$DEV_A"
+ok 'delete: nothing to delete' refused rdma link delete "$DEV_A"
+ok 'add again' link_a
+again() { rdma link delete "$DEV_A" && link_a; }
+for round in 1 2 3 4 5; do
+	ok "delete and add, $round" again
+done
+
+# ---- what rdma shows ----
+
+ok 'nothing there, nothing shown' nothing_left
+holds 'connection is there' connected
+is 'resources of A' "$(resources "$DEV_A")" '2 1 1 1 1 2'
+is 'resource qp: state and owner' "$(objects qp "$DEV_A" '[(q["state"], q["type"], q["comm"]) for q in all]')" "[('RTS', 'RC', 'hold')]"
+is 'resource mr: length' "$(objects mr "$DEV_A" '[m["mrlen"] for m in all]')" '[65536]'
+is 'resource cq: entries and users' "$(objects cq "$DEV_A" '[(c["cqe"], c["users"]) for c in all]')" '[(16, 2)]'
+is 'resource cm_id: client' "$(objects cm_id "$DEV_A" '[(c["state"], c["dst-addr"], c["dst-port"]) for c in all]')" "[('CONNECT', '$IP_B', $PORT_HOLD)]"
+is 'resource cm_id: server' "$(objects cm_id "$DEV_B" '[(c["state"], c["src-addr"], c["src-port"]) for c in all]')" "[('CONNECT', '$IP_B', $PORT_HOLD)]"
+is 'resource pd: of the process' "$(objects pd "$DEV_B" '{p["comm"] for p in all}')" "{'hold'}"
+counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
+before=$(counter "$DEV_A" connects)
+kill -9 "${SERVERS[holdA]}"
+holds 'client is killed: the server ends' finish holdB 10
+holds 'client is killed: the server was told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+holds 'client is killed: the receive came back' told holdB 'completion Work Request Flushed'
+finish holdA
+ok 'client is killed: nothing is left' wait_for 5 nothing_left
+
+holds 'connection is there again' connected
+kill -9 "${SERVERS[holdB]}"
+holds 'server is killed: the client ends' finish holdA 10
+finish holdB
+ok 'server is killed: nothing is left' wait_for 5 nothing_left
+ok 'rdma statistic' rdma -j statistic show link "$DEV_A/1"
+has 'rdma statistic: has our counters' '"tx_fpdus"'
+is 'rdma statistic: connects counts' "$(counter "$DEV_A" connects)" $((before + 1))
+before=$(counter "$DEV_A" tx_octets)
+PORT=18515 server perftest on_b ib_write_bw -R -F -n 20 -s 65536
+ok 'traffic' on_a ib_write_bw -R -F -n 20 -s 65536 $IP_B
+finish perftest
+ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before)) -ge $((20 * 65536))
+
+# killed under load
+PORT=18515 server perftest on_b ib_write_bw -R -F -D 20 -s 65536 -q 4
+server client on_a ib_write_bw -R -F -D 20 -s 65536 -q 4 $IP_B
+busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
+ok 'load runs' wait_for 20 busy
+sleep 1
+kill -9 "${SERVERS[client]}"
+finish client
+idle() { [ "$(objects qp "$DEV_B" 'sum(q["state"] == "RTS" for q in all)')" -eq 0 ]; }
+ok 'killed under load: the peer learns of it' wait_for 5 idle
+stop perftest
+ok 'killed under load: nothing is left' wait_for 5 nothing_left
+
+# ---- netdev down and up ----
+
+server holdA on_a "$HOLD" open "$DEV_A"
+held holdA
+ip -n hostA link set vA down
+ok 'netdev down: port is down' wait_for 5 is_port "$DEV_A" DOWN
+holds 'netdev down: event' told holdA 'async port error'
+ip -n hostA link set vA up
+ip -n hostA addr replace $IP6_A/64 dev vA nodad
+ok 'netdev up: port is active' wait_for 10 is_port "$DEV_A" ACTIVE
+holds 'netdev up: event' told holdA 'async port active'
+ip -n hostB link set vB down
+ok 'no carrier: port is down' wait_for 5 is_port "$DEV_A" DOWN
+ip -n hostB link set vB up
+ip -n hostB addr replace $IP6_B/64 dev vB nodad
+ok 'carrier: port is active' wait_for 10 is_port "$DEV_A" ACTIVE
+stop holdA
+
+holds 'connection before netdev goes down' connected
+ip -n hostA link set vA down
+sleep 0.5
+ip -n hostA link set vA up
+ip -n hostA addr replace $IP6_A/64 dev vA nodad
+sleep 0.5
+is 'connection survives netdev down and up' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
+stop holdA
+holds 'and carries its end to the other side' finish holdB 10
+
+# ---- removal with programs attached ----
+
+holds 'connection before rdma link delete' connected
+ok 'rdma link delete with a connection' rdma link delete "$DEV_A"
+ok 'rdma link delete with a connection: it is gone' wait_for 10 gone "$DEV_A"
+holds 'rdma link delete: both programs end' both_end
+holds 'rdma link delete: the owner is told' told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_DEVICE_REMOVAL'
+holds 'rdma link delete: the peer is told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+ok 'rdma link delete: add again' link_a
+
+server holdA on_a "$HOLD" open "$DEV_A"
+held holdA
+ok 'rdma link delete with a program attached' rdma link delete "$DEV_A"
+holds 'rdma link delete: fatal event' told holdA 'async local catastrophic error'
+holds 'rdma link delete: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/output error'
+holds 'rdma link delete: the program ends' finish holdA 10
+ok 'rdma link delete: add once more' link_a
+
+holds 'connection before the netdev goes' connected
+server open on_a "$HOLD" open "$DEV_A"
+held open
+ok 'ip link delete with programs attached' ip -n hostA link del vA
+ok 'ip link delete: devices of both ends are gone' wait_for 10 eval 'gone "$DEV_A" && gone "$DEV_B"'
+holds 'ip link delete: the programs end' both_end
+holds 'ip link delete: one that only has it open, too' finish open 10
+is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
+ip netns del hostA
+ip netns del hostB
+wire_up
+ok 'netdevs and devices again' eval 'link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+
+holds 'connection before the namespace goes' connected
+stop holdA
+stop holdB
+ip netns del hostA
+ok 'ip netns delete: devices are gone' wait_for 10 eval 'gone "$DEV_A" && gone "$DEV_B"'
+ip netns del hostB
+wire_up
+ok 'and again' eval 'link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+
+# ---- module ----
+
+loaded() { grep -q "^$DRIVER " /proc/modules; }
+server holdA on_a "$HOLD" open "$DEV_A"
+held holdA
+ok 'rmmod with a device open: refused' refused rmmod "$DRIVER"
+has 'rmmod with a device open: in use' 'in use'
+stop holdA
+holds 'connection before rmmod' connected
+ok 'rmmod with a connection: refused' refused rmmod "$DRIVER"
+is 'and the connection stands' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
+stop holdA
+stop holdB
+wait_for 5 nothing_left
+ok 'rmmod with devices, unused' rmmod "$DRIVER"
+ok 'rmmod: devices are gone' eval 'gone "$DEV_A" && gone "$DEV_B"'
+
+# reload: what a module that is loaded again needs to have given back
+reload() {
+	modprobe "$DRIVER" && link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB &&
+		rdma link delete "$DEV_A" && rmmod "$DRIVER"
+}
+for round in {1..19}; do
+	reload >"$WORK/out" 2>&1 || break
+done
+report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
+ok 'load for the last time' eval 'modprobe $DRIVER && link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
+ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
+finish rping
+ok 'no object is left' wait_for 5 nothing_left
+done_testing
