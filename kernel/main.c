@@ -47,6 +47,7 @@ module_exit(kwarp_exit);
 MODULE_DESCRIPTION("Software iWARP RNIC");
 MODULE_AUTHOR("The kwarp developers");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("0.1.0");
 MODULE_ALIAS_RDMA_LINK("kwarp");
 /* Where CRC32c still comes from the crypto layer: its fast version. */
 MODULE_SOFTDEP("pre: crc32c_intel");
