@@ -3,6 +3,7 @@
 export DRIVER_A=kwarp DRIVER_B=siw
 . "$(dirname "$0")/lib.sh"
 
+HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
 hosts_up
 
 policy() {
@@ -27,6 +28,19 @@ perf() {
 	ok "$name: $*, server" finish perftest 20
 }
 
+# agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: what kwarp says of the connection
+agreed() {
+	local name=$1 server=$2 client=$3 address=$4
+	PORT=7500 server holdS "$server" "$HOLD" server "$address" 7500
+	server holdC "$client" "$HOLD" client "$address" 7500
+	wait_for 20 grep -q '^ready' "$WORK/holdC.log"
+	is "$name: $5 is $6" "$(rdma -j -dd resource show qp link "$DEV_A" | python3 -c "
+import json, sys
+print([q['drv_$5'] for q in json.load(sys.stdin)])")" "[$6]"
+	stop holdC
+	stop holdS
+}
+
 # between NAME SERVER_HOST CLIENT_HOST ADDRESS: everything
 between() {
 	ping "$@" -S 65535
@@ -37,7 +51,9 @@ between() {
 
 for crc in 1 0; do
 	policy crc $crc
+	agreed "crc $crc, kwarp to siw" on_b on_a $IP_B crc $crc
 	between "crc $crc, kwarp to siw" on_b on_a $IP_B
+	agreed "crc $crc, siw to kwarp" on_a on_b $IP_A crc $crc
 	between "crc $crc, siw to kwarp" on_a on_b $IP_A
 done
 policy crc 1
@@ -51,6 +67,7 @@ policy p2p 0
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
 policy p2p 1
 policy mpa_rev 1
+agreed 'revision 1, kwarp to siw' on_b on_a $IP_B mpa_rev 1
 ping 'revision 1, kwarp to siw' on_b on_a $IP_B
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_read_bw -s 4096
 policy mpa_rev 2

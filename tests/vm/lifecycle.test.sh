@@ -9,9 +9,9 @@ hosts_up
 
 # ---- helpers ----
 
-# resources DEVICE: "pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0" as numbers in a row
+# resources DEVICE: how many PDs, CQs, QPs, CM ids, MRs and contexts there are
 resources() {
-	rdma -j resource show dev "$1" | python3 -c '
+	rdma -j resource show "$1" | python3 -c '
 import json, sys
 d = json.load(sys.stdin)[0]
 print(*(d[k] for k in ("pd", "cq", "qp", "cm_id", "mr", "ctx")))'
@@ -24,9 +24,14 @@ nothing_left() {
 	done
 }
 
-# objects KIND DEVICE PYTHON: rdma's list of such objects of the device, as "all" in an expression; prints it
+# objects KIND DEVICE PYTHON: prints an expression of "all", rdma's list of such objects of the device
 objects() {
-	rdma -j -dd resource show "$1" dev "$2" | python3 -c "
+	local of="dev $2"
+	case $1 in
+	qp | cm_id) of="link $2" ;;
+	esac
+	# shellcheck disable=SC2086 # two words
+	rdma -j -dd resource show "$1" $of | python3 -c "
 import json, sys
 all = json.load(sys.stdin)
 print($3)"
@@ -54,6 +59,7 @@ port_state() {
 
 is_port() { [ "$(port_state "$1")" = "$2" ]; }
 gone() { [ ! -d "/sys/class/infiniband/$1" ]; }
+both_gone() { gone "$DEV_A" && gone "$DEV_B"; }
 refused() { ! "$@"; }
 
 # logs NAME: what the holders said, for a failed test
@@ -70,6 +76,14 @@ holds() {
 }
 
 link_a() { rdma_link hostA "$DEV_A" "$DRIVER_A" vA; }
+links() { link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB; }
+
+# killed NAME: ended by signal 9, and waited for without the shell's remark
+killed() {
+	kill -9 "${SERVERS[$1]}"
+	finish "$1" 2>/dev/null
+	[ $? -eq 137 ]
+}
 
 # ---- tools and provider ----
 
@@ -93,8 +107,8 @@ is 'without driver files nothing is found' "$(grep -c PORT_ACTIVE "$WORK/out")" 
 run no_driver_files env RDMAV_DRIVERS="${provider%-rdmav*}" ibv_devinfo -d "$DEV_A"
 has 'provider by RDMAV_DRIVERS and its path' PORT_ACTIVE
 
-ok 'rdma link show' rdma link show "$DEV_A/1"
-has 'rdma link show: state and netdev' 'state ACTIVE.*netdev vA|state ACTIVE'
+ok 'rdma link show' on_a rdma link show "$DEV_A/1"
+has 'rdma link show: state and netdev' 'state ACTIVE .*netdev vA'
 
 # ---- rdma link add and delete ----
 
@@ -127,26 +141,24 @@ done
 
 ok 'nothing there, nothing shown' nothing_left
 holds 'connection is there' connected
-is 'resources of A' "$(resources "$DEV_A")" '2 1 1 1 1 2'
+is 'resources of A' "$(resources "$DEV_A")" '2 1 1 1 1 1'
 is 'resource qp: state and owner' "$(objects qp "$DEV_A" '[(q["state"], q["type"], q["comm"]) for q in all]')" "[('RTS', 'RC', 'hold')]"
 is 'resource mr: length' "$(objects mr "$DEV_A" '[m["mrlen"] for m in all]')" '[65536]'
 is 'resource cq: entries and users' "$(objects cq "$DEV_A" '[(c["cqe"], c["users"]) for c in all]')" '[(16, 2)]'
-is 'resource cm_id: client' "$(objects cm_id "$DEV_A" '[(c["state"], c["dst-addr"], c["dst-port"]) for c in all]')" "[('CONNECT', '$IP_B', $PORT_HOLD)]"
-is 'resource cm_id: server' "$(objects cm_id "$DEV_B" '[(c["state"], c["src-addr"], c["src-port"]) for c in all]')" "[('CONNECT', '$IP_B', $PORT_HOLD)]"
+is 'resource cm_id: client' "$(objects cm_id "$DEV_A" '[(c["state"], c["dst-addr"]) for c in all]')" "[('CONNECT', '$IP_B:$PORT_HOLD')]"
+is 'resource cm_id: server' "$(objects cm_id "$DEV_B" '[(c["state"], c["src-addr"]) for c in all]')" "[('CONNECT', '$IP_B:$PORT_HOLD')]"
 is 'resource pd: of the process' "$(objects pd "$DEV_B" '{p["comm"] for p in all}')" "{'hold'}"
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 before=$(counter "$DEV_A" connects)
-kill -9 "${SERVERS[holdA]}"
+killed holdA
 holds 'client is killed: the server ends' finish holdB 10
 holds 'client is killed: the server was told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 holds 'client is killed: the receive came back' told holdB 'completion Work Request Flushed'
-finish holdA
 ok 'client is killed: nothing is left' wait_for 5 nothing_left
 
 holds 'connection is there again' connected
-kill -9 "${SERVERS[holdB]}"
+killed holdB
 holds 'server is killed: the client ends' finish holdA 10
-finish holdB
 ok 'server is killed: nothing is left' wait_for 5 nothing_left
 ok 'rdma statistic' rdma -j statistic show link "$DEV_A/1"
 has 'rdma statistic: has our counters' '"tx_fpdus"'
@@ -163,8 +175,7 @@ server client on_a ib_write_bw -R -F -D 20 -s 65536 -q 4 $IP_B
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
 ok 'load runs' wait_for 20 busy
 sleep 1
-kill -9 "${SERVERS[client]}"
-finish client
+killed client
 idle() { [ "$(objects qp "$DEV_B" 'sum(q["state"] == "RTS" for q in all)')" -eq 0 ]; }
 ok 'killed under load: the peer learns of it' wait_for 5 idle
 stop perftest
@@ -220,23 +231,23 @@ holds 'connection before the netdev goes' connected
 server open on_a "$HOLD" open "$DEV_A"
 held open
 ok 'ip link delete with programs attached' ip -n hostA link del vA
-ok 'ip link delete: devices of both ends are gone' wait_for 10 eval 'gone "$DEV_A" && gone "$DEV_B"'
+ok 'ip link delete: devices of both ends are gone' wait_for 10 both_gone
 holds 'ip link delete: the programs end' both_end
 holds 'ip link delete: one that only has it open, too' finish open 10
 is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
 ip netns del hostA
 ip netns del hostB
 wire_up
-ok 'netdevs and devices again' eval 'link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+ok 'netdevs and devices again' links
 
 holds 'connection before the namespace goes' connected
 stop holdA
 stop holdB
 ip netns del hostA
-ok 'ip netns delete: devices are gone' wait_for 10 eval 'gone "$DEV_A" && gone "$DEV_B"'
+ok 'ip netns delete: devices are gone' wait_for 10 both_gone
 ip netns del hostB
 wire_up
-ok 'and again' eval 'link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+ok 'and again' links
 
 # ---- module ----
 
@@ -253,18 +264,19 @@ stop holdA
 stop holdB
 wait_for 5 nothing_left
 ok 'rmmod with devices, unused' rmmod "$DRIVER"
-ok 'rmmod: devices are gone' eval 'gone "$DEV_A" && gone "$DEV_B"'
+ok 'rmmod: devices are gone' both_gone
+
+load() { modprobe "$DRIVER" && links; }
 
 # reload: what a module that is loaded again needs to have given back
 reload() {
-	modprobe "$DRIVER" && link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB &&
-		rdma link delete "$DEV_A" && rmmod "$DRIVER"
+	load && rdma link delete "$DEV_A" && rmmod "$DRIVER"
 }
 for round in {1..19}; do
 	reload >"$WORK/out" 2>&1 || break
 done
 report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
-ok 'load for the last time' eval 'modprobe $DRIVER && link_a && rdma_link hostB "$DEV_B" "$DRIVER_B" vB'
+ok 'load for the last time' load
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
 ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
 finish rping

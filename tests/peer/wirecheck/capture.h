@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A pcap file as the TCP streams in it: Ethernet, IPv4 or IPv6 without options, no loss.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+
+#include "../iwarp/octets.h"
+
+namespace wirecheck {
+
+// One direction of a connection.
+struct Flow {
+	iwarp::Octets from, to; // address and port
+	auto operator<=>(const Flow &) const = default;
+	Flow reverse() const { return {to, from}; }
+};
+
+struct Stream {
+	iwarp::Octets octets;
+	std::vector<size_t> segments; // where in octets each TCP segment began
+	bool complete = true;	      // no gap
+};
+
+std::map<Flow, Stream> read_capture(const std::string &file);
+
+} // namespace wirecheck
