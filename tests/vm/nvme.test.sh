@@ -17,7 +17,7 @@ target_up() {
 	echo 1 >"$SUBSYS/namespaces/1/enable" || return 1
 	echo rdma >"$NVME_PORT/addr_trtype"
 	echo ipv4 >"$NVME_PORT/addr_adrfam"
-	echo $IP >"$NVME_PORT/addr_traddr"
+	echo "$IP" >"$NVME_PORT/addr_traddr"
 	echo 4420 >"$NVME_PORT/addr_trsvcid"
 	ln -s "$SUBSYS" "$NVME_PORT/subsystems/$NQN"
 }

@@ -71,11 +71,11 @@ struct kwarp_sqe {
 	__u8		opcode;		/* enum kwarp_opcode */
 	__u8		flags;		/* enum kwarp_wqe_flags */
 	__u16		num_sge;
-	__u32		ex;		/* immediate data (network order), or STag */
+	__u32		ex;		/* immediate data (network order) or STag */
 	__aligned_u64	raddr;		/* remote tagged offset */
 	__u32		rkey;		/* remote STag */
 	__u32		inline_len;
-	__aligned_u64	arg[4];		/* atomics: add or compare, swap, masks; bind: see provider */
+	__aligned_u64	arg[4];		/* atomics: add or compare, swap, masks */
 };
 
 /* Receive queue element: this header, then num_sge scatter elements. */
