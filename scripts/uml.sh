@@ -80,8 +80,8 @@ emulate() {
 	timeout --foreground -k 5 "$limit" unshare --mount --propagation private --pid --fork --kill-child \
 		"$TOP/scripts/in-tree" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/uml-init \
-		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=5 panic=-1 uml_dir=/tmp \
-		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "NO_LEAKS=${NO_LEAKS:-}" \
+		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=7 printk.time=1 panic=-1 uml_dir=/tmp \
+		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "NO_LEAKS=${NO_LEAKS:-}" ${KERNEL_ARGS:-} \
 		</dev/null 2>"$results/console.log"
 }
 

@@ -1,11 +1,16 @@
 #!/bin/bash
 # lifecycle: devices, netdevs, processes and the module come and go in each order; nothing hangs, nothing
 # is left, and what the tools show is true.
+# Timeout: 300
 . "$(dirname "$0")/lib.sh"
+
+# meet: neighbours are known; who waits for an address is not what is tested
+meet() { on_a ping -qc 1 $IP_B >"$WORK/ping"; }
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
 PORT_HOLD=7500
 hosts_up
+meet
 
 # ---- helpers ----
 
@@ -198,6 +203,7 @@ ip -n hostB link set vB up
 ip -n hostB addr replace $IP6_B/64 dev vB nodad
 ok 'carrier: port is active' wait_for 10 is_port "$DEV_A" ACTIVE
 stop holdA
+meet
 
 holds 'connection before netdev goes down' connected
 ip -n hostA link set vA down
@@ -238,6 +244,7 @@ is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
 ip netns del hostA
 ip netns del hostB
 wire_up
+meet
 ok 'netdevs and devices again' links
 
 holds 'connection before the namespace goes' connected
@@ -247,6 +254,7 @@ ip netns del hostA
 ok 'ip netns delete: devices are gone' wait_for 10 both_gone
 ip netns del hostB
 wire_up
+meet
 ok 'and again' links
 
 # ---- module ----

@@ -1,9 +1,13 @@
 #!/bin/bash
 # perftest: each program through its ways of using a queue pair, with few iterations. It moves what it
 # says, and ends; how fast is another question.
+# Timeout: 300
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
+# neighbours are known: who waits for an address is not what is tested
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
 # perf PROGRAM OPTION...: server on B, client on A, and the client's table has sensible figures.
 perf() {

@@ -3,6 +3,9 @@
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
+# neighbours are known: who waits for an address is not what is tested
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+on_a ping -qc 1 $IP6_B >"$WORK/ping"
 ROUNDS=20
 
 # rping_over SERVER_HOST CLIENT_HOST ADDRESS OPTION...
