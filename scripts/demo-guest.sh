@@ -52,6 +52,10 @@ latency() {
 	row "$1" "$2" 'latency: typical / 99%' "$(echo "$figures" | awk '{ printf "%8.1f / %.1f us", $5, $8 }')"
 }
 
+machine() {
+	grep -q 'User Mode Linux' /proc/cpuinfo && echo 'user-mode Linux' || echo QEMU
+}
+
 say "modprobe $DRIVER, rdma link add on both ends"
 hosts_up
 run rdma link show || give_up 'rdma link show'
@@ -70,6 +74,6 @@ say 'rdma link delete, rmmod'
 hosts_down
 run modprobe -r "$DRIVER" || give_up "modprobe -r $DRIVER"
 echo
-echo "$DRIVER between two namespaces, $(uname -r), $(nproc) CPUs, QEMU"
+echo "$DRIVER between two namespaces, $(uname -r), $(nproc) CPUs, $(machine)"
 sed -n '1{p;s/./-/g;p;d};p' "$table"
 cp "$table" /results/table

@@ -42,14 +42,24 @@ configure() {
 	done
 }
 
+# patched: the source with uml.patch; another state of the patch needs the source afresh
+patched() {
+	local dir=$TOP${source#/src}
+	cmp -s "$TOP/scripts/uml.patch" "$dir/.uml.patch" && return 0
+	[ ! -f "$dir/.uml.patch" ] || quietly "$BUILD/log/uml-patch.log" in_tree -w "$source" patch -p1 -R -i .uml.patch
+	quietly "$BUILD/log/uml-patch.log" in_tree -w "$source" patch -p1 -i /src/scripts/uml.patch
+	cp "$TOP/scripts/uml.patch" "$dir/.uml.patch"
+}
+
 build() {
 	local stamp
-	stamp=$(sha256sum <"$TOP/scripts/uml.config")
+	stamp=$(cat "$TOP"/scripts/uml.{config,patch} | sha256sum)
 	lock "uml-$flavour"
 	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || return 0
 	source=$("$TOP/scripts/source.sh" linux-$SERIES all)
 	source=/src${source#"$TOP"}
 	mkdir -p "$out"
+	patched
 	step "user-mode Linux $SERIES ($flavour): about 4 to 10 minutes"
 	quietly "$BUILD/log/uml-$flavour-config.log" configure
 	! grep 'did not hold' "$BUILD/log/uml-$flavour-config.log" >&2 || fail 'the configuration'
@@ -77,11 +87,13 @@ stage() {
 
 # emulate: the kernel's own log goes to console 1, which is a file
 emulate() {
+	local mhz
+	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)
 	timeout --foreground -k 5 "$limit" unshare --mount --propagation private --pid --fork --kill-child \
 		"$TOP/scripts/in-tree" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/uml-init \
 		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=7 printk.time=1 panic=-1 uml_dir=/tmp \
-		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "NO_LEAKS=${NO_LEAKS:-}" ${KERNEL_ARGS:-} \
+		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "KWARP_MHZ=$mhz" "NO_LEAKS=${NO_LEAKS:-}" ${KERNEL_ARGS:-} \
 		</dev/null 2>"$results/console.log"
 }
 

@@ -167,6 +167,14 @@ INSTANTIATE_TEST_SUITE_P(modes, Smoke, testing::ValuesIn(modes()), [](const auto
 	       (m.markers_to_peer ? "_markers_out" : "") + (m.ipv6 ? "_ipv6" : "");
 });
 
+// Without them nothing below could fail for a missing count.
+TEST(Conformance, counters_are_there)
+{
+	if (!lab().device.policy("crc"))
+		GTEST_SKIP() << "not a kwarp device";
+	EXPECT_EQ(lab().device.missing_counters(), "");
+}
+
 // RFC 5044 7.1.2 rule 4: not one octet before the first FPDU of the initiator.
 TEST(Conformance, responder_waits_for_the_first_fpdu)
 {

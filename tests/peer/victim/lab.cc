@@ -66,6 +66,15 @@ std::optional<uint64_t> Device::counter(const std::string &name) const
 	return std::stoull(*line);
 }
 
+std::string Device::missing_counters() const
+{
+	std::string names;
+	for (const char *name : error_counters)
+		if (!counter(name))
+			names += std::string(name) + " ";
+	return names;
+}
+
 uint64_t Device::errors() const
 {
 	uint64_t sum = 0;

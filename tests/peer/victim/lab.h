@@ -21,6 +21,10 @@ public:
 	bool policy(const std::string &knob, const std::string &value) const;
 	// Nothing if the device has no such counter.
 	std::optional<uint64_t> counter(const std::string &name) const;
+	// False for drivers without any; a kwarp device must have each that the suite asks for.
+	bool has_counters() const { return counter("crc_errors").has_value(); }
+	// Those of errors() that are missing.
+	std::string missing_counters() const;
 	// Sum of all counters that mean "somebody did something wrong".
 	uint64_t errors() const;
 
