@@ -89,6 +89,7 @@ stage() {
 emulate() {
 	local mhz
 	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)
+	# shellcheck disable=SC2086 # KERNEL_ARGS is a list of words
 	timeout --foreground -k 5 "$limit" unshare --mount --propagation private --pid --fork --kill-child \
 		"$TOP/scripts/in-tree" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/uml-init \

@@ -174,12 +174,16 @@ ok 'traffic' on_a ib_write_bw -R -F -n 20 -s 65536 $IP_B
 finish perftest
 ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before)) -ge $((20 * 65536))
 
-# killed under load
-PORT=18515 server perftest on_b ib_write_bw -R -F -D 20 -s 65536 -q 4
-server client on_a ib_write_bw -R -F -D 20 -s 65536 -q 4 $IP_B
+# load: perftest with four QPs, as "perftest" and "client", until it is stopped
+load() {
+	PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4
+	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 $IP_B
+	wait_for 20 busy && sleep 1
+}
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
-ok 'load runs' wait_for 20 busy
-sleep 1
+# ends NAME: it does so by itself, well or not
+ends() { finish "$1" 15; [ $? -ne 124 ]; }
+ok 'load runs' load
 killed client
 idle() { [ "$(objects qp "$DEV_B" 'sum(q["state"] == "RTS" for q in all)')" -eq 0 ]; }
 ok 'killed under load: the peer learns of it' wait_for 5 idle
@@ -233,6 +237,13 @@ holds 'rdma link delete: verbs fail afterwards' told holdA 'alloc_pd afterwards:
 holds 'rdma link delete: the program ends' finish holdA 10
 ok 'rdma link delete: add once more' link_a
 
+ok 'load before rdma link delete' load
+ok 'rdma link delete under load' rdma link delete "$DEV_A"
+ok 'rdma link delete under load: the peer learns of it' wait_for 5 idle
+ok 'rdma link delete under load: the client ends' ends client
+ok 'rdma link delete under load: the server ends' ends perftest
+ok 'rdma link delete under load: add again' link_a
+
 holds 'connection before the netdev goes' connected
 server open on_a "$HOLD" open "$DEV_A"
 held open
@@ -246,6 +257,17 @@ ip netns del hostB
 wire_up
 meet
 ok 'netdevs and devices again' links
+
+ok 'load before the netdev goes' load
+ok 'ip link delete under load' ip -n hostA link del vA
+ok 'ip link delete under load: devices are gone' wait_for 10 both_gone
+ok 'ip link delete under load: the client ends' ends client
+ok 'ip link delete under load: the server ends' ends perftest
+ip netns del hostA
+ip netns del hostB
+wire_up
+meet
+ok 'netdevs and devices once more' links
 
 holds 'connection before the namespace goes' connected
 stop holdA
@@ -274,17 +296,17 @@ wait_for 5 nothing_left
 ok 'rmmod with devices, unused' rmmod "$DRIVER"
 ok 'rmmod: devices are gone' both_gone
 
-load() { modprobe "$DRIVER" && links; }
+come() { modprobe "$DRIVER" && links; }
 
 # reload: what a module that is loaded again needs to have given back
 reload() {
-	load && rdma link delete "$DEV_A" && rmmod "$DRIVER"
+	come && rdma link delete "$DEV_A" && rmmod "$DRIVER"
 }
 for round in {1..19}; do
 	reload >"$WORK/out" 2>&1 || break
 done
 report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
-ok 'load for the last time' load
+ok 'load for the last time' come
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
 ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
 finish rping

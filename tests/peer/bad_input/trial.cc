@@ -38,17 +38,6 @@ constexpr const char *watched[] = {
 	"ddp_untagged_errors", "rdmap_protection_errors", "rdmap_operation_errors", "tx_terminate",
 };
 
-// The driver may refresh its counters only every few milliseconds.
-bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::Millis{500})
-{
-	for (auto end = std::chrono::steady_clock::now() + limit; !condition();) {
-		if (std::chrono::steady_clock::now() > end)
-			return false;
-		std::this_thread::sleep_for(iwarp::Millis{5});
-	}
-	return true;
-}
-
 StartupFrame request_for(const Terms &s)
 {
 	StartupFrame r = StartupFrame::request(s.rev);
@@ -62,6 +51,16 @@ StartupFrame request_for(const Terms &s)
 }
 
 } // namespace
+
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit)
+{
+	for (auto end = std::chrono::steady_clock::now() + limit; !condition();) {
+		if (std::chrono::steady_clock::now() > end)
+			return false;
+		std::this_thread::sleep_for(iwarp::Millis{5});
+	}
+	return true;
+}
 
 Verdict ends()
 {
@@ -142,7 +141,8 @@ void Trial::judge(const Verdict &verdict)
 		End end = p.end();
 		check_terminate(end, verdict);
 		check_ended(end);
-		if (end.terminate)
+		// Where no RFC names the code, its counter is the implementation's choice, too.
+		if (end.terminate && !verdict.codes.empty())
 			code = end.terminate->code;
 	}
 	check_counters(!alive, code);

@@ -90,6 +90,9 @@ private:
 	std::vector<std::pair<std::string, std::optional<uint64_t>>> counters_before_;
 };
 
+// Whether the condition comes true. Drivers may refresh their counters only now and then.
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::Millis{500});
+
 // A fresh connection to the same listener does Send, Write and Read correctly.
 void expect_healthy(victim::Victim &v);
 

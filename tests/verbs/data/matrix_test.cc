@@ -2,6 +2,8 @@
 // The same short transfer under each policy of wire format.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "lab/host.h"
 #include "rdma/endpoint.h"
 
@@ -117,6 +119,99 @@ TEST(wire_mixed, fpdu__large)
 	config.memory = 2 * 400000;
 	Pair pair(both(config));
 	for (size_t size : {0, 1, 1429, 64700, 64768, 65536, 300001})
+		round_trip(pair, size, size);
+}
+
+// ---- what is below ----
+
+namespace {
+
+// Another MTU on both ends of the wire until the end of the scope.
+struct Mtu {
+	explicit Mtu(int mtu) { set(mtu); }
+	~Mtu() { set(1500); }
+	static void set(int mtu)
+	{
+		for (const lab::Host *host : {&lab::a(), &lab::b()})
+			lab::shell(*host, "ip link set " + host->netdev + " mtu " + std::to_string(mtu));
+	}
+};
+
+// The packets of host A suffer from tc netem until the end of the scope.
+struct BadNetwork {
+	explicit BadNetwork(const std::string &how)
+	{
+		lab::shell(lab::a(), "tc qdisc add dev " + lab::a().netdev + " root netem " + how);
+	}
+	~BadNetwork() { lab::shell(lab::a(), "tc qdisc del dev " + lab::a().netdev + " root"); }
+};
+
+Config roomy()
+{
+	Config config;
+	config.memory = 2 * 200100;
+	return config;
+}
+
+} // namespace
+
+TEST(wire_below, mtu__each)
+{
+	// also such as give an EMSS that is no multiple of four
+	for (bool markers : {false, true}) {
+		if (markers && !lab::both_kwarp())
+			break;
+		std::unique_ptr<lab::Policy> a, b;
+		if (markers) {
+			a = std::make_unique<lab::Policy>(lab::a(), "markers", 1);
+			b = std::make_unique<lab::Policy>(lab::b(), "markers", 1);
+		}
+		for (int mtu : {1280, 1281, 1498, 1499, 1501, 4096, 9000, 65535}) {
+			SCOPED_TRACE("MTU " + std::to_string(mtu) + (markers ? ", markers" : ""));
+			Mtu scope(mtu);
+			Pair pair(both(roomy()));
+			for (size_t size : {1, 1200, 1500, 9001, 200000})
+				round_trip(pair, size, size + mtu);
+		}
+	}
+}
+
+TEST(wire_below, mtu__changes_while_connected)
+{
+	Mtu scope(1500);
+	Pair pair(both(roomy()));
+	for (int mtu : {1500, 9000, 1280, 1499, 65535, 1500}) {
+		Mtu::set(mtu);
+		for (size_t size : {1, 9001, 200000})
+			round_trip(pair, size, size + mtu);
+	}
+}
+
+TEST(wire_below, network__drops_and_reorders)
+{
+	BadNetwork bad("delay 1ms loss 2% duplicate 3% reorder 20%");
+	Pair pair(both(roomy()));
+	for (size_t size : {1, 1429, 65536, 200000})
+		round_trip(pair, size, size);
+}
+
+TEST(wire_below, network__drops_and_reorders_with_markers)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	lab::Policy a(lab::a(), "markers", 1), b(lab::b(), "markers", 1);
+	BadNetwork bad("delay 1ms loss 2% duplicate 3% reorder 20%");
+	Pair pair(both(roomy()));
+	for (size_t size : {1, 1429, 65536, 200000})
+		round_trip(pair, size, size);
+}
+
+TEST(wire_below, network__corrupts)
+{
+	// TCP's checksum catches it; nothing wrong arrives
+	BadNetwork bad("corrupt 2%");
+	Pair pair(both(roomy()));
+	for (size_t size : {1, 1429, 65536, 200000})
 		round_trip(pair, size, size);
 }
 

@@ -242,3 +242,25 @@ TEST(mr_data, deregister__while_written_to)
 	drain(pair.client.scq());
 	EXPECT_TRUE(all_equal(memory.span(0, 65536), 0x55));
 }
+
+TEST(mr_data, deregister__while_read_from)
+{
+	// Reads that are being answered end in an error or with the data; never with anything else.
+	Pair pair;
+	Memory memory(65536);
+	uint64_t address = reinterpret_cast<uintptr_t>(memory.data());
+	Mr region = reg_mr(pair.server.pd(), memory.data(), 65536);
+	fill(memory.span(0, 65536), 1);
+	for (int i = 0; i < 20; i++)
+		post(pair.client.qp(), read(i, {pair.client.memory().sge(0, 65536)}, {address, region->rkey}));
+	region.reset();
+	memset(memory.data(), 0x55, 65536);
+	bool failed = false;
+	for (const ibv_wc &wc : wait(pair.client.scq(), 20)) {
+		EXPECT_TRUE(!failed || wc.status == IBV_WC_WR_FLUSH_ERR) << to_string(wc);
+		failed |= wc.status != IBV_WC_SUCCESS;
+	}
+	if (!failed) {
+		EXPECT_TRUE(filled(pair.client.memory().span(0, 65536), 1));
+	}
+}
