@@ -13,7 +13,8 @@ say() {
 give_up() {
 	say "FAILED: $1"
 	sed 's/^/         /' "$WORK/out" | tail -n 25
-	[ ! -f "$WORK/server.log" ] || { say 'the server said:'; sed 's/^/         /' "$WORK/server.log" | tail -n 15; }
+	say 'the server said:'
+	cat "$WORK/server.log" "$WORK/perftest.log" 2>/dev/null | sed 's/^/         /' | tail -n 15
 	exit 1
 }
 
@@ -34,9 +35,8 @@ ping_pong() {
 perftest() {
 	local program=$1 size=$2
 	shift 2
-	PORT=18515 server server on_b ${pin:+taskset -c 1} "$program" -R -F -s "$size" "$@" || give_up "$program server"
-	LIMIT=45 run on_a ${pin:+taskset -c 0} "$program" -R -F -s "$size" "$@" $IP_B || give_up "$program client"
-	finish server 15 || give_up "$program server"
+	LIMIT=45 perftest_pair on_b on_a "$IP_B" "$program" -s "$size" "$@" || give_up "$program client"
+	finish perftest 15 || give_up "$program server"
 	figures=$(grep -E "^ *$size +[0-9]" "$WORK/out" | tail -n 1)
 	[ -n "$figures" ] || give_up "$program printed no figures"
 }
@@ -48,7 +48,7 @@ bandwidth() {
 
 # both sides spin: each has a CPU to itself
 latency() {
-	pin=1 perftest "$1" "$2" -n 1000
+	PIN=1 perftest "$1" "$2" -n 1000
 	row "$1" "$2" 'latency: typical / 99%' "$(echo "$figures" | awk '{ printf "%8.1f / %.1f us", $5, $8 }')"
 }
 

@@ -110,7 +110,7 @@ guest_command() {
 }
 
 # What the kernel says when something is wrong with it. Deliberate: no plain "error".
-KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking|inconsistent lock state|suspicious RCU usage|bad unlock balance|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|general protection|Oops|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG|scheduling while atomic|sleeping function called|invalid opcode|divide error'
+KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking|inconsistent lock state|suspicious RCU usage|bad unlock balance|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG|scheduling while atomic|sleeping function called|invalid opcode|divide error'
 
 # kernel_complaints FILE...: the lines that match, if any; empty and false when the logs are clean.
 # What a log has from before its "guest ready" line is the machine's own and does not count.

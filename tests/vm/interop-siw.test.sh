@@ -27,8 +27,7 @@ ping() {
 perf() {
 	local name=$1 server=$2 client=$3 address=$4
 	shift 4
-	PORT=18515 server perftest "$server" "$@" -n 50 -R -F
-	ok "$name: $*, client" "$client" "$@" -n 50 -R -F "$address"
+	ok "$name: $*, client" perftest_pair "$server" "$client" "$address" "$@" -n 50
 	ok "$name: $*, server" finish perftest 20
 }
 
@@ -73,7 +72,6 @@ policy p2p 0
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
 policy p2p 1
 policy mpa_rev 1
-agreed 'revision 1, kwarp to siw' on_b on_a $IP_B mpa_rev 1
 # siw tells its consumer of no read depth then, and rping and ib_read_bw take its word
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_write_bw -s 4096
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_send_bw -s 4096

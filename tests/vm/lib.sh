@@ -143,6 +143,23 @@ server() {
 	}
 }
 
+# perftest_pair SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: start the server, run the client.
+# Between its two connections the server closes its listener and opens another. A client that comes in
+# between is refused, whatever the driver; so that, and nothing else, is tried again.
+# PIN=1 gives each of the two a CPU to itself.
+perftest_pair() {
+	local server=$1 client=$2 address=$3 try rc
+	shift 3
+	for try in 1 2 3; do
+		PORT=18515 server perftest "$server" ${PIN:+taskset -c 1} "$@" -R -F || return 1
+		rc=0
+		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
+		[ $rc -ne 0 ] && [ "$try" -lt 3 ] &&
+			grep -aqE 'Connection refused|Unexpected CM event bl blka 8' "$WORK/out" || return $rc
+		stop perftest
+	done
+}
+
 # finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).
 finish() {
 	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-30})) rc=0

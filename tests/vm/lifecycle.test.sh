@@ -177,7 +177,7 @@ ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before
 # load: perftest with four QPs, as "perftest" and "client", until it is stopped
 load() {
 	PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4
-	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 $IP_B
+	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 "$IP_B"
 	wait_for 20 busy && sleep 1
 }
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }

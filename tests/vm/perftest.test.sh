@@ -11,8 +11,7 @@ on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
 # perf PROGRAM OPTION...: server on B, client on A, and the client's table has sensible figures.
 perf() {
-	PORT=18515 server perftest on_b "$@" -R -F
-	ok "$*" on_a "$@" -R -F "${ADDRESS:-$IP_B}"
+	ok "$*" perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@"
 	cp "$WORK/out" "$WORK/client"
 	ok "$*: server" finish perftest 20
 	cp "$WORK/client" "$WORK/out"
