@@ -192,11 +192,18 @@ static void engine_writable(struct kwarp_llp *llp)
 	kwarp_tx_kick(llp->qp);
 }
 
+/* Does the stream end inside a message, or before an answer we wait for? */
+static bool cut_short(const struct kwarp_qp *qp)
+{
+	return qp->state != IB_QPS_ERR &&
+	       (qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail);
+}
+
 static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 {
 	struct kwarp_qp *qp = llp->qp;
 
-	if (err || left)
+	if (err || left || cut_short(qp))
 		kwarp_count(qp->dev, KWARP_STAT_LLP_LOST);
 	if (err) {
 		/* Nothing can be sent any more. */
