@@ -155,7 +155,7 @@ perftest_pair() {
 		rc=0
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
 		[ $rc -ne 0 ] && [ "$try" -lt 3 ] &&
-			grep -aqE 'Connection refused|Unexpected CM event bl blka 8' "$WORK/out" || return $rc
+			grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$WORK/out" || return $rc
 		stop perftest
 	done
 }
