@@ -72,7 +72,7 @@ latency ib_read_lat 64
 
 say 'rdma link delete, rmmod'
 hosts_down
-run modprobe -r "$DRIVER" || give_up "modprobe -r $DRIVER"
+run rmmod "$DRIVER" || give_up "rmmod $DRIVER"
 echo
 echo "$DRIVER between two namespaces, $(uname -r), $(nproc) CPUs, $(machine)"
 sed -n '1{p;s/./-/g;p;d};p' "$table"

@@ -75,5 +75,5 @@ ok 'link delete' rdma link delete kwarp0
 must ip link delete dummy0
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma
-ok 'module unloads' modprobe -r kwarp
+ok 'module unloads' rmmod kwarp
 done_testing
