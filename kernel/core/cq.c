@@ -43,6 +43,8 @@ static bool cq_fire(struct kwarp_cq *cq, bool solicited)
 	    !(want == KWARP_CQ_ARM_SOLICITED && solicited))
 		return false;
 	xchg(arm, KWARP_CQ_ARM_NONE);
+	cq->event_idx = cq->prod;
+	WRITE_ONCE(cq->ctl->event_idx, cq->event_idx);
 	return true;
 }
 
@@ -82,7 +84,10 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
 	slot->timestamp = ktime_get_ns();
 	/* The element before the index; pairs with a user's acquire. */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
-	fire = cq_fire(cq, solicited || cqe->status);
+	solicited |= cqe->status != KWARP_WC_SUCCESS;
+	if (solicited)
+		cq->solicited_idx = cq->prod;
+	fire = cq_fire(cq, solicited);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
@@ -162,15 +167,34 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	return n;
 }
 
+/* A user armed (in the ring, before he called); did he miss something? */
+static void arm_user(struct kwarp_cq *cq, bool solicited)
+{
+	unsigned long flags;
+	bool fire = false;
+	u32 last;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	last = solicited ? cq->solicited_idx : cq->prod;
+	if ((s32)(last - cq->event_idx) > 0 && (s32)(last - cq_cons(cq)) > 0)
+		fire = cq_fire(cq, solicited);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (fire && cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
+	bool any = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP;
+	u32 want = any ? KWARP_CQ_ARM_ANY : KWARP_CQ_ARM_SOLICITED;
 	struct kwarp_cq *cq = to_kcq(ibcq);
-	u32 want = KWARP_CQ_ARM_SOLICITED;
 	unsigned long irq_flags;
 	int ret;
 
-	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
-		want = KWARP_CQ_ARM_ANY;
+	if (is_user(cq)) {
+		arm_user(cq, !any);
+		return 0;
+	}
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	/* A wish for any completion is not taken back by a weaker one. */
 	cq->arm = max(cq->arm, want);

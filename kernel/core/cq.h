@@ -19,6 +19,8 @@ struct kwarp_qp;
  * @prod:	producer index; @ctl->kern_idx is its copy
  * @cons:	consumer index of a kernel CQ (a user's is @ctl->user_idx)
  * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
+ * @event_idx:	producer index at the last event; @ctl->event_idx is its copy
+ * @solicited_idx: producer index behind the last solicited element
  * @overflow:	elements were lost: dead
  * @id:		number for humans
  * @mem:	vmalloc_user() memory of @ctl and @ring
@@ -34,6 +36,8 @@ struct kwarp_cq {
 	u32 prod;
 	u32 cons;
 	u32 arm;
+	u32 event_idx;
+	u32 solicited_idx;
 	bool overflow;
 	u32 id;
 	void *mem;
@@ -69,9 +73,13 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 
 /**
- * kwarp_cq_arm() - ib_req_notify_cq of kernel consumers
+ * kwarp_cq_arm() - ib_req_notify_cq, for user consumers on a CQ with elements
  * @ibcq:	completion queue
  * @flags:	which completion, and whether those missed count
+ *
+ * A user's CQ fires at once if elements of that kind wait that no event has told
+ * of: as with hardware, which compares with the consumer index, a program that
+ * arms late (or for the first time) misses nothing.
  *
  * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was asked and elements wait.
  * Context: any.

@@ -198,7 +198,8 @@ static void device_describe(struct kwarp_device *dev,
 	ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
 	/* A user's doorbells. */
 	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
-				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV);
+				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 }
 
 int kwarp_device_add(const char *name, struct net_device *netdev)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Completion queues: poll and arm are memory accesses only. */
+/* Completion queues: poll and arm are memory accesses only, as a rule. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -179,14 +179,27 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* Are there completions that were neither polled nor told of by an event? */
+static bool untold(const struct kwarp_cq *cq)
+{
+	__u32 end = kwarp_load_acquire(&cq->ctl->kern_idx);
+
+	return end != __atomic_load_n(&cq->ctl->event_idx, __ATOMIC_RELAXED) &&
+	       end != __atomic_load_n(&cq->ctl->user_idx, __ATOMIC_RELAXED);
+}
+
 /*
- * No system call: the kernel looks at the word after each completion and takes
- * it back when it fires. A request for solicited events does not weaken one
- * for any event. The barrier orders the request before the caller's next poll.
+ * The kernel looks at the word after each completion and takes it back when it
+ * fires. A request for solicited events does not weaken one for any event. The
+ * barrier orders the request before the look at the ring, here and in the
+ * caller's next poll. Only for what came before the request, and without an
+ * event, the kernel is asked: programs that arm for the first time when their
+ * peer already sends would else wait for ever.
  */
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	__u32 *arm = &to_kcq(ibcq)->ctl->arm;
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	__u32 *arm = &cq->ctl->arm;
 	__u32 none = KWARP_CQ_ARM_NONE;
 
 	if (solicited_only)
@@ -196,7 +209,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(arm, KWARP_CQ_ARM_ANY, __ATOMIC_RELAXED);
 	kwarp_full_barrier();
-	return 0;
+	return untold(cq) ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;
 }
 
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)

@@ -150,7 +150,8 @@ struct kwarp_ring_ctl {
 	__u32	user_reserved[14];
 	__u32	kern_idx;	/* SQ, RQ: elements completed; CQ: producer index */
 	__u32	flags;		/* enum kwarp_ring_flags */
-	__u32	kern_reserved[14];
+	__u32	event_idx;	/* CQ: producer index at the last event */
+	__u32	kern_reserved[13];
 };
 
 /* ---- uverbs private data ---------------------------------------------- */

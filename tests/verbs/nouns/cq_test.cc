@@ -206,6 +206,44 @@ TEST(cq_data, notify__poll_after_arming_misses_nothing)
 	wait_ok(pair.client.scq(), 40);
 }
 
+TEST(cq_data, notify__late_arm_tells_of_what_came_before)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Pair pair;
+	send_one(pair);
+	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
+	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 1), 0);
+	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr) << "it was not solicited";
+	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
+	EXPECT_EQ(next_event(pair.server.comp_channel()), pair.server.rcq());
+	// told of once
+	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
+	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
+	wait_ok(pair.server.rcq());
+}
+
+TEST(cq_data, notify__late_arm_for_solicited)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Pair pair;
+	send_one(pair, IBV_SEND_SOLICITED);
+	send_one(pair);
+	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 1), 0);
+	EXPECT_EQ(next_event(pair.server.comp_channel()), pair.server.rcq());
+	wait_ok(pair.server.rcq(), 2);
+}
+
+TEST(cq_data, notify__late_arm_after_polling)
+{
+	Pair pair;
+	send_one(pair);
+	wait_ok(pair.server.rcq());
+	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
+	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
+}
+
 TEST(cq_data, notify__send_completions)
 {
 	Pair pair;

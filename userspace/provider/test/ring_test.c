@@ -36,6 +36,7 @@ static uint8_t *dev_mem;	/* QP at 0, CQ at QP_BYTES */
 static struct kwarp_uresp_create_qp qp_resp;
 static struct ibv_qp_cap granted;
 static atomic_int send_doorbells, recv_doorbells, doorbell_errno;
+static int late_arms;
 static atomic_bool awake;
 
 #define sq_ctl	((struct kwarp_ring_ctl *)(dev_mem + SQ_CTL))
@@ -86,6 +87,12 @@ int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
 
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
+	return 0;
+}
+
+int ibv_cmd_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	late_arms++;
 	return 0;
 }
 
@@ -525,6 +532,29 @@ static void req_notify_cq__strongest_wins(void)
 	check(cq_ctl->arm == KWARP_CQ_ARM_SOLICITED);
 }
 
+static void req_notify_cq__late(void)
+{
+	struct kwarp_cqe cqe = { .wr_id = 1 };
+	struct ibv_wc wc;
+
+	late_arms = 0;
+	check(!kwarp_req_notify_cq(cq, 0));
+	check(late_arms == 0);
+	complete(&cqe);
+	/* There was no event for it. */
+	check(!kwarp_req_notify_cq(cq, 0));
+	check(late_arms == 1);
+	/* There was one. */
+	cq_ctl->event_idx = cq_ctl->kern_idx;
+	check(!kwarp_req_notify_cq(cq, 0));
+	check(late_arms == 1);
+	/* There was none, but it is polled. */
+	complete(&cqe);
+	check(kwarp_poll_cq(cq, 1, &wc) == 1 && kwarp_poll_cq(cq, 1, &wc) == 1);
+	check(!kwarp_req_notify_cq(cq, 0));
+	check(late_arms == 1);
+}
+
 /* ---- both sides at once ----------------------------------------------- */
 
 enum { STRESS = 200000, PATIENCE = 1000000 };
@@ -659,6 +689,7 @@ static const struct {
 	TEST(poll_cq__wraps),
 	TEST(poll_cq__dead_after_the_last),
 	TEST(req_notify_cq__strongest_wins),
+	TEST(req_notify_cq__late),
 	TEST(post_and_poll__stream),
 	TEST(post_and_poll__ping_pong),
 };
