@@ -423,8 +423,13 @@ void kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 int kwarp_cm_init(void)
 {
 	BUILD_BUG_ON(KWARP_EP_EVENTS > BITS_PER_LONG);
-	/* MEM_RECLAIM: a disk behind NVMe-oF reconnects to write pages out. */
-	cm_wq = alloc_workqueue("kwarp_cm", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	/*
+	 * Ordered: requests go out and are reported in the order in which they
+	 * were made and came; programs number their QPs by it on both sides.
+	 * No work waits for anything. MEM_RECLAIM: a disk behind NVMe-oF
+	 * reconnects to write pages out.
+	 */
+	cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
 	return cm_wq ? 0 : -ENOMEM;
 }
 

@@ -106,6 +106,28 @@ TEST(connect, establish__many_at_once)
 	}
 }
 
+TEST_F(connect_local, establish__requests_come_in_order)
+{
+	// programs number their queue pairs by it: perftest does, on both sides
+	constexpr int rounds = 10, count = 16;
+	for (int round = 0; round < rounds; round++) {
+		Listener listener(lab::b());
+		std::vector<std::unique_ptr<Endpoint>> clients;
+		for (int i = 0; i < count; i++) {
+			clients.push_back(std::make_unique<Endpoint>(lab::a()));
+			clients.back()->resolve(listener);
+		}
+		for (int i = 0; i < count; i++)
+			clients[i]->connect({{uint8_t(i)}});
+		for (int i = 0; i < count; i++) {
+			Event request = listener.request();
+			ASSERT_EQ(request.data.at(0), i) << "round " << round;
+			rdma_reject(request.id, nullptr, 0);
+			rdma_destroy_id(request.id);
+		}
+	}
+}
+
 TEST(connect, establish__server_takes_its_time)
 {
 	Listener listener(lab::b());
