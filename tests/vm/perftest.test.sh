@@ -44,7 +44,7 @@ done
 perf ib_write_bw -n 20 -s 65536 -q 4 -b
 perf ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 50 -s 8192 -e
-perf ib_write_bw -n 50 -s 8192 -b -e
+perf ib_read_bw -n 50 -s 8192 -b -e
 perf ib_send_lat -n 50 -s 64 -e
 perf ib_write_bw -n 50 -s 128 -I 128
 perf ib_send_lat -n 50 -s 64 -I 64
