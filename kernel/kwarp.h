@@ -56,6 +56,7 @@ enum kwarp_limits {
  * @startup_timeout_ms:	limit of each wait in connection set-up
  * @backlog:	most connections of one listener in set-up
  * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
+ * @send_imm:	use our own opcodes for Send with Immediate, and take them
  *
  * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new
  * connections only.
@@ -71,6 +72,7 @@ struct kwarp_policy {
 	u32 startup_timeout_ms;
 	u32 backlog;
 	bool fpdu_large;
+	bool send_imm;
 };
 
 /**

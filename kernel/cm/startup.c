@@ -171,6 +171,7 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 		.wait_first = agreed->wait != KWARP_MPA_WAIT_NONE,
 		.fpdu_large = READ_ONCE(ep_dev(ep)->policy.fpdu_large),
 		.rtr_send = !initiator && agreed->rtr & KWARP_RTR_SEND,
+		.send_imm = READ_ONCE(ep_dev(ep)->policy.send_imm),
 	};
 
 	lockdep_assert_held(&ep->mutex);

@@ -12,14 +12,24 @@ static int wr_opcode(enum ib_wr_opcode op)
 	switch (op) {
 	case IB_WR_RDMA_WRITE:
 		return KWARP_OP_WRITE;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return KWARP_OP_WRITE_IMM;
 	case IB_WR_SEND:
 		return KWARP_OP_SEND;
+	case IB_WR_SEND_WITH_IMM:
+		return KWARP_OP_SEND_IMM;
 	case IB_WR_SEND_WITH_INV:
 		return KWARP_OP_SEND_INV;
 	case IB_WR_RDMA_READ:
 		return KWARP_OP_READ;
 	case IB_WR_RDMA_READ_WITH_INV:
 		return KWARP_OP_READ_INV;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+		return KWARP_OP_CMP_SWAP;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		return KWARP_OP_FETCH_ADD;
 	case IB_WR_LOCAL_INV:
 		return KWARP_OP_LOCAL_INV;
 	case IB_WR_REG_MR:
@@ -58,6 +68,27 @@ static int wr_inline(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 	return 0;
 }
 
+static void wr_atomic(const struct ib_send_wr *wr, struct kwarp_sqe *sqe)
+{
+	const struct ib_atomic_wr *at = atomic_wr(wr);
+
+	sqe->raddr = at->remote_addr;
+	sqe->rkey = at->rkey;
+	sqe->arg[0] = at->compare_add;
+	sqe->arg[1] = at->swap;
+	switch (wr->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		sqe->arg[2] = ~0ULL;
+		sqe->arg[3] = ~0ULL;
+		break;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		break;
+	default:
+		sqe->arg[2] = at->compare_add_mask;
+		sqe->arg[3] = at->swap_mask;
+	}
+}
+
 static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 		     struct kwarp_sqe *sqe)
 {
@@ -84,13 +115,19 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 		sqe->rkey = reg->key;
 		return 0;
 	}
+	case KWARP_OP_CMP_SWAP:
+	case KWARP_OP_FETCH_ADD:
+		wr_atomic(wr, sqe);
+		break;
 	case KWARP_OP_WRITE:
+	case KWARP_OP_WRITE_IMM:
 	case KWARP_OP_READ:
 	case KWARP_OP_READ_INV:
 		sqe->raddr = rdma_wr(wr)->remote_addr;
 		sqe->rkey = rdma_wr(wr)->rkey;
 		break;
 	}
+	/* The immediate data lie at the same place, in network order. */
 	sqe->ex = wr->ex.invalidate_rkey;
 	if ((wr->send_flags & IB_SEND_INLINE) && kwarp_op_inline_ok(opcode))
 		return wr_inline(sq, wr, sqe);

@@ -5,6 +5,7 @@
 
 #include "../kwarp.h"
 #include "../proto/errors.h"
+#include "../proto/rdmap.h"
 #include "../rx/rx.h"
 #include "../tx/tx.h"
 #include "wq.h"
@@ -26,6 +27,7 @@ struct kwarp_llp;
  * @fpdu_large:	policy of the device
  * @rtr_send:	responder: the first FPDU is a zero-length Send that serves as RTR
  *		(RFC 6581 flag B); it is consumed here and takes no receive
+ * @send_imm:	policy of the device
  */
 struct kwarp_qp_params {
 	u16 ird;
@@ -38,6 +40,7 @@ struct kwarp_qp_params {
 	bool wait_first;
 	bool fpdu_large;
 	bool rtr_send;
+	bool send_imm;
 };
 
 /**
@@ -103,6 +106,15 @@ static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 static inline u8 kwarp_qp_version(const struct kwarp_qp *qp)
 {
 	return qp->params.mpa_rev ? KWARP_DDP_V_IETF : KWARP_DDP_V_RDMAC;
+}
+
+/* Messages beyond RFC 5040: KWARP_RDMAP_EXT_*. Its first version knows none. */
+static inline u8 kwarp_qp_ext(const struct kwarp_qp *qp)
+{
+	if (!qp->params.mpa_rev)
+		return 0;
+	return KWARP_RDMAP_EXT_7306 |
+	       (qp->params.send_imm ? KWARP_RDMAP_EXT_OWN : 0);
 }
 
 void kwarp_qp_get(struct kwarp_qp *qp);

@@ -81,6 +81,12 @@ static bool opcode_ok(const struct kwarp_qp *qp, u8 opcode)
 	case KWARP_OP_SEND_INV:
 	case KWARP_OP_READ:
 		return true;
+	case KWARP_OP_WRITE_IMM:
+	case KWARP_OP_CMP_SWAP:
+	case KWARP_OP_FETCH_ADD:
+		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_7306;
+	case KWARP_OP_SEND_IMM:
+		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_OWN;
 	case KWARP_OP_READ_INV:
 	case KWARP_OP_LOCAL_INV:
 	case KWARP_OP_REG_MR:
@@ -121,6 +127,9 @@ static int sqe_finish(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe,
 	total = sge_total(wqe->sge, wqe->hdr.num_sge);
 	if (total < 0)
 		return total;
+	/* The value found is 64 bits. */
+	if (kwarp_op_atomic(wqe->hdr.opcode) && total != sizeof(u64))
+		return -EMSGSIZE;
 	*len = total;
 	return 0;
 }

@@ -121,8 +121,19 @@ static inline void *kwarp_rq_elem(const struct kwarp_rq *rq, u32 idx)
 
 static inline bool kwarp_op_inline_ok(u8 opcode)
 {
-	return opcode == KWARP_OP_WRITE || opcode == KWARP_OP_SEND ||
-	       opcode == KWARP_OP_SEND_INV;
+	return opcode <= KWARP_OP_SEND_INV;
+}
+
+static inline bool kwarp_op_atomic(u8 opcode)
+{
+	return opcode == KWARP_OP_CMP_SWAP || opcode == KWARP_OP_FETCH_ADD;
+}
+
+/* Does it take a place among the outbound reads? */
+static inline bool kwarp_op_read(u8 opcode)
+{
+	return opcode == KWARP_OP_READ || opcode == KWARP_OP_READ_INV ||
+	       kwarp_op_atomic(opcode);
 }
 
 /**

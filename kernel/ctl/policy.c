@@ -150,6 +150,13 @@ static struct uint_attr p2p_attr = {
 	.max = 1,
 };
 
+static struct uint_attr send_imm_attr = {
+	.attr = __ATTR(send_imm, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, send_imm),
+	.size = sizeof_field(struct kwarp_policy, send_imm),
+	.max = 1,
+};
+
 static struct uint_attr startup_timeout_ms_attr = {
 	.attr = __ATTR(startup_timeout_ms, 0644, uint_show, uint_store),
 	.offset = offsetof(struct kwarp_policy, startup_timeout_ms),
@@ -249,6 +256,7 @@ static struct attribute *policy_attrs[] = {
 	&ord_attr.attr.attr,
 	&p2p_attr.attr.attr,
 	&dev_attr_rtr.attr,
+	&send_imm_attr.attr.attr,
 	&startup_timeout_ms_attr.attr.attr,
 	NULL,
 };
@@ -277,5 +285,7 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.startup_timeout_ms = 10 * 1000,
 		.backlog = 128,
 		.fpdu_large = false,
+		/* Reserved opcodes stay so unless the administrator wants them. */
+		.send_imm = false,
 	};
 }

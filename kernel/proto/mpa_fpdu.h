@@ -22,7 +22,7 @@
 #define KWARP_ULPDU_MAX		64768U	/* RFC 5044 3 */
 #define KWARP_MULPDU_MIN	128	/* RFC 5044 3, 4.5: never offer less */
 #define KWARP_FPDU_PEEK_LEN	6	/* marker and ULPDU Length field */
-#define KWARP_FPDU_HDR_MAX	64	/* most that kwarp_fpdu_verify() copies */
+#define KWARP_FPDU_HDR_MAX	72	/* most that kwarp_fpdu_verify() copies */
 
 /**
  * enum kwarp_fpdu_verdict - what the receiver finds
@@ -232,6 +232,21 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  */
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
+
+/**
+ * kwarp_payload_mem() - iterate over octets that are in memory already
+ * @pl:		iterator
+ * @r:		belongs to the iterator from now on
+ * @p:		first octet
+ * @len:	how many
+ */
+static inline void kwarp_payload_mem(struct kwarp_payload *pl,
+				     struct kwarp_reader *r, const void *p,
+				     u32 len)
+{
+	*r = (struct kwarp_reader){ .p = p, .n = len };
+	*pl = (struct kwarp_payload){ .r = r, .left = len, .to_marker = ~0U };
+}
 
 /**
  * kwarp_payload_next() - next run of contiguous ULPDU octets

@@ -7,6 +7,7 @@
 #define INVAL	KWARP_RDMAP_F_INVAL
 #define SE	KWARP_RDMAP_F_SE
 #define EXT	KWARP_RDMAP_F_EXT
+#define OWN	KWARP_RDMAP_F_OWN
 
 /* RFC 5040 figures 4 and 5, RFC 7306 figures 2 and 3 */
 static const struct kwarp_rdmap_op ops[RDMAP_OPCODES] = {
@@ -30,6 +31,10 @@ static const struct kwarp_rdmap_op ops[RDMAP_OPCODES] = {
 				    KWARP_RDMAP_ATOMIC_REQ_LEN },
 	[RDMAP_ATOMIC_RESPONSE]	= { "atomic_response", EXT, KWARP_QN_ATOMIC,
 				    KWARP_RDMAP_ATOMIC_RESP_LEN },
+	[RDMAP_SEND_IMM]	= { "send_imm", OWN | PAYLOAD,
+				    KWARP_QN_SEND, 0 },
+	[RDMAP_SEND_SE_IMM]	= { "send_se_imm", OWN | PAYLOAD | SE,
+				    KWARP_QN_SEND, 0 },
 };
 
 const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode)
@@ -38,9 +43,10 @@ const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode)
 }
 
 static enum kwarp_err check_ddp(const struct kwarp_ddp_hdr *h, u8 version,
-				bool ext)
+				u8 ext)
 {
-	u32 last_qn = ext ? KWARP_QN_ATOMIC : KWARP_QN_TERMINATE;
+	u32 last_qn = ext & KWARP_RDMAP_EXT_7306 ? KWARP_QN_ATOMIC :
+						   KWARP_QN_TERMINATE;
 
 	if (h->dv != version)
 		return h->tagged ? KWARP_ERR_TAGGED_VERSION :
@@ -69,8 +75,17 @@ static enum kwarp_err check_header_message(const struct kwarp_ddp_hdr *h,
 	return len < want ? KWARP_ERR_SEGMENT : KWARP_ERR_NONE;
 }
 
+static bool opcode_known(const struct kwarp_rdmap_op *op, u8 ext)
+{
+	if (!op)
+		return false;
+	if (op->flags & KWARP_RDMAP_F_EXT)
+		return ext & KWARP_RDMAP_EXT_7306;
+	return !(op->flags & KWARP_RDMAP_F_OWN) || ext & KWARP_RDMAP_EXT_OWN;
+}
+
 enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
-				 u8 version, bool ext)
+				 u8 version, u8 ext)
 {
 	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(h->opcode);
 	enum kwarp_err err = check_ddp(h, version, ext);
@@ -79,7 +94,7 @@ enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 		return err;
 	if (h->rv != version)
 		return KWARP_ERR_RDMAP_VERSION;
-	if (!op || (op->flags & KWARP_RDMAP_F_EXT && !ext))
+	if (!opcode_known(op, ext))
 		return KWARP_ERR_RDMAP_OPCODE;
 	if (h->tagged != !!(op->flags & KWARP_RDMAP_F_TAGGED))
 		return KWARP_ERR_RDMAP_OPCODE;
@@ -120,4 +135,57 @@ enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size)
 	default:
 		return KWARP_ERR_RDMAP_BOUNDS;
 	}
+}
+
+u32 kwarp_rdmap_atomic_encode(const struct kwarp_rdmap_atomic *a, u8 *dst)
+{
+	bool swap = a->aop == KWARP_AOP_CMP_SWAP;
+
+	put_unaligned_be32(a->aop & 0xf, dst);
+	put_unaligned_be32(a->req_id, dst + 4);
+	put_unaligned_be32(a->stag, dst + 8);
+	put_unaligned_be64(a->to, dst + 12);
+	put_unaligned_be64(a->data, dst + 20);
+	put_unaligned_be64(a->mask, dst + 28);
+	put_unaligned_be64(swap ? a->compare : 0, dst + 36);
+	put_unaligned_be64(swap ? a->compare_mask : ~0ULL, dst + 44);
+	return KWARP_RDMAP_ATOMIC_REQ_LEN;
+}
+
+bool kwarp_rdmap_atomic_parse(const u8 *p, struct kwarp_rdmap_atomic *a)
+{
+	a->aop = p[3] & 0xf;
+	a->req_id = get_unaligned_be32(p + 4);
+	a->stag = get_unaligned_be32(p + 8);
+	a->to = get_unaligned_be64(p + 12);
+	a->data = get_unaligned_be64(p + 20);
+	a->mask = get_unaligned_be64(p + 28);
+	a->compare = get_unaligned_be64(p + 36);
+	a->compare_mask = get_unaligned_be64(p + 44);
+	return a->aop == KWARP_AOP_FETCH_ADD || a->aop == KWARP_AOP_CMP_SWAP;
+}
+
+u64 kwarp_rdmap_atomic_value(const struct kwarp_rdmap_atomic *a, u64 old)
+{
+	if (a->aop == KWARP_AOP_CMP_SWAP) {
+		if ((a->compare ^ old) & a->compare_mask)
+			return old;
+		return (old & ~a->mask) | (a->data & a->mask);
+	}
+	/* No carry gets out of a field if its top bits are added separately. */
+	return ((old & ~a->mask) + (a->data & ~a->mask)) ^
+	       ((old ^ a->data) & a->mask);
+}
+
+u32 kwarp_rdmap_atomic_reply_encode(u32 req_id, u64 value, u8 *dst)
+{
+	put_unaligned_be32(req_id, dst);
+	put_unaligned_be64(value, dst + 4);
+	return KWARP_RDMAP_ATOMIC_RESP_LEN;
+}
+
+void kwarp_rdmap_atomic_reply_parse(const u8 *p, u32 *req_id, u64 *value)
+{
+	*req_id = get_unaligned_be32(p);
+	*value = get_unaligned_be64(p + 4);
 }

@@ -19,7 +19,10 @@ enum kwarp_rdmap_opcode {
 	RDMAP_IMM_SE		= 0x9,
 	RDMAP_ATOMIC_REQUEST	= 0xa,
 	RDMAP_ATOMIC_RESPONSE	= 0xb,
-	RDMAP_OPCODES		= 0xc,	/* from here on: reserved */
+	/* Ours (Documentation/wire.rst); reserved unless both sides enable it. */
+	RDMAP_SEND_IMM		= 0xc,
+	RDMAP_SEND_SE_IMM	= 0xd,
+	RDMAP_OPCODES		= 0xe,	/* from here on: reserved */
 };
 
 #define KWARP_RDMAP_READ_LEN		28	/* RDMA Read Request header */
@@ -34,6 +37,11 @@ enum kwarp_rdmap_opcode {
 #define KWARP_RDMAP_F_INVAL	0x04	/* Invalidate STag is valid */
 #define KWARP_RDMAP_F_SE	0x08	/* solicited event */
 #define KWARP_RDMAP_F_EXT	0x10	/* defined by RFC 7306 */
+#define KWARP_RDMAP_F_OWN	0x20	/* defined by us: Send with Immediate */
+
+/* What a connection knows beyond RFC 5040; a bit mask */
+#define KWARP_RDMAP_EXT_7306	0x01
+#define KWARP_RDMAP_EXT_OWN	0x02
 
 /**
  * struct kwarp_rdmap_op - what is fixed for an opcode
@@ -62,7 +70,7 @@ const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode);
  * @h:		parsed header
  * @ulpdu_len:	octets of the whole segment
  * @version:	DDP and RDMAP version of the connection
- * @ext:	the extensions of RFC 7306 are supported
+ * @ext:	KWARP_RDMAP_EXT_* supported
  *
  * DDP's checks come first, then RDMAP's, as the segment passes the layers: DDP
  * version, queue number; RDMAP version, opcode, opcode in its place, length of
@@ -75,7 +83,7 @@ const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode);
  * Return: KWARP_ERR_NONE or what is wrong.
  */
 enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
-				 u8 version, bool ext);
+				 u8 version, u8 ext);
 
 /**
  * struct kwarp_rdmap_read - RDMA Read Request header, RFC 5040 4.4
@@ -121,5 +129,80 @@ void kwarp_rdmap_read_parse(const u8 *p, struct kwarp_rdmap_read *rd);
  * Return: KWARP_ERR_NONE, KWARP_ERR_RDMAP_WRAP, KWARP_ERR_RDMAP_BOUNDS.
  */
 enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size);
+
+/* RFC 7306 figure 5 */
+enum kwarp_rdmap_aop {
+	KWARP_AOP_FETCH_ADD	= 0x0,
+	KWARP_AOP_CMP_SWAP	= 0x2,
+};
+
+/**
+ * struct kwarp_rdmap_atomic - Atomic Operation Request header, RFC 7306 5.2.1
+ * @aop:	enum kwarp_rdmap_aop; 4 bits
+ * @req_id:	chosen by the requester, returned in the response
+ * @stag:	target region
+ * @to:		tagged offset of the target
+ * @data:	value to add, or to put in
+ * @mask:	FetchAdd: most significant bit of each field; CmpSwap: bits to change
+ * @compare:	CmpSwap: value expected
+ * @compare_mask: CmpSwap: bits that count
+ */
+struct kwarp_rdmap_atomic {
+	u8 aop;
+	u32 req_id;
+	u32 stag;
+	u64 to;
+	u64 data;
+	u64 mask;
+	u64 compare;
+	u64 compare_mask;
+};
+
+/**
+ * kwarp_rdmap_atomic_encode() - write an Atomic Operation Request header
+ * @a:		request
+ * @dst:	room for KWARP_RDMAP_ATOMIC_REQ_LEN octets
+ *
+ * What FetchAdd does not use is written as RFC 7306 wants it.
+ *
+ * Return: octets written.
+ */
+u32 kwarp_rdmap_atomic_encode(const struct kwarp_rdmap_atomic *a, u8 *dst);
+
+/**
+ * kwarp_rdmap_atomic_parse() - read an Atomic Operation Request header
+ * @p:		KWARP_RDMAP_ATOMIC_REQ_LEN octets
+ * @a:		result
+ *
+ * Return: true if the operation is one of the two that exist.
+ */
+bool kwarp_rdmap_atomic_parse(const u8 *p, struct kwarp_rdmap_atomic *a);
+
+/**
+ * kwarp_rdmap_atomic_value() - what an operation makes of a value
+ * @a:		request
+ * @old:	value found
+ *
+ * Return: value to store (RFC 7306 5.1.1, 5.1.2).
+ */
+u64 kwarp_rdmap_atomic_value(const struct kwarp_rdmap_atomic *a, u64 old);
+
+/**
+ * kwarp_rdmap_atomic_reply_encode() - write an Atomic Operation Response header
+ * @req_id:	of the request
+ * @value:	value found, before the operation
+ * @dst:	room for KWARP_RDMAP_ATOMIC_RESP_LEN octets
+ *
+ * Return: octets written.
+ */
+u32 kwarp_rdmap_atomic_reply_encode(u32 req_id, u64 value, u8 *dst);
+
+/**
+ * kwarp_rdmap_atomic_reply_parse() - read an Atomic Operation Response header
+ * @p:		KWARP_RDMAP_ATOMIC_RESP_LEN octets
+ * @req_id:	result
+ * @value:	result
+ */
+void kwarp_rdmap_atomic_reply_parse(const u8 *p, u32 *req_id, u64 *value);
 
 #endif /* _KWARP_PROTO_RDMAP_H */

@@ -183,6 +183,7 @@ int kwarp_rx_init(struct kwarp_qp *qp)
 	memset(rx, 0, sizeof(*rx));
 	rx->send_msn = KWARP_DDP_FIRST_MSN;
 	rx->read_msn = KWARP_DDP_FIRST_MSN;
+	rx->atomic_msn = KWARP_DDP_FIRST_MSN;
 	/* One more: an RTR read goes out even if ORD is zero. */
 	rx->ord = roundup_pow_of_two(qp->params.ord + 1);
 	rx->ird = roundup_pow_of_two(max_t(u32, qp->params.ird, 1));

@@ -62,20 +62,26 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 	struct kwarp_mr *mr;
 
 	/* RFC 5041 5.2: STag and TO of an empty message are not looked at. */
-	if (!len)
-		return KWARP_ERR_NONE;
-	err = kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd, h->stag,
-			      h->to, len, IB_ACCESS_REMOTE_WRITE, &mr);
-	if (err)
-		return tagged_err(err);
-	if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
-		return KWARP_ERR_TAGGED_ACCESS;
-	kwarp_rx_copy(pl, mr, h->to, len);
+	if (len) {
+		err = kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
+				      h->stag, h->to, len,
+				      IB_ACCESS_REMOTE_WRITE, &mr);
+		if (err)
+			return tagged_err(err);
+		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+			return KWARP_ERR_TAGGED_ACCESS;
+		kwarp_rx_copy(pl, mr, h->to, len);
+	}
+	qp->rx.write_len += len;
+	if (h->last) {
+		qp->rx.written = qp->rx.write_len;
+		qp->rx.write_len = 0;
+	}
 	return KWARP_ERR_NONE;
 }
 
-static enum kwarp_err read_done(struct kwarp_rx_pass *pass,
-				struct kwarp_read *rd)
+enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
+				  struct kwarp_read *rd)
 {
 	struct kwarp_qp *qp = pass->qp;
 	u8 status = KWARP_WC_SUCCESS;
@@ -94,10 +100,9 @@ static enum kwarp_err read_done(struct kwarp_rx_pass *pass,
 	return status ? KWARP_ERR_RDMAP_LOCAL : KWARP_ERR_NONE;
 }
 
-/* Scatter @len octets of a Read Response. */
-static enum kwarp_err read_place(struct kwarp_rx_pass *pass,
-				 struct kwarp_read *rd,
-				 struct kwarp_payload *pl, u32 len)
+enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
+				   struct kwarp_read *rd,
+				   struct kwarp_payload *pl, u32 len)
 {
 	struct kwarp_qp *qp = pass->qp;
 
@@ -142,6 +147,8 @@ static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
 	if (rx->read_head == rx->read_tail)
 		return KWARP_ERR_RDMAP_OPCODE;
 	rd = kwarp_rx_read(rx, rx->read_head);
+	if (rd->atomic)
+		return KWARP_ERR_RDMAP_OPCODE;
 	if (len || rd->len) {
 		if (h->stag != rd->sink_stag)
 			return KWARP_ERR_TAGGED_STAG;
@@ -156,15 +163,15 @@ static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
 	} else if (!h->last) {
 		return KWARP_ERR_TAGGED_BOUNDS;
 	}
-	err = read_place(pass, rd, pl, len);
+	err = kwarp_rx_read_place(pass, rd, pl, len);
 	if (err || !h->last)
 		return err;
-	return read_done(pass, rd);
+	return kwarp_rx_read_done(pass, rd);
 }
 
 /* ---- untagged, queues 1 and 2 ----------------------------------------------- */
 
-static enum kwarp_err source_err(enum kwarp_mem_err err)
+enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err)
 {
 	switch (err) {
 	case KWARP_MEM_OK:
@@ -183,16 +190,12 @@ static enum kwarp_err source_err(enum kwarp_mem_err err)
 	return KWARP_ERR_RDMAP_STAG;
 }
 
-static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
+enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
-	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_rx *rx = &qp->rx;
-	struct kwarp_rdmap_read req;
-	struct kwarp_inread *in;
-	enum kwarp_mem_err merr;
+	const struct kwarp_qp *qp = pass->qp;
+	const struct kwarp_rx *rx = &qp->rx;
 	enum kwarp_err err;
-	struct kwarp_mr *mr;
 	u32 granted;
 
 	/* The queue has a buffer for each inbound read granted. */
@@ -201,26 +204,48 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 				  granted - (rx->in_tail - rx->in_head));
 	if (err)
 		return err;
-	if (h->msn != rx->read_msn)
-		return KWARP_ERR_UNTAGGED_MSN;
-	kwarp_rdmap_read_parse(pass->seg + h->len, &req);
+	return h->msn == rx->read_msn ? KWARP_ERR_NONE :
+					KWARP_ERR_UNTAGGED_MSN;
+}
+
+struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_rx *rx = &pass->qp->rx;
+
+	rx->read_msn++;
+	pass->kick_tx = true;
+	return kwarp_rx_inread(rx, rx->in_tail++);
+}
+
+static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rdmap_read req;
+	struct kwarp_inread *in;
+	enum kwarp_mem_err merr;
+	enum kwarp_err err;
+	struct kwarp_mr *mr;
+
+	err = kwarp_rx_check_request(pass);
+	if (err)
+		return err;
+	kwarp_rdmap_read_parse(pass->seg + pass->hdr.len, &req);
 	if (req.len) {
 		merr = kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
 				       req.src_stag, req.src_to, req.len,
 				       IB_ACCESS_REMOTE_READ, &mr);
 		if (merr)
-			return source_err(merr);
+			return kwarp_rx_source_err(merr);
 		if (!(qp->access & IB_ACCESS_REMOTE_READ))
 			return KWARP_ERR_RDMAP_ACCESS;
 	}
-	in = kwarp_rx_inread(rx, rx->in_tail++);
+	in = kwarp_rx_queue_answer(pass);
+	in->atomic = false;
 	in->src_stag = req.src_stag;
 	in->src_to = req.src_to;
 	in->sink_stag = req.sink_stag;
 	in->sink_to = req.sink_to;
 	in->len = req.len;
-	rx->read_msn++;
-	pass->kick_tx = true;
 	return KWARP_ERR_NONE;
 }
 
@@ -253,7 +278,8 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 	if (!kwarp_term_parse(pass->seg + pass->hdr.len,
 			      pass->seg_len - pass->hdr.len, &term)) {
 		qp->err = term.err;
-		if (term.has_ddp && term.ddp.opcode == RDMAP_READ_REQUEST)
+		if (term.has_ddp && !term.ddp.tagged &&
+		    term.ddp.qn == KWARP_QN_READ)
 			read_terminated(qp, &term.err);
 	}
 	qp->term_received = true;
@@ -272,7 +298,8 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	if (err)
 		return err;
 	err = kwarp_rdmap_check(h, pass->ulpdu_len,
-				kwarp_qp_version(pass->qp), false);
+				kwarp_qp_version(pass->qp),
+				kwarp_qp_ext(pass->qp));
 	if (err)
 		return err;
 	len = pass->ulpdu_len - h->len;
@@ -280,6 +307,10 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	switch (h->opcode) {
 	case RDMAP_READ_REQUEST:
 		return do_read_request(pass);
+	case RDMAP_ATOMIC_REQUEST:
+		return kwarp_rx_atomic_request(pass);
+	case RDMAP_ATOMIC_RESPONSE:
+		return kwarp_rx_atomic_response(pass);
 	case RDMAP_TERMINATE:
 		return do_terminate(pass);
 	}

@@ -9,10 +9,13 @@
 #include "../proto/rdmap.h"
 #include "stream.h"
 
+struct kwarp_inread;
 struct kwarp_qp;
+struct kwarp_read;
 
 /* Enough for every header that is interpreted; the rest is payload. */
-#define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN)
+#define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
+				 KWARP_RDMAP_ATOMIC_REQ_LEN)
 
 /**
  * struct kwarp_rx_pass - one run of the receive engine
@@ -63,8 +66,47 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len);
 
-/* Untagged messages: Send (place_send.c), Read Request and Terminate. */
+/* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 			     struct kwarp_payload *pl, u32 len);
+
+/**
+ * kwarp_rx_check_request() - queue 1: the next request, and room for its answer?
+ * @pass:	a request
+ *
+ * Return: KWARP_ERR_NONE or what to raise.
+ */
+enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass);
+
+/**
+ * kwarp_rx_queue_answer() - take a request's place in the queue of answers
+ * @pass:	a request that was checked
+ *
+ * Return: the entry, to be filled in; the send engine looks at it after the pass.
+ */
+struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass);
+
+/* What RDMAP calls a refused access to the target of a request. */
+enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err);
+
+/**
+ * kwarp_rx_read_place() - scatter what answers one of our reads or atomics
+ * @rd:		the oldest one
+ * @pl:		where the octets come from
+ * @len:	how many, not more than are still missing
+ *
+ * Return: KWARP_ERR_NONE or what to raise; then the work request is completed.
+ */
+enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
+				   struct kwarp_read *rd,
+				   struct kwarp_payload *pl, u32 len);
+
+/* The oldest of our reads and atomics is answered. Return: as above. */
+enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
+				  struct kwarp_read *rd);
+
+/* Queues 1 and 3: Atomic Request and Response (atomic.c). */
+enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass);
+enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass);
 
 #endif /* _KWARP_RX_PLACE_H */

@@ -13,7 +13,8 @@ struct kwarp_llp;
 struct kwarp_qp;
 
 /**
- * struct kwarp_read - one of our RDMA Reads on its way
+ * struct kwarp_read - one of our RDMA Reads or atomics on its way
+ * @atomic:	an Atomic Operation: @sink_stag is its request identifier
  * @internal:	an RTR message: nobody waits for its completion
  * @slot:	SQ slot to complete
  * @sink_stag:	STag we named as data sink: valid for this read only, never in
@@ -29,6 +30,7 @@ struct kwarp_qp;
  * @sge:	qp->sq.max_sge elements
  */
 struct kwarp_read {
+	bool atomic;
 	bool internal;
 	u32 slot;
 	u32 sink_stag;
@@ -45,6 +47,8 @@ struct kwarp_read {
 
 /**
  * struct kwarp_inread - an RDMA Read Request of the peer, waiting for the send engine
+ * @atomic:	an Atomic Request, executed: @sink_stag is its request identifier and
+ *		@src_to the value found
  * @src_stag:	our region
  * @src_to:	its tagged offset
  * @sink_stag:	peer's sink
@@ -52,6 +56,7 @@ struct kwarp_read {
  * @len:	octets
  */
 struct kwarp_inread {
+	bool atomic;
 	u32 src_stag;
 	u64 src_to;
 	u32 sink_stag;
@@ -82,6 +87,10 @@ struct kwarp_recv {
  * @got_first:	an FPDU was processed (a responder may send from then on)
  * @send_msn:	expected on queue 0
  * @read_msn:	expected on queue 1
+ * @atomic_msn:	expected on queue 3
+ * @write_len:	octets of the RDMA Write in progress
+ * @written:	octets of the last one that is complete, for the Immediate Data
+ *		behind it
  * @recv:	Send in progress
  * @reads:	our outstanding reads, ring of entries @read_stride apart
  * @ord:	size of @reads, power of two
@@ -99,6 +108,9 @@ struct kwarp_rx {
 	bool got_first;
 	u32 send_msn;
 	u32 read_msn;
+	u32 atomic_msn;
+	u32 write_len;
+	u32 written;
 	struct kwarp_recv recv;
 	void *reads;
 	u32 ord;

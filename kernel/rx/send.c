@@ -17,21 +17,24 @@ static u64 recv_size(const struct kwarp_recv *recv)
 	return size;
 }
 
-static void recv_complete(struct kwarp_qp *qp, u8 status, u16 flags, u32 ex,
+/* @cqe: what is known beyond the element itself. */
+static void recv_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
 			  bool solicited)
 {
-	struct kwarp_recv *recv = &qp->rx.recv;
+	qp->rx.recv.active = false;
+	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
+	kwarp_rq_complete(qp, cqe, solicited);
+}
+
+static void recv_failed(struct kwarp_qp *qp, u8 status)
+{
 	struct kwarp_cqe cqe = {
-		.wr_id = recv->wqe->hdr.wr_id,
 		.opcode = KWARP_OP_RECV,
 		.status = status,
-		.byte_len = recv->len,
-		.flags = flags,
-		.ex = ex,
+		.byte_len = qp->rx.recv.len,
 	};
 
-	recv->active = false;
-	kwarp_rq_complete(qp, &cqe, solicited);
+	recv_complete(qp, &cqe, true);
 }
 
 /* Take a receive for a message that begins. */
@@ -47,7 +50,7 @@ static enum kwarp_err recv_start(struct kwarp_qp *qp)
 	recv->cur_off = 0;
 	recv->len = 0;
 	if (ret) {
-		recv_complete(qp, KWARP_WC_LOC_QP_OP_ERR, 0, 0, true);
+		recv_failed(qp, KWARP_WC_LOC_QP_OP_ERR);
 		return KWARP_ERR_RDMAP_LOCAL;
 	}
 	return KWARP_ERR_NONE;
@@ -73,7 +76,7 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 		if (kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
 				    sge->lkey, addr, n, IB_ACCESS_LOCAL_WRITE,
 				    &mr)) {
-			recv_complete(qp, KWARP_WC_LOC_PROT_ERR, 0, 0, true);
+			recv_failed(qp, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
 		kwarp_rx_copy(pl, mr, addr, n);
@@ -88,8 +91,10 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
-	u16 flags = 0;
-	u32 ex = 0;
+	struct kwarp_cqe cqe = {
+		.opcode = KWARP_OP_RECV,
+		.byte_len = qp->rx.recv.len,
+	};
 
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		/* Invalidation waits for users of the region: not for us. */
@@ -97,13 +102,43 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 		if (kwarp_mr_invalidate(qp->dev, qp->ibqp.pd,
 					pass->hdr.inv_stag))
 			return KWARP_ERR_RDMAP_INVALIDATE;
-		flags = KWARP_CQE_WITH_INV;
-		ex = pass->hdr.inv_stag;
+		cqe.flags = KWARP_CQE_WITH_INV;
+		cqe.ex = pass->hdr.inv_stag;
+	} else if (op->flags & KWARP_RDMAP_F_OWN) {
+		cqe.flags = KWARP_CQE_WITH_IMM;
+		cqe.ex = (__force u32)cpu_to_be32(pass->hdr.inv_stag);
 	}
 	qp->rx.send_msn++;
-	recv_complete(qp, KWARP_WC_SUCCESS, flags, ex,
-		      op->flags & KWARP_RDMAP_F_SE);
+	qp->rx.written = 0;
+	recv_complete(qp, &cqe, op->flags & KWARP_RDMAP_F_SE);
 	return KWARP_ERR_NONE;
+}
+
+/*
+ * Immediate Data (RFC 7306 6) takes a receive and fills none. Verbs know 32 bits
+ * of it, the first; they call it the end of an RDMA Write with Immediate, whose
+ * length is that of the Write before.
+ */
+static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_cqe cqe = {
+		.opcode = KWARP_OP_RECV_IMM,
+		.byte_len = qp->rx.written,
+		.flags = KWARP_CQE_WITH_IMM,
+	};
+
+	memcpy(&cqe.ex, pass->seg + pass->hdr.len, sizeof(cqe.ex));
+	qp->rx.send_msn++;
+	qp->rx.written = 0;
+	recv_complete(qp, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	return KWARP_ERR_NONE;
+}
+
+static bool is_imm(const struct kwarp_rx_pass *pass)
+{
+	return pass->hdr.opcode == RDMAP_IMM || pass->hdr.opcode == RDMAP_IMM_SE;
 }
 
 /* RFC 6581 flag B: the initiator's first FPDU says nothing but "ready". */
@@ -134,17 +169,22 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 		rx->send_msn++;
 		return KWARP_ERR_NONE;
 	}
+	/* Another message begins before this one is complete. */
+	if (rx->recv.active && is_imm(pass))
+		return KWARP_ERR_UNTAGGED_MO;
 	if (!rx->recv.active) {
 		if (h->mo)
 			return KWARP_ERR_UNTAGGED_MO;
 		err = recv_start(qp);
 		if (err)
 			return err;
+		if (is_imm(pass))
+			return deliver_imm(pass);
 	}
 	err = kwarp_ddp_check_mo(h->mo, len, recv_size(&rx->recv));
 	if (err) {
 		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
-			recv_complete(qp, KWARP_WC_LOC_LEN_ERR, 0, 0, true);
+			recv_failed(qp, KWARP_WC_LOC_LEN_ERR);
 		return err;
 	}
 	if (h->mo != rx->recv.len)

@@ -236,10 +236,14 @@ static void message_sent(struct kwarp_qp *qp)
 {
 	struct kwarp_tx_msg *msg = &qp->tx.msg;
 
+	if (msg->imm) {
+		kwarp_tx_immediate(qp);
+		return;
+	}
 	if (msg->kind == KWARP_TX_RESPONSE)
 		qp->rx.in_head++;
 	else if (msg->kind == KWARP_TX_SQ &&
-		 msg->opcode != RDMAP_READ_REQUEST)
+		 msg->qn != KWARP_QN_READ)
 		kwarp_sq_mark_built(qp, msg->slot);
 	msg->kind = KWARP_TX_IDLE;
 }

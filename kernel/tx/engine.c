@@ -187,6 +187,7 @@ int kwarp_tx_init(struct kwarp_qp *qp)
 	}
 	tx->send_msn = 1;
 	tx->read_msn = 1;
+	tx->atomic_msn = 1;
 	tx->stag_base = get_random_u32();
 	return 0;
 }

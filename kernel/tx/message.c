@@ -54,35 +54,63 @@ static u32 reads_outstanding(const struct kwarp_rx *rx)
 	return rx->read_tail - rx->read_head;
 }
 
-/* Register an outstanding read and make its request the message in work. */
-static struct kwarp_read *read_start(struct kwarp_qp *qp, u8 kind, u32 len,
-				     u32 src_stag, u64 src_to)
+/* A place among what is outstanding, with a request as the message in work. */
+static struct kwarp_read *request_start(struct kwarp_qp *qp, u8 kind, u8 opcode,
+					u32 hdr_len)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	struct kwarp_rx *rx = &qp->rx;
 	struct kwarp_read *rd = kwarp_rx_read(rx, rx->read_tail);
+
+	memset(rd, 0, sizeof(*rd));
+	rd->atomic = opcode == RDMAP_ATOMIC_REQUEST;
+	rd->internal = kind == KWARP_TX_INTERNAL;
+	rd->sink_stag = tx->stag_base + rx->read_tail++;
+
+	msg_start(&tx->msg, kind, opcode, hdr_len);
+	tx->msg.qn = KWARP_QN_READ;
+	tx->msg.msn = tx->read_msn++;
+	tx->msg.data = tx->ctrl;
+	return rd;
+}
+
+static struct kwarp_read *read_start(struct kwarp_qp *qp, u8 kind, u32 len,
+				     u32 src_stag, u64 src_to)
+{
+	struct kwarp_read *rd = request_start(qp, kind, RDMAP_READ_REQUEST,
+					      KWARP_RDMAP_READ_LEN);
 	struct kwarp_rdmap_read req = {
-		.sink_stag = tx->stag_base + rx->read_tail,
+		.sink_stag = rd->sink_stag,
 		.len = len,
 		.src_stag = src_stag,
 		.src_to = src_to,
 	};
 
-	rx->read_tail++;
-	rd->internal = kind == KWARP_TX_INTERNAL;
-	rd->sink_stag = req.sink_stag;
-	rd->sink_to = req.sink_to;
 	rd->len = len;
-	rd->done = 0;
-	rd->num_sge = 0;
-	rd->cur_sge = 0;
-	rd->cur_off = 0;
+	kwarp_rdmap_read_encode(&req, qp->tx.ctrl);
+	return rd;
+}
 
-	msg_start(&tx->msg, kind, RDMAP_READ_REQUEST, KWARP_RDMAP_READ_LEN);
-	tx->msg.qn = KWARP_QN_READ;
-	tx->msg.msn = tx->read_msn++;
-	tx->msg.data = tx->ctrl;
-	kwarp_rdmap_read_encode(&req, tx->ctrl);
+static struct kwarp_read *atomic_start(struct kwarp_qp *qp,
+				       const struct kwarp_sqe *sqe)
+{
+	bool swap = sqe->opcode == KWARP_OP_CMP_SWAP;
+	struct kwarp_read *rd = request_start(qp, KWARP_TX_SQ,
+					      RDMAP_ATOMIC_REQUEST,
+					      KWARP_RDMAP_ATOMIC_REQ_LEN);
+	struct kwarp_rdmap_atomic req = {
+		.aop = swap ? KWARP_AOP_CMP_SWAP : KWARP_AOP_FETCH_ADD,
+		.req_id = rd->sink_stag,
+		.stag = sqe->rkey,
+		.to = sqe->raddr,
+		.data = swap ? sqe->arg[1] : sqe->arg[0],
+		.mask = swap ? sqe->arg[3] : sqe->arg[2],
+		.compare = sqe->arg[0],
+		.compare_mask = sqe->arg[2],
+	};
+
+	rd->len = sizeof(u64);
+	kwarp_rdmap_atomic_encode(&req, qp->tx.ctrl);
 	return rd;
 }
 
@@ -130,8 +158,11 @@ static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 				     KWARP_ERR_RDMAP_LOCAL);
 		return false;
 	}
-	rd = read_start(qp, KWARP_TX_SQ, gather_len(wqe), wqe->hdr.rkey,
-			wqe->hdr.raddr);
+	if (kwarp_op_atomic(wqe->hdr.opcode))
+		rd = atomic_start(qp, &wqe->hdr);
+	else
+		rd = read_start(qp, KWARP_TX_SQ, gather_len(wqe),
+				wqe->hdr.rkey, wqe->hdr.raddr);
 	qp->tx.msg.slot = slot;
 	rd->slot = slot;
 	rd->num_sge = wqe->hdr.num_sge;
@@ -146,18 +177,23 @@ static void start_send(struct kwarp_qp *qp, u32 slot)
 	struct kwarp_tx *tx = &qp->tx;
 	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
 	bool se = sqe->flags & KWARP_WQE_SOLICITED;
-	bool inv = sqe->opcode == KWARP_OP_SEND_INV;
+	u32 ex = 0;
 	u8 opcode;
 
-	if (inv)
+	if (sqe->opcode == KWARP_OP_SEND_INV) {
 		opcode = se ? RDMAP_SEND_SE_INVAL : RDMAP_SEND_INVAL;
-	else
+		ex = sqe->ex;
+	} else if (sqe->opcode == KWARP_OP_SEND_IMM) {
+		opcode = se ? RDMAP_SEND_SE_IMM : RDMAP_SEND_IMM;
+		ex = be32_to_cpu((__force __be32)sqe->ex);
+	} else {
 		opcode = se ? RDMAP_SEND_SE : RDMAP_SEND;
+	}
 	msg_start(&tx->msg, KWARP_TX_SQ, opcode, gather_len(tx->wqe));
 	tx->msg.slot = slot;
 	tx->msg.qn = KWARP_QN_SEND;
 	tx->msg.msn = tx->send_msn++;
-	tx->msg.inv_stag = inv ? sqe->ex : 0;
+	tx->msg.inv_stag = ex;
 	if (sqe->flags & KWARP_WQE_INLINE)
 		tx->msg.data = tx->wqe->data;
 }
@@ -172,8 +208,27 @@ static void start_write(struct kwarp_qp *qp, u32 slot)
 	tx->msg.tagged = true;
 	tx->msg.stag = sqe->rkey;
 	tx->msg.to = sqe->raddr;
+	tx->msg.imm = sqe->opcode == KWARP_OP_WRITE_IMM;
 	if (sqe->flags & KWARP_WQE_INLINE)
 		tx->msg.data = tx->wqe->data;
+}
+
+void kwarp_tx_immediate(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+	bool se = sqe->flags & KWARP_WQE_SOLICITED;
+	u32 slot = tx->msg.slot;
+
+	/* 8 octets on the wire; verbs have 4, in network order. */
+	memset(tx->ctrl, 0, KWARP_RDMAP_IMM_LEN);
+	memcpy(tx->ctrl, &sqe->ex, sizeof(sqe->ex));
+	msg_start(&tx->msg, KWARP_TX_SQ, se ? RDMAP_IMM_SE : RDMAP_IMM,
+		  KWARP_RDMAP_IMM_LEN);
+	tx->msg.slot = slot;
+	tx->msg.qn = KWARP_QN_SEND;
+	tx->msg.msn = tx->send_msn++;
+	tx->msg.data = tx->ctrl;
 }
 
 /* Work requests that nobody but us sees. */
@@ -207,9 +262,7 @@ static bool must_wait(const struct kwarp_qp *qp)
 
 	if ((sqe->flags & KWARP_WQE_FENCE) && out)
 		return true;
-	if (sqe->opcode == KWARP_OP_READ || sqe->opcode == KWARP_OP_READ_INV)
-		return out && out >= qp->params.ord;
-	return false;
+	return kwarp_op_read(sqe->opcode) && out && out >= qp->params.ord;
 }
 
 /* Return: true if tx->msg is set; false if there is nothing, or it must wait. */
@@ -242,14 +295,18 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 
 		switch (tx->wqe->hdr.opcode) {
 		case KWARP_OP_SEND:
+		case KWARP_OP_SEND_IMM:
 		case KWARP_OP_SEND_INV:
 			start_send(qp, slot);
 			return true;
 		case KWARP_OP_WRITE:
+		case KWARP_OP_WRITE_IMM:
 			start_write(qp, slot);
 			return true;
 		case KWARP_OP_READ:
 		case KWARP_OP_READ_INV:
+		case KWARP_OP_CMP_SWAP:
+		case KWARP_OP_FETCH_ADD:
 			if (!qp->params.ord) {
 				kwarp_tx_local_error(qp, slot,
 						     KWARP_WC_LOC_QP_OP_ERR,
@@ -267,8 +324,19 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 static void start_response(struct kwarp_qp *qp)
 {
 	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
-	struct kwarp_tx_msg *msg = &qp->tx.msg;
+	struct kwarp_tx *tx = &qp->tx;
+	struct kwarp_tx_msg *msg = &tx->msg;
 
+	if (in->atomic) {
+		msg_start(msg, KWARP_TX_RESPONSE, RDMAP_ATOMIC_RESPONSE,
+			  KWARP_RDMAP_ATOMIC_RESP_LEN);
+		msg->qn = KWARP_QN_ATOMIC;
+		msg->msn = tx->atomic_msn++;
+		msg->data = tx->ctrl;
+		kwarp_rdmap_atomic_reply_encode(in->sink_stag, in->src_to,
+						tx->ctrl);
+		return;
+	}
 	msg_start(msg, KWARP_TX_RESPONSE, RDMAP_READ_RESPONSE, in->len);
 	msg->tagged = true;
 	msg->stag = in->sink_stag;

@@ -35,12 +35,13 @@ enum kwarp_tx_msg_kind {
  * @kind:	where it comes from
  * @slot:	SQ slot (KWARP_TX_SQ)
  * @opcode:	RDMAP opcode on the wire
+ * @imm:	Immediate Data is to follow (SQ)
  * @raw:	@data has the DDP header already (Terminate)
  * @tagged:	DDP model
  * @data:	payload in kernel memory (inline, headers), else gather elements
  * @qn:		DDP queue (untagged)
  * @msn:	message sequence number (untagged)
- * @inv_stag:	STag that a Send with Invalidate names
+ * @inv_stag:	STag that a Send with Invalidate names, or our immediate data
  * @stag:	remote STag (tagged)
  * @to:		remote tagged offset of the first octet
  * @len:	payload octets in all
@@ -52,6 +53,7 @@ struct kwarp_tx_msg {
 	u8 kind;
 	u32 slot;
 	u8 opcode;
+	bool imm;
 	bool raw;
 	bool tagged;
 	const u8 *data;
@@ -107,6 +109,7 @@ struct kwarp_tx_buf {
  * @prefer_sq:	whose turn it is when both have work
  * @send_msn:	next on queue 0
  * @read_msn:	next on queue 1
+ * @atomic_msn:	next on queue 3
  * @stag_base:	source of sink STags for reads
  * @held:	@wqe is fetched and waits: for reads before a fence, or for ORD
  * @held_slot:	its SQ slot
@@ -117,7 +120,7 @@ struct kwarp_tx_buf {
  * @term:	a Terminate is to be sent
  * @term_len:	octets of @term_msg
  * @term_msg:	its ULPDU, ready
- * @ctrl:	payload of the Read Request in progress
+ * @ctrl:	payload of the request, Atomic Response or Immediate Data in progress
  */
 struct kwarp_tx {
 	u32 pos;
@@ -130,6 +133,7 @@ struct kwarp_tx {
 	bool prefer_sq;
 	u32 send_msn;
 	u32 read_msn;
+	u32 atomic_msn;
 	u32 stag_base;
 	bool held;
 	u32 held_slot;
@@ -140,7 +144,7 @@ struct kwarp_tx {
 	bool term;
 	u32 term_len;
 	u8 term_msg[KWARP_TERM_MAX];
-	u8 ctrl[KWARP_RDMAP_READ_LEN];
+	u8 ctrl[KWARP_RDMAP_ATOMIC_REQ_LEN];
 };
 
 int kwarp_tx_init(struct kwarp_qp *qp);
@@ -173,6 +177,9 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
  * Return: true if tx->msg describes one. Context: as kwarp_tx_build().
  */
 bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache);
+
+/* The RDMA Write in tx->msg is sent: make its Immediate Data the next message. */
+void kwarp_tx_immediate(struct kwarp_qp *qp);
 
 /**
  * kwarp_tx_local_error() - a work request or a read source cannot be served

@@ -41,7 +41,9 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_rd_atom = KWARP_MAX_IRD;
 	attr->max_qp_init_rd_atom = KWARP_MAX_ORD;
 	attr->max_res_rd_atom = KWARP_MAX_QP * KWARP_MAX_IRD;
-	attr->atomic_cap = IB_ATOMIC_NONE;
+	/* Processor instructions: atomic towards everything on this machine. */
+	attr->atomic_cap = IB_ATOMIC_GLOB;
+	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
 	attr->max_fast_reg_page_list_len = KWARP_MAX_FAST_REG;
 	return 0;
 }

@@ -80,8 +80,8 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 	if (uses & USES_ATOMIC) {
 		sqe->raddr = wr->wr.atomic.remote_addr;
 		sqe->rkey = wr->wr.atomic.rkey;
-		sqe->arg[0] = wr->wr.atomic.compare_add;
-		sqe->arg[1] = wr->wr.atomic.swap;
+		kwarp_sqe_set_atomic(sqe, wr->wr.atomic.compare_add,
+				     wr->wr.atomic.swap);
 	}
 	if (uses & USES_IMM)
 		sqe->ex = (__force __u32)wr->imm_data;

@@ -78,6 +78,18 @@ struct kwarp_wq {
 	uint32_t max_inline;
 };
 
+/* The plain atomics of verbs: all bits count, and there is one field. */
+static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,
+					uint64_t compare_add, uint64_t swap)
+{
+	uint64_t mask = sqe->opcode == KWARP_OP_CMP_SWAP ? ~0ULL : 0;
+
+	sqe->arg[0] = compare_add;
+	sqe->arg[1] = swap;
+	sqe->arg[2] = mask;
+	sqe->arg[3] = mask;
+}
+
 static inline void *kwarp_wq_slot(const struct kwarp_wq *wq)
 {
 	return wq->ring + (size_t)(wq->prod & wq->mask) * wq->stride;

@@ -75,7 +75,11 @@ struct kwarp_sqe {
 	__aligned_u64	raddr;		/* remote tagged offset */
 	__u32		rkey;		/* remote STag */
 	__u32		inline_len;
-	__aligned_u64	arg[4];		/* atomics: add or compare, swap, masks */
+	/*
+	 * CMP_SWAP: compare, swap, mask of compare, mask of swap. FETCH_ADD:
+	 * value, -, top bit of each field but the last (RFC 7306 5.1), -.
+	 */
+	__aligned_u64	arg[4];
 };
 
 /* Receive queue element: this header, then num_sge scatter elements. */
