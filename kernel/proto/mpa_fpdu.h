@@ -241,11 +241,15 @@ void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
  * @len:	how many
  */
 static inline void kwarp_payload_mem(struct kwarp_payload *pl,
-				     struct kwarp_reader *r, const void *p,
+				     struct kwarp_reader *r, const u8 *p,
 				     u32 len)
 {
-	*r = (struct kwarp_reader){ .p = p, .n = len };
-	*pl = (struct kwarp_payload){ .r = r, .left = len, .to_marker = ~0U };
+	memset(r, 0, sizeof(*r));
+	r->p = p;
+	r->n = len;
+	pl->r = r;
+	pl->left = len;
+	pl->to_marker = ~0U;
 }
 
 /**

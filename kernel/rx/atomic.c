@@ -29,6 +29,18 @@ static u64 execute(const struct kwarp_rdmap_atomic *a, void *where)
 	return old;
 }
 
+/*
+ * iw_cm knows no atomics: the rights it gives a QP are to read and to write.
+ * Who may do both may do both at once; the region's right is needed in any case.
+ */
+static bool may_atomic(const struct kwarp_qp *qp)
+{
+	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
+
+	return qp->access & IB_ACCESS_REMOTE_ATOMIC ||
+	       (qp->access & both) == both;
+}
+
 enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
@@ -49,7 +61,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 			       req.to, len, IB_ACCESS_REMOTE_ATOMIC, &mr);
 	if (merr)
 		return kwarp_rx_source_err(merr);
-	if (!(qp->access & IB_ACCESS_REMOTE_ATOMIC))
+	if (!may_atomic(qp))
 		return KWARP_ERR_RDMAP_ACCESS;
 	/* RFC 7306 8.2: the address counts, not the offset in the region. */
 	where = kwarp_mr_ptr(mr, req.to, &len);
@@ -88,7 +100,7 @@ enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 		return KWARP_ERR_RDMAP_STREAM;
 	rx->atomic_msn++;
 	/* In the consumer's memory it is a number of this machine. */
-	kwarp_payload_mem(&pl, &r, &value, sizeof(value));
+	kwarp_payload_mem(&pl, &r, (const u8 *)&value, sizeof(value));
 	err = kwarp_rx_read_place(pass, rd, &pl, sizeof(value));
 	return err ? : kwarp_rx_read_done(pass, rd);
 }

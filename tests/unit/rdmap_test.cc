@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // kernel/proto/rdmap.[ch]: opcodes and the checks that need no buffer.
 #include <optional>
+#include <random>
 
 #include "proto.h"
 
@@ -42,8 +43,7 @@ kwarp_ddp_hdr header(u8 opcode, bool tagged, u32 qn = 0)
 	return h;
 }
 
-kwarp_err check(const kwarp_ddp_hdr &h, u32 payload, u8 version = 1,
-		bool ext = false)
+kwarp_err check(const kwarp_ddp_hdr &h, u32 payload, u8 version = 1, u8 ext = 0)
 {
 	return kwarp_rdmap_check(&h, h.len + payload, version, ext);
 }
@@ -70,7 +70,7 @@ TEST(rdmap, kwarp_rdmap_op__as_the_rfcs_tables)
 
 TEST(rdmap, kwarp_rdmap_op__reserved)
 {
-	for (u32 opcode = 12; opcode < 256; opcode++)
+	for (u32 opcode = RDMAP_OPCODES; opcode < 256; opcode++)
 		EXPECT_EQ(kwarp_rdmap_op(opcode), nullptr);
 }
 
@@ -203,4 +203,142 @@ TEST(rdmap, kwarp_rdmap_check_src__edges)
 	EXPECT_EQ(kwarp_rdmap_check_src(0, U32_MAX, 0, U32_MAX), KWARP_ERR_NONE);
 	// RFC 5040 7.2, 4: only non-zero length requests are checked
 	EXPECT_EQ(kwarp_rdmap_check_src(~0ull, 0, 100, 50), KWARP_ERR_NONE);
+}
+
+TEST(rdmap, kwarp_rdmap_check__own_opcodes_only_if_enabled)
+{
+	for (u8 opcode : {RDMAP_SEND_IMM, RDMAP_SEND_SE_IMM}) {
+		kwarp_ddp_hdr h = header(opcode, false, 0);
+		EXPECT_EQ(check(h, 100), KWARP_ERR_RDMAP_OPCODE);
+		EXPECT_EQ(check(h, 100, 1, KWARP_RDMAP_EXT_7306), KWARP_ERR_RDMAP_OPCODE);
+		EXPECT_EQ(check(h, 100, 1, KWARP_RDMAP_EXT_OWN), KWARP_ERR_NONE);
+		h.qn = 1;
+		EXPECT_EQ(check(h, 100, 1, KWARP_RDMAP_EXT_OWN), KWARP_ERR_RDMAP_OPCODE);
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_atomic_encode__fetch_add)
+{
+	// RFC 7306 figure 4; unused fields as 5.2.1 wants them
+	kwarp_rdmap_atomic a{};
+	a.aop = KWARP_AOP_FETCH_ADD;
+	a.req_id = 0x01020304;
+	a.stag = 0x11121314;
+	a.to = 0x2122232425262728;
+	a.data = 0x3132333435363738;
+	a.mask = 0x4142434445464748;
+	a.compare = 5;
+	const u8 want[KWARP_RDMAP_ATOMIC_REQ_LEN] = {
+		0, 0, 0, 0, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,
+		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
+		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
+		0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48,
+		0, 0, 0, 0, 0, 0, 0, 0,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	};
+	u8 got[KWARP_RDMAP_ATOMIC_REQ_LEN];
+	EXPECT_EQ(kwarp_rdmap_atomic_encode(&a, got), sizeof(got));
+	EXPECT_EQ(memcmp(got, want, sizeof(got)), 0);
+}
+
+TEST(rdmap, kwarp_rdmap_atomic_parse__what_was_encoded)
+{
+	kwarp_rdmap_atomic a{}, b{};
+	u8 octets[KWARP_RDMAP_ATOMIC_REQ_LEN];
+	a = {KWARP_AOP_CMP_SWAP, 1, 2, 3, 4, 5, 6, 7};
+	kwarp_rdmap_atomic_encode(&a, octets);
+	ASSERT_TRUE(kwarp_rdmap_atomic_parse(octets, &b));
+	EXPECT_EQ(b.aop, a.aop);
+	EXPECT_EQ(b.req_id, a.req_id);
+	EXPECT_EQ(b.stag, a.stag);
+	EXPECT_EQ(b.to, a.to);
+	EXPECT_EQ(b.data, a.data);
+	EXPECT_EQ(b.mask, a.mask);
+	EXPECT_EQ(b.compare, a.compare);
+	EXPECT_EQ(b.compare_mask, a.compare_mask);
+}
+
+TEST(rdmap, kwarp_rdmap_atomic_parse__operations)
+{
+	// figure 5: two operations; the 28 bits before are reserved and ignored
+	kwarp_rdmap_atomic a;
+	u8 octets[KWARP_RDMAP_ATOMIC_REQ_LEN] = {0xff, 0xff, 0xff};
+	for (unsigned aop = 0; aop < 16; aop++) {
+		octets[3] = 0xf0 | aop;
+		EXPECT_EQ(kwarp_rdmap_atomic_parse(octets, &a), aop == 0 || aop == 2) << aop;
+	}
+}
+
+namespace {
+
+// RFC 7306 5.1.1, bit by bit
+u64 naive_add(u64 old, u64 add, u64 mask)
+{
+	u64 result = 0;
+	unsigned carry = 0;
+	for (int bit = 0; bit < 64; bit++) {
+		unsigned sum = carry + (old >> bit & 1) + (add >> bit & 1);
+		result |= u64(sum & 1) << bit;
+		carry = (sum >> 1) && !(mask >> bit & 1);
+	}
+	return result;
+}
+
+u64 fetch_add(u64 old, u64 add, u64 mask)
+{
+	kwarp_rdmap_atomic a{};
+	a.aop = KWARP_AOP_FETCH_ADD;
+	a.data = add;
+	a.mask = mask;
+	return kwarp_rdmap_atomic_value(&a, old);
+}
+
+u64 cmp_swap(u64 old, u64 compare, u64 compare_mask, u64 swap, u64 swap_mask)
+{
+	kwarp_rdmap_atomic a{};
+	a.aop = KWARP_AOP_CMP_SWAP;
+	a.data = swap;
+	a.mask = swap_mask;
+	a.compare = compare;
+	a.compare_mask = compare_mask;
+	return kwarp_rdmap_atomic_value(&a, old);
+}
+
+} // namespace
+
+TEST(rdmap, kwarp_rdmap_atomic_value__fetch_add)
+{
+	std::mt19937_64 random(7306);
+	EXPECT_EQ(fetch_add(5, 7, 0), 12u);
+	EXPECT_EQ(fetch_add(~0ULL, 1, 0), 0u);
+	EXPECT_EQ(fetch_add(0x00000000ffffffff, 1, 0x80000000), 0u);
+	for (int i = 0; i < 20000; i++) {
+		u64 old = random(), add = random();
+		// sparse and dense boundaries, and none
+		u64 mask = i % 3 == 0 ? 0 : i % 3 == 1 ? random() & random() & random() : random();
+		ASSERT_EQ(fetch_add(old, add, mask), naive_add(old, add, mask))
+			<< std::hex << old << " + " << add << ", " << mask;
+	}
+}
+
+TEST(rdmap, kwarp_rdmap_atomic_value__cmp_swap)
+{
+	EXPECT_EQ(cmp_swap(5, 5, ~0ULL, 9, ~0ULL), 9u);
+	EXPECT_EQ(cmp_swap(6, 5, ~0ULL, 9, ~0ULL), 6u);
+	EXPECT_EQ(cmp_swap(0x1205, 0x05, 0xff, 0x3400, 0xff00), 0x3405u); // only what the masks say
+	EXPECT_EQ(cmp_swap(0x1206, 0x05, 0xff, 0x3400, 0xff00), 0x1206u);
+	EXPECT_EQ(cmp_swap(77, 0, 0, 3, ~0ULL), 3u); // plain swap
+}
+
+TEST(rdmap, kwarp_rdmap_atomic_reply__both_ways)
+{
+	u8 octets[KWARP_RDMAP_ATOMIC_RESP_LEN];
+	EXPECT_EQ(kwarp_rdmap_atomic_reply_encode(0x01020304, 0x1112131415161718, octets), 12u);
+	const u8 want[] = {1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
+	EXPECT_EQ(memcmp(octets, want, sizeof(want)), 0);
+	u32 id;
+	u64 value;
+	kwarp_rdmap_atomic_reply_parse(octets, &id, &value);
+	EXPECT_EQ(id, 0x01020304u);
+	EXPECT_EQ(value, 0x1112131415161718u);
 }
