@@ -202,6 +202,8 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  * The QP is attached before the reply goes out: if it cannot be, the reply still
  * can be a rejection, and the first FPDU that the reply brings forth finds an
  * engine. Nothing of ours precedes the reply, since the engine is not started.
+ * If the reply brings forth an Rtr frame first, the QP is bound only, and
+ * attached behind that.
  */
 static int accept(struct kwarp_ep *ep, struct iw_cm_id *id,
 		  const struct iw_cm_conn_param *params)
@@ -228,9 +230,14 @@ static int accept(struct kwarp_ep *ep, struct iw_cm_id *id,
 	ret = kwarp_ep_bind_qp(ep, params->qpn);
 	if (ret)
 		goto err;
-	ret = kwarp_startup_attach(ep, &agreed, false);
-	if (ret)
-		goto err;
+	su->rtr_frame = agreed.wait == KWARP_MPA_WAIT_RTR_FRAME;
+	su->agreed = agreed;
+	su->have = 0;
+	if (!su->rtr_frame) {
+		ret = kwarp_startup_attach(ep, &agreed, false);
+		if (ret)
+			goto err;
+	}
 	ret = kwarp_startup_send(ep, &rep, params->private_data);
 	if (ret) {
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);

@@ -33,7 +33,7 @@ enum kwarp_ep_state {
 	KWARP_EP_WAIT_REP,	/* active: request sent */
 	KWARP_EP_WAIT_REQ,	/* passive: TCP is up */
 	KWARP_EP_REQUESTED,	/* passive: the consumer has been asked */
-	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, first FPDU missing */
+	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, initiator not ready */
 	KWARP_EP_ESTABLISHED,
 	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or on its way */
 	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's missing */
@@ -75,6 +75,9 @@ enum kwarp_ep_limits {
  * @to:		active: destination
  * @tos:	active: type of service, -1 for the default
  * @qpn:	active: QP number
+ * @agreed:	passive, Rtr frame awaited: what the connection is attached with
+ * @rtr_frame:	passive: the Rtr frame of the 2007 proposal is to come; no QP is
+ *		attached before it
  * @have:	octets in @rx
  * @rx:		frame being received
  * @pd_len:	octets in @pd
@@ -88,6 +91,8 @@ struct kwarp_startup {
 	struct sockaddr_storage to;
 	int tos;
 	u32 qpn;
+	struct kwarp_mpa_params agreed;
+	bool rtr_frame;
 	u32 have;
 	u8 rx[KWARP_MPA_FRAME_MAX];
 	u16 pd_len;
@@ -199,6 +204,7 @@ int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 void kwarp_startup_count(struct kwarp_device *dev, int err);
 int kwarp_startup_attach(struct kwarp_ep *ep,
 			 const struct kwarp_mpa_params *agreed, bool initiator);
+int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */
 void kwarp_active_connected(struct kwarp_ep *ep);

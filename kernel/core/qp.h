@@ -24,8 +24,9 @@ struct kwarp_llp;
  * @wait_first:	responder: send nothing before the peer's first FPDU
  *		(RFC 5044 7.1.2); RDMA Read Responses to it included
  * @fpdu_large:	policy of the device
- * @rtr_send:	responder: the first FPDU is a zero-length Send that serves as RTR
- *		(RFC 6581 flag B); it is consumed here and takes no receive
+ * @rtr:	responder: the first FPDU must be one of these ready-to-receive
+ *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
+ *		consumer does not see; 0: none was agreed
  */
 struct kwarp_qp_params {
 	u16 ird;
@@ -37,7 +38,7 @@ struct kwarp_qp_params {
 	bool initiator;
 	bool wait_first;
 	bool fpdu_large;
-	bool rtr_send;
+	u8 rtr;
 };
 
 /**
