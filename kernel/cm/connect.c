@@ -133,6 +133,11 @@ static void fall_back(struct kwarp_ep *ep)
 	int ret;
 
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
+	if (ep->attach) {
+		/* It is for the program to make another connection. */
+		fail(ep, -EPROTO);
+		return;
+	}
 	/* As RFC 5044 has it, so without the 2007 proposal's S. */
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
@@ -209,7 +214,7 @@ static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 		     const struct kwarp_mpa_params *agreed)
 {
 	/* What no event can carry is not cut: refused is refused. */
-	bool fits = rep->pd_len <= KWARP_EP_EVENT_MAX;
+	bool fits = rep->pd_len <= kwarp_ep_pd_max(ep);
 
 	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->rx + rep->pd_off,
 		       fits ? rep->pd_len : 0, agreed->peer_ord,
@@ -243,7 +248,7 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	 * that gets a part would take it for the whole, so there is no
 	 * connection then.
 	 */
-	if (rep->pd_len > KWARP_EP_EVENT_MAX) {
+	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
 		terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
@@ -276,6 +281,8 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	struct kwarp_mpa_frame rep;
 	int ret;
 
+	if (kwarp_attach_key(ep))
+		return;
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
 	if (ret == 0)
 		return;

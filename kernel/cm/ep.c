@@ -119,6 +119,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	/* No timer either. Work that is queued finds the state. */
 	timer_shutdown_sync(&ep->timer);
 
+	kwarp_attach_put(ep);
 	kwarp_ep_drop_id(ep);
 	kfree(ep->su);
 	ep->su = NULL;
@@ -174,7 +175,8 @@ void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms)
  */
 void kwarp_ep_arm_startup(struct kwarp_ep *ep)
 {
-	kwarp_ep_arm(ep, READ_ONCE(ep_dev(ep)->policy.startup_timeout_ms));
+	kwarp_ep_arm(ep, ep->startup_ms ? :
+		     READ_ONCE(ep_dev(ep)->policy.startup_timeout_ms));
 }
 
 /**

@@ -9,6 +9,7 @@
  *	connect.c	the active side
  *	listen.c	listeners and their children
  *	accept.c	the passive side
+ *	attach.c	a program's own socket, in either role
  *	addr.c		addresses, namespaces
  *	upcall.c	events for iw_cm
  */
@@ -124,6 +125,8 @@ struct kwarp_startup {
  *		engine is started; kwarp_cm_qp_gone() finds it
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
  * @handle:	what iw_cm holds as provider_data, or 0
+ * @attach:	the socket is a program's: what it asked for; @mutex
+ * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: whose, with a reference, until answered; @mutex
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
  *		the listener's @child_lock
@@ -152,6 +155,8 @@ struct kwarp_ep {
 	struct kwarp_qp *qp;
 	struct hlist_node qp_link;
 	u32 handle;
+	struct kwarp_attach *attach;
+	u32 startup_ms;
 	struct kwarp_ep *listener;
 	struct list_head sibling;
 	spinlock_t child_lock;	/* children, listener's cm_id */
@@ -160,6 +165,8 @@ struct kwarp_ep {
 	u32 children;
 	u32 backlog;
 };
+
+struct kwarp_attach;
 
 static inline struct kwarp_ep *to_ep(struct kwarp_llp *llp)
 {
@@ -229,12 +236,29 @@ void kwarp_passive_unanswered(struct kwarp_ep *ep);
 void kwarp_passive_orphan(struct kwarp_ep *ep);
 void kwarp_passive_drop(struct kwarp_ep *ep);
 
+int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
+			 const struct iw_cm_conn_param *params);
+
+/* attach.c; all do nothing for an endpoint whose socket is our own */
+bool kwarp_attach_key(struct kwarp_ep *ep);
+bool kwarp_attach_request(struct kwarp_ep *ep);
+void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
+		       u16 pd_len);
+void kwarp_attach_closed(struct kwarp_ep *ep, int status);
+void kwarp_attach_put(struct kwarp_ep *ep);
+
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
+
+/* Private data that the consumer can be given, octets. */
+static inline u32 kwarp_ep_pd_max(const struct kwarp_ep *ep)
+{
+	return ep->attach ? KWARP_MPA_PD_MAX : KWARP_EP_EVENT_MAX;
+}
 
 /* upcall.c */
 int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,

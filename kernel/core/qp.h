@@ -9,6 +9,7 @@
 #include "../tx/tx.h"
 #include "wq.h"
 
+struct kwarp_attach;
 struct kwarp_cq;
 struct kwarp_llp;
 
@@ -69,6 +70,7 @@ struct kwarp_qp_params {
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
  * @work:	runs the send engine on kwarp_wq
+ * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -93,6 +95,7 @@ struct kwarp_qp {
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
 	struct work_struct work;
+	struct kwarp_attach *attach;
 };
 
 static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
