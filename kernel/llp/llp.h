@@ -146,7 +146,7 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
  * stream), -EPROTONOSUPPORT (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
  * established, or either direction closed), -EBUSY (taken already, in use by
  * another part of the kernel, or a call sleeps in it), -EOPNOTSUPP (it has an
- * upper layer protocol, e.g. TLS, or is in repair), -ENOMEM.
+ * upper layer protocol, e.g. TLS, or is in repair).
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 

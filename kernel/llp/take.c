@@ -21,54 +21,63 @@
 
 #include <linux/file.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
+#include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
 
 /* Room for the last streaming message and a startup frame, with overhead. */
 #define TAKE_SNDBUF_ROOM	(64 * 1024)
 
-/**
- * struct take_shell - what the program's descriptor is left with
- * @ops:	the socket's operations
- * @own:	those it had
- */
-struct take_shell {
-	struct proto_ops ops;
-	const struct proto_ops *own;
-};
+/* IPv6's operations are exported by later kernels only: found out when needed. */
+static const struct proto_ops *inet6_ops;
 
-static const struct take_shell *shell_of(const struct socket *sock)
+static int find_inet6_ops(void)
 {
-	return container_of(READ_ONCE(sock->ops), struct take_shell, ops);
+	struct socket *sock;
+	int ret;
+
+	if (READ_ONCE(inet6_ops))
+		return 0;
+	ret = sock_create_kern(&init_net, AF_INET6, SOCK_STREAM, IPPROTO_TCP,
+			       &sock);
+	if (ret)
+		return ret;
+	WRITE_ONCE(inet6_ops, sock->ops);
+	sock_release(sock);
+	return 0;
+}
+
+static const struct proto_ops *own_ops(const struct socket *sock)
+{
+	return READ_ONCE(sock->ops)->family == AF_INET6 ?
+	       READ_ONCE(inet6_ops) : &inet_stream_ops;
 }
 
 /* The last file is closed. Nobody else looks at the socket. */
 static int shell_release(struct socket *sock)
 {
-	const struct take_shell *shell = shell_of(sock);
-	struct module *owner = shell->own->owner;
+	const struct proto_ops *own = own_ops(sock);
 	struct sock *sk = sock->sk;
 	int ret;
 
-	if (sk) {
-		/* Whoever closes it must not wait for the peer. */
-		lock_sock(sk);
-		sock_reset_flag(sk, SOCK_LINGER);
-		release_sock(sk);
-	}
-	ret = shell->own->release(sock);
-	kfree(shell);
-	module_put(owner);
+	/* The child of an accept() that failed has our operations, and no sock. */
+	if (!sk)
+		return 0;
+	/* Whoever closes it must not wait for the peer. */
+	lock_sock(sk);
+	sock_reset_flag(sk, SOCK_LINGER);
+	release_sock(sk);
+	ret = own->release(sock);
+	module_put(own->owner);
 	return ret;
 }
 
 static int shell_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
-	return shell_of(sock)->own->getname(sock, addr, peer);
+	return own_ops(sock)->getname(sock, addr, peer);
 }
 
 /* TCP_INFO only: there are options that read from the stream. */
@@ -77,53 +86,47 @@ static int shell_getsockopt(struct socket *sock, int level, int optname,
 {
 	if (level != SOL_TCP || optname != TCP_INFO)
 		return -EOPNOTSUPP;
-	return shell_of(sock)->own->getsockopt(sock, level, optname, optval,
-					       optlen);
+	return own_ops(sock)->getsockopt(sock, level, optname, optval, optlen);
 }
 
-/* What is missing here is answered with EOPNOTSUPP, or nothing to poll for. */
-static const struct proto_ops shell_ops = {
-	.owner		= THIS_MODULE,
-	.release	= shell_release,
-	.bind		= sock_no_bind,
-	.connect	= sock_no_connect,
-	.socketpair	= sock_no_socketpair,
-	.accept		= sock_no_accept,
-	.getname	= shell_getname,
-	.ioctl		= sock_no_ioctl,
-	.listen		= sock_no_listen,
-	.shutdown	= sock_no_shutdown,
-	.getsockopt	= shell_getsockopt,
-	.sendmsg	= sock_no_sendmsg,
-	.recvmsg	= sock_no_recvmsg,
-	.mmap		= sock_no_mmap,
-};
-
-static struct take_shell *shell_alloc(void)
-{
-	struct take_shell *shell = kzalloc(sizeof(*shell), GFP_KERNEL);
-
-	if (shell)
-		shell->ops = shell_ops;
-	return shell;
+/*
+ * What is missing here is answered with EOPNOTSUPP, or nothing to poll for. In
+ * constant memory: accept() has a second socket point here for a while.
+ */
+#define SHELL_OPS(domain) {			\
+	.family		= (domain),		\
+	.owner		= THIS_MODULE,		\
+	.release	= shell_release,	\
+	.bind		= sock_no_bind,		\
+	.connect	= sock_no_connect,	\
+	.socketpair	= sock_no_socketpair,	\
+	.accept		= sock_no_accept,	\
+	.getname	= shell_getname,	\
+	.ioctl		= sock_no_ioctl,	\
+	.listen		= sock_no_listen,	\
+	.shutdown	= sock_no_shutdown,	\
+	.getsockopt	= shell_getsockopt,	\
+	.sendmsg	= sock_no_sendmsg,	\
+	.recvmsg	= sock_no_recvmsg,	\
+	.mmap		= sock_no_mmap,		\
 }
 
-/* Under the socket lock; from here on no new call gets to TCP. */
-static void shell_put_on(struct socket *sock, struct take_shell *shell)
+static const struct proto_ops shell_inet_ops = SHELL_OPS(AF_INET);
+static const struct proto_ops shell_inet6_ops = SHELL_OPS(AF_INET6);
+
+/*
+ * Under the socket lock; from here on no new call gets to TCP. The reference on
+ * the old operations' module is given back by shell_release().
+ */
+static void shell_put_on(struct socket *sock)
 {
-	shell->own = sock->ops;
-	shell->ops.family = shell->own->family;
 	__module_get(THIS_MODULE);
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
-	WRITE_ONCE(sock->ops, &shell->ops);
+	WRITE_ONCE(sock->ops, sock->ops->family == AF_INET6 ?
+			      &shell_inet6_ops : &shell_inet_ops);
 }
 
 /* ---- may it be taken ------------------------------------------------------ */
-
-static bool is_shell(const struct socket *sock)
-{
-	return READ_ONCE(sock->ops)->release == shell_release;
-}
 
 static int check_kind(const struct socket *sock)
 {
@@ -170,12 +173,14 @@ static bool is_slept_in(struct sock *sk)
 static int check_state(const struct socket *sock, struct sock *sk)
 {
 	sock_owned_by_me(sk);
-	if (is_shell(sock) || sk->sk_user_data || is_slept_in(sk))
+	if (inet_csk_has_ulp(sk) || tcp_sk(sk)->repair)
+		return -EOPNOTSUPP;
+	/* A shell, or in other hands. */
+	if (READ_ONCE(sock->ops) != own_ops(sock) || sk->sk_user_data ||
+	    is_slept_in(sk))
 		return -EBUSY;
 	if (sk->sk_state != TCP_ESTABLISHED || sk->sk_shutdown)
 		return -ENOTCONN;
-	if (inet_csk_has_ulp(sk) || tcp_sk(sk)->repair)
-		return -EOPNOTSUPP;
 	return 0;
 }
 
@@ -204,7 +209,6 @@ static void settle(struct sock *sk)
 static int take(struct kwarp_llp *llp, struct file *file, const struct net *net)
 {
 	struct socket *sock = sock_from_file(file);
-	struct take_shell *shell;
 	int ret;
 
 	if (!sock)
@@ -214,20 +218,20 @@ static int take(struct kwarp_llp *llp, struct file *file, const struct net *net)
 		return ret;
 	if (!may_use(sock->sk, net))
 		return -EPERM;
-	shell = shell_alloc();
-	if (!shell)
-		return -ENOMEM;
+	if (sock->sk->sk_family == AF_INET6) {
+		ret = find_inet6_ops();
+		if (ret)
+			return ret;
+	}
 
 	lock_sock(sock->sk);
 	ret = check_state(sock, sock->sk);
 	if (!ret) {
-		shell_put_on(sock, shell);
+		shell_put_on(sock);
 		settle(sock->sk);
 		kwarp_tcp_hook(llp, sock, NULL);
 	}
 	release_sock(sock->sk);
-	if (ret)
-		kfree(shell);
 	return ret;
 }
 

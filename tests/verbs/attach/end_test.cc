@@ -4,9 +4,9 @@
 #include "side.h"
 
 #include <csignal>
-#include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
-#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -340,7 +340,10 @@ TEST(AttachNamespace, one_of_another_owner)
 	Fd one(pair[0]), other(pair[1]);
 	pid_t owner = fork();
 	if (!owner) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) || system("ip link set lo up"))
+		ifreq lo{{{"lo"}}, {}};
+		lo.ifr_flags = IFF_UP;
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) ||
+		    ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo))
 			_exit(1);
 		Connection c = connect_here();
 		char go;
@@ -357,8 +360,8 @@ TEST(AttachNamespace, one_of_another_owner)
 	ASSERT_EQ(write(one.get(), "g", 1), 1);
 	int number;
 	ASSERT_EQ(read(one.get(), &number, sizeof(number)), static_cast<ssize_t>(sizeof(number)));
-	Fd pidfd(static_cast<int>(syscall(434 /* pidfd_open */, owner, 0)));
-	Fd fd(static_cast<int>(syscall(438 /* pidfd_getfd */, pidfd.get(), number, 0)));
+	Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, owner, 0)));
+	Fd fd(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), number, 0)));
 	ASSERT_GE(fd.get(), 0) << strerror(errno);
 
 	Attr attr{};
