@@ -18,6 +18,7 @@
 #include "ep.h"
 
 static struct workqueue_struct *cm_wq;
+static struct workqueue_struct *attach_wq;
 
 /* provider_data to endpoint; entries hold no reference, see kwarp_ep_find(). */
 static DEFINE_XARRAY_ALLOC1(handles);
@@ -139,7 +140,7 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 {
 	set_bit(ev, &ep->events);
 	kwarp_llp_get(&ep->llp);
-	if (!queue_work(cm_wq, &ep->work))
+	if (!queue_work(ep->taken ? attach_wq : cm_wq, &ep->work))
 		kwarp_llp_put(&ep->llp);
 }
 
@@ -432,11 +433,23 @@ int kwarp_cm_init(void)
 	 * reconnects to write pages out.
 	 */
 	cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
-	return cm_wq ? 0 : -ENOMEM;
+	if (!cm_wq)
+		return -ENOMEM;
+	/*
+	 * A program may find ways to hold the lock of a socket that once was its
+	 * own: only attached sockets may have to wait for that.
+	 */
+	attach_wq = alloc_workqueue("kwarp_attach", WQ_UNBOUND, 0);
+	if (!attach_wq) {
+		destroy_workqueue(cm_wq);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void kwarp_cm_exit(void)
 {
+	destroy_workqueue(attach_wq);
 	destroy_workqueue(cm_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
 }

@@ -126,6 +126,7 @@ struct kwarp_startup {
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
  * @handle:	what iw_cm holds as provider_data, or 0
  * @attach:	the socket is a program's: what it asked for; @mutex
+ * @taken:	the socket is a program's: its own work queue; constant
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: whose, with a reference, until answered; @mutex
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
@@ -156,6 +157,7 @@ struct kwarp_ep {
 	struct hlist_node qp_link;
 	u32 handle;
 	struct kwarp_attach *attach;
+	bool taken;
 	u32 startup_ms;
 	struct kwarp_ep *listener;
 	struct list_head sibling;

@@ -14,8 +14,10 @@
  *
  * A call that was asleep in the socket would go on in the middle of our stream,
  * so there must be none. One that is on its way at this very moment may still
- * read or write some octets: that breaks the connection, and is the program's own
- * doing, but nothing else: all of it happens under the socket lock.
+ * read or write octets, or set something: that breaks the connection, and is the
+ * program's own doing, but nothing else. All of it happens under the socket lock,
+ * which such a call can even hold for long (a page fault that the program serves
+ * itself), so attached sockets have a work queue of their own.
  */
 #include "tcp.h"
 
@@ -258,9 +260,16 @@ int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
  */
 void kwarp_take_end(struct kwarp_llp *llp, bool abort)
 {
+	struct socket *sock = sock_from_file(llp->file);
 	struct sock *sk = llp->sk;
 
 	lock_sock(sk);
+	/*
+	 * IPV6_ADDRFORM, begun before and ended after the socket was taken, has
+	 * put IPv4's operations on: only while TCP is established, so not again.
+	 */
+	if (READ_ONCE(sock->ops) == &inet_stream_ops)
+		WRITE_ONCE(sock->ops, &shell_inet_ops);
 	if (abort) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
