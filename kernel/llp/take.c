@@ -275,6 +275,8 @@ void kwarp_take_end(struct kwarp_llp *llp, bool abort)
 	} else {
 		kwarp_llp_shutdown_locked(llp);
 		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+		/* Who sleeps in it all the same. */
+		sk->sk_state_change(sk);
 	}
 	release_sock(sk);
 	fput(llp->file);
