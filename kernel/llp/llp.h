@@ -142,8 +142,8 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
  * Octets that have arrived are in the receive queue; no event tells of them.
  * Context: process.
  *
- * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -EPROTOTYPE (no
- * stream), -EPROTONOSUPPORT (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
+ * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6),
+ * -ESOCKTNOSUPPORT (no stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
  * established, or either direction closed), -EBUSY (taken already, in use by
  * another part of the kernel, or a call sleeps in it), -EOPNOTSUPP (it has an
  * upper layer protocol, e.g. TLS, or is in repair).

@@ -137,10 +137,10 @@ static int check_kind(const struct socket *sock)
 	if (!sk || (sk->sk_family != AF_INET && sk->sk_family != AF_INET6))
 		return -EAFNOSUPPORT;
 	if (sock->type != SOCK_STREAM)
-		return -EPROTOTYPE;
-	/* MPTCP and SCTP have streams, too. */
+		return -ESOCKTNOSUPPORT;
+	/* MPTCP and SCTP have streams, too. (EPROTONOSUPPORT is uverbs' own.) */
 	if (sk->sk_protocol != IPPROTO_TCP || sk_is_mptcp(sk))
-		return -EPROTONOSUPPORT;
+		return -EPROTOTYPE;
 	return 0;
 }
 

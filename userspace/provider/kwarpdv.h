@@ -38,7 +38,7 @@ extern "C" {
  * @mpa_rev:	with request and reply: highest revision, 1 or 2; 0 as the policy
  *		of the device says. There is no second try with a lower one
  * @flags:	enum kwarp_attach_flags
- * @ird:	inbound RDMA Reads; at most what the policy allows
+ * @ird:	inbound RDMA Reads, 0 for none; at most what the policy allows
  * @ord:	outbound RDMA Reads; likewise
  * @timeout_ms:	limit of each wait for the peer, up to 600000; 0 as the policy says
  * @message:	last streaming message: sent before all else, or NULL
@@ -153,8 +153,8 @@ static inline int kwarpdv_cmd_run(struct kwarpdv_cmd *cmd,
  * On success the socket is the QP's, and MPA starts in the background. On failure
  * the socket is as it was.
  *
- * Return: 0; EBADF, ENOTSOCK; EAFNOSUPPORT (not IPv4 or IPv6), EPROTOTYPE (no
- * stream), EPROTONOSUPPORT (not TCP: MPTCP, SCTP); ENOTCONN (not established, or
+ * Return: 0; EBADF, ENOTSOCK; EAFNOSUPPORT (not IPv4 or IPv6), ESOCKTNOSUPPORT
+ * (no stream), EPROTOTYPE (not TCP: MPTCP, SCTP); ENOTCONN (not established, or
  * one direction closed); EBUSY (attached already, in use by another part of the
  * kernel, or a thread is blocked in a call on it); EOPNOTSUPP (TLS or another
  * upper layer protocol; TCP_REPAIR); EPERM (a network namespace of another

@@ -21,16 +21,12 @@ namespace {
 
 Attr key_attr(kwarp_attach_role role)
 {
-	Attr attr{};
-	attr.form = KWARP_ATTACH_START_KEY;
-	attr.role = role;
-	return attr;
+	return attr_with_reads(KWARP_ATTACH_START_KEY, role);
 }
 
 Attr plain_attr(kwarp_attach_role role)
 {
-	Attr attr{};
-	attr.role = role;
+	Attr attr = attr_with_reads(KWARP_ATTACH_REQ_REP, role);
 	attr.mpa_rev = 1;
 	return attr;
 }

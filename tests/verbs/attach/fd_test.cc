@@ -28,8 +28,7 @@ struct Attached {
 	explicit Attached(int) {} // not yet
 	void attach()
 	{
-		Attr attr{};
-		attr.form = KWARP_ATTACH_NONE;
+		Attr attr = attr_with_reads(KWARP_ATTACH_NONE, KWARP_ATTACH_INITIATOR);
 		ASSERT_EQ(b.attach(c.b.get(), attr), 0);
 		ASSERT_EQ(a.attach(c.a.get(), attr), 0);
 	}
@@ -226,9 +225,7 @@ TEST(AttachDescriptor, may_be_closed_during_startup)
 {
 	Side a(lab::a()), b(lab::b());
 	Connection c = connect();
-	Attr attr{};
-	attr.form = KWARP_ATTACH_START_KEY;
-	attr.role = KWARP_ATTACH_RESPONDER;
+	Attr attr = attr_with_reads(KWARP_ATTACH_START_KEY, KWARP_ATTACH_RESPONDER);
 	ASSERT_EQ(a.start(c.a.get(), attr), 0);
 	c.a.close();
 	attr.role = KWARP_ATTACH_INITIATOR;

@@ -38,13 +38,9 @@ kwarp_attach_choice choice(bool on)
 
 Attr attr_of(const Form &form, kwarp_attach_role role)
 {
-	Attr attr{};
-	attr.form = form.form;
-	attr.role = role;
+	Attr attr = attr_with_reads(form.form, role);
 	attr.mpa_rev = form.rev;
 	attr.flags = form.flags;
-	attr.ird = 4;
-	attr.ord = 4;
 	if (form.framed())
 		attr.p2p = choice(form.p2p);
 	return attr;

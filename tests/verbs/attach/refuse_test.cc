@@ -43,10 +43,13 @@ TEST(AttachRefuses, no_descriptor)
 {
 	EXPECT_EQ(refused(-1), EBADF);
 	EXPECT_EQ(refused(1000), EBADF);
+	Side side(lab::a());
 	Connection c = connect();
 	int number = c.a.get();
 	c.a.close();
-	EXPECT_EQ(refused(number), EBADF);
+	Attr attr{};
+	attr.form = KWARP_ATTACH_NONE;
+	EXPECT_EQ(side.start(number, attr), EBADF);
 }
 
 TEST(AttachRefuses, path_descriptor)
@@ -75,17 +78,17 @@ TEST(AttachRefuses, other_families)
 TEST(AttachRefuses, no_stream)
 {
 	Fd udp(socket(AF_INET, SOCK_DGRAM, 0)), udp6(socket(AF_INET6, SOCK_DGRAM, 0));
-	EXPECT_EQ(refused(udp.get()), EPROTOTYPE);
-	EXPECT_EQ(refused(udp6.get()), EPROTOTYPE);
+	EXPECT_EQ(refused(udp.get()), ESOCKTNOSUPPORT);
+	EXPECT_EQ(refused(udp6.get()), ESOCKTNOSUPPORT);
 	Fd raw(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
-	EXPECT_EQ(refused(raw.get()), EPROTOTYPE);
+	EXPECT_EQ(refused(raw.get()), ESOCKTNOSUPPORT);
 }
 
 TEST(AttachRefuses, mptcp)
 {
 	Fd fd(socket(AF_INET, SOCK_STREAM, protocol_mptcp));
 	ASSERT_GE(fd.get(), 0) << strerror(errno);
-	EXPECT_EQ(refused(fd.get()), EPROTONOSUPPORT);
+	EXPECT_EQ(refused(fd.get()), EPROTOTYPE);
 }
 
 TEST(AttachRefuses, unconnected)

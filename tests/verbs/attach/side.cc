@@ -122,6 +122,16 @@ bool closed(int fd, rdma::Milliseconds limit)
 	return false;
 }
 
+Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role)
+{
+	Attr attr{};
+	attr.form = form;
+	attr.role = role;
+	attr.ird = 4;
+	attr.ord = 4;
+	return attr;
+}
+
 std::string private_data(const Result &result)
 {
 	return {reinterpret_cast<const char *>(result.private_data), result.agreed.private_data_len};

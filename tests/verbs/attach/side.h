@@ -52,6 +52,8 @@ bool closed(int fd, rdma::Milliseconds limit = rdma::patience);
 using Attr = kwarpdv_attach_attr;
 using Result = kwarpdv_attach_result;
 
+// A form and a role, and four reads in each direction.
+Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role);
 std::string private_data(const Result &result);
 
 // A QP in INIT with memory and a CQ of its own.
