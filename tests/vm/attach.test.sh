@@ -8,7 +8,7 @@ top=$(dirname "$0")/../..
 example=$top/build/examples/kwarp-attach
 
 hosts_up
-modprobe tls || bail 'no TLS in this kernel'
+modprobe -q tls # without it, as in user-mode Linux, a case is skipped
 # neighbours are known: who waits for an address is not what is tested
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
