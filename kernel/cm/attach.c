@@ -362,22 +362,28 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 	return 0;
 }
 
-/* The consumer's word counts more than the device's policy. */
+/* The consumer's word counts more than the device's policy, unless that demands. */
 static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 		 struct kwarp_startup *su)
 {
+	bool p2p;
+
 	at->form = p->form;
 	at->initiator = p->role == KWARP_ATTACH_INITIATOR;
 	at->rev = p->flags & KWARP_ATTACH_IETF ? KWARP_MPA_REV_1 :
 						 KWARP_MPA_REV_RDMAC;
+	if (su->pol.need_crc && p->crc == KWARP_ATTACH_OFF)
+		return -EPERM;
 	su->pol.crc = choice(p->crc, su->pol.crc);
 	su->pol.markers = choice(p->markers, su->pol.markers);
-	if (p->p2p == KWARP_ATTACH_ON)
-		su->pol.p2p = KWARP_RTR_ALL;
-	else if (p->p2p == KWARP_ATTACH_OFF)
-		su->pol.p2p = 0;
 	if (p->mpa_rev)
 		su->pol.rev = p->mpa_rev;
+	p2p = choice(p->p2p, su->pol.rtr);
+	if (p2p && !su->pol.rtr)
+		su->pol.rtr = KWARP_RTR_ALL | KWARP_RTR_FRAME;
+	/* With what the revision has. */
+	su->pol.p2p = p2p && su->pol.rtr & (su->pol.rev >= KWARP_MPA_REV_2 ?
+					    KWARP_RTR_ALL : KWARP_RTR_FRAME);
 	su->local.ird = min_t(u16, p->ird, KWARP_MAX_IRD);
 	su->local.ord = min_t(u16, p->ord, KWARP_MAX_ORD);
 	at->key.crc = su->pol.crc;

@@ -32,9 +32,11 @@ extern "C" {
  * @role:	initiator or responder. With Start Keys the draft's words are passive
  *		and active: the responder is the side that sent the last streaming
  *		message. Without a form both sides may send FPDUs at once
- * @crc:	ask for CRC32c. Off only if the peer has no use for them, either
+ * @crc:	ask for CRC32c. Off only if the peer has no use for them, either; not
+ *		where the device's policy is "required" (EPERM)
  * @markers:	ask the peer for markers
- * @p2p:	initiator, revision 2: ask for the peer-to-peer model (RFC 6581 9.2)
+ * @p2p:	initiator: ask for the peer-to-peer model (RFC 6581 9.2; with revision
+ *		1 the Rtr frame of 2007)
  * @mpa_rev:	with request and reply: highest revision, 1 or 2; 0 as the policy
  *		of the device says. There is no second try with a lower one
  * @flags:	enum kwarp_attach_flags

@@ -259,7 +259,7 @@ struct kwarp_attach_params {
 	__u8	role;		/* enum kwarp_attach_role */
 	__u8	crc;		/* enum kwarp_attach_choice */
 	__u8	markers;	/* wanted from the peer; enum kwarp_attach_choice */
-	__u8	p2p;		/* initiator, revision 2; enum kwarp_attach_choice */
+	__u8	p2p;		/* initiator; enum kwarp_attach_choice */
 	__u8	mpa_rev;	/* 1 or 2; 0: as the policy says */
 	__u16	flags;		/* enum kwarp_attach_flags */
 	__u16	ird;		/* inbound reads; the policy's limit holds */

@@ -24,6 +24,7 @@ struct Form {
 constexpr Form forms[] = {
 	{"rev1", KWARP_ATTACH_REQ_REP, 1, 0, false},
 	{"rev2", KWARP_ATTACH_REQ_REP, 2, 0, false},
+	{"rev1_p2p", KWARP_ATTACH_REQ_REP, 1, 0, true},
 	{"rev2_p2p", KWARP_ATTACH_REQ_REP, 2, 0, true},
 	{"start_key", KWARP_ATTACH_START_KEY, 0, 0, false},
 	{"start_key_ietf", KWARP_ATTACH_START_KEY, 0, KWARP_ATTACH_IETF, false},
@@ -150,7 +151,7 @@ TEST_P(AttachFraming, is_what_both_say)
 }
 
 INSTANTIATE_TEST_SUITE_P(all, AttachFraming,
-			 testing::Combine(testing::Values(forms[0], forms[1], forms[3]), testing::Range(0U, 16U)),
+			 testing::Combine(testing::Values(forms[0], forms[1], forms[4]), testing::Range(0U, 16U)),
 			 [](const auto &info) {
 				 unsigned int bits = std::get<1>(info.param);
 				 return std::string(std::get<0>(info.param).name) + "_C" + std::to_string(bits & 1) +
@@ -161,8 +162,8 @@ INSTANTIATE_TEST_SUITE_P(all, AttachFraming,
 // Draft -02 knows neither choice: on, both.
 TEST(AttachFramingNone, has_markers_and_crc)
 {
-	Joined j({forms[5], lab::Family::ipv4, false, false}, attr_of(forms[5], KWARP_ATTACH_INITIATOR),
-		 attr_of(forms[5], KWARP_ATTACH_RESPONDER));
+	Joined j({forms[6], lab::Family::ipv4, false, false}, attr_of(forms[6], KWARP_ATTACH_INITIATOR),
+		 attr_of(forms[6], KWARP_ATTACH_RESPONDER));
 	for (const Result &r : {j.ri, j.rr}) {
 		EXPECT_TRUE(r.agreed.crc);
 		EXPECT_TRUE(r.agreed.tx_markers);
@@ -173,8 +174,8 @@ TEST(AttachFramingNone, has_markers_and_crc)
 // Either side may begin without a form: nothing says who is the initiator.
 TEST(AttachFramingNone, lets_either_side_begin)
 {
-	Joined j({forms[5], lab::Family::ipv4, false, false}, attr_of(forms[5], KWARP_ATTACH_INITIATOR),
-		 attr_of(forms[5], KWARP_ATTACH_RESPONDER));
+	Joined j({forms[6], lab::Family::ipv4, false, false}, attr_of(forms[6], KWARP_ATTACH_INITIATOR),
+		 attr_of(forms[6], KWARP_ATTACH_RESPONDER));
 	transfers(j.responder(), j.initiator());
 }
 
@@ -213,12 +214,12 @@ INSTANTIATE_TEST_SUITE_P(rev2, AttachPrivateData,
 
 TEST(AttachDepths, of_start_keys_are_the_programs)
 {
-	Attr ai = attr_of(forms[3], KWARP_ATTACH_INITIATOR), ar = attr_of(forms[3], KWARP_ATTACH_RESPONDER);
+	Attr ai = attr_of(forms[4], KWARP_ATTACH_INITIATOR), ar = attr_of(forms[4], KWARP_ATTACH_RESPONDER);
 	ai.ird = 3;
 	ai.ord = 5;
 	ar.ird = 7;
 	ar.ord = 2;
-	Joined j({forms[3], lab::Family::ipv4, false, false}, ai, ar);
+	Joined j({forms[4], lab::Family::ipv4, false, false}, ai, ar);
 	EXPECT_EQ(j.ri.agreed.ird, 3);
 	EXPECT_EQ(j.ri.agreed.ord, 5);
 	EXPECT_EQ(j.rr.agreed.ird, 7);
@@ -288,13 +289,13 @@ TEST(AttachMessage, waits_for_no_room)
 			break;
 		before += chunk.substr(0, static_cast<size_t>(n));
 	}
-	Attr ar = attr_of(forms[3], KWARP_ATTACH_RESPONDER);
+	Attr ar = attr_of(forms[4], KWARP_ATTACH_RESPONDER);
 	std::string message(4096, 'M');
 	ar.message = message.data();
 	ar.message_len = message.size();
 	ASSERT_EQ(b.start(c.b.get(), ar), 0);
 	EXPECT_EQ(read_exactly(c.a.get(), before.size() + message.size()), before + message);
-	ASSERT_EQ(a.attach(c.a.get(), attr_of(forms[3], KWARP_ATTACH_INITIATOR)), 0);
+	ASSERT_EQ(a.attach(c.a.get(), attr_of(forms[4], KWARP_ATTACH_INITIATOR)), 0);
 	ASSERT_EQ(b.wait(), 0);
 	transfers(a, b);
 }

@@ -217,6 +217,18 @@ TEST(AttachRefuses, wrong_parameters)
 	expect_alive(c);
 }
 
+// An administrator's demand holds for programs, too.
+TEST(AttachRefuses, to_go_without_the_crc_that_is_required)
+{
+	lab::Policy required(lab::a(), "crc", "required");
+	Connection c = connect();
+	Side side(lab::a());
+	Attr attr{};
+	attr.crc = KWARP_ATTACH_OFF;
+	EXPECT_EQ(side.start(c.a.get(), attr), EPERM);
+	expect_alive(c);
+}
+
 TEST(AttachRefuses, a_qp_that_is_not_ready)
 {
 	Connection c = connect(), d = connect();
