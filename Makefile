@@ -23,6 +23,7 @@ libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
 provdir = $(DESTDIR)$(libdir)/libibverbs
 confdir = $(DESTDIR)/etc/libibverbs.d
 bindir = $(DESTDIR)/usr/sbin
+incdir = $(DESTDIR)/usr/include
 tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
 
 all: modules provider tools
@@ -61,12 +62,16 @@ install: modules provider tools
 	$(Q)install -d '$(provdir)' && install -m 644 '$(out)'/libkwarp-rdmav*.so '$(provdir)/'
 	$(call say,INSTALL,$(confdir)/kwarp.driver)
 	$(Q)install -D -m 644 '$(out)/kwarp.driver' '$(confdir)/kwarp.driver'
+	$(call say,INSTALL,$(incdir)/infiniband/kwarpdv.h)
+	$(Q)install -D -m 644 userspace/provider/kwarpdv.h '$(incdir)/infiniband/kwarpdv.h'
+	$(Q)install -D -m 644 include/uapi/rdma/kwarp-abi.h '$(incdir)/rdma/kwarp-abi.h'
 	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' install; done
 	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
 
 uninstall:
 	$(call say,REMOVE,kwarp)
-	$(Q)rm -f '$(moddir)/kwarp.ko' '$(provdir)'/libkwarp-rdmav*.so '$(confdir)/kwarp.driver'
+	$(Q)rm -f '$(moddir)/kwarp.ko' '$(provdir)'/libkwarp-rdmav*.so '$(confdir)/kwarp.driver' \
+		'$(incdir)/infiniband/kwarpdv.h' '$(incdir)/rdma/kwarp-abi.h'
 	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' uninstall; done
 	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
 

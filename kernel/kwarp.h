@@ -44,13 +44,22 @@ enum kwarp_limits {
 
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
 
+/* How much CRCs are wanted (RFC 5044 7.1.1, C). */
+enum kwarp_crc_policy {
+	KWARP_CRC_OFF,		/* only if the peer asks */
+	KWARP_CRC_PREFERRED,	/* asked for */
+	KWARP_CRC_REQUIRED,	/* asked for; a reply without C is refused */
+};
+
 /**
  * struct kwarp_policy - an administrator's wishes, read at connect and accept
  * @mpa_rev:	MPA revision to offer: 0, 1 or 2
- * @crc:	ask for CRC32c
+ * @permissive:	serve revision 0 (RFC 5044 appendix C) without offering it
+ * @crc:	enum kwarp_crc_policy
  * @markers:	ask the peer for markers
- * @p2p:	ask for RFC 6581 peer-to-peer mode as initiator
- * @rtr:	RTR kinds offered: bit mask of KWARP_RTR_* (proto/mpa_startup.h)
+ * @p2p:	ask for the peer-to-peer model as initiator, with these kinds of
+ *		ready-to-receive indication: bit mask of KWARP_RTR_*
+ *		(proto/mpa_startup.h); 0: do not ask
  * @ird:	most inbound reads granted
  * @ord:	most outbound reads asked for
  * @startup_timeout_ms:	limit of each wait in connection set-up
@@ -63,10 +72,10 @@ enum kwarp_limits {
  */
 struct kwarp_policy {
 	u8 mpa_rev;
-	bool crc;
+	bool permissive;
+	u8 crc;
 	bool markers;
-	bool p2p;
-	u8 rtr;
+	u8 p2p;
 	u16 ird;
 	u16 ord;
 	u32 startup_timeout_ms;

@@ -19,6 +19,7 @@ void kwarp_passive_drop(struct kwarp_ep *ep)
 void kwarp_passive_lost(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	kwarp_attach_done(ep, -ECONNRESET, NULL, 0);
 	kwarp_passive_drop(ep);
 }
 
@@ -26,6 +27,7 @@ void kwarp_passive_lost(struct kwarp_ep *ep)
 void kwarp_passive_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
+	kwarp_attach_done(ep, -ETIMEDOUT, NULL, 0);
 	kwarp_passive_drop(ep);
 }
 
@@ -70,6 +72,7 @@ static bool nothing_behind(struct kwarp_ep *ep)
 		return true;
 	if (ret > 0) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
+		kwarp_attach_done(ep, -EPROTO, NULL, 0);
 		kwarp_passive_drop(ep);
 	} else {
 		kwarp_passive_lost(ep);
@@ -117,6 +120,8 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	struct kwarp_startup *su;
 	int ret;
 
+	if (kwarp_attach_key(ep))
+		return;
 	/* Not before the first octet: who is silent costs less. */
 	if (!ep->su)
 		ep->su = kwarp_startup_alloc(dev, NULL, 0);
@@ -130,6 +135,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 		return;
 	if (ret == -EPROTO) {
 		/* RFC 5044 7.1.2, 2: no reply. */
+		kwarp_attach_done(ep, ret, NULL, 0);
 		kwarp_passive_drop(ep);
 		return;
 	}
@@ -140,10 +146,11 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	ret = kwarp_mpa_admit(&su->pol, &su->req);
 	if (ret) {
 		kwarp_startup_count(dev, ret);
+		kwarp_attach_done(ep, -EPROTO, NULL, 0);
 		kwarp_passive_drop(ep);
 		return;
 	}
-	if (!nothing_behind(ep))
+	if (!nothing_behind(ep) || kwarp_attach_request(ep))
 		return;
 	/*
 	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
@@ -188,7 +195,8 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 	kwarp_count(ep_dev(ep), KWARP_STAT_ACCEPT);
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
-	kwarp_ep_set_id(ep, id);
+	if (id)
+		kwarp_ep_set_id(ep, id);
 	if (agreed->rtr) {
 		kwarp_ep_set_state(ep, KWARP_EP_WAIT_RTR);
 		kwarp_ep_arm_startup(ep);
@@ -198,13 +206,23 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 	}
 }
 
-/*
+/**
+ * kwarp_passive_answer() - accept a request
+ * @ep:		endpoint in KWARP_EP_REQUESTED, mutex held
+ * @id:		cm_id that gets the connection's events; NULL if a program's socket
+ *		is attached
+ * @params:	the consumer's
+ *
  * The QP is attached before the reply goes out: if it cannot be, the reply still
  * can be a rejection, and the first FPDU that the reply brings forth finds an
  * engine. Nothing of ours precedes the reply, since the engine is not started.
+ * If the reply brings forth an Rtr frame first, the QP is bound only, and
+ * attached behind that.
+ *
+ * Return: 0 or negative errno: then it has been rejected or closed.
  */
-static int accept(struct kwarp_ep *ep, struct iw_cm_id *id,
-		  const struct iw_cm_conn_param *params)
+int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
+			 const struct iw_cm_conn_param *params)
 {
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_params agreed;
@@ -225,12 +243,18 @@ static int accept(struct kwarp_ep *ep, struct iw_cm_id *id,
 	ret = -EINVAL;
 	if (params->private_data_len > kwarp_mpa_pd_room(&rep))
 		goto err;
-	ret = kwarp_ep_bind_qp(ep, params->qpn);
+	/* A program's socket has been bound from the start. */
+	ret = ep->qp ? 0 : kwarp_ep_bind_qp(ep, params->qpn);
 	if (ret)
 		goto err;
-	ret = kwarp_startup_attach(ep, &agreed, false);
-	if (ret)
-		goto err;
+	su->rtr_frame = agreed.wait == KWARP_MPA_WAIT_RTR_FRAME;
+	su->agreed = agreed;
+	su->have = 0;
+	if (!su->rtr_frame) {
+		ret = kwarp_startup_attach(ep, &agreed, false);
+		if (ret)
+			goto err;
+	}
 	ret = kwarp_startup_send(ep, &rep, params->private_data);
 	if (ret) {
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
@@ -256,7 +280,7 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 		return ret;
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
-		ret = accept(ep, id, params);
+		ret = kwarp_passive_answer(ep, id, params);
 	mutex_unlock(&ep->mutex);
 	kwarp_llp_put(&ep->llp);
 	return ret;

@@ -7,6 +7,8 @@
 
 #include "../kwarp.h"
 
+struct kwarp_attach_params;
+struct kwarp_attach_result;
 struct kwarp_qp;
 
 int kwarp_cm_init(void);
@@ -43,5 +45,42 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp);
  * Context: process, may sleep.
  */
 void kwarp_cm_device_down(struct kwarp_device *dev, bool wait);
+
+/**
+ * kwarp_cm_attach() - make a connection from a program's TCP socket
+ * @qp:		queue pair in INIT, which the caller keeps
+ * @fd:		descriptor of the calling process
+ * @p:		parameters, not yet checked
+ * @msg:	last streaming message, or NULL
+ * @msg_len:	its length, at most KWARP_ATTACH_MESSAGE_MAX
+ * @pd:		private data, or NULL
+ * @pd_len:	their length, at most KWARP_MPA_PD_MAX
+ *
+ * Starts; kwarp_cm_attach_wait() tells how it ended. On failure the socket is as
+ * it was. Context: process.
+ *
+ * Return: 0; -EINVAL (parameters; QP not in INIT), -EALREADY (an earlier attach
+ * has not ended), -ENODEV, -ENOMEM, or as kwarp_llp_take().
+ */
+int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
+		    const struct kwarp_attach_params *p, const void *msg,
+		    u32 msg_len, const void *pd, u16 pd_len);
+
+/**
+ * kwarp_cm_attach_wait() - wait for the end of startup
+ * @qp:		queue pair, which the caller keeps
+ * @ms:		limit, milliseconds, up to KWARP_ATTACH_WAIT_MAX_MS
+ * @res:	result
+ * @pd:		gets the peer's private data: KWARP_MPA_PD_MAX octets of room
+ *
+ * Context: process.
+ * Return: 0 if startup has ended: @res->status tells how; -EAGAIN if it has not,
+ * -ERESTARTSYS, -ENOENT if nothing was attached.
+ */
+int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
+			 struct kwarp_attach_result *res, u8 *pd);
+
+/* A QP without a connection is freed: forget its last attach. */
+void kwarp_cm_attach_forget(struct kwarp_qp *qp);
 
 #endif /* _KWARP_CM_H */

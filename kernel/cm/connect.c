@@ -133,7 +133,14 @@ static void fall_back(struct kwarp_ep *ep)
 	int ret;
 
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
+	if (ep->attach) {
+		/* It is for the program to make another connection. */
+		fail(ep, -EPROTO);
+		return;
+	}
+	/* As RFC 5044 has it, so without the 2007 proposal's S. */
 	su->pol.rev = KWARP_MPA_REV_1;
+	su->pol.p2p = false;
 	su->have = 0;
 	ret = start_any_port(ep_dev(ep), ep->cm_id, su);
 	if (ret) {
@@ -175,21 +182,21 @@ static u8 rtr_opcode(u8 rtr)
 }
 
 /*
- * RFC 6581 9.1 and 9.2: the responder believes the connection accepted, so it is
- * told by a Terminate, which takes a QP in Full Operation to send.
+ * RFC 6581 9.1 to 9.3: the responder believes the connection accepted, so it is
+ * told by a Terminate, which takes a QP in Full Operation to send. Before RFC 6581
+ * there were no codes for that: the connection is closed.
  */
 static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
-		      int err)
+		      enum kwarp_err err, int status)
 {
-	int status = err == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO;
-
-	if (kwarp_startup_attach(ep, agreed, true)) {
+	if (agreed->rev < KWARP_MPA_REV_2 ||
+	    kwarp_startup_attach(ep, agreed, true)) {
 		fail(ep, status);
 		return;
 	}
 	kwarp_llp_lock(&ep->llp);
 	if (ep->llp.qp == ep->qp)
-		kwarp_qp_raise(ep->qp, kwarp_mpa_err_code(err), NULL, 0, 0);
+		kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
 	kwarp_llp_unlock(&ep->llp);
 
 	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
@@ -207,7 +214,7 @@ static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 		     const struct kwarp_mpa_params *agreed)
 {
 	/* What no event can carry is not cut: refused is refused. */
-	bool fits = rep->pd_len <= KWARP_EP_EVENT_MAX;
+	bool fits = rep->pd_len <= kwarp_ep_pd_max(ep);
 
 	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->rx + rep->pd_off,
 		       fits ? rep->pd_len : 0, agreed->peer_ord,
@@ -215,27 +222,46 @@ static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	kwarp_ep_close(ep, false);
 }
 
+/* 2007 proposal: the last startup frame. Stream position zero is behind it. */
+static int send_rtr_frame(struct kwarp_ep *ep,
+			  const struct kwarp_mpa_params *agreed)
+{
+	struct kwarp_mpa_frame f;
+	int ret;
+
+	kwarp_mpa_rtr_frame(agreed, &f);
+	ret = kwarp_startup_send(ep, &f, NULL);
+	if (!ret)
+		kwarp_count(ep_dev(ep), KWARP_STAT_TX_RTR_FRAME);
+	else
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	return ret == -EPIPE ? -ECONNRESET : ret;
+}
+
 static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 		     const struct kwarp_mpa_params *agreed)
 {
-	int ret;
+	int ret = 0;
 
 	/*
 	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
 	 * that gets a part would take it for the whole, so there is no
 	 * connection then.
 	 */
-	if (rep->pd_len > KWARP_EP_EVENT_MAX) {
+	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
-		fail(ep, -EMSGSIZE);
+		terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
-	ret = kwarp_startup_attach(ep, agreed, true);
+	if (agreed->rtr == KWARP_RTR_FRAME)
+		ret = send_rtr_frame(ep, agreed);
+	if (!ret)
+		ret = kwarp_startup_attach(ep, agreed, true);
 	if (ret) {
 		fail(ep, ret);
 		return;
 	}
-	if (agreed->rtr)
+	if (agreed->rtr & KWARP_RTR_ALL)
 		kwarp_tx_rtr(ep->qp, rtr_opcode(agreed->rtr));
 	ret = kwarp_up_reply(ep, 0, ep->su->rx + rep->pd_off, rep->pd_len,
 			     agreed->ird, agreed->ord);
@@ -255,6 +281,8 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	struct kwarp_mpa_frame rep;
 	int ret;
 
+	if (kwarp_attach_key(ep))
+		return;
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
 	if (ret == 0)
 		return;
@@ -284,7 +312,9 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 		break;
 	case -KWARP_MPA_E_IRD:
 	case -KWARP_MPA_E_RTR:
-		terminate(ep, &agreed, ret);
+	case -KWARP_MPA_E_CRC:
+		terminate(ep, &agreed, kwarp_mpa_err_code(ret),
+			  ret == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO);
 		break;
 	default:
 		fail(ep, -EPROTO);

@@ -18,6 +18,7 @@
 #include "ep.h"
 
 static struct workqueue_struct *cm_wq;
+static struct workqueue_struct *attach_wq;
 
 /* provider_data to endpoint; entries hold no reference, see kwarp_ep_find(). */
 static DEFINE_XARRAY_ALLOC1(handles);
@@ -119,6 +120,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	/* No timer either. Work that is queued finds the state. */
 	timer_shutdown_sync(&ep->timer);
 
+	kwarp_attach_put(ep);
 	kwarp_ep_drop_id(ep);
 	kfree(ep->su);
 	ep->su = NULL;
@@ -138,7 +140,7 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 {
 	set_bit(ev, &ep->events);
 	kwarp_llp_get(&ep->llp);
-	if (!queue_work(cm_wq, &ep->work))
+	if (!queue_work(ep->taken ? attach_wq : cm_wq, &ep->work))
 		kwarp_llp_put(&ep->llp);
 }
 
@@ -174,7 +176,8 @@ void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms)
  */
 void kwarp_ep_arm_startup(struct kwarp_ep *ep)
 {
-	kwarp_ep_arm(ep, READ_ONCE(ep_dev(ep)->policy.startup_timeout_ms));
+	kwarp_ep_arm(ep, ep->startup_ms ? :
+		     READ_ONCE(ep_dev(ep)->policy.startup_timeout_ms));
 }
 
 /**
@@ -430,11 +433,23 @@ int kwarp_cm_init(void)
 	 * reconnects to write pages out.
 	 */
 	cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
-	return cm_wq ? 0 : -ENOMEM;
+	if (!cm_wq)
+		return -ENOMEM;
+	/*
+	 * A program may find ways to hold the lock of a socket that once was its
+	 * own: only attached sockets may have to wait for that.
+	 */
+	attach_wq = alloc_workqueue("kwarp_attach", WQ_UNBOUND, 0);
+	if (!attach_wq) {
+		destroy_workqueue(cm_wq);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void kwarp_cm_exit(void)
 {
+	destroy_workqueue(attach_wq);
 	destroy_workqueue(cm_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
 }

@@ -9,6 +9,7 @@
  *	connect.c	the active side
  *	listen.c	listeners and their children
  *	accept.c	the passive side
+ *	attach.c	a program's own socket, in either role
  *	addr.c		addresses, namespaces
  *	upcall.c	events for iw_cm
  */
@@ -33,7 +34,7 @@ enum kwarp_ep_state {
 	KWARP_EP_WAIT_REP,	/* active: request sent */
 	KWARP_EP_WAIT_REQ,	/* passive: TCP is up */
 	KWARP_EP_REQUESTED,	/* passive: the consumer has been asked */
-	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, first FPDU missing */
+	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, initiator not ready */
 	KWARP_EP_ESTABLISHED,
 	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or on its way */
 	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's missing */
@@ -75,6 +76,9 @@ enum kwarp_ep_limits {
  * @to:		active: destination
  * @tos:	active: type of service, -1 for the default
  * @qpn:	active: QP number
+ * @agreed:	passive, Rtr frame awaited: what the connection is attached with
+ * @rtr_frame:	passive: the Rtr frame of the 2007 proposal is to come; no QP is
+ *		attached before it
  * @have:	octets in @rx
  * @rx:		frame being received
  * @pd_len:	octets in @pd
@@ -88,6 +92,8 @@ struct kwarp_startup {
 	struct sockaddr_storage to;
 	int tos;
 	u32 qpn;
+	struct kwarp_mpa_params agreed;
+	bool rtr_frame;
 	u32 have;
 	u8 rx[KWARP_MPA_FRAME_MAX];
 	u16 pd_len;
@@ -119,6 +125,9 @@ struct kwarp_startup {
  *		engine is started; kwarp_cm_qp_gone() finds it
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
  * @handle:	what iw_cm holds as provider_data, or 0
+ * @attach:	the socket is a program's: what it asked for; @mutex
+ * @taken:	the socket is a program's: its own work queue; constant
+ * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: whose, with a reference, until answered; @mutex
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
  *		the listener's @child_lock
@@ -147,6 +156,9 @@ struct kwarp_ep {
 	struct kwarp_qp *qp;
 	struct hlist_node qp_link;
 	u32 handle;
+	struct kwarp_attach *attach;
+	bool taken;
+	u32 startup_ms;
 	struct kwarp_ep *listener;
 	struct list_head sibling;
 	spinlock_t child_lock;	/* children, listener's cm_id */
@@ -155,6 +167,8 @@ struct kwarp_ep {
 	u32 children;
 	u32 backlog;
 };
+
+struct kwarp_attach;
 
 static inline struct kwarp_ep *to_ep(struct kwarp_llp *llp)
 {
@@ -199,6 +213,7 @@ int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 void kwarp_startup_count(struct kwarp_device *dev, int err);
 int kwarp_startup_attach(struct kwarp_ep *ep,
 			 const struct kwarp_mpa_params *agreed, bool initiator);
+int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */
 void kwarp_active_connected(struct kwarp_ep *ep);
@@ -223,12 +238,29 @@ void kwarp_passive_unanswered(struct kwarp_ep *ep);
 void kwarp_passive_orphan(struct kwarp_ep *ep);
 void kwarp_passive_drop(struct kwarp_ep *ep);
 
+int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
+			 const struct iw_cm_conn_param *params);
+
+/* attach.c; all do nothing for an endpoint whose socket is our own */
+bool kwarp_attach_key(struct kwarp_ep *ep);
+bool kwarp_attach_request(struct kwarp_ep *ep);
+void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
+		       u16 pd_len);
+void kwarp_attach_closed(struct kwarp_ep *ep, int status);
+void kwarp_attach_put(struct kwarp_ep *ep);
+
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
+
+/* Private data that the consumer can be given, octets. */
+static inline u32 kwarp_ep_pd_max(const struct kwarp_ep *ep)
+{
+	return ep->attach ? KWARP_MPA_PD_MAX : KWARP_EP_EVENT_MAX;
+}
 
 /* upcall.c */
 int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,

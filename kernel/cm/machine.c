@@ -32,6 +32,8 @@
  *    unread would send RST, which overtakes the Terminate at the peer. Limits:
  *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST.
  *  - A rejected request: the reply and FIN, then LINGER likewise.
+ *  - The Rtr frame (2007 proposal) is awaited in WAIT_RTR with no QP attached;
+ *    every way out of that state copes with its absence.
  *  - The QP is destroyed: as for an error, but nothing waits: whatever TCP has
  *    is sent, then FIN.
  *  - Wrong startup frames: the socket is closed (RFC 5044 7.1.2).
@@ -110,10 +112,24 @@ static void settle(struct kwarp_ep *ep, int status)
 		kwarp_up_established(ep, status);
 }
 
+/* Accepted, but the Rtr frame has not come: its consumer is owed a flush, too. */
+static void flush_bound(struct kwarp_ep *ep)
+{
+	struct kwarp_qp *qp = ep->qp;
+
+	if (!ep->su || !ep->su->rtr_frame || !qp)
+		return;
+	mutex_lock(&qp->mutex);
+	if (qp->state == IB_QPS_INIT)
+		kwarp_qp_disconnect(qp, true);
+	mutex_unlock(&qp->mutex);
+}
+
 /* The QP's part is over. */
 static void finish(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
+	flush_bound(ep);
 	settle(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
 	if (abort)
@@ -199,11 +215,22 @@ static void lost_early(struct kwarp_ep *ep)
 	lost(ep);
 }
 
-/* The initiator's first FPDU was good: it is ready (RFC 6581 9.2). */
+/* The initiator is ready: its first FPDU was good (RFC 6581 9.2). */
 static void peer_ready(struct kwarp_ep *ep)
 {
 	kwarp_up_established(ep, 0);
 	kwarp_ep_enter(ep);
+}
+
+/* Octets without a QP attached: the Rtr frame, or the stream's end. */
+static void rtr_frame(struct kwarp_ep *ep)
+{
+	int ret = kwarp_startup_rtr_frame(ep);
+
+	if (ret > 0)
+		peer_ready(ep);
+	else if (ret < 0)
+		finish(ep, ret, ret != -EPROTO);
 }
 
 static void rtr_timeout(struct kwarp_ep *ep)
@@ -297,7 +324,8 @@ static const struct row rows[] = {
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ kwarp_active_qp_gone,
 	    /* WAIT_REP */ kwarp_active_qp_gone,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_REQ, of an attached socket */ kwarp_passive_drop,
+	    /* REQUESTED */ never,
 	    /* WAIT_RTR */ qp_gone,	/* ESTABLISHED */ qp_gone,
 	    /* CLOSING */ qp_gone,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
@@ -316,7 +344,7 @@ static const struct row rows[] = {
 	    /* WAIT_REP */ kwarp_active_reply,
 	    /* WAIT_REQ */ kwarp_passive_request,
 	    /* REQUESTED */ kwarp_passive_early,
-	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
+	    /* WAIT_RTR */ rtr_frame,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ discard,
 	    /* CLOSED */ stale),
 	ROW(KWARP_LLP_EV_RTR,

@@ -20,17 +20,21 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 					  const void *pd, u16 pd_len)
 {
 	const struct kwarp_policy *pol = &dev->policy;
+	u8 crc = READ_ONCE(pol->crc), p2p = READ_ONCE(pol->p2p);
 	struct kwarp_startup *su;
 
 	su = kzalloc(struct_size(su, pd, pd_len), GFP_KERNEL);
 	if (!su)
 		return NULL;
 	su->pol.rev = READ_ONCE(pol->mpa_rev);
-	su->pol.crc = READ_ONCE(pol->crc);
+	su->pol.permissive = READ_ONCE(pol->permissive);
+	su->pol.crc = crc != KWARP_CRC_OFF;
+	su->pol.need_crc = crc == KWARP_CRC_REQUIRED;
 	su->pol.markers = READ_ONCE(pol->markers);
-	su->pol.p2p = READ_ONCE(pol->p2p);
-	/* The 2007 Rtr frame is no FPDU and not done yet. */
-	su->pol.rtr = READ_ONCE(pol->rtr) & KWARP_RTR_ALL;
+	su->pol.rtr = p2p;
+	/* Asked for only with what the revision offered has. */
+	su->pol.p2p = p2p & (su->pol.rev >= KWARP_MPA_REV_2 ? KWARP_RTR_ALL :
+							     KWARP_RTR_FRAME);
 	su->pol.max_ird = min_t(u16, READ_ONCE(pol->ird), KWARP_MAX_IRD);
 	su->pol.max_ord = min_t(u16, READ_ONCE(pol->ord), KWARP_MAX_ORD);
 	su->local.pd_len = pd_len;
@@ -48,8 +52,10 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 void kwarp_startup_count(struct kwarp_device *dev, int err)
 {
 	switch (abs(err)) {
-	case KWARP_MPA_E_KEY:
 	case KWARP_MPA_E_ROLE:
+		kwarp_count(dev, KWARP_STAT_STARTUP_ROLE_ERR);
+		fallthrough;
+	case KWARP_MPA_E_KEY:
 		kwarp_count(dev, KWARP_STAT_STARTUP_KEY_ERR);
 		break;
 	case KWARP_MPA_E_REV:
@@ -66,7 +72,15 @@ void kwarp_startup_count(struct kwarp_device *dev, int err)
 		kwarp_count(dev, KWARP_STAT_REJECT_RX);
 		break;
 	case KWARP_MPA_E_IRD:
+		kwarp_count(dev, KWARP_STAT_STARTUP_IRD_ERR);
+		kwarp_count(dev, KWARP_STAT_STARTUP_NEGOTIATION);
+		break;
 	case KWARP_MPA_E_RTR:
+		kwarp_count(dev, KWARP_STAT_STARTUP_RTR_ERR);
+		kwarp_count(dev, KWARP_STAT_STARTUP_NEGOTIATION);
+		break;
+	case KWARP_MPA_E_CRC:
+		kwarp_count(dev, KWARP_STAT_STARTUP_CRC_ERR);
 		kwarp_count(dev, KWARP_STAT_STARTUP_NEGOTIATION);
 		break;
 	}
@@ -168,14 +182,47 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 		.rx_markers = agreed->rx_markers,
 		.mpa_rev = agreed->rev,
 		.initiator = initiator,
-		.wait_first = agreed->wait != KWARP_MPA_WAIT_NONE,
+		.wait_first = agreed->wait == KWARP_MPA_WAIT_FPDU,
 		.fpdu_large = READ_ONCE(ep_dev(ep)->policy.fpdu_large),
-		.rtr_send = !initiator && agreed->rtr & KWARP_RTR_SEND,
+		.rtr = initiator ? 0 : agreed->rtr & KWARP_RTR_ALL,
 		.send_imm = READ_ONCE(ep_dev(ep)->policy.send_imm),
 	};
 
 	lockdep_assert_held(&ep->mutex);
 	ep->ird = agreed->ird;
 	ep->ord = agreed->ord;
+	if (agreed->rev == KWARP_MPA_REV_RDMAC)
+		kwarp_count(ep_dev(ep), KWARP_STAT_RDMAC);
 	return kwarp_qp_attach(ep->qp, &ep->llp, &params);
+}
+
+/**
+ * kwarp_startup_rtr_frame() - read what has come of the Rtr frame
+ * @ep:		endpoint in KWARP_EP_WAIT_RTR, mutex held
+ *
+ * When it is complete, the connection is put under the QP: what follows are
+ * FPDUs, from stream position zero. Its private data have no meaning (2007
+ * proposal, 3); its C says nothing that the reply has not said (2).
+ *
+ * Return: 1 if attached; 0 if more must come, or no such frame is due; negative
+ * errno if there will be no connection, which has been counted.
+ */
+int kwarp_startup_rtr_frame(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_mpa_frame f;
+	int ret;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!su || !su->rtr_frame)
+		return 0;
+	ret = kwarp_startup_recv(ep, KWARP_MPA_RTR_FRAME, &f);
+	if (ret < 0 && ret != -EPROTO)
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	if (ret <= 0)
+		return ret;
+	kwarp_count(ep_dev(ep), KWARP_STAT_RX_RTR_FRAME);
+	ret = kwarp_startup_attach(ep, &su->agreed, false);
+	su->rtr_frame = ret;
+	return ret ? : 1;
 }

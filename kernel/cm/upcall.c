@@ -34,8 +34,6 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	struct iw_cm_event ev = {
 		.event = IW_CM_EVENT_CONNECT_REPLY,
 		.status = status,
-		.local_addr = ep->cm_id->local_addr,
-		.remote_addr = ep->cm_id->remote_addr,
 		.private_data = (void *)pd,
 		.private_data_len = pd_len,
 		.ird = min_t(u16, ird, KWARP_EP_EVENT_MAX),
@@ -43,6 +41,12 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	};
 	int ret;
 
+	if (ep->attach) {
+		kwarp_attach_done(ep, status, pd, pd_len);
+		return 0;
+	}
+	ev.local_addr = ep->cm_id->local_addr;
+	ev.remote_addr = ep->cm_id->remote_addr;
 	if (!status)
 		kwarp_addr_event(ep, &ev);
 	ret = upcall(ep, &ev);
@@ -75,6 +79,10 @@ void kwarp_up_established(struct kwarp_ep *ep, int status)
 		.ord = min_t(u16, ep->ord, KWARP_EP_EVENT_MAX),
 	};
 
+	if (ep->attach) {
+		kwarp_attach_done(ep, status, NULL, 0);
+		return;
+	}
 	if (WARN_ON_ONCE(ep->established))
 		return;
 	kwarp_addr_event(ep, &ev);
@@ -106,6 +114,7 @@ void kwarp_up_close(struct kwarp_ep *ep, int status)
 		.status = status,
 	};
 
+	kwarp_attach_closed(ep, status);
 	if (!ep->established)
 		return;
 	ep->established = false;

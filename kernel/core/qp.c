@@ -7,6 +7,7 @@
 #include "../llp/llp.h"
 #include "../proto/terminate.h"
 #include "cq.h"
+#include "error.h"
 
 /* ---- lifetime ------------------------------------------------------------ */
 
@@ -82,62 +83,6 @@ static void enter_error(struct kwarp_qp *qp)
 	kwarp_wq_flush(qp);
 }
 
-static void count_error(struct kwarp_qp *qp, enum kwarp_err err)
-{
-	switch (err) {
-	case KWARP_ERR_MPA_CLOSED:
-	case KWARP_ERR_MPA_STARTUP:
-	case KWARP_ERR_MPA_LOCAL:
-	case KWARP_ERR_MPA_IRD:
-	case KWARP_ERR_MPA_RTR:
-	case KWARP_ERR_NONE:
-	case KWARP_ERR_MAX:
-		/* Counted by kind where they are found. */
-		break;
-	case KWARP_ERR_MPA_CRC:
-		kwarp_count(qp->dev, KWARP_STAT_CRC_ERR);
-		break;
-	case KWARP_ERR_MPA_MARKER:
-		kwarp_count(qp->dev, KWARP_STAT_MARKER_ERR);
-		break;
-	case KWARP_ERR_MPA_LENGTH:
-	case KWARP_ERR_SEGMENT:
-		kwarp_count(qp->dev, KWARP_STAT_LENGTH_ERR);
-		break;
-	case KWARP_ERR_TAGGED_STAG ... KWARP_ERR_TAGGED_VERSION:
-		kwarp_count(qp->dev, KWARP_STAT_DDP_TAGGED_ERR);
-		break;
-	case KWARP_ERR_UNTAGGED_QN ... KWARP_ERR_UNTAGGED_VERSION:
-		kwarp_count(qp->dev, KWARP_STAT_DDP_UNTAGGED_ERR);
-		break;
-	case KWARP_ERR_RDMAP_STAG ... KWARP_ERR_RDMAP_PROT:
-		kwarp_count(qp->dev, KWARP_STAT_RDMAP_PROT_ERR);
-		break;
-	case KWARP_ERR_RDMAP_VERSION ... KWARP_ERR_RDMAP_OP:
-		kwarp_count(qp->dev, KWARP_STAT_RDMAP_OP_ERR);
-		break;
-	case KWARP_ERR_DDP_LOCAL:
-	case KWARP_ERR_RDMAP_LOCAL:
-		kwarp_count(qp->dev, KWARP_STAT_LOCAL_ERR);
-		break;
-	}
-}
-
-static enum ib_event_type error_event(enum kwarp_err err)
-{
-	switch (err) {
-	case KWARP_ERR_TAGGED_STAG ... KWARP_ERR_TAGGED_WRAP:
-	case KWARP_ERR_RDMAP_STAG ... KWARP_ERR_RDMAP_PROT:
-		return IB_EVENT_QP_ACCESS_ERR;
-	case KWARP_ERR_UNTAGGED_QN ... KWARP_ERR_UNTAGGED_VERSION:
-	case KWARP_ERR_RDMAP_VERSION ... KWARP_ERR_RDMAP_OP:
-	case KWARP_ERR_SEGMENT:
-		return IB_EVENT_QP_REQ_ERR;
-	default:
-		return IB_EVENT_QP_FATAL;
-	}
-}
-
 /* Stable while a connection is attached and the socket lock is held. */
 static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
 {
@@ -156,11 +101,11 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	if (qp->state == IB_QPS_ERR)
 		return;
 	qp->err = *term;
-	count_error(qp, err);
+	kwarp_error_count(qp->dev, err);
 	kwarp_rx_stop(qp);
 	kwarp_tx_terminate(qp, term, seg, seg_len, ulpdu_len);
 	enter_error(qp);
-	qp_event(qp, error_event(err));
+	qp_event(qp, kwarp_error_event(err));
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }

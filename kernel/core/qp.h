@@ -10,6 +10,7 @@
 #include "../tx/tx.h"
 #include "wq.h"
 
+struct kwarp_attach;
 struct kwarp_cq;
 struct kwarp_llp;
 
@@ -25,8 +26,9 @@ struct kwarp_llp;
  * @wait_first:	responder: send nothing before the peer's first FPDU
  *		(RFC 5044 7.1.2); RDMA Read Responses to it included
  * @fpdu_large:	policy of the device
- * @rtr_send:	responder: the first FPDU is a zero-length Send that serves as RTR
- *		(RFC 6581 flag B); it is consumed here and takes no receive
+ * @rtr:	responder: the first FPDU must be one of these ready-to-receive
+ *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
+ *		consumer does not see; 0: none was agreed
  * @send_imm:	policy of the device
  */
 struct kwarp_qp_params {
@@ -39,7 +41,7 @@ struct kwarp_qp_params {
 	bool initiator;
 	bool wait_first;
 	bool fpdu_large;
-	bool rtr_send;
+	u8 rtr;
 	bool send_imm;
 };
 
@@ -71,6 +73,7 @@ struct kwarp_qp_params {
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
  * @work:	runs the send engine on kwarp_wq
+ * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -95,6 +98,7 @@ struct kwarp_qp {
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
 	struct work_struct work;
+	struct kwarp_attach *attach;
 };
 
 static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)

@@ -6,6 +6,7 @@
 #include "policy.h"
 
 #include <linux/kstrtox.h>
+#include <linux/log2.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
@@ -107,13 +108,6 @@ static struct uint_attr backlog_attr = {
 	.max = BACKLOG_MAX,
 };
 
-static struct uint_attr crc_attr = {
-	.attr = __ATTR(crc, 0644, uint_show, uint_store),
-	.offset = offsetof(struct kwarp_policy, crc),
-	.size = sizeof_field(struct kwarp_policy, crc),
-	.max = 1,
-};
-
 static struct uint_attr ird_attr = {
 	.attr = __ATTR(ird, 0644, uint_show, uint_store),
 	.offset = offsetof(struct kwarp_policy, ird),
@@ -143,10 +137,10 @@ static struct uint_attr ord_attr = {
 	.max = KWARP_MAX_ORD,
 };
 
-static struct uint_attr p2p_attr = {
-	.attr = __ATTR(p2p, 0644, uint_show, uint_store),
-	.offset = offsetof(struct kwarp_policy, p2p),
-	.size = sizeof_field(struct kwarp_policy, p2p),
+static struct uint_attr permissive_attr = {
+	.attr = __ATTR(permissive, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, permissive),
+	.size = sizeof_field(struct kwarp_policy, permissive),
 	.max = 1,
 };
 
@@ -165,97 +159,171 @@ static struct uint_attr startup_timeout_ms_attr = {
 	.max = TIMEOUT_MAX_MS,
 };
 
-/* ---- rtr: words, one or more, separated by blanks or commas --------------- */
+/* ---- words ---------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	u8 bit;
-} rtr_kinds[] = {
-	{ "send", KWARP_RTR_SEND },
-	{ "write", KWARP_RTR_WRITE },
-	{ "read", KWARP_RTR_READ },
-	{ "frame", KWARP_RTR_FRAME },
+/**
+ * struct words_attr - a choice of words in the policy
+ * @attr:	sysfs file
+ * @offset:	where in struct kwarp_policy; a u8 or bool
+ * @words:	that can be chosen
+ * @nr:		how many
+ * @set:	any number of words, @words[i] being bit i, or "off"; else one,
+ *		@words[i] being the value i
+ * @one:	what "1" stands for, for scripts that know a switch only; "0" stands
+ *		for zero then. 0: neither is a word
+ *
+ * Reading shows all words, those in force in brackets. What was read can be
+ * written.
+ */
+struct words_attr {
+	struct device_attribute attr;
+	size_t offset;
+	const char * const *words;
+	int nr;
+	bool set;
+	u8 one;
 };
 
-static ssize_t rtr_show(struct device *d, struct device_attribute *attr,
-			char *buf)
+static struct words_attr *to_words(struct device_attribute *attr)
 {
-	u8 rtr = READ_ONCE(to_policy(d)->rtr);
+	return container_of(attr, struct words_attr, attr);
+}
+
+static u8 *words_field(struct device *d, const struct words_attr *a)
+{
+	return (u8 *)to_policy(d) + a->offset;
+}
+
+static int show_word(char *buf, int len, const char *word, bool chosen)
+{
+	return sysfs_emit_at(buf, len, chosen ? "%s[%s]" : "%s%s",
+			     len ? " " : "", word);
+}
+
+static ssize_t words_show(struct device *d, struct device_attribute *attr,
+			  char *buf)
+{
+	const struct words_attr *a = to_words(attr);
+	u8 v = READ_ONCE(*words_field(d, a));
 	int i, len = 0;
 
-	for (i = 0; i < ARRAY_SIZE(rtr_kinds); i++)
-		if (rtr & rtr_kinds[i].bit)
-			len += sysfs_emit_at(buf, len, "%s%s", len ? " " : "",
-					     rtr_kinds[i].name);
+	if (a->set)
+		len += show_word(buf, len, "off", !v);
+	for (i = 0; i < a->nr; i++)
+		len += show_word(buf, len, a->words[i],
+				 a->set ? v & BIT(i) : v == i);
 	len += sysfs_emit_at(buf, len, "\n");
 	return len;
 }
 
-static u8 rtr_bit(const char *word)
+/* The word between brackets, or NULL if there are none. */
+static char *unbracket(char *word)
+{
+	size_t n = strlen(word);
+
+	if (n < 3 || word[0] != '[' || word[n - 1] != ']')
+		return NULL;
+	word[n - 1] = '\0';
+	return word + 1;
+}
+
+static int word_value(const struct words_attr *a, const char *word)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(rtr_kinds); i++)
-		if (!strcmp(word, rtr_kinds[i].name))
-			return rtr_kinds[i].bit;
-	return 0;
+	if (a->one && !strcmp(word, "1"))
+		return a->one;
+	if ((a->one && !strcmp(word, "0")) || (a->set && !strcmp(word, "off")))
+		return 0;
+	i = __sysfs_match_string(a->words, a->nr, word);
+	return i < 0 || !a->set ? i : (int)BIT(i);
 }
 
-static ssize_t rtr_store(struct device *d, struct device_attribute *attr,
-			 const char *buf, size_t len)
+static ssize_t words_store(struct device *d, struct device_attribute *attr,
+			   const char *buf, size_t len)
 {
+	const struct words_attr *a = to_words(attr);
 	char copy[64], *rest = copy, *word;
-	u8 rtr = 0, bit;
+	bool brackets, any = false;
+	u8 sum = 0;
+	int v;
 
 	if (strscpy(copy, buf, sizeof(copy)) < 0)
 		return -EINVAL;
+	brackets = strchr(copy, '[');
 	while ((word = strsep(&rest, " ,\n"))) {
-		if (!*word)
+		if (brackets)
+			word = unbracket(word);
+		if (!word || !*word)
 			continue;
-		bit = rtr_bit(word);
-		if (!bit)
+		v = word_value(a, word);
+		if (v < 0)
+			return v;
+		/* One word only, or one that goes with others. */
+		if (any && (!a->set || !sum || !v))
 			return -EINVAL;
-		rtr |= bit;
+		any = true;
+		sum |= v;
 	}
-	if (!rtr)
+	if (!any)
 		return -EINVAL;
-	WRITE_ONCE(to_policy(d)->rtr, rtr);
+	WRITE_ONCE(*words_field(d, a), sum);
 	return len;
 }
-static DEVICE_ATTR_RW(rtr);
 
-/* ---- fpdu ---------------------------------------------------------------- */
+static const char * const crc_words[] = {
+	[KWARP_CRC_OFF] = "off",
+	[KWARP_CRC_PREFERRED] = "preferred",
+	[KWARP_CRC_REQUIRED] = "required",
+};
 
-static ssize_t fpdu_show(struct device *d, struct device_attribute *attr,
-			 char *buf)
-{
-	return sysfs_emit(buf, "%s\n", READ_ONCE(to_policy(d)->fpdu_large) ?
-			  "large" : "emss");
-}
+static struct words_attr crc_attr = {
+	.attr = __ATTR(crc, 0644, words_show, words_store),
+	.offset = offsetof(struct kwarp_policy, crc),
+	.words = crc_words,
+	.nr = ARRAY_SIZE(crc_words),
+	.one = KWARP_CRC_PREFERRED,
+};
 
-static ssize_t fpdu_store(struct device *d, struct device_attribute *attr,
-			  const char *buf, size_t len)
-{
-	static const char * const names[] = { "emss", "large" };
-	int i = sysfs_match_string(names, buf);
+static const char * const fpdu_words[] = { "emss", "large" };
 
-	if (i < 0)
-		return i;
-	WRITE_ONCE(to_policy(d)->fpdu_large, i);
-	return len;
-}
-static DEVICE_ATTR_RW(fpdu);
+static struct words_attr fpdu_attr = {
+	.attr = __ATTR(fpdu, 0644, words_show, words_store),
+	.offset = offsetof(struct kwarp_policy, fpdu_large),
+	.words = fpdu_words,
+	.nr = ARRAY_SIZE(fpdu_words),
+};
+
+#define P2P_ALL	(KWARP_RTR_ALL | KWARP_RTR_FRAME)
+
+static const char * const p2p_words[] = {
+	[ilog2(KWARP_RTR_SEND)] = "send",
+	[ilog2(KWARP_RTR_WRITE)] = "write",
+	[ilog2(KWARP_RTR_READ)] = "read",
+	[ilog2(KWARP_RTR_FRAME)] = "rtr-frame",
+};
+
+static struct words_attr p2p_attr = {
+	.attr = __ATTR(p2p, 0644, words_show, words_store),
+	.offset = offsetof(struct kwarp_policy, p2p),
+	.words = p2p_words,
+	.nr = ARRAY_SIZE(p2p_words),
+	.set = true,
+	.one = P2P_ALL,
+};
+
+/* ---- all ------------------------------------------------------------------ */
 
 static struct attribute *policy_attrs[] = {
 	&backlog_attr.attr.attr,
 	&crc_attr.attr.attr,
-	&dev_attr_fpdu.attr,
+	&fpdu_attr.attr.attr,
 	&ird_attr.attr.attr,
 	&markers_attr.attr.attr,
 	&mpa_rev_attr.attr.attr,
 	&ord_attr.attr.attr,
 	&p2p_attr.attr.attr,
-	&dev_attr_rtr.attr,
+	&permissive_attr.attr.attr,
 	&send_imm_attr.attr.attr,
 	&startup_timeout_ms_attr.attr.attr,
 	NULL,
@@ -270,7 +338,9 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 {
 	*policy = (struct kwarp_policy) {
 		.mpa_rev = KWARP_MPA_REV_2,
-		.crc = true,
+		/* RFC 5044 C.1 recommends it, for maximum interoperability. */
+		.permissive = true,
+		.crc = KWARP_CRC_PREFERRED,
 		/* Not every peer can send or receive them. */
 		.markers = false,
 		/*
@@ -278,8 +348,7 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		 * first; hardware asks for it by default, too. A peer that knows
 		 * no revision 2 is met without it.
 		 */
-		.p2p = true,
-		.rtr = KWARP_RTR_ALL,
+		.p2p = P2P_ALL,
 		.ird = 32,
 		.ord = 32,
 		.startup_timeout_ms = 10 * 1000,

@@ -15,25 +15,44 @@ enum kwarp_counter {
 	KWARP_STAT_RX_MARKERS,
 	KWARP_STAT_TX_TERMINATE,
 	KWARP_STAT_RX_TERMINATE,
-	KWARP_STAT_CRC_ERR,
-	KWARP_STAT_MARKER_ERR,
-	KWARP_STAT_LENGTH_ERR,
 	KWARP_STAT_LLP_LOST,		/* stream ended inside an FPDU, or reset */
+	/* Errors of the wire by class: layer and type of the Terminate. */
+	KWARP_STAT_MPA_ERR,
 	KWARP_STAT_DDP_TAGGED_ERR,
 	KWARP_STAT_DDP_UNTAGGED_ERR,
 	KWARP_STAT_RDMAP_PROT_ERR,	/* remote protection */
 	KWARP_STAT_RDMAP_OP_ERR,	/* remote operation */
 	KWARP_STAT_LOCAL_ERR,		/* our consumer's work request was wrong */
+	/* The same errors by what they are about. */
+	KWARP_STAT_CRC_ERR,
+	KWARP_STAT_MARKER_ERR,
+	KWARP_STAT_LENGTH_ERR,		/* of an FPDU, or short of its headers */
+	KWARP_STAT_VERSION_ERR,
+	KWARP_STAT_OPCODE_ERR,		/* or queue number */
+	KWARP_STAT_SEQUENCE_ERR,	/* MSN, MO */
+	KWARP_STAT_NO_BUFFER_ERR,
+	KWARP_STAT_TOO_LONG_ERR,	/* message longer than its buffer */
+	KWARP_STAT_STAG_ERR,
+	KWARP_STAT_BOUNDS_ERR,
+	KWARP_STAT_ACCESS_ERR,
+	/* Connections */
 	KWARP_STAT_CONNECT,
 	KWARP_STAT_ACCEPT,
 	KWARP_STAT_REJECT_TX,
 	KWARP_STAT_REJECT_RX,
-	KWARP_STAT_STARTUP_KEY_ERR,
+	KWARP_STAT_RDMAC,		/* connections of revision 0 */
+	KWARP_STAT_TX_RTR_FRAME,	/* of the 2007 proposal */
+	KWARP_STAT_RX_RTR_FRAME,
+	KWARP_STAT_STARTUP_KEY_ERR,	/* the next included */
+	KWARP_STAT_STARTUP_ROLE_ERR,	/* another type of frame */
 	KWARP_STAT_STARTUP_REV_ERR,
 	KWARP_STAT_STARTUP_LEN_ERR,
 	KWARP_STAT_STARTUP_TIMEOUT,
 	KWARP_STAT_STARTUP_CLOSED,	/* closed or reset before set-up was done */
-	KWARP_STAT_STARTUP_NEGOTIATION,	/* IRD/ORD or RTR mismatch */
+	KWARP_STAT_STARTUP_NEGOTIATION,	/* the sum of the next three */
+	KWARP_STAT_STARTUP_IRD_ERR,
+	KWARP_STAT_STARTUP_RTR_ERR,
+	KWARP_STAT_STARTUP_CRC_ERR,	/* required by policy, denied by the peer */
 	KWARP_STAT_BACKLOG_DROP,
 	KWARP_STAT_FALLBACK,		/* rev 2 refused, rev 1 tried */
 	KWARP_STAT_CQ_OVERFLOW,

@@ -58,6 +58,8 @@ struct kwarp_llp_engine {
  * @sock:	the socket; set once, released by kwarp_llp_close()
  * @sk:		its sock, referenced until the last put, so that it can be locked
  *		whatever became of @sock
+ * @file:	a program's socket was taken: its file, which we hold instead of
+ *		@sock; else NULL
  * @dev:	device, for counters
  * @refs:	owner, QP, callbacks in progress
  * @owner:	the CM's upcalls
@@ -71,6 +73,7 @@ struct kwarp_llp_engine {
 struct kwarp_llp {
 	struct socket *sock;
 	struct sock *sk;
+	struct file *file;
 	struct kwarp_device *dev;
 	refcount_t refs;
 	const struct kwarp_llp_owner_ops *owner;
@@ -126,6 +129,26 @@ int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
  * already arrived, KWARP_LLP_EV_READABLE is raised for it.
  */
 int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
+
+/**
+ * kwarp_llp_take() - take over a program's connected TCP socket
+ * @llp:	initialised, no socket yet
+ * @fd:		descriptor of the calling process
+ * @net:	namespace of the netdev: the socket's must have the same owner, or the
+ *		caller CAP_NET_ADMIN in it
+ *
+ * From success on every descriptor of the socket is a shell (take.c), and the
+ * connection lives until kwarp_llp_close(). On failure the socket is as it was.
+ * Octets that have arrived are in the receive queue; no event tells of them.
+ * Context: process.
+ *
+ * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6),
+ * -ESOCKTNOSUPPORT (no stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
+ * established, or either direction closed), -EBUSY (taken already, in use by
+ * another part of the kernel, or a call sleeps in it), -EOPNOTSUPP (it has an
+ * upper layer protocol, e.g. TLS, or is in repair).
+ */
+int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
 /* Startup phase: plain octets, never blocking. Octets, 0 at EOF, or -errno. */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);

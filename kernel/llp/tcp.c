@@ -7,19 +7,12 @@
  * the connection through sk_user_data under sk_callback_lock and hold a
  * reference while they work.
  */
-#include "llp.h"
+#include "tcp.h"
 
 #include <linux/tcp.h>
 #include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
-
-/*
- * An incomplete FPDU waits in TCP's receive queue, so the window must hold two
- * of the largest (65 KiB each) whatever tcp_rmem says; TCP's own tuning grows it
- * from here. Truesize counts, hence the factor.
- */
-#define KWARP_RCVBUF_MIN	(512 * 1024)
 
 void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
 		    const struct kwarp_llp_owner_ops *owner)
@@ -151,9 +144,8 @@ static void llp_write_space(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
-/* Take the callbacks of a socket whose connection nobody else knows yet. */
-static void llp_hook(struct kwarp_llp *llp, struct socket *sock,
-		     const struct kwarp_llp *listener)
+void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
+		    const struct kwarp_llp *listener)
 {
 	struct sock *sk = sock->sk;
 
@@ -284,7 +276,7 @@ int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
 	sock = llp_socket(net, ifindex, local, tos, false);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	llp_hook(llp, sock, NULL);
+	kwarp_tcp_hook(llp, sock, NULL);
 	ret = kernel_connect(sock, kwarp_sockaddr(remote), len, O_NONBLOCK);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
@@ -299,7 +291,7 @@ int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
 	sock = llp_socket(net, ifindex, local, tos, afonly);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	llp_hook(llp, sock, NULL);
+	kwarp_tcp_hook(llp, sock, NULL);
 	return kernel_listen(sock, backlog);
 }
 
@@ -315,7 +307,7 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 		return ret;
 	sk = sock->sk;
 	tcp_sock_set_nodelay(sk);
-	llp_hook(child, sock, listener);
+	kwarp_tcp_hook(child, sock, listener);
 
 	/* What came before the callbacks were ours was reported to nobody. */
 	lock_sock(sk);
@@ -330,9 +322,11 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct msghdr msg = {};
 
-	return kernel_recvmsg(llp->sock, &msg, &iov, 1, len, msg.msg_flags);
+	/* Past the socket's operations: they may be a shell (take.c). */
+	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &iov, 1, len);
+	return inet_recvmsg(llp->sock, &msg, len, MSG_DONTWAIT);
 }
 
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
@@ -342,7 +336,8 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR,
 	};
 
-	return kernel_sendmsg(llp->sock, &msg, &iov, 1, len);
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
+	return inet_sendmsg(llp->sock, &msg, len);
 }
 
 int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
@@ -389,6 +384,10 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 	WARN_ON_ONCE(llp->qp);
 	llp->sock = NULL;
 	llp_unhook(llp);
+	if (llp->file) {
+		kwarp_take_end(llp, abort);
+		return;
+	}
 	if (abort)
 		sock_no_linger(sock->sk);
 	sock_release(sock);

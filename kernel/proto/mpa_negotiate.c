@@ -296,6 +296,8 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 	out->ord = own_ord(pol, local);
 	if (rep->reject)
 		return -KWARP_MPA_E_REJECTED;
+	if (pol->need_crc && !rep->crc)
+		return -KWARP_MPA_E_CRC;
 
 	if (rev < KWARP_MPA_REV_2) {
 		/* 2007 proposal, 5: the reply's S bit decides. */
@@ -331,6 +333,8 @@ enum kwarp_err kwarp_mpa_err_code(int err)
 		return KWARP_ERR_MPA_IRD;
 	case KWARP_MPA_E_RTR:
 		return KWARP_ERR_MPA_RTR;
+	case KWARP_MPA_E_CRC:
+		return KWARP_ERR_MPA_LOCAL;
 	default:
 		return KWARP_ERR_MPA_STARTUP;
 	}

@@ -17,6 +17,8 @@
  * @rev:	highest revision to use: 0, 1 or 2
  * @permissive:	serve RDMA Consortium peers (revision 0) too
  * @crc:	want CRCs
+ * @need_crc:	initiator: refuse a reply without C, although RFC 5044 7.1.1 binds
+ *		its sender to the request's
  * @markers:	want to receive markers
  * @p2p:	initiator: ask for the peer-to-peer model
  * @rtr:	KWARP_RTR_* that can be sent and received; 0 means KWARP_RTR_ALL,
@@ -28,6 +30,7 @@ struct kwarp_mpa_policy {
 	u8 rev;
 	bool permissive;
 	bool crc;
+	bool need_crc;
 	bool markers;
 	bool p2p;
 	u8 rtr;
@@ -143,11 +146,12 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
  * @local:	consumer's parameters, likewise
  * @req:	request
  * @rep:	decoded reply
- * @out:	what is agreed; also set with E_REJECTED, E_IRD and E_RTR: the
- *		consumer wants the peer's values, and the Terminate of the last
- *		two goes out under the agreed framing
+ * @out:	what is agreed; also set with E_REJECTED, E_IRD, E_RTR and E_CRC:
+ *		the consumer wants the peer's values, and the Terminate of the last
+ *		three goes out under the agreed framing
  *
- * Return: 0 or -KWARP_MPA_E_REV, _FALLBACK, _ENHANCED, _REJECTED, _IRD, _RTR.
+ * Return: 0 or -KWARP_MPA_E_REV, _FALLBACK, _ENHANCED, _REJECTED, _IRD, _RTR,
+ * _CRC.
  */
 int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_local *local,
@@ -167,8 +171,9 @@ void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
  * kwarp_mpa_err_code() - what to put in a Terminate for a startup error
  * @err:	KWARP_MPA_E_*, positive or negative
  *
- * Return: KWARP_ERR_MPA_IRD or KWARP_ERR_MPA_RTR for the errors that RFC 6581
- * wants terminated, else KWARP_ERR_MPA_STARTUP: close at once (RFC 5044 8, 4).
+ * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or (RFC 6581 9.3, errors without a
+ * code of their own) KWARP_ERR_MPA_LOCAL for what enhanced startup terminates;
+ * else KWARP_ERR_MPA_STARTUP: close at once (RFC 5044 8, 4).
  */
 enum kwarp_err kwarp_mpa_err_code(int err);
 

@@ -52,6 +52,7 @@ enum kwarp_mpa_type {
  * @KWARP_MPA_E_REJECTED: reply with Rejected Connection bit
  * @KWARP_MPA_E_IRD:	not enough inbound reads (RFC 6581 9.1)
  * @KWARP_MPA_E_RTR:	no common ready-to-receive indication (RFC 6581 9.2)
+ * @KWARP_MPA_E_CRC:	the reply says no to CRCs that local policy insists on
  */
 enum kwarp_mpa_err {
 	KWARP_MPA_E_KEY = 1,
@@ -63,6 +64,7 @@ enum kwarp_mpa_err {
 	KWARP_MPA_E_REJECTED,
 	KWARP_MPA_E_IRD,
 	KWARP_MPA_E_RTR,
+	KWARP_MPA_E_CRC,
 };
 
 /**

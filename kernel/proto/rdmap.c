@@ -100,9 +100,11 @@ enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 		return KWARP_ERR_RDMAP_OPCODE;
 	if (!h->tagged && h->qn != op->qn)
 		return KWARP_ERR_RDMAP_OPCODE;
-	/* A Terminate may be of several lengths; its parser copes with all. */
-	if (op->flags & KWARP_RDMAP_F_PAYLOAD || h->opcode == RDMAP_TERMINATE)
+	if (op->flags & KWARP_RDMAP_F_PAYLOAD)
 		return KWARP_ERR_NONE;
+	/* A Terminate may be of several lengths; its parser copes with all. */
+	if (h->opcode == RDMAP_TERMINATE)
+		return h->mo ? KWARP_ERR_UNTAGGED_MO : KWARP_ERR_NONE;
 	return check_header_message(h, ulpdu_len - h->len, op->hdr_len);
 }
 

@@ -8,6 +8,7 @@
 #include "../core/cq.h"
 #include "../core/qp.h"
 #include "../llp/llp.h"
+#include "../proto/mpa_startup.h"
 #include "../proto/terminate.h"
 
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
@@ -287,6 +288,29 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 	return KWARP_ERR_NONE;
 }
 
+/*
+ * RFC 6581 9.2: the initiator must begin with an indication that the reply named.
+ * All are of length zero. It may also have a reason to end at once.
+ */
+static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	u8 rtr = pass->qp->params.rtr;
+	struct kwarp_rdmap_read rd;
+
+	switch (h->opcode) {
+	case RDMAP_SEND:
+		return rtr & KWARP_RTR_SEND && !len && h->last;
+	case RDMAP_WRITE:
+		return rtr & KWARP_RTR_WRITE && !len && h->last;
+	case RDMAP_READ_REQUEST:
+		kwarp_rdmap_read_parse(pass->seg + h->len, &rd);
+		return rtr & KWARP_RTR_READ && !rd.len;
+	default:
+		return h->opcode == RDMAP_TERMINATE;
+	}
+}
+
 enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_ddp_hdr *h = &pass->hdr;
@@ -303,6 +327,11 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	if (err)
 		return err;
 	len = pass->ulpdu_len - h->len;
+	if (unlikely(kwarp_rx_rtr_due(pass->qp)) && !is_rtr(pass, len)) {
+		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_RTR_ERR);
+		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_NEGOTIATION);
+		return KWARP_ERR_MPA_RTR;
+	}
 
 	switch (h->opcode) {
 	case RDMAP_READ_REQUEST:

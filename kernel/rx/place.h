@@ -4,14 +4,11 @@
 #define _KWARP_RX_PLACE_H
 
 #include "../core/mem.h"
+#include "../core/qp.h"
 #include "../proto/ddp.h"
 #include "../proto/errors.h"
 #include "../proto/rdmap.h"
 #include "stream.h"
-
-struct kwarp_inread;
-struct kwarp_qp;
-struct kwarp_read;
 
 /* Enough for every header that is interpreted; the rest is payload. */
 #define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
@@ -46,6 +43,12 @@ struct kwarp_rx_pass {
 	u32 seg_len;
 	u32 ulpdu_len;
 };
+
+/* Is the FPDU in work the peer's first, and to be an RTR indication? */
+static inline bool kwarp_rx_rtr_due(const struct kwarp_qp *qp)
+{
+	return qp->params.rtr && !qp->rx.got_first && !qp->rx.pos;
+}
 
 /**
  * kwarp_rx_segment() - place and deliver one verified segment

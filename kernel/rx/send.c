@@ -141,15 +141,6 @@ static bool is_imm(const struct kwarp_rx_pass *pass)
 	return pass->hdr.opcode == RDMAP_IMM || pass->hdr.opcode == RDMAP_IMM_SE;
 }
 
-/* RFC 6581 flag B: the initiator's first FPDU says nothing but "ready". */
-static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
-{
-	const struct kwarp_qp *qp = pass->qp;
-
-	return qp->params.rtr_send && !qp->rx.got_first && !qp->rx.pos &&
-	       !len && pass->hdr.last && pass->hdr.opcode == RDMAP_SEND;
-}
-
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 			     struct kwarp_payload *pl, u32 len)
 {
@@ -165,7 +156,10 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	/* In order, on a stream, any other than the one in work is out of range. */
 	if (h->msn != rx->send_msn)
 		return KWARP_ERR_UNTAGGED_MSN;
-	if (is_rtr(pass, len)) {
+	if (unlikely(kwarp_rx_rtr_due(qp))) {
+		if (h->mo)
+			return KWARP_ERR_UNTAGGED_MO;
+		/* RFC 6581 flag B: it says "ready" and takes no receive. */
 		rx->send_msn++;
 		return KWARP_ERR_NONE;
 	}

@@ -19,6 +19,9 @@ static bool stream_next(struct kwarp_reader *r)
 	for (;;) {
 		struct sk_buff *part = st->part;
 
+		/* Memory of a device: the stream ends here for us. */
+		if (!skb_frags_readable(part))
+			return false;
 		while (st->frag < skb_shinfo(part)->nr_frags) {
 			const skb_frag_t *f =
 				&skb_shinfo(part)->frags[st->frag++];

@@ -248,15 +248,47 @@ static void message_sent(struct kwarp_qp *qp)
 	msg->kind = KWARP_TX_IDLE;
 }
 
+/*
+ * The source of a read was valid when the request came, so its STag has been
+ * revoked since. The request is not kept as it came; made again, it says what is
+ * left to transfer (RFC 5040 4.8).
+ */
+static void response_error(struct kwarp_qp *qp, u32 done)
+{
+	const struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, rx->in_head);
+	const struct kwarp_ddp_hdr h = {
+		.last = true,
+		.dv = kwarp_qp_version(qp),
+		.rv = kwarp_qp_version(qp),
+		.opcode = RDMAP_READ_REQUEST,
+		.qn = KWARP_QN_READ,
+		.msn = rx->read_msn - (rx->in_tail - rx->in_head),
+	};
+	const struct kwarp_rdmap_read left = {
+		.sink_stag = in->sink_stag,
+		.sink_to = in->sink_to + done,
+		.len = in->len - done,
+		.src_stag = in->src_stag,
+		.src_to = in->src_to + done,
+	};
+	u8 seg[KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN];
+	u32 n = kwarp_ddp_encode(&h, seg);
+
+	n += kwarp_rdmap_read_encode(&left, seg + n);
+	kwarp_sq_complete_built(qp);
+	kwarp_qp_raise(qp, KWARP_ERR_RDMAP_STAG, seg, n, n);
+}
+
 static void source_error(struct kwarp_qp *qp)
 {
-	const struct kwarp_tx_msg msg = qp->tx.msg;
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
 	/* What of the message went out stays a fragment: the Terminate follows. */
-	if (msg.kind == KWARP_TX_RESPONSE)
-		kwarp_tx_local_error(qp, 0, 0, KWARP_ERR_RDMAP_STREAM);
+	if (msg->kind == KWARP_TX_RESPONSE)
+		response_error(qp, msg->done);
 	else
-		kwarp_tx_local_error(qp, msg.slot, KWARP_WC_LOC_PROT_ERR,
+		kwarp_tx_local_error(qp, msg->slot, KWARP_WC_LOC_PROT_ERR,
 				     KWARP_ERR_RDMAP_LOCAL);
 }
 

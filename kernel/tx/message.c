@@ -26,8 +26,7 @@ void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status,
 {
 	/* What was copied before is sent, and reported as such. */
 	kwarp_sq_complete_built(qp);
-	if (status)
-		kwarp_sq_complete(qp, slot, status);
+	kwarp_sq_complete(qp, slot, status);
 	kwarp_qp_raise(qp, err, NULL, 0, 0);
 }
 

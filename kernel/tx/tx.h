@@ -182,9 +182,9 @@ bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache);
 void kwarp_tx_immediate(struct kwarp_qp *qp);
 
 /**
- * kwarp_tx_local_error() - a work request or a read source cannot be served
- * @slot:	SQ slot that gets @status; ignored for @status 0
- * @status:	enum kwarp_wc_status or 0
+ * kwarp_tx_local_error() - a work request cannot be served
+ * @slot:	its SQ slot
+ * @status:	enum kwarp_wc_status
  * @err:	what the peer is told
  */
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status,

@@ -196,6 +196,7 @@ static void device_describe(struct kwarp_device *dev,
 	ibdev->num_comp_vectors = num_possible_cpus();
 	/* A real TCP port is bound: no port mapper is needed. */
 	ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+	ibdev->driver_def = kwarp_uapi_defs;
 	/* A user's doorbells. */
 	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |

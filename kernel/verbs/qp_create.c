@@ -215,6 +215,7 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	might_sleep();
 	retire(qp);
+	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
 	mutex_destroy(&qp->mutex);
 	if (qp->kernel)

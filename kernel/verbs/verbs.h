@@ -88,6 +88,9 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init_attr);
 int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
+/* attach.c: methods of our own */
+extern const struct uapi_definition kwarp_uapi_defs[];
+
 /* mmap.c: ring memory shared with user space */
 
 /**

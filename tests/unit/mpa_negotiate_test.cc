@@ -682,6 +682,32 @@ TEST(mpa_negotiate, both_ends__fallback)
 	EXPECT_EQ(i.rev, 1);
 }
 
+// Local policy, stricter than RFC 5044 7.1.1, which binds the peer to the request's C.
+TEST(mpa_negotiate, kwarp_mpa_complete__crc_required)
+{
+	for (u8 rev : {0, 1, 2})
+		for (bool need : {false, true})
+			for (bool crc : {false, true})
+				for (bool reject : {false, true}) {
+					auto p = policy(rev);
+					p.need_crc = need;
+					auto l = local(1, 1);
+					kwarp_mpa_frame req;
+					kwarp_mpa_request(&p, &l, &req);
+					ASSERT_TRUE(req.crc);
+					auto rep = frame(KWARP_MPA_REP, rev, rev == 2);
+					rep.crc = crc;
+					rep.reject = reject;
+					kwarp_mpa_params out;
+					int want = reject ? -KWARP_MPA_E_REJECTED :
+						   need && !crc ? -KWARP_MPA_E_CRC : 0;
+					EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out), want);
+					// a Terminate goes out as both frames say
+					EXPECT_TRUE(out.crc);
+					EXPECT_EQ(out.rev, rev);
+				}
+}
+
 TEST(mpa_negotiate, kwarp_mpa_rtr_frame__c_as_in_reply)
 {
 	for (bool crc : {false, true}) {
@@ -702,10 +728,11 @@ TEST(mpa_negotiate, kwarp_mpa_rtr_frame__c_as_in_reply)
 
 TEST(mpa_negotiate, kwarp_mpa_err_code__every_error)
 {
-	for (int err = KWARP_MPA_E_KEY; err <= KWARP_MPA_E_RTR; err++)
+	for (int err = KWARP_MPA_E_KEY; err <= KWARP_MPA_E_CRC; err++)
 		for (int sign : {-1, 1}) {
 			auto want = err == KWARP_MPA_E_IRD ? KWARP_ERR_MPA_IRD :
 				    err == KWARP_MPA_E_RTR ? KWARP_ERR_MPA_RTR :
+				    err == KWARP_MPA_E_CRC ? KWARP_ERR_MPA_LOCAL :
 							     KWARP_ERR_MPA_STARTUP;
 			EXPECT_EQ(kwarp_mpa_err_code(sign * err), want);
 		}

@@ -173,6 +173,16 @@ TEST(rdmap, kwarp_rdmap_check__terminate_of_any_length)
 		EXPECT_EQ(check(h, n), KWARP_ERR_NONE);
 }
 
+// Its beginning would be missing, and with it the error that it tells of.
+TEST(rdmap, kwarp_rdmap_check__terminate_offset)
+{
+	auto h = header(RDMAP_TERMINATE, false, 2);
+	for (u32 mo : {1U, 4U, 1000U, U32_MAX}) {
+		h.mo = mo;
+		EXPECT_EQ(check(h, 52), KWARP_ERR_UNTAGGED_MO);
+	}
+}
+
 TEST(rdmap, kwarp_rdmap_read_encode__figure6)
 {
 	kwarp_rdmap_read rd{0x01020304, 0x1112131415161718, 0x21222324, 0x31323334,

@@ -27,7 +27,7 @@ nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
 
-for pattern in 'modes/*:Conformance.*' 'request/*:Startup.*' 'reply/*:Active.*' 'peer/*' 'fpdu/*' 'marker/*' \
+for pattern in 'modes/*:Conformance.*' 'request/*:Startup.*' 'reply/Active*:Active.*' 'Forms.*' '*Rtr*' 'peer/*' 'fpdu/*' 'marker/*' \
 	'tagged/*' 'untagged/*' 'read_request/*' 'read_response/*' 'terminate/*' 'Ring.*'; do
 	part "$pattern"
 done

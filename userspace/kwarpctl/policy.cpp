@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <format>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 namespace kwarpctl {
@@ -25,9 +26,10 @@ constexpr std::string_view on_off = "on|off";
 // is not in this table works just as well, a value is never refused here unless its type is wrong.
 constexpr std::array keys{
 	Key{"mpa_rev", "0|1|2", "MPA revision to offer"},
-	Key{"crc", on_off, "ask for CRC32c"},
+	Key{"permissive", on_off, "serve MPA revision 0, too"},
+	Key{"crc", "off|preferred|required", "use of CRC32c"},
 	Key{"markers", on_off, "ask the peer for markers"},
-	Key{"p2p", on_off, "ask for peer-to-peer mode (RFC 6581)"},
+	Key{"p2p", "off|LIST", "peer-to-peer model: of send,write,read,rtr-frame"},
 	Key{"ird", "NUMBER", "most inbound RDMA Reads granted"},
 	Key{"ord", "NUMBER", "most outbound RDMA Reads asked for"},
 	Key{"startup_timeout_ms", "NUMBER", "limit of each wait in connection set-up"},
@@ -58,12 +60,23 @@ std::optional<bool> parse_flag(std::string_view text)
 	return std::nullopt;
 }
 
+// A choice is shown with all its words, those in force in brackets: these, separated by commas.
+std::string in_force(const std::string &text)
+{
+	std::string chosen;
+	std::istringstream words(text);
+	for (std::string word; words >> word;)
+		if (word.size() > 2 && word.front() == '[' && word.back() == ']')
+			chosen += (chosen.empty() ? "" : ",") + word.substr(1, word.size() - 2);
+	return chosen.empty() ? text : chosen;
+}
+
 Value to_value(std::string_view key, const std::string &text)
 {
 	if (is_flag(key))
 		if (auto flag = parse_flag(text))
 			return *flag;
-	return parse_value(text);
+	return parse_value(in_force(text));
 }
 
 // Keys of the device: the known ones in their order, then whatever a newer kernel has.
@@ -137,7 +150,7 @@ std::string policy_help()
 {
 	std::string out;
 	for (const Key &key : keys)
-		out += std::format("    {:<18} {:<14} {}\n", key.name, key.values, key.meaning);
+		out += std::format("    {:<18} {:<22} {}\n", key.name, key.values, key.meaning);
 	return out;
 }
 

@@ -54,6 +54,8 @@ Octets receive_message(Peer &p, uint8_t opcode, uint32_t msn, uint32_t stag = 0,
 		EXPECT_EQ(s->dv, 1);
 		EXPECT_EQ(s->rv, 1);
 		EXPECT_EQ(s->ddp_reserved, 0);
+		EXPECT_EQ(s->rdmap_reserved, 0);
+		EXPECT_EQ(s->inv_stag, 0U);
 		if (s->tagged) {
 			EXPECT_EQ(s->stag, stag);
 			EXPECT_EQ(s->to, to + all.size());
@@ -123,6 +125,8 @@ TEST_P(Smoke, all_operations_both_ways)
 		EXPECT_EQ(q.src_stag, 0xEEU);
 		EXPECT_EQ(q.src_to, 0x20000U);
 		EXPECT_EQ(rr->qn, q_read);
+		EXPECT_EQ(rr->rdmap_reserved, 0);
+		EXPECT_EQ(rr->inv_stag, 0U);
 		Octets answer = pattern(n, 62);
 		for (size_t at = 0; at == 0 || at < n; at += 1400) {
 			size_t len = std::min<size_t>(1400, n - at);

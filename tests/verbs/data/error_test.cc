@@ -317,6 +317,20 @@ TEST_F(local_error, send__second_piece_is_bad)
 	target.both_in_error();
 }
 
+TEST_F(local_error, send__longer_than_a_message_can_be)
+{
+	// RFC 5041 5.2: less than 2^32 octets; the sum must not be taken in 32 bits
+	Target target;
+	ibv_sge half = target.pair.client.memory().sge(0, 64);
+	half.length = 1U << 31;
+	ibv_sge rest = target.pair.client.memory().sge(0, 64);
+	post_recv(target.pair.server.qp(), 1, {target.pair.server.memory().sge(0, n)});
+	post(target.pair.client.qp(), send(1, {half, half, rest}));
+	EXPECT_EQ(wait(target.pair.client.scq()).status, IBV_WC_LOC_LEN_ERR);
+	EXPECT_EQ(wait(target.pair.server.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+	target.both_in_error();
+}
+
 TEST_F(local_error, send__good_ones_before_it_arrive)
 {
 	Target target;

@@ -49,9 +49,10 @@ protected:
 	void add_device(const std::string &name) const
 	{
 		fs::path dir = device(name) / "kwarp";
-		put(dir / "fpdu", "emss");
-		put(dir / "crc", "1");
-		put(dir / "markers", "off");
+		put(dir / "fpdu", "[emss] large");
+		put(dir / "p2p", "off [send] write [rtr-frame]");
+		put(dir / "crc", "off [preferred] required");
+		put(dir / "markers", "0");
 		put(dir / "mpa_rev", "2");
 		put(dir / "a_new_key", "7 of \"9\"");
 		fs::path counters = device(name) / "ports/1/hw_counters";
@@ -71,8 +72,9 @@ protected:
 
 const std::string kwarp0_text = "kwarp0:\n"
 				"    mpa_rev   2\n"
-				"    crc       on\n"
+				"    crc       preferred\n"
 				"    markers   off\n"
+				"    p2p       send,rtr-frame\n"
 				"    fpdu      emss\n"
 				"    a_new_key 7 of \"9\"\n";
 
@@ -98,14 +100,14 @@ TEST_F(kwarpctl_test, policy_show__all_kwarp_devices_sorted)
 TEST_F(kwarpctl_test, policy_show__json)
 {
 	EXPECT_EQ(run({"-j", "policy", "show", "kwarp0"}).out,
-		  "[{\"ifname\":\"kwarp0\",\"mpa_rev\":2,\"crc\":true,\"markers\":false,"
-		  "\"fpdu\":\"emss\",\"a_new_key\":\"7 of \\\"9\\\"\"}]\n");
+		  "[{\"ifname\":\"kwarp0\",\"mpa_rev\":2,\"crc\":\"preferred\",\"markers\":false,"
+		  "\"p2p\":\"send,rtr-frame\",\"fpdu\":\"emss\",\"a_new_key\":\"7 of \\\"9\\\"\"}]\n");
 }
 
 TEST_F(kwarpctl_test, policy_show__oneline)
 {
 	EXPECT_EQ(run({"-o", "policy", "show", "kwarp0"}).out,
-		  "kwarp0: mpa_rev 2 crc on markers off fpdu emss a_new_key 7 of \"9\"\n");
+		  "kwarp0: mpa_rev 2 crc preferred markers off p2p send,rtr-frame fpdu emss a_new_key 7 of \"9\"\n");
 }
 
 TEST_F(kwarpctl_test, policy_show__no_devices)
@@ -131,19 +133,27 @@ TEST_F(kwarpctl_test, policy_show__wrong_device)
 TEST_F(kwarpctl_test, policy_set__flag)
 {
 	for (const char *off : {"off", "0", "no", "false", "n", "N"}) {
-		put(key("crc"), "1");
-		EXPECT_EQ(run({"policy", "set", "kwarp0", "crc", off}).status, 0);
-		EXPECT_EQ(get(key("crc")), "0\n") << off;
+		put(key("markers"), "1");
+		EXPECT_EQ(run({"policy", "set", "kwarp0", "markers", off}).status, 0);
+		EXPECT_EQ(get(key("markers")), "0\n") << off;
 	}
 	for (const char *on : {"on", "1", "yes", "true", "y", "Y"}) {
-		put(key("crc"), "0");
-		EXPECT_EQ(run({"policy", "set", "kwarp0", "crc", on}).status, 0);
-		EXPECT_EQ(get(key("crc")), "1\n") << on;
+		put(key("markers"), "0");
+		EXPECT_EQ(run({"policy", "set", "kwarp0", "markers", on}).status, 0);
+		EXPECT_EQ(get(key("markers")), "1\n") << on;
 	}
-	Outcome o = run({"policy", "set", "kwarp0", "crc", "maybe"});
+	Outcome o = run({"policy", "set", "kwarp0", "markers", "maybe"});
 	EXPECT_EQ(o.status, 1);
-	EXPECT_EQ(o.err, "kwarpctl: crc is on|off, not 'maybe'\n");
-	EXPECT_EQ(get(key("crc")), "1\n");
+	EXPECT_EQ(o.err, "kwarpctl: markers is on|off, not 'maybe'\n");
+	EXPECT_EQ(get(key("markers")), "1\n");
+}
+
+TEST_F(kwarpctl_test, policy_set__words)
+{
+	EXPECT_EQ(run({"policy", "set", "kwarp0", "crc", "required"}).status, 0);
+	EXPECT_EQ(get(key("crc")), "required\n");
+	EXPECT_EQ(run({"policy", "set", "kwarp0", "p2p", "write,read"}).status, 0);
+	EXPECT_EQ(get(key("p2p")), "write,read\n");
 }
 
 TEST_F(kwarpctl_test, policy_set__several_and_quiet)
@@ -166,7 +176,7 @@ TEST_F(kwarpctl_test, policy_set__unknown_key)
 	Outcome o = run({"policy", "set", "kwarp0", "colour", "red"});
 	EXPECT_EQ(o.status, 1);
 	EXPECT_EQ(o.err, "kwarpctl: 'kwarp0' has no policy 'colour'; there are:"
-			 " mpa_rev crc markers fpdu a_new_key\n");
+			 " mpa_rev crc markers p2p fpdu a_new_key\n");
 	EXPECT_FALSE(fs::exists(key("colour")));
 	EXPECT_EQ(run({"policy", "set", "kwarp0", "../node_guid", "1"}).status, 1);
 }

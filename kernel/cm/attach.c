@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Attached sockets: MPA is started on a TCP connection that a program has made
+ * (RFC 5044 7.1.3; drafts culley-iwarp-mpa-02 and -03). What differs from a
+ * connection of iw_cm:
+ *
+ *	the socket	is taken (llp/take.c), so it cannot be made anew: there is no
+ *			falling back to another revision
+ *	the consumer	gets no events; it has said all in advance, and waits for
+ *			kwarp_attach_done(), where connect.c and accept.c end up, too
+ *	the form	Start Keys and none at all are handled here
+ *
+ * struct kwarp_attach belongs to the QP, which keeps the result, and to the
+ * endpoint.
+ */
+#include "cm.h"
+
+#include <linux/completion.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <rdma/kwarp-abi.h>
+
+#include "../proto/mpa_start_key.h"
+#include "ep.h"
+
+/**
+ * struct kwarp_attach - a program's wish and what became of it
+ * @refs:	QP, endpoint, those who wait
+ * @form:	enum kwarp_attach_form
+ * @initiator:	role
+ * @rev:	Start Key, none: what stands for an MPA revision in force
+ * @key:	Start Key: ours
+ * @qp:		queue pair with a reference, until its connection is over; endpoint's
+ *		mutex
+ * @done:	startup has ended, and what follows is valid
+ * @res:	result
+ * @pd:		peer's private data
+ */
+struct kwarp_attach {
+	struct kref refs;
+	u8 form;
+	bool initiator;
+	u8 rev;
+	struct kwarp_start_key key;
+	struct kwarp_qp *qp;
+	struct completion done;
+	struct kwarp_attach_result res;
+	u8 pd[KWARP_MPA_PD_MAX];
+};
+
+static void attach_free(struct kref *refs)
+{
+	kfree(container_of(refs, struct kwarp_attach, refs));
+}
+
+static void attach_unref(struct kwarp_attach *at)
+{
+	if (at)
+		kref_put(&at->refs, attach_free);
+}
+
+/* destroy_qp waits for this. */
+static void let_go_of_qp(struct kwarp_attach *at)
+{
+	if (at->qp)
+		kwarp_qp_put(at->qp);
+	at->qp = NULL;
+}
+
+/* ---- the end of startup, and of the connection ------------------------------ */
+
+static void set_peer_data(struct kwarp_attach *at, const void *pd, u16 pd_len)
+{
+	if (!pd_len || WARN_ON_ONCE(pd_len > sizeof(at->pd)))
+		return;
+	memcpy(at->pd, pd, pd_len);
+	at->res.private_data_len = pd_len;
+}
+
+/**
+ * kwarp_attach_done() - startup of an attached socket has ended
+ * @ep:		endpoint, mutex held
+ * @status:	0 if the QP is attached, or negative errno
+ * @pd:		peer's private data, if they came with this
+ * @pd_len:	their length
+ *
+ * Only the first call counts.
+ */
+void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
+		       u16 pd_len)
+{
+	struct kwarp_attach *at = ep->attach;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!at || completion_done(&at->done))
+		return;
+	ep->startup_ms = 0;
+	at->res.status = -status;
+	set_peer_data(at, pd, pd_len);
+	if (!status) {
+		const struct kwarp_qp_params *params = &at->qp->params;
+
+		at->res.ird = params->ird;
+		at->res.ord = params->ord;
+		at->res.crc = params->crc;
+		at->res.tx_markers = params->tx_markers;
+		at->res.rx_markers = params->rx_markers;
+		at->res.mpa_rev = params->mpa_rev;
+	}
+	complete_all(&at->done);
+	if (status)
+		let_go_of_qp(at);
+}
+
+/**
+ * kwarp_attach_closed() - the connection of an attached socket is over
+ * @ep:		endpoint without a QP, mutex held
+ * @status:	0 or negative errno
+ *
+ * In place of iw_cm's event: a connection that was lost is told to the consumer
+ * by an asynchronous one. For what the engines find they have done that.
+ */
+void kwarp_attach_closed(struct kwarp_ep *ep, int status)
+{
+	struct kwarp_attach *at = ep->attach;
+	struct ib_event ev = { .event = IB_EVENT_QP_FATAL };
+	struct ib_qp *ibqp;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!at || !at->qp)
+		return;
+	ibqp = &at->qp->ibqp;
+	if (status && ep->state == KWARP_EP_ESTABLISHED && ibqp->event_handler) {
+		ev.device = ibqp->device;
+		ev.element.qp = ibqp;
+		ibqp->event_handler(&ev, ibqp->qp_context);
+	}
+	let_go_of_qp(at);
+}
+
+/**
+ * kwarp_attach_put() - the endpoint ends
+ * @ep:		endpoint, mutex held
+ */
+void kwarp_attach_put(struct kwarp_ep *ep)
+{
+	struct kwarp_attach *at = ep->attach;
+
+	if (!at)
+		return;
+	kwarp_attach_done(ep, -ECONNABORTED, NULL, 0);
+	let_go_of_qp(at);
+	ep->attach = NULL;
+	attach_unref(at);
+}
+
+/* ---- startup ----------------------------------------------------------------- */
+
+static void established(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), ep->attach->initiator ? KWARP_STAT_CONNECT :
+							KWARP_STAT_ACCEPT);
+	kwarp_attach_done(ep, 0, NULL, 0);
+	kwarp_ep_enter(ep);
+}
+
+static void fail(struct kwarp_ep *ep, int status)
+{
+	kwarp_attach_done(ep, status, NULL, 0);
+	kwarp_ep_close(ep, false);
+}
+
+/* Nothing but the consumer's word and our limits: no form here negotiates depths. */
+static void set_depths(const struct kwarp_startup *su,
+		       struct kwarp_mpa_params *agreed)
+{
+	agreed->ird = min(su->local.ird, su->pol.max_ird);
+	agreed->ord = min(su->local.ord, su->pol.max_ord);
+}
+
+static int send_key(struct kwarp_ep *ep)
+{
+	u8 buf[KWARP_START_KEY_LEN];
+	int ret;
+
+	kwarp_start_key_encode(&ep->attach->key, buf);
+	ret = kwarp_llp_send(&ep->llp, buf, sizeof(buf));
+	if (ret == sizeof(buf))
+		return 0;
+	if (ret >= 0)
+		return -ENOBUFS;
+	return ret == -EPIPE ? -ECONNRESET : ret;
+}
+
+/*
+ * Draft -03, 8.1, 2: the active side answers a valid key with its own. The QP
+ * comes first, since the first FPDU may follow at once.
+ */
+static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
+{
+	struct kwarp_attach *at = ep->attach;
+	struct kwarp_mpa_params agreed;
+	int ret;
+
+	kwarp_start_key_agree(&at->key, peers, at->initiator, &agreed);
+	agreed.rev = at->rev;
+	set_depths(ep->su, &agreed);
+	ret = kwarp_startup_attach(ep, &agreed, at->initiator);
+	if (!ret && !at->initiator)
+		ret = send_key(ep);
+	if (ret)
+		fail(ep, ret);
+	else
+		established(ep);
+}
+
+/**
+ * kwarp_attach_key() - octets have come, or the stream's end: is it a Start Key
+ * @ep:		endpoint in KWARP_EP_WAIT_REP or KWARP_EP_WAIT_REQ, mutex held
+ *
+ * Return: false if the endpoint waits for another frame.
+ */
+bool kwarp_attach_key(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_start_key key;
+	int ret;
+
+	if (!ep->attach || ep->attach->form != KWARP_ATTACH_START_KEY)
+		return false;
+	for (;;) {
+		ret = kwarp_llp_recv(&ep->llp, su->rx + su->have,
+				     KWARP_START_KEY_LEN - su->have);
+		if (ret == -EAGAIN)
+			return true;
+		if (ret <= 0) {
+			kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+			fail(ep, -ECONNRESET);
+			return true;
+		}
+		su->have += ret;
+		ret = kwarp_start_key_decode(su->rx, su->have, &key);
+		if (ret < 0) {
+			/* Draft -03, 8.1, 6. */
+			kwarp_startup_count(ep_dev(ep), ret);
+			fail(ep, -EPROTO);
+			return true;
+		}
+		if (ret > 0) {
+			have_key(ep, &key);
+			return true;
+		}
+	}
+}
+
+/**
+ * kwarp_attach_request() - a good request has come: the answer is known
+ * @ep:		endpoint in KWARP_EP_WAIT_REQ, mutex held
+ *
+ * Return: false if a consumer must be asked.
+ */
+bool kwarp_attach_request(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct iw_cm_conn_param params = {};
+	int ret;
+
+	if (!ep->attach)
+		return false;
+	params.ird = su->local.ird;
+	params.ord = su->local.ord;
+	params.private_data = su->pd;
+	params.private_data_len = su->pd_len;
+	set_peer_data(ep->attach, su->rx + su->req.pd_off, su->req.pd_len);
+	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
+	ret = kwarp_passive_answer(ep, NULL, &params);
+	if (ret)
+		kwarp_attach_done(ep, ret, NULL, 0);
+	return true;
+}
+
+static void start_none(struct kwarp_ep *ep)
+{
+	struct kwarp_mpa_params agreed = {
+		.rev = ep->attach->rev,
+		/* Draft -02 knows no other. */
+		.crc = true,
+		.tx_markers = true,
+		.rx_markers = true,
+		/* Each direction may be started on its own. */
+		.wait = KWARP_MPA_WAIT_NONE,
+	};
+	int ret;
+
+	set_depths(ep->su, &agreed);
+	ret = kwarp_startup_attach(ep, &agreed, ep->attach->initiator);
+	if (ret)
+		fail(ep, ret);
+	else
+		established(ep);
+}
+
+/* Wait for the peer's frame, of which octets may be here already. */
+static void await(struct kwarp_ep *ep, enum kwarp_ep_state state)
+{
+	kwarp_ep_set_state(ep, state);
+	kwarp_ep_arm_startup(ep);
+	kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
+}
+
+/* The socket is ours and the last streaming message sent. */
+static void begin(struct kwarp_ep *ep)
+{
+	struct kwarp_attach *at = ep->attach;
+	int ret;
+
+	if (at->form == KWARP_ATTACH_NONE) {
+		start_none(ep);
+		return;
+	}
+	if (!at->initiator) {
+		await(ep, KWARP_EP_WAIT_REQ);
+		return;
+	}
+	if (at->form == KWARP_ATTACH_REQ_REP) {
+		kwarp_active_connected(ep);
+		if (ep->state == KWARP_EP_WAIT_REP)
+			kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
+		return;
+	}
+	ret = send_key(ep);
+	if (ret)
+		fail(ep, ret);
+	else
+		await(ep, KWARP_EP_WAIT_REP);
+}
+
+/* ---- what a program calls ---------------------------------------------------- */
+
+static bool choice(u8 wish, bool otherwise)
+{
+	return wish == KWARP_ATTACH_POLICY ? otherwise :
+					     wish == KWARP_ATTACH_ON;
+}
+
+static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
+{
+	if (p->form > KWARP_ATTACH_NONE || p->role > KWARP_ATTACH_RESPONDER ||
+	    p->crc > KWARP_ATTACH_ON || p->markers > KWARP_ATTACH_ON ||
+	    p->p2p > KWARP_ATTACH_ON || p->mpa_rev > KWARP_MPA_REV_2 ||
+	    p->flags & ~KWARP_ATTACH_IETF ||
+	    p->timeout_ms > KWARP_ATTACH_TIMEOUT_MAX_MS)
+		return -EINVAL;
+	if (p->form == KWARP_ATTACH_REQ_REP)
+		return p->flags & KWARP_ATTACH_IETF ? -EINVAL : 0;
+	/* No frame that could carry them, nothing that they could mean. */
+	if (pd_len || p->mpa_rev || p->p2p)
+		return -EINVAL;
+	if (p->form == KWARP_ATTACH_NONE &&
+	    (p->crc == KWARP_ATTACH_OFF || p->markers == KWARP_ATTACH_OFF))
+		return -EINVAL;
+	return 0;
+}
+
+/* The consumer's word counts more than the device's policy, unless that demands. */
+static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
+		 struct kwarp_startup *su)
+{
+	bool p2p;
+
+	at->form = p->form;
+	at->initiator = p->role == KWARP_ATTACH_INITIATOR;
+	at->rev = p->flags & KWARP_ATTACH_IETF ? KWARP_MPA_REV_1 :
+						 KWARP_MPA_REV_RDMAC;
+	if (su->pol.need_crc && p->crc == KWARP_ATTACH_OFF)
+		return -EPERM;
+	su->pol.crc = choice(p->crc, su->pol.crc);
+	su->pol.markers = choice(p->markers, su->pol.markers);
+	if (p->mpa_rev)
+		su->pol.rev = p->mpa_rev;
+	p2p = choice(p->p2p, su->pol.rtr);
+	if (p2p && !su->pol.rtr)
+		su->pol.rtr = KWARP_RTR_ALL | KWARP_RTR_FRAME;
+	/* With what the revision has. */
+	su->pol.p2p = p2p && su->pol.rtr & (su->pol.rev >= KWARP_MPA_REV_2 ?
+					    KWARP_RTR_ALL : KWARP_RTR_FRAME);
+	su->local.ird = min_t(u16, p->ird, KWARP_MAX_IRD);
+	su->local.ord = min_t(u16, p->ord, KWARP_MAX_ORD);
+	at->key.crc = su->pol.crc;
+	at->key.markers = su->pol.markers;
+	if (at->initiator && su->pol.rev >= KWARP_MPA_REV_2 &&
+	    su->pd_len > KWARP_MPA_PD_MAX - KWARP_MPA_ENH_LEN)
+		return -EINVAL;
+	return 0;
+}
+
+/* One at a time; and not beside a connection. */
+static int claim(struct kwarp_qp *qp, struct kwarp_attach *at)
+{
+	struct kwarp_attach *old;
+	int ret = 0;
+
+	mutex_lock(&qp->mutex);
+	old = qp->attach;
+	if (old && !completion_done(&old->done)) {
+		ret = -EALREADY;
+	} else if (qp->state != IB_QPS_INIT || rcu_access_pointer(qp->llp)) {
+		ret = -EINVAL;
+	} else {
+		kref_get(&at->refs);
+		qp->attach = at;
+		attach_unref(old);
+	}
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+/* Takes over @at and @su, whatever becomes of it. */
+static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
+		 struct kwarp_startup *su, const struct kwarp_attach_params *p,
+		 const void *msg, u32 msg_len)
+{
+	struct kwarp_ep *ep = kwarp_ep_alloc(qp->dev);
+	struct net *net;
+	int ret;
+
+	if (!ep) {
+		kfree(su);
+		attach_unref(at);
+		return -ENOMEM;
+	}
+	mutex_lock(&ep->mutex);
+	/* Released below; events that come meanwhile wait for the mutex. */
+	kwarp_llp_get(&ep->llp);
+	ep->taken = true;
+	ep->attach = at;
+	ep->su = su;
+	ep->startup_ms = p->timeout_ms;
+	ret = claim(qp, at);
+	if (ret)
+		goto out;
+	ret = kwarp_ep_bind_qp(ep, qp->ibqp.qp_num);
+	if (ret)
+		goto out;
+	kwarp_qp_get(qp);
+	at->qp = qp;
+	ret = -ENODEV;
+	net = kwarp_addr_net(qp->dev, NULL);
+	if (!net)
+		goto out;
+	ret = kwarp_llp_take(&ep->llp, fd, net);
+	put_net(net);
+	if (ret)
+		goto out;
+
+	/* There is no way back; what goes wrong now is the result's. */
+	if (msg_len && kwarp_llp_send(&ep->llp, msg, msg_len) != msg_len)
+		fail(ep, -ENOBUFS);
+	else
+		begin(ep);
+out:
+	if (ret)
+		kwarp_ep_close(ep, false);
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+	return ret;
+}
+
+int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
+		    const struct kwarp_attach_params *p, const void *msg,
+		    u32 msg_len, const void *pd, u16 pd_len)
+{
+	struct kwarp_startup *su;
+	struct kwarp_attach *at;
+	int ret;
+
+	might_sleep();
+	ret = check_params(p, pd_len);
+	if (ret)
+		return ret;
+	at = kzalloc(sizeof(*at), GFP_KERNEL);
+	if (!at)
+		return -ENOMEM;
+	kref_init(&at->refs);
+	init_completion(&at->done);
+	su = kwarp_startup_alloc(qp->dev, pd, pd_len);
+	ret = su ? apply(p, at, su) : -ENOMEM;
+	if (ret) {
+		kfree(su);
+		attach_unref(at);
+		return ret;
+	}
+	return start(qp, fd, at, su, p, msg, msg_len);
+}
+
+static_assert(KWARP_ATTACH_PRIVATE_DATA_MAX == KWARP_MPA_PD_MAX);
+
+int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
+			 struct kwarp_attach_result *res, u8 *pd)
+{
+	struct kwarp_attach *at;
+	long left;
+	int ret = 0;
+
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	at = qp->attach;
+	if (at)
+		kref_get(&at->refs);
+	mutex_unlock(&qp->mutex);
+	if (!at)
+		return -ENOENT;
+
+	/* Not for long: removal of the device waits for calls of programs. */
+	ms = min_t(u32, ms, KWARP_ATTACH_WAIT_MAX_MS);
+	if (!completion_done(&at->done)) {
+		left = wait_for_completion_interruptible_timeout(&at->done,
+								 msecs_to_jiffies(ms));
+		if (left <= 0)
+			ret = left ? : -EAGAIN;
+	}
+	if (!ret) {
+		*res = at->res;
+		memcpy(pd, at->pd, at->res.private_data_len);
+	}
+	attach_unref(at);
+	return ret;
+}
+
+void kwarp_cm_attach_forget(struct kwarp_qp *qp)
+{
+	attach_unref(qp->attach);
+	qp->attach = NULL;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// TCP connections that a program has made, and QPs without rdma_cm to attach them to.
+#pragma once
+
+#include <kwarpdv.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lab/host.h"
+#include "rdma/region.h"
+#include "rdma/work.h"
+
+namespace attach {
+
+class Fd {
+public:
+	explicit Fd(int fd = -1) : fd_(fd) {}
+	Fd(Fd &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+	Fd &operator=(Fd &&other) noexcept
+	{
+		std::swap(fd_, other.fd_);
+		return *this;
+	}
+	~Fd() { close(); }
+
+	int get() const { return fd_; }
+	int release() { return std::exchange(fd_, -1); }
+	void close();
+
+private:
+	int fd_;
+};
+
+// The two ends of an established TCP connection.
+struct Connection {
+	Fd a; // connected, on host A
+	Fd b; // accepted, on host B
+};
+
+Connection connect(lab::Family family = lab::Family::ipv4);
+// Over lo of the calling thread's namespace.
+Connection connect_here();
+
+void write_all(int fd, const std::string &octets);
+// Exactly so many octets, or it throws.
+std::string read_exactly(int fd, size_t length);
+// The peer has closed, or reset, the connection: nothing more can be read.
+bool closed(int fd, rdma::Milliseconds limit = rdma::patience);
+
+using Attr = kwarpdv_attach_attr;
+using Result = kwarpdv_attach_result;
+
+// A form and a role, and four reads in each direction.
+Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role);
+std::string private_data(const Result &result);
+
+// A QP in INIT with memory and a CQ of its own.
+class Side {
+public:
+	explicit Side(const lab::Host &host);
+
+	int start(int fd, const Attr &attr) { return kwarpdv_attach_start(qp(), fd, &attr); }
+	// Until startup has ended: 0 or errno.
+	int wait(Result *result = nullptr);
+	int attach(int fd, const Attr &attr, Result *result = nullptr);
+
+	ibv_context *context() const { return context_.get(); }
+	ibv_qp *qp() const { return qp_.get(); }
+	ibv_cq *cq() const { return cq_.get(); }
+	rdma::Region &memory() const { return *memory_; }
+	rdma::Remote remote(size_t offset = 0) const { return {memory_->address(offset), memory_->rkey()}; }
+	ibv_qp_state state() const { return rdma::query_qp(qp()).qp_state; }
+	bool reaches(ibv_qp_state state) const;
+	void destroy_qp() { qp_.reset(); }
+
+private:
+	rdma::Context context_;
+	rdma::Pd pd_;
+	rdma::Cq cq_;
+	std::unique_ptr<rdma::Region> memory_;
+	rdma::Qp qp_;
+};
+
+// A Send, a Write and a Read of so many octets, posted by one side; the data arrive as they were.
+void transfer(Side &from, Side &to, size_t length, unsigned int seed);
+// In both directions, the initiator first.
+void transfers(Side &initiator, Side &responder);
+
+} // namespace attach

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The peer-to-peer model of RFC 6581, and its absence.
+#include <gtest/gtest.h>
+
+#include "cm/first_message.h"
+#include "cm/kwarp_only.h"
+
+using namespace rdma;
+using lab::Policy;
+
+namespace {
+
+struct peer_to_peer : KwarpOnly {};
+
+} // namespace
+
+TEST_F(peer_to_peer, off__server_is_held)
+{
+	Policy a(lab::a(), "p2p", 0);
+	Pair pair;
+	expect_held_until_client_sends(pair);
+}
+
+TEST_F(peer_to_peer, off__client_write_releases_the_server)
+{
+	Policy a(lab::a(), "p2p", 0);
+	Pair pair;
+	server_sends(pair, 1);
+	EXPECT_TRUE(drain(pair.client.rcq(), moment).empty());
+	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
+	wait_ok(pair.client.rcq());
+}
+
+TEST_F(peer_to_peer, off__client_read_releases_the_server)
+{
+	Policy a(lab::a(), "p2p", 0);
+	Pair pair;
+	server_sends(pair, 1);
+	EXPECT_TRUE(drain(pair.client.rcq(), moment).empty());
+	post(pair.client.qp(), read(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
+	wait_ok(pair.client.scq());
+	wait_ok(pair.client.rcq());
+}
+
+TEST_F(peer_to_peer, off__many_are_held_in_order)
+{
+	Policy a(lab::a(), "p2p", 0);
+	Pair pair;
+	for (int i = 0; i < 10; i++)
+		server_sends(pair, i);
+	EXPECT_TRUE(drain(pair.client.rcq(), moment).empty());
+	EXPECT_TRUE(drain(pair.server.scq(), Milliseconds(10)).empty());
+	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
+	std::vector<ibv_wc> all = wait_ok(pair.client.rcq(), 10);
+	for (int i = 0; i < 10; i++)
+		EXPECT_EQ(all[i].wr_id, uint64_t(i));
+	wait_ok(pair.server.scq(), 10);
+}
+
+TEST_F(peer_to_peer, on__server_speaks_first)
+{
+	Policy a(lab::a(), "p2p", 1);
+	Pair pair;
+	expect_server_speaks_first(pair);
+}
+
+TEST_F(peer_to_peer, on__each_kind_of_rtr)
+{
+	for (const char *kind : {"write", "read", "send"}) {
+		SCOPED_TRACE(kind);
+		Policy a(lab::a(), "p2p", kind);
+		Pair pair;
+		expect_server_speaks_first(pair);
+	}
+}
+
+TEST_F(peer_to_peer, on__kinds_chosen_by_the_server)
+{
+	for (const char *kind : {"write", "read", "send"}) {
+		SCOPED_TRACE(kind);
+		Policy b(lab::b(), "p2p", kind);
+		Pair pair;
+		expect_server_speaks_first(pair);
+	}
+}
+
+TEST_F(peer_to_peer, on__no_kind_in_common)
+{
+	// RFC 6581 9.2: the initiator cannot, and says so
+	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
+	uint64_t failed = lab::a().counter("startup_negotiation_errors");
+	uint64_t rtr = lab::a().counter("startup_rtr_errors");
+	Listener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	client.connect();
+	Endpoint server(listener.request());
+	server.accept();
+	EXPECT_NE(client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_TRUE(server.reaches(IBV_QPS_ERR));
+	EXPECT_EQ(lab::a().counter("startup_negotiation_errors"), failed + 1);
+	EXPECT_EQ(lab::a().counter("startup_rtr_errors"), rtr + 1);
+}
+
+TEST_F(peer_to_peer, on__with_markers_and_without_crc)
+{
+	Policy ma(lab::a(), "markers", 1), mb(lab::b(), "markers", 1);
+	Policy ca(lab::a(), "crc", 0), cb(lab::b(), "crc", 0);
+	for (const char *kind : {"write", "read", "send"}) {
+		Policy a(lab::a(), "p2p", kind);
+		Pair pair;
+		expect_server_speaks_first(pair);
+	}
+}
+
+TEST_F(peer_to_peer, on__no_depth_for_an_rtr_read)
+{
+	// zero-length reads are made room for, even if the consumer wants none
+	Policy a(lab::a(), "p2p", "read");
+	PairConfig config;
+	config.connect = {{}, 0, 0};
+	config.accept = {{}, 0, 0};
+	Pair pair(config);
+	expect_server_speaks_first(pair);
+}

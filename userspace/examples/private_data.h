@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Private data in streaming mode, as draft-culley-iwarp-mpa-03 13.3 suggests: a message of each side
+// before MPA starts. The draft's format has been lost; this one is our own (Documentation/attach.rst):
+//
+//	octets 0-7	key, "KWARP PD"
+//	octet 8		flags: 0x80 rejected (in an answer); the rest zero
+//	octet 9		version, zero
+//	octets 10-11	length of the data, big-endian
+//	then		the data
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace example {
+
+constexpr size_t private_data_header = 12;
+constexpr size_t private_data_max = 4096 - private_data_header; // of a last streaming message
+
+struct PrivateData {
+	std::string data;
+	bool rejected = false;
+
+	// Throws std::length_error.
+	std::string encode() const;
+};
+
+// Reads exactly one message from a connected socket: what follows it, MPA's first octets perhaps, is
+// left where it is. Throws std::runtime_error.
+PrivateData receive_private_data(int fd);
+void send_all(int fd, const std::string &octets);
+
+} // namespace example
