@@ -45,8 +45,8 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 	s.enhanced.d = d.chance(60) && s.enhanced.ord;
 	if (s.enhanced.a && !s.enhanced.b && !s.enhanced.c && !s.enhanced.d)
 		s.enhanced.c = true;
-	// rdma_cm hands a consumer no more than 255 octets.
-	s.private_data = d.chance(50) ? 0 : d.below(d.chance(50) ? 64 : 500);
+	// iw_cm hands a consumer no more than 255 octets, so the device rejects a frame with more.
+	s.private_data = d.chance(50) ? 0 : d.below(d.chance(50) ? 64 : wrong ? 500 : 256);
 	if (!wrong)
 		return s;
 	s.fault = static_cast<StartupFault>(d.from(1, static_cast<uint32_t>(StartupFault::twice)));
