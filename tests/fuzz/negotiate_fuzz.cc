@@ -29,6 +29,7 @@ struct Side {
 		local.ird = depth(in, rest & 64);
 		local.ord = depth(in, rest & 128);
 		local.pd_len = static_cast<u16>(in.octet());
+		pol.need_crc = pol.crc && local.pd_len & 1;
 	}
 
 	u16 ird_limit() const { return std::min(pol.max_ird, depth_max); }
@@ -102,6 +103,7 @@ void check_initiator(const Side &s, int ret, const kwarp_mpa_params &out)
 	case KWARP_MPA_E_REJECTED:
 	case KWARP_MPA_E_IRD:
 	case KWARP_MPA_E_RTR:
+	case KWARP_MPA_E_CRC:
 		break;
 	case KWARP_MPA_E_REV:
 	case KWARP_MPA_E_FALLBACK:

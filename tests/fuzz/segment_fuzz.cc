@@ -61,6 +61,7 @@ void check_verdict(const kwarp_ddp_hdr &h, u32 ulpdu_len, u8 version, bool ext)
 	case KWARP_ERR_NONE:
 		require(h.dv == version && h.rv == version && in_its_place(h, ext));
 		require(!fixed || (payload == fixed && h.last && !h.mo));
+		require(h.opcode != RDMAP_TERMINATE || !h.mo);
 		break;
 	case KWARP_ERR_TAGGED_VERSION:
 		require(h.tagged && h.dv != version);
@@ -78,7 +79,7 @@ void check_verdict(const kwarp_ddp_hdr &h, u32 ulpdu_len, u8 version, bool ext)
 		require(h.dv == version && h.rv == version && known_queue && !in_its_place(h, ext));
 		break;
 	case KWARP_ERR_UNTAGGED_MO:
-		require(in_its_place(h, ext) && fixed && h.mo);
+		require(in_its_place(h, ext) && (fixed || h.opcode == RDMAP_TERMINATE) && h.mo);
 		break;
 	case KWARP_ERR_UNTAGGED_TOO_LONG:
 		require(in_its_place(h, ext) && fixed && h.qn && !h.mo && (payload > fixed || !h.last));

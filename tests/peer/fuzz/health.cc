@@ -21,7 +21,7 @@ constexpr Millis long_wait{25000};
 
 PolicyFiles::PolicyFiles()
 {
-	for (const char *knob : {"mpa_rev", "crc", "markers", "p2p", "rtr", "fpdu", "startup_timeout_ms"}) {
+	for (const char *knob : {"mpa_rev", "permissive", "crc", "markers", "p2p", "fpdu", "startup_timeout_ms"}) {
 		std::optional<std::string> value = lab().device.policy(knob);
 		if (!value)
 			throw std::runtime_error(std::string("the device has no policy ") + knob);
@@ -47,10 +47,10 @@ void PolicyFiles::write(const std::string &knob, const std::string &value)
 void PolicyFiles::set(const Policy &p)
 {
 	write("mpa_rev", std::to_string(p.mpa_rev));
-	write("crc", p.crc ? "1" : "0");
+	write("permissive", p.permissive ? "1" : "0");
+	write("crc", p.crc);
 	write("markers", p.markers ? "1" : "0");
-	write("p2p", p.p2p ? "1" : "0");
-	write("rtr", p.rtr);
+	write("p2p", p.p2p);
 	write("fpdu", p.fpdu);
 	write("startup_timeout_ms", std::to_string(p.startup_timeout_ms));
 }

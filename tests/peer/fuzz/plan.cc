@@ -11,20 +11,22 @@ Policy draw_policy(Dice &d)
 {
 	Policy p;
 	p.mpa_rev = d.chance(75) ? 2 : d.chance(80) ? 1 : 0;
-	p.crc = d.chance(70);
+	p.permissive = d.chance(80);
+	p.crc = d.any({"off", "preferred", "required"});
 	p.markers = d.chance(35);
-	p.p2p = d.chance(60);
-	p.rtr = d.any({"send write read", "write", "read", "send", "write read"});
+	p.p2p = d.any({"off", "send write read rtr-frame", "write", "read", "send", "write read"});
 	p.fpdu = d.any({"emss", "large"});
 	return p;
 }
 
 // Revision 0 stands apart: markers and CRC always, and its own version of DDP.
-uint8_t draw_rev(Dice &d, unsigned highest, bool any)
+uint8_t draw_rev(Dice &d, const Policy &policy, bool any)
 {
 	if (any)
 		return static_cast<uint8_t>(d.below(4));
-	return static_cast<uint8_t>(highest == 2 ? d.from(1, 2) : highest);
+	if (!policy.mpa_rev || (policy.permissive && d.chance(12)))
+		return 0;
+	return static_cast<uint8_t>(d.from(1, policy.mpa_rev));
 }
 
 Startup draw_startup(Dice &d, Policy &policy, bool wrong)
@@ -33,7 +35,7 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 	s.victim_initiates = d.chance(40);
 	// Only the listener is told what to answer.
 	s.victim_rejects = !s.victim_initiates && d.chance(4);
-	s.rev = draw_rev(d, policy.mpa_rev, wrong && d.chance(20));
+	s.rev = draw_rev(d, policy, wrong && d.chance(20));
 	s.m = d.chance(40);
 	s.c = d.chance(70);
 	s.enhanced.ird = static_cast<uint16_t>(d.chance(10) ? 0x3FFF : d.below(9));
@@ -138,9 +140,14 @@ std::vector<uint32_t> draw_chunks(Dice &d)
 
 } // namespace
 
+bool Plan::rev_served() const
+{
+	return startup.rev ? startup.rev <= policy.mpa_rev : !policy.mpa_rev || policy.permissive;
+}
+
 bool Plan::starts_right() const
 {
-	return startup.fault == StartupFault::none && !startup.victim_rejects && startup.rev <= policy.mpa_rev;
+	return startup.fault == StartupFault::none && !startup.victim_rejects && (startup.victim_initiates || rev_served());
 }
 
 bool Plan::right() const
@@ -188,8 +195,8 @@ std::ostream &operator<<(std::ostream &os, const Plan &p)
 	static const char *endings[] = {"fin", "reset", "close", "victim_disconnects", "fin_inside"};
 	const Startup &s = p.startup;
 
-	os << "policy: rev " << p.policy.mpa_rev << " crc " << p.policy.crc << " markers " << p.policy.markers << " p2p "
-	   << p.policy.p2p << " rtr \"" << p.policy.rtr << "\" fpdu " << p.policy.fpdu << "\nstartup: victim "
+	os << "policy: rev " << p.policy.mpa_rev << (p.policy.permissive ? " permissive" : "") << " crc " << p.policy.crc
+	   << " markers " << p.policy.markers << " p2p \"" << p.policy.p2p << "\" fpdu " << p.policy.fpdu << "\nstartup: victim "
 	   << (s.victim_initiates ? "initiates" : s.victim_rejects ? "rejects" : "responds") << ", peer's rev " << +s.rev << " m " << s.m << " c "
 	   << s.c << " ird " << s.enhanced.ird << " ord " << s.enhanced.ord << " a " << s.enhanced.a << " bcd " << s.enhanced.b
 	   << s.enhanced.c << s.enhanced.d << " private data " << s.private_data << startups[static_cast<int>(s.fault)] << "\n";

@@ -15,10 +15,10 @@ namespace live_fuzz {
 // The device's policy (sysfs), as far as sessions vary it.
 struct Policy {
 	unsigned mpa_rev = 2;
-	bool crc = true;
+	bool permissive = true;
+	std::string crc = "preferred";
 	bool markers = false;
-	bool p2p = true;
-	std::string rtr = "send write read";
+	std::string p2p = "send write read rtr-frame";
 	std::string fpdu = "emss";
 	unsigned startup_timeout_ms = 20000;
 };
@@ -91,6 +91,8 @@ struct Plan {
 	Ending ending = Ending::fin;
 	std::vector<uint32_t> chunks{}; // octets for each send call, in turn
 
+	// The victim serves this revision.
+	bool rev_served() const;
 	// Nothing is wrong up to Full Operation.
 	bool starts_right() const;
 	// Nothing is wrong at all: all of it must succeed.

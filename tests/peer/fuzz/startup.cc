@@ -9,7 +9,7 @@ using victim::lab;
 
 bool Session::version_0() const
 {
-	return plan_.policy.mpa_rev == 0;
+	return plan_.startup.victim_initiates ? plan_.policy.mpa_rev == 0 : plan_.startup.rev == 0;
 }
 
 bool Session::common_kind(const StartupFrame &request, const StartupFrame &reply) const
@@ -75,8 +75,8 @@ bool Session::request()
 	send_startup(f);
 	if (s.fault != StartupFault::none)
 		return false;
-	// A revision above the policy's is closed on (RFC 6581 10); else the reply must come.
-	if (s.rev > plan_.policy.mpa_rev || (!s.rev && plan_.policy.mpa_rev))
+	// What is not served is closed on (RFC 6581 10); else the reply must come.
+	if (!plan_.rev_served())
 		return false;
 	p_->receive_reply(long_patience);
 	c_ = &v_->connection(0, long_patience);
