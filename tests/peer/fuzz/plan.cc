@@ -49,6 +49,7 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 		s.enhanced.c = true;
 	// iw_cm hands a consumer no more than 255 octets, so the device rejects a frame with more.
 	s.private_data = d.chance(50) ? 0 : d.below(d.chance(50) ? 64 : wrong ? 500 : 256);
+	s.rtr_frame = d.chance(50);
 	if (!wrong)
 		return s;
 	s.fault = static_cast<StartupFault>(d.from(1, static_cast<uint32_t>(StartupFault::twice)));
@@ -199,7 +200,7 @@ std::ostream &operator<<(std::ostream &os, const Plan &p)
 	   << " markers " << p.policy.markers << " p2p \"" << p.policy.p2p << "\" fpdu " << p.policy.fpdu << "\nstartup: victim "
 	   << (s.victim_initiates ? "initiates" : s.victim_rejects ? "rejects" : "responds") << ", peer's rev " << +s.rev << " m " << s.m << " c "
 	   << s.c << " ird " << s.enhanced.ird << " ord " << s.enhanced.ord << " a " << s.enhanced.a << " bcd " << s.enhanced.b
-	   << s.enhanced.c << s.enhanced.d << " private data " << s.private_data << startups[static_cast<int>(s.fault)] << "\n";
+	   << s.enhanced.c << s.enhanced.d << " private data " << s.private_data << (s.rtr_frame ? " rtr-frame" : "") << startups[static_cast<int>(s.fault)] << "\n";
 	for (const Step &t : p.steps)
 		os << "  " << acts[static_cast<int>(t.act)] << " " << areas[static_cast<int>(t.area)] << " at " << t.at << " len "
 		   << t.len << " segments " << t.segments << (t.wait ? " wait" : "") << faults[static_cast<int>(t.fault)] << "\n";

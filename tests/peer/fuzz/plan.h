@@ -33,6 +33,7 @@ struct Startup {
 	bool m = false, c = true;
 	iwarp::Enhanced enhanced{}; // of the request; the kinds of a reply are cut to what is asked for
 	size_t private_data = 0;
+	bool rtr_frame = false; // revision 1: offered, or taken (2007 proposal)
 	StartupFault fault = StartupFault::none;
 	uint32_t at = 0, value = 0; // of the fault
 };

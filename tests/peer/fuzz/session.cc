@@ -26,7 +26,9 @@ Session::Session(const Plan &plan) : plan_(plan), right_(plan.starts_right())
 	o.receive_size = receive_size;
 	o.region_size = region_size;
 	o.rw_size = rw_size;
-	o.private_data = pattern(20);
+	// A reply of revision 1 with S would be taken for one with enhanced data.
+	if (plan.startup.rev != 1 || !plan.startup.rtr_frame)
+		o.private_data = pattern(20);
 	o.answer = plan.startup.victim_rejects ? victim::Answer::reject : victim::Answer::accept;
 	v_ = std::make_unique<Victim>(o);
 	for (Region *r : {v_->rw.get(), v_->wo.get(), v_->spare.get()})

@@ -42,6 +42,8 @@ private:
 	bool request();
 	iwarp::StartupFrame reply_to(const iwarp::StartupFrame &request) const;
 	void send_startup(const iwarp::StartupFrame &f);
+	void send_rtr_frame();
+	void receive_rtr_frame();
 	bool common_kind(const iwarp::StartupFrame &request, const iwarp::StartupFrame &reply) const;
 
 	// steps.cc

@@ -58,6 +58,29 @@ void Session::send_startup(const StartupFrame &f)
 	send(o);
 }
 
+// 2007 proposal: a frame of startup's format that says "ready".
+void Session::send_rtr_frame()
+{
+	StartupFrame f = StartupFrame::request(1, {}, {});
+
+	f.key = octets("MPA ID RtR Frame");
+	f.c = p_->reply.c;
+	send(f.encode());
+}
+
+void Session::receive_rtr_frame()
+{
+	Octets &raw = p_->raw;
+
+	while (raw.size() < startup_header_len)
+		if (p_->socket.receive(raw, long_patience) != Event::data)
+			throw std::runtime_error("no Rtr frame");
+	if (StartupFrame f = StartupFrame::decode(View(raw).first(startup_header_len));
+	    f.key != octets("MPA ID RtR Frame") || f.rev != 1 || f.c != p_->reply.c || f.pd_length != 0)
+		throw std::runtime_error("a wrong Rtr frame");
+	raw.erase(raw.begin(), raw.begin() + startup_header_len);
+}
+
 // The victim listens.
 bool Session::request()
 {
@@ -68,6 +91,7 @@ bool Session::request()
 		f.s = true;
 		f.enhanced = s.enhanced;
 	}
+	f.s |= s.rev == 1 && s.rtr_frame;
 	f.m = s.m || version_0();
 	f.c = s.c || version_0();
 	p_.emplace(Socket::connect(v_->address(), lab().peer_socket()));
@@ -82,6 +106,8 @@ bool Session::request()
 	c_ = &v_->connection(0, long_patience);
 	if (p_->reply.r != s.victim_rejects)
 		fault(p_->reply.r ? "rejected, although the consumer accepts" : "accepted, although the consumer rejects");
+	if (s.rev == 1 && p_->reply.s && !p_->reply.r)
+		send_rtr_frame();
 	// Without a kind of RTR in common the initiator gives up (RFC 6581 9.2).
 	return !p_->reply.r && common_kind(p_->request, p_->reply);
 }
@@ -93,6 +119,8 @@ StartupFrame Session::reply_to(const StartupFrame &request) const
 
 	f.m = s.m || version_0();
 	f.c = s.c || request.c || version_0();
+	if (request.rev == 1)
+		f.s = request.s && s.rtr_frame;
 	if (!request.enhanced)
 		return f;
 	const Enhanced &asked = *request.enhanced;
@@ -120,7 +148,11 @@ bool Session::respond()
 	listener_ = Socket::listen(Address(lab().peer_ip, 0), lab().peer_socket());
 	c_ = &v_->connect(Address(lab().peer_ip, listener_.local().port()));
 	p_.emplace(listener_.accept(long_patience));
-	StartupFrame asked = p_->receive_request(long_patience);
+	p_->receive_request(long_patience);
+	// In revision 1, S announces no enhanced data.
+	if (p_->request.rev < 2)
+		p_->request.enhanced.reset();
+	const StartupFrame &asked = p_->request;
 	StartupFrame f = reply_to(asked);
 
 	p_->reply = f;
@@ -130,6 +162,8 @@ bool Session::respond()
 	if (plan_.startup.fault != StartupFault::none)
 		return false;
 	p_->receive_rtr(long_patience);
+	if (asked.rev == 1 && f.s)
+		receive_rtr_frame();
 	if (!v_->wait([&] { return c_->happened.connect.has_value(); }, long_patience) ||
 	    *c_->happened.connect != RDMA_CM_EVENT_ESTABLISHED) {
 		fault("a good reply does not establish the connection");
