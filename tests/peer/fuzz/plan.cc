@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 
 namespace live_fuzz {
@@ -106,7 +107,7 @@ Step draw_right(Dice &d, bool victim_may, uint32_t &sends)
 	return s;
 }
 
-Step draw_wrong(Dice &d, bool victim_may, uint32_t &sends)
+Step draw_wrong(Dice &d, uint32_t &sends)
 {
 	Step s;
 	if (d.chance(50)) {
@@ -122,7 +123,6 @@ Step draw_wrong(Dice &d, bool victim_may, uint32_t &sends)
 		if (s.act == Act::read_outside)
 			s.area = d.any({Area::rw, Area::ro});
 	}
-	(void)victim_may;
 	s.where = d.word();
 	s.value = d.word();
 	return s;
@@ -175,9 +175,10 @@ Plan draw(uint64_t seed)
 		victim_may = true;
 	}
 	if (wrong && !startup_wrong)
-		for (unsigned i = 0; i < wrong; i++)
-			p.steps.insert(p.steps.begin() + d.from(i ? 0 : p.startup.victim_initiates ? 0 : 1, static_cast<uint32_t>(p.steps.size())),
-				       draw_wrong(d, true, sends));
+		for (unsigned i = 0; i < wrong; i++) {
+			uint32_t at = d.below(static_cast<uint32_t>(p.steps.size()) + 1);
+			p.steps.insert(p.steps.begin() + at, draw_wrong(d, sends));
+		}
 	p.ending = wrong ? d.any({Ending::fin, Ending::reset, Ending::close, Ending::victim_disconnects, Ending::fin_inside}) :
 			   d.any({Ending::fin, Ending::victim_disconnects});
 	p.chunks = draw_chunks(d);
@@ -186,14 +187,19 @@ Plan draw(uint64_t seed)
 
 std::ostream &operator<<(std::ostream &os, const Plan &p)
 {
-	static const char *acts[] = {"send", "write", "read", "victim_send", "victim_write", "victim_read", "send_too_long",
+	static constexpr const char *acts[] = {"send", "write", "read", "victim_send", "victim_write", "victim_read", "send_too_long",
 				     "send_wrong_msn", "send_wrong_mo", "write_forbidden", "write_no_stag", "write_outside",
 				     "read_forbidden", "read_no_stag", "read_outside", "too_many_reads", "response_unasked",
 				     "terminate", "short_segment", "wrong_queue", "any_segment"};
-	static const char *faults[] = {"", " crc", " marker", " length", " flip", " drop", " insert", " cut", " twice", " pad"};
-	static const char *areas[] = {"rw", "wo", "ro", "local", "alien"};
-	static const char *startups[] = {"", " flip", " cut", " key", " pd_length", " surplus", " early_fpdu", " garbage", " silence", " twice"};
-	static const char *endings[] = {"fin", "reset", "close", "victim_disconnects", "fin_inside"};
+	static constexpr const char *faults[] = {"", " crc", " marker", " length", " flip", " drop", " insert", " cut", " twice", " pad"};
+	static constexpr const char *areas[] = {"rw", "wo", "ro", "local", "alien"};
+	static constexpr const char *startups[] = {"", " flip", " cut", " key", " pd_length", " surplus", " early_fpdu", " garbage", " silence", " twice"};
+	static constexpr const char *endings[] = {"fin", "reset", "close", "victim_disconnects", "fin_inside"};
+	static_assert(std::size(acts) == static_cast<size_t>(Act::last) + 1);
+	static_assert(std::size(faults) == static_cast<size_t>(Fault::pad) + 1);
+	static_assert(std::size(areas) == static_cast<size_t>(Area::alien) + 1);
+	static_assert(std::size(startups) == static_cast<size_t>(StartupFault::twice) + 1);
+	static_assert(std::size(endings) == static_cast<size_t>(Ending::fin_inside) + 1);
 	const Startup &s = p.startup;
 
 	os << "policy: rev " << p.policy.mpa_rev << (p.policy.permissive ? " permissive" : "") << " crc " << p.policy.crc
