@@ -7,7 +7,7 @@
 # a failed case.
 . "$(dirname "$0")/../scripts/lib.sh"
 
-host_suites='build sparse checkpatch shellcheck unit peer provider kwarpctl dkms requirements'
+host_suites='build sparse checkpatch shellcheck unit fuzz peer provider kwarpctl dkms requirements'
 vm_suites=$(cd "$TOP/tests/vm" && find . -name '*.test.sh' -perm -u+x | sed 's|^\./||; s|\.test\.sh$||; s|^|vm-|' | LC_ALL=C sort)
 
 if [ "${SUITES:-}" = list ]; then
@@ -48,6 +48,8 @@ count() {
 	grep -aE -A 6 '^not ok|^\[  FAILED  \] .* ms\)' "$log" | head -n 60 | sed 's/^/    /' >&2
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	printf '[%4ds] %-24s %4d passed, %d failed%s\n' "$SECONDS" "$3" "$p" "$f" "$([ "$s" -eq 0 ] || echo ", $s skipped")" >&2
+	# figures that a suite wants to be seen
+	sed -nE 's/^# summary: /        /p' "$log" >&2
 }
 
 # vm_boot SUITE...: one boot, suites in turn; counts those that ran, leaves the others in $left.

@@ -67,6 +67,8 @@ Victim::~Victim()
 	doomed.clear();
 	if (write(stop_fd_, &one, sizeof(one)) == sizeof(one))
 		thread_.join();
+	// A request may have come in after the first look.
+	connections_.clear();
 	close(stop_fd_);
 	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &alien, &spare})
 		r->reset();
