@@ -48,6 +48,7 @@ Session::Session()
 
 Session::Session(const Terms &t) : Session()
 {
+	bed.policy.rev(2);
 	bed.policy.crc(t.crc);
 	bed.policy.markers(t.markers_in);
 	StartupFrame r = StartupFrame::request(t.rev);
@@ -72,6 +73,12 @@ void Session::dial(const StartupFrame &request, size_t cut, const iwarp::SocketO
 	}
 	p.socket.send(iwarp::View(octets).subspan(cut));
 	p.receive_reply();
+	if (p.reply.rev == 0) {
+		// RFC 5044 figure 14: whatever the frames say.
+		version = 0;
+		p.out = iwarp::FpduEncoder({true, true});
+		p.in = iwarp::FpduDecoder({true, true});
+	}
 	if (!p.reply.r)
 		bed.expect_count("accepts");
 	v.connection(index_);

@@ -11,7 +11,8 @@ void apply(Policy &p, const Wishes &w)
 	p.rev(w.rev);
 	p.crc(w.crc);
 	p.markers(w.markers);
-	p.must("p2p", w.p2p ? "1" : "0");
+	if (!p.set("p2p", w.p2p ? "send write read" : "off"))
+		p.must("p2p", w.p2p ? "1" : "0");
 }
 
 void expect_no_answer(const Octets &octets, bool fin, const std::string &counter)

@@ -11,7 +11,7 @@ struct Wishes {
 	uint8_t rev = 2;
 	bool crc = true;
 	bool markers = false;
-	bool p2p = true; // initiator: ask for the peer-to-peer model
+	bool p2p = true; // RFC 6581's peer-to-peer model: asked for, and all of its RTR messages
 };
 
 void apply(Policy &p, const Wishes &w);
