@@ -39,6 +39,7 @@ help:
 	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and perftest over kwarp'
 	@echo 'Test'
 	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
+	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'V=1 shows all that happens.'
 
@@ -81,6 +82,9 @@ demo:
 check:
 	$(Q)tests/run.sh
 
+check-debug:
+	$(Q)GUEST=uml tests/run.sh
+
 checkpatch sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
@@ -92,4 +96,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check checkpatch sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug checkpatch sparse clean distclean
