@@ -41,6 +41,7 @@ help:
 	@echo 'Test'
 	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
 	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
+	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'V=1 shows all that happens.'
 
@@ -83,6 +84,9 @@ demo:
 check:
 	$(Q)tests/run.sh
 
+check-debug:
+	$(Q)GUEST=uml tests/run.sh
+
 checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
@@ -94,4 +98,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug checkpatch fuzz sparse clean distclean
