@@ -6,9 +6,10 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 RDMA_CORE ?=
 DESTDIR ?=
 SUITES ?=
+FUZZ_SECONDS ?= 60
 DRIVER ?= kwarp
 V ?= 0
-export V SUITES DRIVER
+export V SUITES FUZZ_SECONDS DRIVER
 
 Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -39,6 +40,8 @@ help:
 	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and perftest over kwarp'
 	@echo 'Test'
 	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
+	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
+	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'V=1 shows all that happens.'
 
@@ -81,7 +84,10 @@ demo:
 check:
 	$(Q)tests/run.sh
 
-checkpatch sparse:
+check-debug:
+	$(Q)GUEST=uml tests/run.sh
+
+checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
 clean:
@@ -92,4 +98,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check checkpatch sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug checkpatch fuzz sparse clean distclean

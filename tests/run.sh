@@ -1,13 +1,14 @@
 #!/bin/bash
 # run.sh: every suite, in order, its output in build/log/check-NAME.log; the last line sums the cases.
 # SUITES="unit vm-rping" runs those named; SUITES=list names them all.
+# GUEST=uml: the VM's suites, and no other, in the debug kernel of scripts/uml.sh instead of QEMU.
 #
 # A suite is a program that prints TAP or GoogleTest lines: those in run.d run here, tests/vm/NAME.test.sh
 # (suite vm-NAME) in the VM. One that fails without a failed case, or has no case at all, counts as
 # a failed case.
 . "$(dirname "$0")/../scripts/lib.sh"
 
-host_suites='build sparse checkpatch shellcheck unit peer provider kwarpctl dkms requirements'
+host_suites='build sparse checkpatch shellcheck unit fuzz peer provider kwarpctl dkms requirements'
 vm_suites=$(cd "$TOP/tests/vm" && find . -name '*.test.sh' -perm -u+x | sed 's|^\./||; s|\.test\.sh$||; s|^|vm-|' | LC_ALL=C sort)
 
 if [ "${SUITES:-}" = list ]; then
@@ -16,7 +17,12 @@ if [ "${SUITES:-}" = list ]; then
 	exit 0
 fi
 need_root
-chosen=${SUITES:-$host_suites $vm_suites}
+guest=${GUEST:-qemu}
+case $guest in
+qemu) chosen=${SUITES:-$host_suites $vm_suites} boot_with=scripts/vm.sh ;;
+uml) chosen=${SUITES:-$vm_suites} boot_with='scripts/uml.sh run' ;;
+*) fail "GUEST is qemu or uml, not '$guest'" ;;
+esac
 unset SUITES
 passed=0 failed=0 skipped=0
 results=$BUILD/results/check-$$
@@ -48,13 +54,16 @@ count() {
 	grep -aE -A 6 '^not ok|^\[  FAILED  \] .* ms\)' "$log" | head -n 60 | sed 's/^/    /' >&2
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	printf '[%4ds] %-24s %4d passed, %d failed%s\n' "$SECONDS" "$3" "$p" "$f" "$([ "$s" -eq 0 ] || echo ", $s skipped")" >&2
+	# figures that a suite wants to be seen
+	sed -nE 's/^# summary: /        /p' "$log" >&2
 }
 
 # vm_boot SUITE...: one boot, suites in turn; counts those that ran, leaves the others in $left.
 vm_boot() {
 	local name status=0
 	left=
-	V=0 "$TOP/scripts/vm.sh" -t 1800 -o "$results" tests/run-guest.sh "${@#vm-}" >"$BUILD/log/check-vm.log" 2>&1 || status=$?
+	# shellcheck disable=SC2086 # a command in words
+	V=0 "$TOP"/$boot_with -t 1800 -o "$results" tests/run-guest.sh "${@#vm-}" >"$BUILD/log/check-vm.log" 2>&1 || status=$?
 	for name; do
 		name=${name#vm-}
 		if [ ! -f "$results/$name.tap" ]; then
@@ -68,11 +77,25 @@ vm_boot() {
 		} >>"$BUILD/log/check-vm-$name.log"
 		count "$BUILD/log/check-vm-$name.log" "$(cat "$results/$name.status" 2>/dev/null || echo 125)" "vm-$name"
 	done
+	[ ! -f "$results/leaks" ] || {
+		leaks
+		count "$BUILD/log/check-vm-leaks.log" 0 vm-leaks
+	}
 	[ "$left" != " $*" ] || {
 		cp "$BUILD/log/check-vm.log" "$BUILD/log/check-vm-boot.log"
 		count "$BUILD/log/check-vm-boot.log" 125 vm-boot
 		left=
 	}
+}
+
+# leaks: what kmemleak found when all was over, as a case
+leaks() {
+	if [ -s "$results/leaks" ]; then
+		echo 'not ok 1 - no memory of the module is left that nothing points to'
+		sed 's/^/#   /' "$results/leaks"
+	else
+		echo 'ok 1 - no memory of the module is left that nothing points to'
+	fi >"$BUILD/log/check-vm-leaks.log"
 }
 
 mkdir -p "$BUILD/log"
@@ -100,7 +123,7 @@ done
 if [ -n "$in_vm" ]; then
 	step 'suites in the VM'
 	log=$BUILD/log/check-stage.log
-	if "$TOP/scripts/stage.sh" >"$log" 2>&1; then
+	if { [ "$guest" = qemu ] || "$TOP/scripts/uml.sh" build >"$log" 2>&1; } && "$TOP/scripts/stage.sh" >>"$log" 2>&1; then
 		# a suite that takes the VM down fails; the others go on in a new one
 		left=$in_vm
 		while [ -n "$left" ]; do

@@ -42,7 +42,7 @@ static struct kwarp_llp *llp_of(struct sock *sk)
 	struct kwarp_llp *llp;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	llp = rcu_dereference_sk_user_data(sk);
+	llp = __locked_read_sk_user_data_with_flags(sk, 0);
 	if (llp)
 		kwarp_llp_get(llp);
 	read_unlock_bh(&sk->sk_callback_lock);

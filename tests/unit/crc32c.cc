@@ -2,7 +2,7 @@
 // crc32c() as the kernel has it: reflected, no inversion. Table driven.
 #include <array>
 
-#include "proto.h"
+#include "code.h"
 
 unsigned int crc32c_calls;
 

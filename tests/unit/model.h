@@ -3,7 +3,7 @@
 // the sentences of RFC 5044, slow and with nothing in common with the code.
 #pragma once
 
-#include "proto.h"
+#include "code.h"
 
 namespace model {
 

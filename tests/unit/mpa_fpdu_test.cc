@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model.h"
+#include "proto.h"
 
 namespace {
 

@@ -4,37 +4,11 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "../victim/watchdog.h"
 #include "attack.h"
-
-namespace {
-
-constexpr unsigned limit = 60; // seconds for one test
-
-char running[256];
-
-// A call that never returns is a failure of the kernel; say which test it was.
-void too_long(int)
-{
-	const char text[] = "\ntest hangs: ";
-	ssize_t n = write(STDOUT_FILENO, text, sizeof(text) - 1);
-	n += write(STDOUT_FILENO, running, strlen(running));
-	_exit(n > 0 ? 3 : 4);
-}
-
-class Watchdog : public testing::EmptyTestEventListener {
-	void OnTestStart(const testing::TestInfo &t) override
-	{
-		snprintf(running, sizeof(running), "%s.%s\n", t.test_suite_name(), t.name());
-		alarm(limit);
-	}
-	void OnTestEnd(const testing::TestInfo &) override { alarm(0); }
-};
-
-} // namespace
 
 int main(int argc, char **argv)
 {
@@ -47,8 +21,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	signal(SIGALRM, too_long);
 	testing::InitGoogleTest(&argc, argv);
-	testing::UnitTest::GetInstance()->listeners().Append(new Watchdog);
+	victim::watch_tests();
 	return RUN_ALL_TESTS();
 }

@@ -52,16 +52,6 @@ StartupFrame request_for(const Terms &s)
 
 } // namespace
 
-bool soon(const std::function<bool()> &condition, iwarp::Millis limit)
-{
-	for (auto end = std::chrono::steady_clock::now() + limit; !condition();) {
-		if (std::chrono::steady_clock::now() > end)
-			return false;
-		std::this_thread::sleep_for(iwarp::Millis{5});
-	}
-	return true;
-}
-
 Verdict ends()
 {
 	return {{}, true, false};

@@ -14,6 +14,7 @@ namespace bad_input {
 
 using iwarp::Code;
 using iwarp::Octets;
+using victim::soon; // for counters, too: drivers may refresh them only now and then
 
 // What the RFC lets happen.
 struct Verdict {
@@ -89,9 +90,6 @@ private:
 	uint64_t errors_before_;
 	std::vector<std::pair<std::string, std::optional<uint64_t>>> counters_before_;
 };
-
-// Whether the condition comes true. Drivers may refresh their counters only now and then.
-bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::Millis{500});
 
 // A fresh connection to the same listener does Send, Write and Read correctly.
 void expect_healthy(victim::Victim &v);

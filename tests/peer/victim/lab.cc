@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 namespace victim {
 namespace {
@@ -107,6 +108,16 @@ const Lab &lab()
 		env("PEER_NETNS", ""),
 	};
 	return the;
+}
+
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit)
+{
+	for (auto end = std::chrono::steady_clock::now() + limit; !condition();) {
+		if (std::chrono::steady_clock::now() > end)
+			return false;
+		std::this_thread::sleep_for(iwarp::Millis{5});
+	}
+	return true;
 }
 
 } // namespace victim

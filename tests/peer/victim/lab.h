@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -65,5 +66,8 @@ struct Lab {
 };
 
 const Lab &lab();
+
+// Whether the condition comes true in time.
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::Millis{500});
 
 } // namespace victim

@@ -37,20 +37,23 @@ iwarp::Octets Region::original(size_t at, size_t len) const
 	return {from, from + static_cast<ptrdiff_t>(len)};
 }
 
+void Region::restore()
+{
+	std::copy(original_.begin(), original_.end(), mem_);
+}
+
 std::string Region::changed(const std::vector<Range> &allowed) const
 {
-	if (std::equal(original_.begin(), original_.end(), mem_))
-		return {};
-	for (size_t i = 0; i < total(); i++) {
-		ptrdiff_t at = static_cast<ptrdiff_t>(i) - static_cast<ptrdiff_t>(guard);
-		bool may = std::any_of(allowed.begin(), allowed.end(), [&](const Range &r) {
-			return at >= r.at && at < r.at + static_cast<ptrdiff_t>(r.len);
-		});
-		if (mem_[i] != original_[i] && !may)
-			return "octet " + std::to_string(at) + " of a region of " + std::to_string(size_) +
-			       " was changed";
+	iwarp::Octets want = original_;
+	for (const Range &r : allowed) {
+		auto at = static_cast<ptrdiff_t>(guard) + r.at;
+		std::copy(mem_ + at, mem_ + at + static_cast<ptrdiff_t>(r.len), want.begin() + at);
 	}
-	return {};
+	auto [wrong, there] = std::mismatch(want.begin(), want.end(), mem_);
+	if (wrong == want.end())
+		return {};
+	ptrdiff_t at = wrong - want.begin() - static_cast<ptrdiff_t>(guard);
+	return "octet " + std::to_string(at) + " of a region of " + std::to_string(size_) + " was changed";
 }
 
 } // namespace victim

@@ -37,6 +37,9 @@ public:
 	// The pattern as it was at the beginning.
 	iwarp::Octets original(size_t at, size_t len) const;
 
+	// Writes the pattern again.
+	void restore();
+
 	// Empty if nothing outside the ranges has changed, else what has, in words.
 	std::string changed(const std::vector<Range> &allowed = {}) const;
 

@@ -67,6 +67,8 @@ Victim::~Victim()
 	doomed.clear();
 	if (write(stop_fd_, &one, sizeof(one)) == sizeof(one))
 		thread_.join();
+	// A request may have come in after the first look.
+	connections_.clear();
 	close(stop_fd_);
 	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &alien, &spare})
 		r->reset();
@@ -97,6 +99,13 @@ void Victim::listen()
 		fail("rdma_listen");
 	a.port(ntohs(rdma_get_src_port(listener_)));
 	address_ = a;
+}
+
+void Victim::answers(Answer a, iwarp::Octets private_data)
+{
+	std::lock_guard guard(lock_);
+	options_.answer = a;
+	options_.private_data = std::move(private_data);
 }
 
 Connection &Victim::connect(const iwarp::Address &to)
@@ -147,6 +156,19 @@ unsigned Victim::connections()
 {
 	std::lock_guard guard(lock_);
 	return static_cast<unsigned>(connections_.size());
+}
+
+void Victim::drop(unsigned n)
+{
+	std::unique_ptr<Connection> doomed;
+	{
+		std::lock_guard guard(lock_);
+		doomed.swap(connections_[n]);
+	}
+	// Without the lock: the thread acknowledges events that the destruction waits for.
+	doomed.reset();
+	std::lock_guard guard(ledger_lock_);
+	ledger_.erase(ledger_.lower_bound(static_cast<uint64_t>(n) << 32), ledger_.lower_bound(static_cast<uint64_t>(n + 1) << 32));
 }
 
 bool Victim::wait(const std::function<bool()> &condition, iwarp::Millis timeout)
@@ -215,7 +237,7 @@ void Victim::run()
 Connection *Victim::find(rdma_cm_id *id)
 {
 	for (auto &c : connections_)
-		if (c->id() == id)
+		if (c && c->id() == id)
 			return c.get();
 	return nullptr;
 }
@@ -300,7 +322,7 @@ void Victim::on_async()
 	    e.event_type == IBV_EVENT_QP_ACCESS_ERR) {
 		std::lock_guard guard(lock_);
 		for (auto &c : connections_)
-			if (c->qp() == e.element.qp)
+			if (c && c->qp() == e.element.qp)
 				c->happened.fatal = true;
 	}
 	ibv_ack_async_event(&e);

@@ -40,12 +40,17 @@ public:
 	const iwarp::Address &address() const { return address_; }
 	const Options &options() const { return options_; }
 
+	// What the next requests are answered, and with which private data; own requests carry them, too.
+	void answers(Answer a, iwarp::Octets private_data = {});
+
 	// Active side: resolves, creates the QP, starts connecting.
 	Connection &connect(const iwarp::Address &to);
 
 	// The n-th connection (requests and own attempts counted together), when it is there.
 	Connection &connection(unsigned n = 0, iwarp::Millis timeout = std::chrono::seconds(4));
 	unsigned connections();
+	// Destroys it; its number is not used again.
+	void drop(unsigned n);
 	// Waits until a condition on what happened holds. It runs with the lock held: no other
 	// function of the victim may be called in it.
 	bool wait(const std::function<bool()> &condition, iwarp::Millis timeout = std::chrono::seconds(4));

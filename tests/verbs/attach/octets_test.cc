@@ -195,6 +195,7 @@ TEST(AttachOctets, start_key_passive_sends_first)
 	attr.markers = KWARP_ATTACH_OFF;
 	t.attach_at({}, 0, attr);
 	EXPECT_EQ(iwarp::octets(read_exactly(t.peer.socket.fd(), 16)), start_key(false, false));
+	EXPECT_FALSE(rdma::readable(t.peer.socket.fd(), iwarp::moment));
 	EXPECT_EQ(kwarpdv_attach_wait(t.side.qp(), 0, nullptr), EAGAIN);
 	for (uint8_t octet : start_key(false, false))
 		t.peer.socket.send({&octet, 1});

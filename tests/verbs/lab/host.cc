@@ -98,8 +98,10 @@ Inside::Inside(const Host &host) : home_(open_netns("/proc/thread-self/ns/net"))
 
 Inside::~Inside()
 {
-	if (setns(home_, CLONE_NEWNET))
-		abort(); // all that follows would run in the wrong place
+	// memory may be short for a moment; all that follows would run in the wrong place
+	for (int tries = 0; setns(home_, CLONE_NEWNET); tries++)
+		if (tries == 10)
+			abort();
 	close(home_);
 }
 

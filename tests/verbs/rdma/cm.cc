@@ -2,6 +2,7 @@
 #include "cm.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 
 #include "failure.h"
@@ -23,7 +24,11 @@ Event copy(const rdma_cm_event &event)
 
 } // namespace
 
-Channel::Channel() : channel_(check(rdma_create_event_channel(), "rdma_create_event_channel")) {}
+Channel::Channel() : channel_(check(rdma_create_event_channel(), "rdma_create_event_channel"))
+{
+	// librdmacm waits for another event when it cannot make sense of one; not here
+	check(fcntl(channel_->fd, F_SETFL, O_NONBLOCK), "fcntl");
+}
 
 std::optional<Event> Channel::next(Milliseconds limit)
 {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "deframe.h"
+
+#include "receive_queue.h"
+
+using model::Event;
+
+namespace {
+
+constexpr size_t small_segments = 200;
+
+// The receive engine, reduced to framing.
+class Engine {
+public:
+	Engine(const Framing &framing, const Octets &layout) : queue(layout), framing_(framing), rx_pos_(framing.pos)
+	{
+		hdr_len_ = layout.empty() ? 46 : layout[0] % (KWARP_FPDU_HDR_MAX + 1);
+		most_ = layout.size() < 2 || layout[1] < 128 ? U32_MAX : layout[1] * 3U;
+	}
+
+	void run();
+
+	ReceiveQueue queue;
+	std::vector<Event> events;
+	u32 used = 0; // octets of the stream
+	u32 need = 0; // from there on, before anything can happen; 0: nothing to wait for
+
+private:
+	void one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f);
+	void error(int verdict, u32 known_at);
+
+	const Framing framing_;
+	u32 rx_pos_;
+	u32 hdr_len_, most_;
+	bool stopped_ = false;
+};
+
+void Engine::error(int verdict, u32 known_at)
+{
+	Event::Kind kind = verdict == KWARP_FPDU_ERR_CRC ? Event::crc :
+			   verdict == KWARP_FPDU_ERR_MARKER ? Event::marker : Event::length;
+	require(verdict < 0);
+	events.push_back({kind, used, known_at, {}});
+	stopped_ = true;
+}
+
+void Engine::one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f)
+{
+	Exact hdr(hdr_len_);
+	kwarp_stream tmp = st;
+	int ret = kwarp_fpdu_verify(&tmp.r, &f, framing_.crc, hdr.data(), hdr.size());
+
+	if (ret) {
+		error(ret, used + f.len);
+		return;
+	}
+	u32 head = std::min(hdr.size(), f.ulpdu_len);
+	Octets ulpdu = hdr.first(head);
+	kwarp_payload pl;
+	const u8 *p;
+	tmp = st;
+	kwarp_payload_init(&pl, &tmp.r, &f, head);
+	while (u32 n = kwarp_payload_next(&pl, &p, most_))
+		ulpdu.insert(ulpdu.end(), p, p + n);
+	require(ulpdu.size() == f.ulpdu_len);
+	events.push_back({Event::fpdu, used, used + f.len, ulpdu});
+}
+
+void Engine::run()
+{
+	kwarp_stream st;
+	u32 avail = kwarp_stream_init(&st, &queue.sk), done = 0;
+
+	need = 0;
+	while (!stopped_ && done < avail) {
+		kwarp_stream tmp = st;
+		kwarp_fpdu f;
+		int ret = kwarp_fpdu_peek(&tmp.r, avail - done, rx_pos_, framing_.markers, &f);
+
+		require(f.need > 0 && (ret != KWARP_FPDU_NEED_MORE || f.need > avail - done));
+		if (ret == KWARP_FPDU_NEED_MORE) {
+			need = f.need;
+			break;
+		}
+		if (ret) {
+			error(ret, used + f.need);
+			break;
+		}
+		one_fpdu(st, f);
+		if (stopped_)
+			break;
+		require(kwarp_reader_skip(&st.r, f.len));
+		done += f.len;
+		used += f.len;
+		rx_pos_ += f.len;
+	}
+	queue.consume(done);
+}
+
+} // namespace
+
+Framing::Framing(Input &in)
+{
+	u8 bits = in.octet();
+
+	markers = bits & 1;
+	crc = bits & 2;
+	// Full Operation begins at 0; the position wraps later.
+	pos = bits & 4 ? (bits & 8 ? 0U - (bits >> 4) * 64 : in.word()) & ~3U : 0;
+	// No FPDU stands right behind a marker: that would be its own, in front of it (RFC 5044 4.3).
+	if (pos % 512 == 4)
+		pos -= 4;
+}
+
+std::vector<Event> deframe(const Framing &framing, const Octets &stream, const Octets &cuts)
+{
+	model::Deframer oracle(framing.pos, framing.markers, framing.crc);
+	Engine engine(framing, cuts);
+	size_t turn = 0, compared = 0;
+
+	for (size_t at = 0; at < stream.size();) {
+		// Each octet of cuts is a segment's length; large ones count for more.
+		u32 n = cuts.empty() ? U32_MAX : cuts[turn++ % cuts.size()];
+		n = n < 64 ? n + 1 : (n - 60) * 16;
+		// Small ones to begin with: a long stream in single octets takes too long.
+		if (turn > small_segments)
+			n *= 64;
+		Octets segment = slice(stream, at, std::min<size_t>(n, stream.size() - at));
+		u32 before = engine.used, wanted = engine.need;
+
+		for (u8 octet : segment)
+			oracle.put(octet);
+		at += segment.size();
+		engine.queue.arrive(segment);
+		engine.run();
+		require(engine.events.size() == oracle.events.size());
+		for (; compared < oracle.events.size(); compared++)
+			require(engine.events[compared] == oracle.events[compared]);
+		// Who sleeps until as much is there misses nothing, and nothing happens before.
+		if (wanted && at < before + wanted)
+			require(engine.used == before && (engine.need == wanted));
+	}
+	return engine.events;
+}

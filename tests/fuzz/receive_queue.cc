@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "receive_queue.h"
+
+ReceiveQueue::~ReceiveQueue() = default;
+
+u32 ReceiveQueue::choice(u32 n)
+{
+	if (layout_.empty())
+		return 0;
+	u32 v = layout_[next_++ % layout_.size()];
+	// Not the same again in the next round.
+	return (v + static_cast<u32>(next_ / layout_.size()) * 7) % n;
+}
+
+// A linear part, fragments, and what is left in chained buffers or the last fragment.
+std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool chain)
+{
+	auto b = std::make_unique<Buffer>();
+	size_t at = 0;
+	u32 kind = choice(8);
+	auto piece = [&](size_t n) -> Exact & {
+		n = std::min(n, o.size() - at);
+		b->pieces.emplace_back(o.data() + at, n);
+		at += n;
+		return b->pieces.back();
+	};
+
+	b->pieces.reserve(MAX_SKB_FRAGS + 1);
+	b->skb.len = static_cast<u32>(o.size());
+	Exact &head = piece(kind & 1 ? o.size() : choice(200));
+	b->skb.data = head.data();
+	b->skb.headlen = head.size();
+	if (chain && kind & 4) {
+		while (at < o.size() && b->chained.size() < 4) {
+			size_t n = std::min<size_t>(1 + choice(255) * 3, o.size() - at);
+			b->chained.push_back(buffer(slice(o, at, n), false));
+			at += n;
+		}
+		for (size_t i = b->chained.size(); i-- > 0;) {
+			b->chained[i]->skb.next = b->skb.shared.frag_list;
+			b->skb.shared.frag_list = &b->chained[i]->skb;
+		}
+		b->skb.len = static_cast<u32>(at);
+		return b;
+	}
+	while (at < o.size()) {
+		bool last = b->skb.shared.nr_frags == MAX_SKB_FRAGS - 1;
+		Exact &frag = piece(last ? o.size() : choice(256) * 2);
+		b->skb.shared.frags[b->skb.shared.nr_frags++] = {frag.data(), frag.size()};
+		if (last)
+			break;
+	}
+	return b;
+}
+
+void ReceiveQueue::arrive(const Octets &o)
+{
+	for (size_t at = 0; at < o.size();) {
+		queue_.push_back(buffer(slice(o, at, o.size() - at), true));
+		queue_.back()->skb.seq = sk.rcv_nxt;
+		at += queue_.back()->skb.len;
+		sk.rcv_nxt += queue_.back()->skb.len;
+	}
+	link();
+}
+
+void ReceiveQueue::consume(u32 n)
+{
+	sk.copied_seq += n;
+	std::erase_if(queue_, [&](const auto &b) {
+		return static_cast<int>(b->skb.seq + b->skb.len - sk.copied_seq) <= 0;
+	});
+	link();
+}
+
+void ReceiveQueue::link()
+{
+	sk.sk_receive_queue.first = queue_.empty() ? nullptr : &queue_.front()->skb;
+	for (size_t i = 0; i < queue_.size(); i++)
+		queue_[i]->skb.next = i + 1 < queue_.size() ? &queue_[i + 1]->skb : nullptr;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The victim as responder: every combination of a request's flags, revisions, IRD and ORD, against every
+// policy; each connection is then used in both directions under what was agreed.
+#include "startup.h"
+
+namespace conformance {
+namespace {
+
+using namespace iwarp;
+
+struct RequestCase {
+	std::string name;
+	const char *rfc;
+	StartupFrame frame;
+	Wishes wishes{};
+};
+
+void PrintTo(const RequestCase &c, std::ostream *os)
+{
+	*os << c.name << " (" << c.rfc << ")";
+}
+
+class Request : public testing::TestWithParam<RequestCase> {};
+
+// RFC 5044 7.1.1, RFC 6581 6 and 10.
+void check_frame(const StartupFrame &req, const StartupFrame &rep, const Wishes &w)
+{
+	EXPECT_EQ(rep.key, octets(reply_key));
+	EXPECT_EQ(rep.rev, req.rev);
+	EXPECT_FALSE(rep.r);
+	EXPECT_EQ(rep.reserved, 0);
+	EXPECT_EQ(rep.s, req.s && req.rev >= 2) << "enhanced if and only if the request is";
+	EXPECT_EQ(rep.m, w.markers) << "M says what the victim wants to receive";
+	if (w.crc) {
+		EXPECT_TRUE(rep.c) << "the victim prefers CRCs and does not say so";
+	}
+	if (!w.crc && !req.c) {
+		EXPECT_FALSE(rep.c) << "nobody wants CRCs";
+	}
+	EXPECT_EQ(rep.private_data, Octets{});
+}
+
+// RFC 6581 9.1
+void check_depths(const Enhanced &req, const Enhanced &rep)
+{
+	constexpr uint16_t none = 0x3FFF, limit = 32; // the device's default policy
+	if (req.ord == none) {
+		EXPECT_EQ(rep.ird, none) << "MUST respond with 0x3FFF";
+	} else {
+		EXPECT_GE(rep.ird, std::min(req.ord, limit)) << "responder IRD >= initiator ORD as far as it can";
+		EXPECT_LE(rep.ird, limit) << "more than the device has";
+	}
+	if (req.ird == none) {
+		EXPECT_EQ(rep.ord, none) << "MUST respond with 0x3FFF";
+	} else {
+		EXPECT_LE(rep.ord, req.ird) << "responder ORD at most initiator IRD";
+		EXPECT_LE(rep.ord, depth) << "more than the consumer allows";
+	}
+}
+
+// RFC 6581 9.2; the device supports all three.
+void check_model(const Enhanced &req, const Enhanced &rep)
+{
+	EXPECT_EQ(rep.a, req.a);
+	if (!req.a) {
+		EXPECT_FALSE(rep.b || rep.c || rep.d) << "MUST be 0 with A";
+		return;
+	}
+	EXPECT_TRUE(rep.b || rep.c || rep.d) << "MUST name one at least";
+	EXPECT_TRUE((!req.b || rep.b) && (!req.c || rep.c) && (!req.d || rep.d)) << "SHOULD name each that it supports";
+}
+
+TEST_P(Request, is_answered)
+{
+	const RequestCase &c = GetParam();
+	Session s;
+	apply(s.bed.policy, c.wishes);
+	s.dial(c.frame);
+	check_frame(c.frame, s.p.reply, c.wishes);
+	if (c.frame.enhanced) {
+		ASSERT_TRUE(s.p.reply.enhanced);
+		check_depths(*c.frame.enhanced, *s.p.reply.enhanced);
+		check_model(*c.frame.enhanced, *s.p.reply.enhanced);
+	}
+	// Without a common RTR message the initiator ends it: 9.2.
+	const std::optional<Enhanced> &e = c.frame.enhanced;
+	if (e && e->a && !e->b && !e->c && !e->d) {
+		s.p.send(terminate_segment(Terminate{.code = mpa::no_rtr}.encode()));
+		s.judge(closes("rx_terminate"));
+		return;
+	}
+	s.judge(lives());
+}
+
+std::string flags(const StartupFrame &f)
+{
+	return std::string("rev_") + std::to_string(f.rev) + (f.m ? "_M" : "") + (f.c ? "_C" : "") + (f.r ? "_R" : "") +
+	       (f.s ? "_S" : "") + (f.reserved ? "_reserved_" + hex(f.reserved) : "");
+}
+
+void add_flags(std::vector<RequestCase> &c)
+{
+	for (uint8_t rev : {1, 2})
+		for (unsigned bits = 0; bits < 32; bits++)
+			for (bool crc : {true, false})
+				for (bool markers : {false, true}) {
+					// Of the reserved bits, all or none; each alone is below.
+					StartupFrame f = request(rev, bits & 1, bits & 2, bits & 4, bits & 8, bits & 16 ? 15 : 0);
+					c.push_back({flags(f) + (crc ? "" : "_victim_no_crc") + (markers ? "_victim_markers" : ""),
+						     "RFC 5044 7.1.1, RFC 6581 6 and 10", f, {.crc = crc, .markers = markers}});
+				}
+	for (uint8_t rev : {1, 2})
+		for (uint8_t bit : {1, 2, 4, 8})
+			c.push_back({flags(request(rev, false, true, false, rev == 2, bit)), "RFC 5044 7.1.1 Res: not checked",
+				     request(rev, false, true, false, rev == 2, bit)});
+}
+
+void add_enhanced(std::vector<RequestCase> &c)
+{
+	static constexpr uint16_t depths[][2] = {
+		{0, 0}, {0, 1}, {1, 0}, {1, 1}, {4, 4}, {32, 32}, {33, 33}, {0x3FFE, 0x3FFE}, {0x3FFF, 0x3FFF}, {0x3FFF, 1}, {1, 0x3FFF},
+		{0, 0x3FFF}, {0x3FFF, 0},
+	};
+	for (unsigned bits = 0; bits < 16; bits++)
+		for (const auto &[ird, ord] : depths) {
+			StartupFrame f = request(2, false, true, false, true);
+			f.enhanced = Enhanced{.ird = ird, .ord = ord, .a = bool(bits & 1), .b = bool(bits & 2), .c = bool(bits & 4),
+					      .d = bool(bits & 8)};
+			std::string name = std::string("enhanced") + (bits & 1 ? "_A" : "") + (bits & 2 ? "_B" : "") + (bits & 4 ? "_C" : "") +
+					   (bits & 8 ? "_D" : "") + "_ird_" + hex(ird) + "_ord_" + hex(ord);
+			c.push_back({name, "RFC 6581 9.1, 9.2", f});
+		}
+}
+
+std::vector<RequestCase> cases()
+{
+	std::vector<RequestCase> c;
+	add_flags(c);
+	add_enhanced(c);
+	return c;
+}
+
+INSTANTIATE_TEST_SUITE_P(Startup, Request, testing::ValuesIn(cases()), RowName());
+
+} // namespace
+} // namespace conformance

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The same octets in other TCP segments are the same stream: a forty-message script, cut in every way,
+// must always end in the same completions and the same octets in memory.
+//
+// The small script (all messages up to 40 octets, some 2000 octets of stream) is cut at every single octet.
+// For the long one (up to 20000 octets a message) that would be 150000 rounds of as many octets: there, a
+// round cuts every FPDU at the same distance from its beginning, from its end, or from each of its markers,
+// for each distance up to the longest header; strides and random cuts do the rest.
+#include <random>
+
+#include "script.h"
+
+namespace conformance {
+namespace {
+
+struct Mode {
+	bool crc, markers;
+};
+
+enum Way { octet_by_octet, every_single_cut, double_cuts, resegmented, long_boundaries, long_resegmented, long_octet_by_octet };
+
+constexpr const char *ways[] = {"octet_by_octet", "every_single_cut", "double_cuts", "resegmented",
+				"long_boundaries", "long_resegmented", "long_octet_by_octet"};
+
+class Segmentation : public testing::TestWithParam<std::tuple<Way, Mode>> {
+protected:
+	static void run(Script &s, Way way, std::mt19937 &random);
+	// A round; false when it is wrong.
+	static bool round(Script &s, const std::function<Cuts(const Stream &)> &cut)
+	{
+		Stream stream = s.compose();
+		Cuts cuts = cut(stream);
+		std::string fault = s.play(stream, cuts);
+		EXPECT_EQ(fault, "") << "round " << s.rounds() << " of " << stream.octets.size() << " octets, " << cuts.size()
+				     << " cuts, the first at " << (cuts.empty() ? 0 : cuts.front());
+		return fault.empty();
+	}
+};
+
+Cuts all(const Stream &s)
+{
+	Cuts c;
+	for (size_t i = 1; i < s.octets.size(); i++)
+		c.push_back(i);
+	return c;
+}
+
+// Unsorted, repeated and impossible ones put right.
+Cuts tidy(Cuts c, const Stream &s)
+{
+	std::sort(c.begin(), c.end());
+	c.erase(std::unique(c.begin(), c.end()), c.end());
+	std::erase_if(c, [&](size_t at) { return !at || at >= s.octets.size(); });
+	return c;
+}
+
+// Each of the places, moved.
+Cuts near(const Cuts &places, ptrdiff_t by, const Stream &s)
+{
+	Cuts c;
+	for (size_t at : places)
+		c.push_back(static_cast<size_t>(static_cast<ptrdiff_t>(at) + by));
+	return tidy(c, s);
+}
+
+Cuts random_cuts(const Stream &s, size_t n, std::mt19937 &random)
+{
+	Cuts c;
+	for (size_t i = 0; i < n; i++)
+		c.push_back(random() % s.octets.size());
+	return tidy(c, s);
+}
+
+// One, for a stream of one FPDU.
+std::function<Cuts(const Stream &)> one_cut(std::mt19937 &random)
+{
+	return [&random](const Stream &s) { return random_cuts(s, 1, random); };
+}
+
+// At 1, 2, 3, ... of a stream that is composed anew for each.
+void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round)
+{
+	bool more = true;
+	for (size_t at = 1; more; at++) {
+		auto cut = [&](const Stream &s) {
+			more = at + 1 < s.octets.size();
+			return Cuts{at};
+		};
+		if (!round(cut))
+			return;
+	}
+}
+
+// Around all that stands at the beginning of an FPDU (marker, length, the longest header), at its end (pad,
+// CRC), and around each marker.
+void cut_at_boundaries(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round)
+{
+	constexpr ptrdiff_t before = -9, behind_header = 4 + 2 + 18 + 28 + 1, behind_marker = 6;
+	for (ptrdiff_t by = before; by <= behind_header; by++)
+		if (!round([by](const Stream &s) { return near(s.fpdus, by, s); }))
+			return;
+	for (ptrdiff_t by = before; by <= behind_marker; by++)
+		if (!round([by](const Stream &s) { return near(s.markers, by, s); }))
+			return;
+}
+
+void Segmentation::run(Script &s, Way way, std::mt19937 &random)
+{
+	auto play = [&](const std::function<Cuts(const Stream &)> &cut) { return round(s, cut); };
+	auto times = [&](unsigned n, const std::function<Cuts(const Stream &)> &cut) {
+		for (unsigned i = 0; i < n && play(cut); i++)
+			;
+	};
+	switch (way) {
+	case octet_by_octet:
+		return times(5, all);
+	case long_octet_by_octet:
+		return times(1, all);
+	case every_single_cut:
+		return cut_everywhere(play);
+	case double_cuts:
+		return times(300, [&](const Stream &q) { return random_cuts(q, 2, random); });
+	case resegmented:
+		return times(150, [&](const Stream &q) { return random_cuts(q, 1 + random() % 300, random); });
+	case long_boundaries:
+		return cut_at_boundaries(play);
+	case long_resegmented:
+		times(10, [&](const Stream &q) { return random_cuts(q, 2, random); });
+		return times(20, [&](const Stream &q) { return random_cuts(q, 1 + random() % 3000, random); });
+	}
+}
+
+TEST_P(Segmentation, changes_nothing)
+{
+	auto [way, mode] = GetParam();
+	std::mt19937 random(way * 4 + (mode.crc ? 0 : 1) + (mode.markers ? 2 : 0));
+	Testbed &bed = Testbed::the();
+	bed.begin();
+	{
+		Script s(way < long_boundaries, mode.crc, mode.markers);
+		ASSERT_TRUE(round(s, [](const Stream &) { return Cuts{}; })) << "not cut at all";
+		run(s, way, random);
+		if (!HasFailure()) {
+			EXPECT_EQ(s.end(way == octet_by_octet ? all : one_cut(random)), "");
+		}
+	}
+	bed.finish();
+}
+
+std::string name(const testing::TestParamInfo<std::tuple<Way, Mode>> &info)
+{
+	auto [way, mode] = info.param;
+	return std::string(ways[way]) + (mode.crc ? "_crc" : "_no_crc") + (mode.markers ? "_markers" : "");
+}
+
+const auto both = testing::Values(Mode{true, false}, Mode{true, true}, Mode{false, false}, Mode{false, true});
+
+INSTANTIATE_TEST_SUITE_P(Stream, Segmentation,
+			 testing::Combine(testing::Values(octet_by_octet, every_single_cut, double_cuts, resegmented, long_boundaries,
+							  long_resegmented),
+					  both),
+			 name);
+INSTANTIATE_TEST_SUITE_P(LongStream, Segmentation, testing::Combine(testing::Values(long_octet_by_octet), testing::Values(Mode{true, true})), name);
+
+} // namespace
+} // namespace conformance

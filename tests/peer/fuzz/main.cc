@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Fuzzes live connections of the device under test. TAP, one line for each batch of sessions; a session
+// that fails says its seed, and "--seed SEED --sessions 1" does the same again.
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <getopt.h>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+#include <unistd.h>
+
+#include "health.h"
+#include "session.h"
+
+namespace live_fuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned hang_limit = 150; // seconds for one session
+constexpr unsigned most_failures = 10;
+
+struct Options {
+	uint64_t seed = std::random_device()();
+	uint64_t sessions = UINT64_MAX;
+	std::chrono::seconds time{UINT32_MAX};
+	unsigned every = 25;
+	bool verbose = false;
+};
+
+struct Totals {
+	uint64_t sessions = 0, right = 0, established = 0, terminated = 0, startup = 0;
+	unsigned tests = 0, failures = 0;
+};
+
+char running[64];
+
+// A call that never returns is a failure of the kernel; say in which session.
+void too_long(int)
+{
+	const char text[] = "not ok 9998 - a session hangs: --seed ";
+	ssize_t n = write(STDOUT_FILENO, text, sizeof(text) - 1);
+	n += write(STDOUT_FILENO, running, strlen(running));
+	_exit(n > 0 ? 3 : 4);
+}
+
+void report(Totals &t, const std::string &name, const std::string &fault)
+{
+	t.failures += !fault.empty();
+	std::cout << (fault.empty() ? "ok " : "not ok ") << ++t.tests << " - " << name << "\n";
+	std::istringstream lines(fault);
+	for (std::string line; std::getline(lines, line);)
+		std::cout << "#   " << line << "\n";
+	std::cout << std::flush;
+}
+
+class Fuzzer {
+public:
+	explicit Fuzzer(const Options &o) : options_(o), end_(Clock::now() + o.time)
+	{
+		policies_.set({});
+		witness_.turn();
+		{ victim::Victim once; } // what a process opens but once
+		resources_ = resources();
+	}
+
+	int run()
+	{
+		while (totals_.sessions < options_.sessions && Clock::now() < end_ && totals_.failures < most_failures)
+			batch();
+		std::cout << "1.." << totals_.tests << "\n# summary: seed " << options_.seed << ": " << totals_.sessions << " sessions ("
+			  << totals_.right << " without a fault, " << totals_.startup << " with one in startup), "
+			  << totals_.established << " established, " << totals_.terminated << " terminated by the device, "
+			  << totals_.failures << " failures\n";
+		return totals_.failures || !totals_.sessions;
+	}
+
+private:
+	void session()
+	{
+		uint64_t seed = options_.seed + totals_.sessions++;
+		Plan plan = draw(seed);
+
+		snprintf(running, sizeof(running), "%llu --sessions 1\n", static_cast<unsigned long long>(seed));
+		alarm(hang_limit);
+		if (options_.verbose)
+			std::cout << "# seed " << seed << "\n" << plan << std::flush;
+		policies_.set(plan.policy);
+		Session s(plan);
+		std::string fault = s.run(), complaints = log_.complaints();
+		alarm(0);
+		if (!complaints.empty())
+			fault += "\nthe kernel: " + complaints;
+		totals_.right += plan.right();
+		totals_.established += s.established();
+		totals_.terminated += s.terminated();
+		totals_.startup += plan.startup.fault != StartupFault::none;
+		if (fault.empty())
+			return;
+		std::ostringstream text;
+		text << fault << "\n" << plan;
+		report(totals_, "session --seed " + std::to_string(seed) + " --sessions 1", text.str());
+	}
+
+	void batch()
+	{
+		uint64_t first = options_.seed + totals_.sessions;
+		unsigned failures = totals_.failures;
+
+		for (unsigned i = 0; i < options_.every && totals_.sessions < options_.sessions && Clock::now() < end_; i++)
+			session();
+		policies_.set({});
+		std::string fault = witness_.turn(), now;
+		if (!fault.empty())
+			fault = "a connection of another's: " + fault;
+		try {
+			if (std::string s = Witness().turn(); !s.empty())
+				fault += "\na new connection: " + s;
+		} catch (const std::exception &e) {
+			fault += std::string("\na new connection: ") + e.what();
+		}
+		for (auto until = Clock::now() + long_patience; (now = resources()) != resources_ && Clock::now() < until;)
+			usleep(20000);
+		if (now != resources_)
+			fault += "\nobjects are left: " + now + "; at first there were: " + resources_;
+		if (totals_.failures == failures || !fault.empty())
+			report(totals_, "sessions from seed " + std::to_string(first) + " to " +
+				       std::to_string(options_.seed + totals_.sessions - 1) + ", and the device is as before", fault);
+	}
+
+	const Options options_;
+	const Clock::time_point end_;
+	Totals totals_;
+	KernelLog log_;
+	PolicyFiles policies_;
+	Witness witness_;
+	std::string resources_;
+};
+
+int usage(const char *name, int status)
+{
+	(status ? std::cerr : std::cout) << "usage: " << name
+		  << " [--seed N] [--sessions N] [--seconds N] [--every N] [--verbose]\n"
+		     "  --seed      of the first session; each next one has the next number (default: random)\n"
+		     "  --sessions  how many (default: no limit)\n"
+		     "  --seconds   how long (default: no limit)\n"
+		     "  --every     sessions between two looks at the device (default: 25)\n"
+		     "  --verbose   tell what each session does\n"
+		     "The environment names the device: see tests/peer/victim/lab.h\n";
+	return status;
+}
+
+} // namespace
+} // namespace live_fuzz
+
+int main(int argc, char **argv)
+try {
+	using namespace live_fuzz;
+	static const option longs[] = {{"seed", required_argument, nullptr, 's'},   {"sessions", required_argument, nullptr, 'n'},
+				       {"seconds", required_argument, nullptr, 't'}, {"every", required_argument, nullptr, 'e'},
+				       {"verbose", no_argument, nullptr, 'v'},	     {"help", no_argument, nullptr, 'h'},
+				       {}};
+	Options o;
+
+	for (int c; (c = getopt_long(argc, argv, "", longs, nullptr)) != -1;) {
+		switch (c) {
+		case 's':
+			o.seed = std::stoull(optarg, nullptr, 0);
+			break;
+		case 'n':
+			o.sessions = std::stoull(optarg);
+			break;
+		case 't':
+			o.time = std::chrono::seconds(std::stoul(optarg));
+			break;
+		case 'e':
+			o.every = static_cast<unsigned>(std::stoul(optarg));
+			break;
+		case 'v':
+			o.verbose = true;
+			break;
+		default:
+			return usage(argv[0], c == 'h' ? 0 : 2);
+		}
+	}
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGALRM, too_long);
+	std::cout << "# seed " << o.seed << "\n" << std::flush;
+	return Fuzzer(o).run();
+} catch (const std::exception &e) {
+	std::cout << "Bail out! " << e.what() << std::endl;
+	return 1;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One session: a plan carried out against a victim of its own, and what was wrong with how the victim
+// took it. Whatever the peer does, these hold: the victim's octets are well-formed FPDUs; the session
+// ends; all that the consumer posted completes, once; memory that the peer has no right to, or has not
+// addressed, keeps its pattern. If nothing in the plan is wrong, all of it succeeds.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "../iwarp/peer.h"
+#include "../victim/victim.h"
+#include "plan.h"
+
+namespace live_fuzz {
+
+inline constexpr iwarp::Millis long_patience{25000};
+
+class Session {
+public:
+	explicit Session(const Plan &plan);
+
+	// Empty if all is well.
+	std::string run();
+
+	bool established() const { return established_; }
+	bool terminated() const { return terminated_; }
+
+private:
+	using Octets = iwarp::Octets;
+	using Segment = iwarp::Segment;
+	struct Read {
+		uint32_t stag;
+		uint64_t to;
+		Octets data, got;
+	};
+
+	// startup.cc
+	bool start_up();
+	bool respond();
+	bool request();
+	iwarp::StartupFrame reply_to(const iwarp::StartupFrame &request) const;
+	void send_startup(const iwarp::StartupFrame &f);
+	void send_rtr_frame();
+	void receive_rtr_frame();
+	bool common_kind(const iwarp::StartupFrame &request, const iwarp::StartupFrame &reply) const;
+
+	// steps.cc
+	void perform(const Step &s, Dice dice);
+	void right(const Step &s, Dice &dice);
+	void post(const Step &s);
+	void wrong(const Step &s, Dice &dice);
+	Segment wrong_segment(const Step &s, Dice &dice);
+	iwarp::ReadRequest wrong_read(const Step &s);
+	void message(const Segment &whole, const Step &s, Dice &dice);
+	void emit(const Segment &s, const Step &step, bool faulty);
+	void spoil(Octets &o, const Step &s) const;
+	victim::Region &region(Area a);
+
+	// session.cc
+	bool send(const Octets &o);
+	bool pump(iwarp::Millis timeout);
+	void handle(Segment s);
+	void answer(const Segment &request);
+	void completions();
+	bool settled() const;
+	void settle();
+	void finish();
+	void finish_right();
+	void drain();
+	void judge();
+	void fault(const std::string &what);
+	bool version_0() const;
+
+	const Plan &plan_;
+	std::unique_ptr<victim::Victim> v_;
+	iwarp::Socket listener_;
+	std::optional<iwarp::Peer> p_;
+	victim::Connection *c_ = nullptr;
+	std::string faults_;
+	size_t chunk_ = 0;
+
+	bool right_;	     // so far, and all that is expected is kept below
+	bool gone_ = false;  // nothing can be sent any more
+	bool loose_ = false; // octets have changed that no CRC covers: writes may go astray inside regions
+	bool post_failed_ = false;
+	bool established_ = false, terminated_ = false, ended_ = false;
+	uint32_t next_sink_ = 1000;
+
+	std::deque<Octets> to_receive_;		   // by the victim's receives
+	std::deque<Read> reads_;		   // of the peer
+	std::deque<std::pair<uint8_t, Octets>> incoming_; // from the victim: opcode, message
+	Octets partial_;			   // of the first of them
+	unsigned posted_ = 0;			   // by the victim and not completed
+	std::map<victim::Region *, std::vector<victim::Range>> allowed_;
+	std::map<victim::Region *, Octets> image_; // what must be there in the end
+};
+
+} // namespace live_fuzz

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Full Operation: what the peer sends and the victim posts.
+#include <algorithm>
+#include <system_error>
+
+#include "session.h"
+
+namespace live_fuzz {
+
+using namespace iwarp;
+using victim::Region;
+
+namespace {
+
+constexpr size_t reads_at_once = 3; // fewer than the victim grants in any case
+
+bool tagged_opcode(uint8_t opcode)
+{
+	return opcode == op_write || opcode == op_read_response;
+}
+
+} // namespace
+
+Region &Session::region(Area a)
+{
+	switch (a) {
+	case Area::rw:
+		return *v_->rw;
+	case Area::wo:
+		return *v_->wo;
+	case Area::ro:
+		return *v_->ro;
+	case Area::local:
+		return *v_->local;
+	default:
+		return *v_->alien;
+	}
+}
+
+void Session::perform(const Step &s, Dice dice)
+{
+	if (!s.right()) {
+		// From here on the victim may end it at any moment.
+		right_ = false;
+		loose_ |= s.act == Act::any_segment || (s.fault != Fault::none && !p_->out.mode().crc);
+	}
+	if (s.act <= Act::last_right)
+		right(s, dice);
+	else
+		wrong(s, dice);
+	if (right_ && s.wait)
+		settle();
+	else
+		while (!gone_ && pump(Millis{0}))
+			;
+}
+
+void Session::right(const Step &s, Dice &dice)
+{
+	Octets data = dice.octets(s.len);
+	Region &r = region(s.area);
+
+	switch (s.act) {
+	case Act::send:
+		to_receive_.push_back(data);
+		message(send_segment(p_->send_msn++, data), s, dice);
+		break;
+	case Act::write:
+		allowed_[&r].push_back({s.at, s.len});
+		std::copy(data.begin(), data.end(), image_[&r].begin() + s.at);
+		message(write_segment(r.rkey(), r.base() + s.at, data), s, dice);
+		break;
+	case Act::read: {
+		if (right_ && reads_.size() >= reads_at_once)
+			settle();
+		Read rd{next_sink_++, dice.two_words() >> 1, r.copy(s.at, s.len), {}};
+		Step whole = s;
+		whole.segments = 1;
+		ReadRequest rr{rd.stag, rd.to, s.len, r.rkey(), r.base() + s.at};
+		reads_.push_back(rd);
+		message(read_request_segment(p_->read_msn++, rr), whole, dice);
+		break;
+	}
+	default:
+		post(s);
+	}
+}
+
+void Session::post(const Step &s)
+{
+	Region &from = *v_->spare;
+
+	if (!c_)
+		return;
+	// A side that offers no inbound reads gets none.
+	const std::optional<Enhanced> &e = plan_.startup.victim_initiates ? p_->reply.enhanced : p_->request.enhanced;
+	if (s.act == Act::victim_read && e && e->ird == 0)
+		return;
+	try {
+		if (s.act == Act::victim_send) {
+			incoming_.emplace_back(op_send, from.copy(s.at, s.len));
+			c_->post_send(from, s.at, s.len);
+		} else if (s.act == Act::victim_write) {
+			incoming_.emplace_back(op_write, from.copy(s.at, s.len));
+			c_->post_write(from, s.at, s.len, 0xABCD, 0x10000);
+		} else {
+			allowed_[&from].push_back({s.at, s.len});
+			// Where two reads write, the last one's data stay only if they are answered in turn.
+			if (right_)
+				settle();
+			c_->post_read(from, s.at, s.len, 0xEE, s.at);
+		}
+		posted_++;
+	} catch (const std::system_error &e) {
+		post_failed_ = true;
+		if (right_)
+			fault(std::string("posting fails: ") + e.what());
+	}
+}
+
+// In segments of random lengths; one of them is the faulty one.
+void Session::message(const Segment &whole, const Step &s, Dice &dice)
+{
+	std::vector<uint32_t> cuts{0, static_cast<uint32_t>(whole.payload.size())};
+
+	for (uint32_t i = 1; i < s.segments; i++)
+		cuts.push_back(dice.below(cuts[1] + 1));
+	std::sort(cuts.begin(), cuts.end());
+	for (size_t i = 0; i + 1 < cuts.size(); i++) {
+		Segment part = whole;
+		part.payload.assign(whole.payload.begin() + cuts[i], whole.payload.begin() + cuts[i + 1]);
+		part.last = whole.last && i + 2 == cuts.size();
+		if (part.tagged)
+			part.to += cuts[i];
+		else
+			part.mo += cuts[i];
+		emit(part, s, s.where % (cuts.size() - 1) == i);
+	}
+}
+
+void Session::spoil(Octets &o, const Step &s) const
+{
+	size_t at = s.where / 7 % o.size();
+
+	switch (s.fault) {
+	case Fault::flip:
+		o[at] ^= static_cast<uint8_t>(1 << s.value % 8);
+		break;
+	case Fault::drop:
+		o.erase(o.begin() + static_cast<ptrdiff_t>(at));
+		break;
+	case Fault::insert:
+		o.insert(o.begin() + static_cast<ptrdiff_t>(at), static_cast<uint8_t>(s.value));
+		break;
+	case Fault::cut:
+		o.resize(at);
+		break;
+	case Fault::twice:
+		put(o, Octets(o));
+		break;
+	default:
+		break;
+	}
+}
+
+void Session::emit(const Segment &segment, const Step &step, bool faulty)
+{
+	Segment s = segment;
+	FpduFault f;
+
+	if (version_0()) {
+		s.dv ^= 1;
+		s.rv ^= 1;
+	}
+	if (faulty && step.fault == Fault::crc)
+		f.crc_xor = step.value | 1;
+	if (faulty && step.fault == Fault::length)
+		f.length = static_cast<uint16_t>(step.value);
+	if (faulty && step.fault == Fault::pad)
+		f.pad = static_cast<uint8_t>(step.value);
+	if (faulty && step.fault == Fault::marker)
+		f.marker = [&](Marker m) { return Marker{m.reserved, static_cast<uint16_t>(m.fpdu_ptr ^ step.value)}; };
+	Octets o = p_->out.encode(step.act == Act::short_segment ? s.payload : s.encode(), f);
+	if (faulty)
+		spoil(o, step);
+	send(o);
+}
+
+ReadRequest Session::wrong_read(const Step &s)
+{
+	Region &r = region(s.area);
+	ReadRequest rr{next_sink_++, 0, s.len, r.rkey(), r.base() + s.at};
+
+	if (s.act == Act::read_no_stag)
+		rr.src_stag ^= 1 + s.value % 255;
+	if (s.act == Act::read_outside)
+		rr.src_to = s.value & 1 ? r.end() - s.len / 2 : s.value & 2 ? r.base() - 1 - s.len / 2 : s.value;
+	return rr;
+}
+
+Segment Session::wrong_segment(const Step &s, Dice &dice)
+{
+	Region &r = region(s.area);
+	Octets data = dice.octets(s.len);
+	Segment w = write_segment(r.rkey(), r.base() + s.at, data), m = send_segment(p_->send_msn, data);
+
+	switch (s.act) {
+	case Act::send_too_long:
+		return send_segment(p_->send_msn, dice.octets(receive_size + s.len));
+	case Act::send_wrong_msn:
+		m.msn += s.value | 1;
+		return m;
+	case Act::send_wrong_mo:
+		m.mo = s.value | 1;
+		return m;
+	case Act::write_forbidden:
+		return w;
+	case Act::write_no_stag:
+		w.stag ^= 1 + s.value % 255;
+		return w;
+	case Act::write_outside:
+		w.to = s.value & 1 ? r.end() - s.len / 2 : s.value & 2 ? r.base() - 1 - s.len / 2 : s.value;
+		return w;
+	case Act::response_unasked:
+		return read_response_segment(s.value, s.where, data, dice.chance(80));
+	case Act::terminate: {
+		Terminate t;
+		t.code = {static_cast<uint8_t>(s.value & 3), static_cast<uint8_t>(s.value >> 2 & 3), static_cast<uint8_t>(s.value >> 4)};
+		t.m = s.where & 1;
+		t.d = s.where & 2;
+		t.r = s.where & 4;
+		t.ddp_header = dice.octets(dice.below(20));
+		t.rdmap_header = dice.octets(dice.below(40));
+		return terminate_segment(t.encode());
+	}
+	case Act::short_segment:
+		m.payload.resize(std::min<size_t>(m.payload.size(), s.value % 18));
+		return m;
+	case Act::wrong_queue:
+		m.qn = 1 + s.value % 5;
+		return m;
+	default:
+		break;
+	}
+	// Any fields, each of them likely to be right.
+	Segment any = dice.chance(50) ? w : m;
+	any.opcode = dice.chance(50) ? any.opcode : static_cast<uint8_t>(dice.below(16));
+	any.tagged = dice.chance(80) ? tagged_opcode(any.opcode) : dice.chance(50);
+	any.last = dice.chance(70);
+	any.dv = static_cast<uint8_t>(dice.chance(80) ? 1 : dice.below(4));
+	any.rv = static_cast<uint8_t>(dice.chance(80) ? 1 : dice.below(4));
+	any.ddp_reserved = static_cast<uint8_t>(dice.below(16));
+	any.rdmap_reserved = static_cast<uint8_t>(dice.below(4));
+	any.qn = dice.chance(70) ? any.qn : dice.below(5);
+	any.msn = dice.chance(70) ? p_->send_msn : dice.word();
+	any.inv_stag = dice.chance(50) ? region(dice.any({Area::rw, Area::wo, Area::ro, Area::local})).rkey() : dice.word();
+	return any;
+}
+
+void Session::wrong(const Step &s, Dice &dice)
+{
+	switch (s.act) {
+	case Act::read_forbidden:
+	case Act::read_no_stag:
+	case Act::read_outside:
+		emit(read_request_segment(p_->read_msn, wrong_read(s)), s, false);
+		break;
+	case Act::too_many_reads:
+		for (unsigned i = 0; i < 40 && !gone_; i++)
+			emit(read_request_segment(p_->read_msn++, {next_sink_++, 0, 4000, v_->rw->rkey(), v_->rw->base()}), s, false);
+		break;
+	default:
+		emit(wrong_segment(s, dice), s, false);
+	}
+}
+
+} // namespace live_fuzz

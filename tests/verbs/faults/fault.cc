@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "fault.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace faults {
+namespace {
+
+constexpr const char *file = "/proc/thread-self/fail-nth";
+constexpr int too_many = 5000;
+
+class FailNth {
+public:
+	FailNth() : fd_(open(file, O_RDWR))
+	{
+		if (fd_ < 0)
+			throw std::runtime_error(file);
+	}
+	~FailNth() { close(fd_); }
+	FailNth(const FailNth &) = delete;
+	FailNth &operator=(const FailNth &) = delete;
+
+	void set(int n) const
+	{
+		std::string text = std::to_string(n);
+		if (write(fd_, text.c_str(), text.size()) < 0)
+			throw std::runtime_error("fail-nth");
+	}
+
+	// Ends it. Was something left to count? The reading itself counts, too, and may be what fails.
+	void stop()
+	{
+		char text[16] = {};
+		left_ |= pread(fd_, text, sizeof(text) - 1, 0) < 0 || atoi(text);
+		set(0);
+	}
+	bool left() const { return left_; }
+
+private:
+	int fd_;
+	bool left_ = false;
+};
+
+thread_local FailNth *current;
+
+void knob(const std::string &name, const std::string &value)
+{
+	std::ofstream file("/sys/kernel/debug/" + name);
+	if (!(file << value << std::endl))
+		throw std::runtime_error(name);
+}
+
+// Not a word in the kernel's log: a failed allocation is no complaint here. Sleeping ones fail, too.
+void quiet()
+{
+	knob("failslab/verbose", "0");
+	knob("fail_usercopy/verbose", "0");
+	knob("failslab/ignore-gfp-wait", "N");
+}
+
+constexpr int many = 1000000;
+
+// Where the driver's code is: first address, and the one behind the last.
+std::pair<uint64_t, uint64_t> driver_text()
+{
+	std::ifstream modules("/proc/modules");
+	std::string name, size, users, by, state, address;
+	for (std::string line; std::getline(modules, line);) {
+		std::istringstream words(line);
+		words >> name >> size >> users >> by >> state >> address;
+		if (name == "kwarp") {
+			uint64_t start = std::stoull(address, nullptr, 16);
+			return {start, start + std::stoull(size)};
+		}
+	}
+	throw std::runtime_error("the driver is no module");
+}
+
+} // namespace
+
+bool supported()
+{
+	return access(file, W_OK) == 0 && access("/sys/kernel/debug/failslab", X_OK) == 0;
+}
+
+Scarce::Scarce(int percent)
+{
+	auto [start, end] = driver_text();
+	quiet();
+	knob("failslab/times", std::to_string(many));
+	knob("failslab/require-start", std::to_string(start));
+	knob("failslab/require-end", std::to_string(end));
+	knob("failslab/probability", std::to_string(percent));
+}
+
+Scarce::~Scarce()
+{
+	knob("failslab/probability", "0");
+	knob("failslab/require-start", "0");
+	knob("failslab/require-end", std::to_string(~0UL));
+}
+
+int Scarce::failed() const
+{
+	int left = 0;
+	std::ifstream("/sys/kernel/debug/failslab/times") >> left;
+	return many - left;
+}
+
+int each(const std::function<void()> &action)
+{
+	int threw = 0;
+
+	quiet();
+	for (int n = 1; n < too_many; n++) {
+		FailNth fail;
+		current = &fail;
+		fail.set(n);
+		try {
+			action();
+		} catch (const std::exception &) {
+			threw++;
+		}
+		fail.stop();
+		if (fail.left()) {
+			std::cout << "# " << n - 1 << " faults, " << threw << " seen by the caller\n";
+			return n;
+		}
+	}
+	throw std::runtime_error("no end of faults");
+}
+
+void enough()
+{
+	current->stop();
+}
+
+} // namespace faults

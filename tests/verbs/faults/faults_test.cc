@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Memory runs out, or the user's is not there, at each point of each call in turn. The call may fail
+// or succeed; nothing is left behind, and what is asked next works. The kernel's own checks are the
+// judge of what it did meanwhile.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "fault.h"
+#include "lab/host.h"
+#include "link.h"
+#include "loss/traffic.h"
+#include "rdma/endpoint.h"
+
+using namespace rdma;
+
+namespace {
+
+class fault : public testing::Test {
+	void SetUp() override
+	{
+		if (!faults::supported())
+			GTEST_SKIP() << "a kernel without fault injection";
+	}
+};
+
+// A connection with an exchange in both directions.
+void talk(bool with_faults = false)
+{
+	Pair pair;
+	for (Endpoint *end : {&pair.client, &pair.server})
+		post_recv(end->qp(), 1, {end->memory().sge(0, 5000)});
+	post(pair.client.qp(), send(1, {pair.client.memory().sge(0, 5000)}));
+	post(pair.server.qp(), send(1, {pair.server.memory().sge(0, 5000)}));
+	wait_ok(pair.client.rcq());
+	wait_ok(pair.server.rcq());
+	post(pair.client.qp(), read(2, {pair.client.memory().sge(0, 5000)}, pair.server.remote()));
+	wait_ok(pair.client.scq(), 2);
+	if (with_faults)
+		faults::enough();
+}
+
+bool exists(const std::string &device)
+{
+	return std::filesystem::exists("/sys/class/infiniband/" + device);
+}
+
+} // namespace
+
+TEST_F(fault, device__open)
+{
+	// the first that knows no fault also has to have worked
+	Context context;
+	faults::each([&] {
+		Context opened = open_device(lab::a().device);
+		faults::enough();
+		context = std::move(opened);
+	});
+	query_device(context.get());
+}
+
+TEST_F(fault, pd__alloc)
+{
+	Context context = open_device(lab::a().device);
+	EXPECT_GT(faults::each([&] {
+		Pd pd = alloc_pd(context.get());
+		faults::enough();
+	}), 1);
+}
+
+TEST_F(fault, mr__register)
+{
+	Context context = open_device(lab::a().device);
+	Pd pd = alloc_pd(context.get());
+	Memory memory(300000);
+	EXPECT_GT(faults::each([&] {
+		Mr mr = reg_mr(pd.get(), memory.data(), memory.size());
+		faults::enough();
+	}), 1);
+}
+
+TEST_F(fault, cq__create)
+{
+	Context context = open_device(lab::a().device);
+	CompChannel channel = create_channel(context.get());
+	EXPECT_GT(faults::each([&] {
+		Cq cq = create_cq(context.get(), 300, channel.get());
+		faults::enough();
+	}), 1);
+}
+
+TEST_F(fault, qp__create)
+{
+	Context context = open_device(lab::a().device);
+	Pd pd = alloc_pd(context.get());
+	Cq cq = create_cq(context.get(), 16);
+	EXPECT_GT(faults::each([&] {
+		ibv_qp_init_attr attr = qp_attr(cq.get(), 100, 4);
+		Qp qp = create_qp(pd.get(), attr);
+		faults::enough();
+	}), 1);
+}
+
+TEST_F(fault, connection__listen)
+{
+	faults::each([] {
+		Listener listener(lab::b());
+		faults::enough();
+	});
+	talk();
+}
+
+TEST_F(fault, connection__whole_life)
+{
+	EXPECT_GT(faults::each([] { talk(true); }), 1);
+	talk();
+}
+
+TEST_F(fault, traffic__memory_is_scarce)
+{
+	// a send that finds no memory is tried again, also when nothing is under way that would call back
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Traffic traffic;
+	{
+		faults::Scarce scarce(50);
+		traffic.rounds(5);
+		EXPECT_GT(scarce.failed(), 0);
+	}
+	traffic.rounds(1);
+	EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
+}
+
+TEST_F(fault, connection__memory_is_scarce)
+{
+	// each may fail, none may hang or leave anything
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	int failed = 0;
+	{
+		faults::Scarce scarce(10);
+		for (int i = 0; i < 50; i++)
+			try {
+				talk();
+			} catch (const std::exception &) {
+				failed++;
+			}
+		EXPECT_GT(scarce.failed(), 0);
+	}
+	std::cout << "# " << failed << " of 50 failed\n";
+	talk();
+}
+
+TEST_F(fault, link__add)
+{
+	if (!lab::a().is_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	lab::Inside inside(lab::a());
+	EXPECT_GT(faults::each([] {
+		ASSERT_FALSE(exists("kwarpF"));
+		int error = faults::link_add("kwarpF", "lo");
+		faults::enough();
+		if (!error)
+			lab::shell(lab::a(), "rdma link delete kwarpF");
+		check(error, "rdma link add");
+	}), 1);
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A network that loses, reorders, doubles and chokes; segment sizes that change under way. RFC 5044
+// leaves all of it to TCP: every octet arrives once, in its place, and nothing stands still.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "network.h"
+#include "traffic.h"
+
+using namespace rdma;
+using lab::BadNetwork;
+using lab::Meanwhile;
+using lab::Sysctl;
+
+namespace {
+
+constexpr int rounds = 6;
+
+// With markers or without, which also moves all FPDU boundaries.
+class loss : public testing::TestWithParam<bool> {
+protected:
+	void SetUp() override
+	{
+		if (!GetParam())
+			return;
+		if (!lab::both_kwarp())
+			GTEST_SKIP() << "kwarp only";
+		a_ = std::make_unique<lab::Policy>(lab::a(), "markers", 1);
+		b_ = std::make_unique<lab::Policy>(lab::b(), "markers", 1);
+	}
+
+	// On a network that loses, segments have to be sent again, or the test is none.
+	void lossy(const std::string &how, lab::Family family = lab::Family::ipv4)
+	{
+		uint64_t before = lab::retransmitted(lab::a()) + lab::retransmitted(lab::b());
+		BadNetwork bad(how);
+		run(family);
+		EXPECT_GT(lab::retransmitted(lab::a()) + lab::retransmitted(lab::b()), before);
+	}
+
+	void run(lab::Family family = lab::Family::ipv4)
+	{
+		Traffic traffic(family);
+		traffic.rounds(rounds);
+		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
+	}
+
+	// Traffic for as long as it takes.
+	void run_during(Traffic &traffic, Meanwhile &meanwhile)
+	{
+		do
+			traffic.rounds(1);
+		while (!meanwhile.over() && !HasFailure());
+		EXPECT_FALSE(meanwhile.failed());
+		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
+	}
+
+private:
+	std::unique_ptr<lab::Policy> a_, b_;
+};
+
+} // namespace
+
+TEST_P(loss, netem__one_percent) { lossy("delay 1ms loss 1%"); }
+
+TEST_P(loss, netem__bursts) { lossy("delay 1ms loss gemodel 1% 20% 80% 0.1%"); }
+
+TEST_P(loss, netem__reorders) { BadNetwork bad("delay 2ms reorder 25% 50%"); run(); }
+
+TEST_P(loss, netem__doubles) { BadNetwork bad("delay 1ms duplicate 10%"); run(); }
+
+TEST_P(loss, netem__corrupts) { lossy("delay 1ms corrupt 1%"); }
+
+TEST_P(loss, netem__all) { lossy("delay 2ms 1ms loss 1% duplicate 5% reorder 25% corrupt 0.5%"); }
+
+TEST_P(loss, netem__all_over_ipv6)
+{
+	lossy("delay 2ms 1ms loss 1% duplicate 5% reorder 25% corrupt 0.5%", lab::Family::ipv6);
+}
+
+TEST_P(loss, queue__overflows)
+{
+	// the sender's own queue is what drops
+	lossy("rate 100mbit limit 20");
+}
+
+TEST_P(loss, tcp__without_sack_and_timestamps)
+{
+	Sysctl sack("tcp_sack", "0"), timestamps("tcp_timestamps", "0");
+	lossy("delay 1ms loss 1% reorder 10%");
+}
+
+TEST_P(loss, tcp__without_window_scaling)
+{
+	Sysctl scaling("tcp_window_scaling", "0");
+	lossy("delay 1ms loss 1%");
+}
+
+TEST_P(loss, buffers__small)
+{
+	Sysctl receive("tcp_rmem", "4096 8192 16384"), send("tcp_wmem", "4096 8192 16384");
+	run();
+	lossy("delay 1ms loss 1%");
+}
+
+TEST_P(loss, mtu__changes_under_way)
+{
+	lab::Mtu scope(1500);
+	Traffic traffic;
+	constexpr int mtus[] = {1280, 9000, 1499, 65535, 1281, 1500};
+	Meanwhile meanwhile(24, [&](int i) { lab::Mtu::set(mtus[i % 6]); });
+	run_during(traffic, meanwhile);
+}
+
+TEST_P(loss, mtu__changes_under_way_and_packets_are_lost)
+{
+	lab::Mtu scope(1500);
+	BadNetwork bad("delay 1ms loss 1% reorder 25%");
+	Traffic traffic;
+	constexpr int mtus[] = {1280, 9000, 1499, 1281, 1500};
+	Meanwhile meanwhile(15, [&](int i) { lab::Mtu::set(mtus[i % 5]); });
+	run_during(traffic, meanwhile);
+}
+
+TEST_P(loss, mtu__of_the_route_changes_under_way)
+{
+	lab::RouteMtu scope(1500);
+	Traffic traffic;
+	constexpr int mtus[] = {600, 1500, 552, 1003, 1499};
+	Meanwhile meanwhile(25, [&](int i) { lab::RouteMtu::set(mtus[i % 5]); });
+	run_during(traffic, meanwhile);
+}
+
+TEST_P(loss, offload__changes_under_way)
+{
+	Traffic traffic;
+	Meanwhile meanwhile(16, [](int i) {
+		for (const lab::Host *host : {&lab::a(), &lab::b()})
+			lab::shell(*host, "ethtool -K " + host->netdev + (i % 2 ? " tso on gso on gro off" :
+									      " tso off gso off gro on"));
+	});
+	run_during(traffic, meanwhile);
+}
+
+TEST_P(loss, wire__is_cut_for_a_moment)
+{
+	// RFC 5044 knows no keepalive: as long as TCP does not give up, the stream lives
+	Traffic traffic;
+	Meanwhile meanwhile(6, [](int i) {
+		lab::shell(lab::b(), "ip link set " + lab::b().netdev + (i % 2 ? " up" : " down"));
+	});
+	run_during(traffic, meanwhile);
+	for (const lab::Host *host : {&lab::a(), &lab::b()})
+		lab::shell(*host, "ip addr replace " + host->ip6 + "/64 dev " + host->netdev + " nodad");
+}
+
+INSTANTIATE_TEST_SUITE_P(policy, loss, testing::Bool(),
+			 [](const testing::TestParamInfo<bool> &info) {
+				 return std::string(info.param ? "markers" : "nomarkers");
+			 });

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What is wrong with the network between the two hosts, until the end of a scope.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lab/host.h"
+
+namespace lab {
+
+// The packets of both hosts suffer from tc netem. They are packets of the MTU: no
+// segmentation below TCP, so that each is lost, delayed or doubled by itself.
+class BadNetwork {
+public:
+	explicit BadNetwork(const std::string &how);
+	~BadNetwork();
+	BadNetwork(const BadNetwork &) = delete;
+	BadNetwork &operator=(const BadNetwork &) = delete;
+};
+
+// A sysctl of both hosts' namespaces.
+class Sysctl {
+public:
+	Sysctl(std::string name, const std::string &value);
+	~Sysctl();
+	Sysctl(const Sysctl &) = delete;
+	Sysctl &operator=(const Sysctl &) = delete;
+
+private:
+	void set(const std::string &value) const;
+	std::string name_;
+	std::string before_;
+};
+
+// The MTU of both ends of the wire; 1500 again at the end.
+class Mtu {
+public:
+	explicit Mtu(int mtu) { set(mtu); }
+	~Mtu() { set(1500); }
+	Mtu(const Mtu &) = delete;
+	Mtu &operator=(const Mtu &) = delete;
+	static void set(int mtu);
+};
+
+// The MTU of both hosts' IPv4 routes to each other, which may be smaller than IPv6 allows.
+class RouteMtu {
+public:
+	explicit RouteMtu(int mtu) { set(mtu); }
+	~RouteMtu() { set(0); }
+	RouteMtu(const RouteMtu &) = delete;
+	RouteMtu &operator=(const RouteMtu &) = delete;
+	static void set(int mtu); // 0: that of the netdev
+};
+
+// Retransmitted segments of a host since it exists.
+uint64_t retransmitted(const Host &host);
+
+// Does one step after the other, on a thread of its own, with pauses between them.
+class Meanwhile {
+public:
+	template <class Step>
+	Meanwhile(int steps, Step step)
+		: thread_([this, steps, step] {
+			for (int i = 0; i < steps && !failed_; i++)
+				attempt([&] { step(i); });
+			over_ = true;
+		})
+	{
+	}
+	~Meanwhile() { thread_.join(); }
+	Meanwhile(const Meanwhile &) = delete;
+	Meanwhile &operator=(const Meanwhile &) = delete;
+
+	bool over() const { return over_; }
+	bool failed() const { return failed_; }
+
+private:
+	template <class Action>
+	void attempt(Action action)
+	{
+		try {
+			action();
+		} catch (const std::exception &) {
+			failed_ = true;
+		}
+		std::this_thread::sleep_for(std::chrono::milliseconds(20));
+	}
+
+	std::atomic<bool> over_ = false;
+	std::atomic<bool> failed_ = false;
+	std::thread thread_;
+};
+
+} // namespace lab

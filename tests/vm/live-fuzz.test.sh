@@ -1,0 +1,29 @@
+#!/bin/bash
+# live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random deviations;
+# tests/peer/fuzz. Host A's device is the victim. For KWARP_FUZZ_SECONDS (60), from KWARP_FUZZ_SEED (random) on;
+# KWARP_FUZZ_SESSIONS limits their number: a session that fails is repeated with its seed and 1.
+# Timeout: 400
+. "$(dirname "$0")/lib.sh"
+
+binary=${LIVE_FUZZ:-build/peer/live_fuzz}
+[ -x "$binary" ] || bail "no $binary: make -C tests/peer O=build/peer, in the tree"
+hosts_up
+
+nothing_left() {
+	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
+}
+
+seconds=${KWARP_FUZZ_SECONDS:-60}
+limits=(--seconds "$seconds")
+[ -z "${KWARP_FUZZ_SEED:-}" ] || limits+=(--seed "$KWARP_FUZZ_SEED")
+[ -z "${KWARP_FUZZ_SESSIONS:-}" ] || limits=(--sessions "$KWARP_FUZZ_SESSIONS" --seed "${KWARP_FUZZ_SEED:-1}" --verbose)
+
+# not "ip netns exec": the namespace's own sysfs has no kwarp directory
+nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B PEER_NETNS=/run/netns/hostB \
+	timeout -k 5 $((seconds + 250)) "$binary" "${limits[@]}" >"$WORK/fuzz" 2>&1 </dev/null
+status=$?
+grep -av '^1\.\.' "$WORK/fuzz"
+TESTS=$(grep -acE '^(not )?ok ' "$WORK/fuzz")
+report $status "the fuzzer runs to its end"
+ok 'no object is left' wait_for 20 nothing_left
+done_testing
