@@ -12,6 +12,11 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 
+#include "qp.h"
+
+#define KWARP_ACCESS_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_ATOMIC)
+
 /* The region of an STag's index, referenced, or NULL. */
 static struct kwarp_mr *mr_get(struct kwarp_device *dev, u32 stag)
 {
@@ -47,20 +52,34 @@ static bool mr_valid(const struct kwarp_mr *mr, u32 stag)
  */
 static bool dma_range_ok(u64 addr, u64 len, int access)
 {
-	const int remote = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
-			   IB_ACCESS_REMOTE_ATOMIC;
-
-	if (!len || !(access & remote))
+	if (!len || !(access & KWARP_ACCESS_REMOTE))
 		return true;
 	return virt_addr_valid((void *)(uintptr_t)addr) &&
 	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
 }
 
-static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
-				   const struct ib_pd *pd, u64 addr, u64 len,
-				   int access)
+static bool in_bounds(const struct kwarp_mr *mr, u64 addr, u64 len)
 {
-	if (mr->pd != pd)
+	return addr >= mr->iova && addr - mr->iova <= mr->length &&
+	       len <= mr->length - (addr - mr->iova);
+}
+
+/* May this QP use the STag at all? A window of type 2 is its binder's alone. */
+static bool mr_associated(const struct kwarp_mr *mr, const struct ib_pd *pd,
+			  const struct kwarp_qp *qp)
+{
+	return mr->pd == pd && (!mr->qp_id || (qp && mr->qp_id == qp->id));
+}
+
+static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
+				   const struct ib_pd *pd,
+				   const struct kwarp_qp *qp, u64 addr,
+				   u64 len, int access)
+{
+	/* A window is no key to local memory. */
+	if (mr->window && !(access & KWARP_ACCESS_REMOTE))
+		return KWARP_MEM_STAG;
+	if (!mr_associated(mr, pd, qp))
 		return KWARP_MEM_PD;
 	if (access & ~mr->access)
 		return KWARP_MEM_ACCESS;
@@ -69,10 +88,7 @@ static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
 	if (mr->dma)
 		return dma_range_ok(addr, len, access) ? KWARP_MEM_OK :
 							 KWARP_MEM_BOUNDS;
-	if (addr < mr->iova || addr - mr->iova > mr->length ||
-	    len > mr->length - (addr - mr->iova))
-		return KWARP_MEM_BOUNDS;
-	return KWARP_MEM_OK;
+	return in_bounds(mr, addr, len) ? KWARP_MEM_OK : KWARP_MEM_BOUNDS;
 }
 
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
@@ -82,17 +98,23 @@ enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
 {
 	struct kwarp_mr *mr = cache->mr;
 
-	if (!mr || !mr_valid(mr, stag)) {
+	if (mr && mr_valid(mr, stag))
+		goto found;
+	do {
 		kwarp_mr_cache_put(cache);
 		mr = mr_get(dev, stag);
 		if (!mr)
 			return KWARP_MEM_STAG;
 		cache->mr = mr;
-		if (!mr_valid(mr, stag))
-			return KWARP_MEM_STAG;
-	}
+		if (mr_valid(mr, stag))
+			goto found;
+		/* Its successor was in the table before it said so. */
+	} while (smp_load_acquire(&mr->state) == KWARP_MR_REPLACED);
+	return KWARP_MEM_STAG;
+
+found:
 	*mrp = mr;
-	return mr_check(mr, pd, addr, len, access);
+	return mr_check(mr, pd, cache->qp, addr, len, access);
 }
 
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
@@ -135,43 +157,53 @@ static void mr_wait_others(const struct kwarp_mr *mr)
 }
 
 static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
-					const struct ib_pd *pd)
+					const struct kwarp_qp *qp)
 {
-	if (mr->pd != pd)
+	if (!mr_associated(mr, qp->ibqp.pd, qp))
 		return KWARP_MEM_PD;
 	if (!mr->invalidatable)
 		return KWARP_MEM_ACCESS;
 	/* One of two that come at once does it: they would wait for each other. */
-	if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID) !=
+	if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_BUSY) !=
 	    KWARP_MR_VALID)
 		return KWARP_MEM_STAG;
+	/* It may have got another binder since we looked. */
+	if (!mr_associated(mr, qp->ibqp.pd, qp)) {
+		smp_store_release(&mr->state, KWARP_MR_VALID); /* as it was */
+		return KWARP_MEM_PD;
+	}
 	mr_wait_others(mr);
+	kwarp_mw_release(mr);
+	smp_store_release(&mr->state, KWARP_MR_INVALID); /* mr_claim() */
 	return KWARP_MEM_OK;
 }
 
-enum kwarp_mem_err kwarp_mr_invalidate(struct kwarp_device *dev,
-				       struct ib_pd *pd, u32 stag)
+enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_qp *qp, u32 stag)
 {
-	struct kwarp_mr *mr = mr_get(dev, stag);
+	struct kwarp_mr *mr = mr_get(qp->dev, stag);
 	enum kwarp_mem_err err = KWARP_MEM_STAG;
 
 	if (!mr)
 		return err;
 	if (mr_valid(mr, stag))
-		err = mr_invalidate(mr, pd);
+		err = mr_invalidate(mr, qp);
 	kwarp_mr_put(mr);
 	return err;
 }
 
-enum kwarp_mem_err kwarp_mr_invalidate_local(struct kwarp_device *dev,
-					     struct ib_pd *pd, u32 stag)
+enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_qp *qp,
+					     u32 stag)
 {
-	struct kwarp_mr *mr = mr_get(dev, stag);
+	struct kwarp_mr *mr = mr_get(qp->dev, stag);
 	enum kwarp_mem_err err;
 
 	if (!mr)
 		return KWARP_MEM_STAG;
-	err = mr_invalidate(mr, pd);
+	if (mr->window && READ_ONCE(mr->stag) != stag) {
+		kwarp_mr_put(mr);
+		return KWARP_MEM_STAG;
+	}
+	err = mr_invalidate(mr, qp);
 	kwarp_mr_put(mr);
 	return err == KWARP_MEM_STAG ? KWARP_MEM_OK : err;
 }
@@ -210,4 +242,137 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
 	/* Pairs with the acquire in mr_valid(). */
 	smp_store_release(&mr->state, KWARP_MR_VALID);
 	return 0;
+}
+
+/* ---- memory windows ------------------------------------------------------- */
+
+/*
+ * A window for its one changer, in state BUSY, referenced, or NULL; @state is
+ * what it was. No reference is held while somebody else changes it, as he waits
+ * for references; he does not sleep.
+ */
+static struct kwarp_mr *mw_claim(struct kwarp_device *dev, u32 stag, u32 *state)
+{
+	struct kwarp_mr *mw;
+
+	for (;;) {
+		rcu_read_lock();
+		mw = xa_load(&dev->mrs, stag >> 8);
+		if (mw && READ_ONCE(mw->state) == KWARP_MR_BUSY) {
+			rcu_read_unlock();
+			cpu_relax();
+			continue;
+		}
+		if (!mw || !mw->window || !refcount_inc_not_zero(&mw->refs)) {
+			rcu_read_unlock();
+			return NULL;
+		}
+		rcu_read_unlock();
+		*state = READ_ONCE(mw->state);
+		if (*state != KWARP_MR_BUSY &&
+		    cmpxchg(&mw->state, *state, KWARP_MR_BUSY) == *state)
+			return mw;
+		kwarp_mr_put(mw);
+	}
+}
+
+void kwarp_mw_release(struct kwarp_mr *mw)
+{
+	if (!mw->region)
+		return;
+	mw->qp_id = 0;
+	/* Whoever finds the count at zero may free the blocks. */
+	smp_mb__before_atomic();
+	atomic_dec(&mw->region->windows);
+	mw->region = NULL;
+}
+
+/* The verbs' rules for region and window (RFC 5040 leaves them to the RNIC). */
+static bool bind_allowed(const struct kwarp_mr *region,
+			 const struct kwarp_mw_bind *bind)
+{
+	const int known = KWARP_ACCESS_REMOTE | IB_ZERO_BASED;
+	const int write = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
+
+	if (bind->access & ~known || !(region->access & IB_ACCESS_MW_BIND))
+		return false;
+	if ((bind->access & write) && !(region->access & IB_ACCESS_LOCAL_WRITE))
+		return false;
+	return bind->addr + bind->length >= bind->addr &&
+	       in_bounds(region, bind->addr, bind->length);
+}
+
+/* The region of a bind, with @windows counted, or NULL. */
+static struct kwarp_mr *region_for(const struct kwarp_qp *qp,
+				   const struct kwarp_mw_bind *bind)
+{
+	struct kwarp_mr *region = mr_get(qp->dev, bind->lkey);
+	bool ok = false;
+
+	if (!region)
+		return NULL;
+	/* Counted first: from then on it stays as it is. */
+	if (!region->window && !region->dma && !region->invalidatable &&
+	    atomic_inc_unless_negative(&region->windows)) {
+		ok = mr_valid(region, bind->lkey) &&
+		     region->pd == qp->ibqp.pd && bind_allowed(region, bind);
+		if (!ok)
+			atomic_dec(&region->windows);
+	}
+	kwarp_mr_put(region);
+	return ok ? region : NULL;
+}
+
+static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
+		    const struct kwarp_mw_bind *bind)
+{
+	u64 off = bind->addr - region->iova + region->first;
+	u32 skip = off >> region->shift;
+
+	mw->region = region;
+	mw->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
+	mw->length = bind->length;
+	mw->access = bind->access;
+	mw->shift = region->shift;
+	mw->first = off & ((1ULL << region->shift) - 1);
+	mw->blocks = region->blocks + skip;
+	mw->nr_blocks = region->nr_blocks - skip;
+}
+
+int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind)
+{
+	struct kwarp_mr *region = NULL;
+	struct kwarp_mr *mw;
+	u32 state;
+
+	mw = mw_claim(qp->dev, bind->window, &state);
+	if (!mw)
+		return -EINVAL;
+	if (mw->pd != qp->ibqp.pd || bind->key >> 8 != mw->stag >> 8 ||
+	    (mw->invalidatable && (state == KWARP_MR_VALID || !bind->length)))
+		goto err;
+	if (bind->length) {
+		region = region_for(qp, bind);
+		if (!region)
+			goto err;
+	}
+	if (state == KWARP_MR_VALID) {
+		mr_wait_others(mw);
+		kwarp_mw_release(mw);
+	}
+	state = KWARP_MR_INVALID;
+	if (region) {
+		mw_open(mw, region, bind);
+		mw->qp_id = mw->invalidatable ? qp->id : 0;
+		state = KWARP_MR_VALID;
+	}
+	WRITE_ONCE(mw->stag, bind->key);
+	smp_store_release(&mw->state, state); /* mr_valid() */
+	kwarp_mr_put(mw);
+	return 0;
+
+err:
+	smp_store_release(&mw->state, state); /* as it was */
+	kwarp_mr_put(mw);
+	return -EINVAL;
 }

@@ -76,7 +76,12 @@ struct kwarp_sqe {
 	__aligned_u64	raddr;		/* remote tagged offset */
 	__u32		rkey;		/* remote STag */
 	__u32		inline_len;
-	__aligned_u64	arg[4];		/* atomics: add or compare, swap, masks */
+	/*
+	 * Atomics: add or compare, swap, masks. BIND_MW: region's STag, length,
+	 * access flags; ex is the window's STag, rkey its next one, raddr where
+	 * in the region it begins.
+	 */
+	__aligned_u64	arg[4];
 };
 
 /* Receive queue element: this header, then num_sge scatter elements. */
