@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Memory windows: birth and death. Binding is work on a send queue: core/mem.c. */
+/* Memory windows: birth and death. Binding is work on a send queue: core/stag.c. */
 #include "mr.h"
 
 int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)

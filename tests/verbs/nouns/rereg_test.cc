@@ -260,6 +260,8 @@ TEST_F(rereg, traffic__old_place_is_left_alone)
 		ASSERT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, fresh.data(), fresh.size(), 0),
 			  0);
 		memset(old.data(), untouched, old.size());
+		// should all of them have been in time
+		try_post(pair.client.qp(), write(99, {pair.client.memory().sge(0, 64)}, there));
 		EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(all_equal(old.span(0, old.size()), untouched));
