@@ -89,4 +89,30 @@ static inline struct ib_mr *kwarp_op_reg_user_mr(struct ib_pd *pd, u64 start,
 #define kwarp_op_reg_user_mr	kwarp_reg_user_mr
 #endif
 
+struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+				  u64 iova, int fd, int access);
+
+/* reg_user_mr_dmabuf likewise. */
+static inline struct ib_mr *
+kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
+		       int fd, int access,
+#if KWARP_KERNEL_FROM(6, 17)
+		       struct ib_dmah *dmah,
+#endif
+		       struct uverbs_attr_bundle *attrs)
+{
+#if KWARP_KERNEL_FROM(6, 17)
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+#endif
+	return kwarp_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
+/* The name became a string. */
+#if KWARP_KERNEL_FROM(6, 13)
+#define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
+#else
+#define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
+#endif
+
 #endif /* _KWARP_COMPAT_H */

@@ -49,6 +49,7 @@ struct kwarp_qp_params {
  * struct kwarp_qp - a queue pair
  * @ibqp:	core's part; ibqp.qp_num is the index in dev->qps
  * @dev:	device
+ * @id:		never used again, unlike numbers and addresses
  * @refs:	table, connection, iw_cm
  * @free:	completed when @refs is zero: destroy_qp waits for it
  * @rcu:	look-ups by number
@@ -78,6 +79,7 @@ struct kwarp_qp_params {
 struct kwarp_qp {
 	struct ib_qp ibqp;
 	struct kwarp_device *dev;
+	u64 id;
 	refcount_t refs;
 	struct completion free;
 	struct mutex mutex;	/* see above */

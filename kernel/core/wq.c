@@ -87,8 +87,11 @@ static bool opcode_ok(const struct kwarp_qp *qp, u8 opcode)
 		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_7306;
 	case KWARP_OP_SEND_IMM:
 		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_OWN;
-	case KWARP_OP_READ_INV:
 	case KWARP_OP_LOCAL_INV:
+		return true;
+	case KWARP_OP_BIND_MW:
+		return !qp->kernel;
+	case KWARP_OP_READ_INV:
 	case KWARP_OP_REG_MR:
 		return qp->kernel;
 	default:
@@ -105,8 +108,7 @@ static int sqe_finish(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe,
 
 	if (!opcode_ok(qp, wqe->hdr.opcode))
 		return -EINVAL;
-	if (wqe->hdr.opcode == KWARP_OP_REG_MR ||
-	    wqe->hdr.opcode == KWARP_OP_LOCAL_INV) {
+	if (kwarp_op_local(wqe->hdr.opcode)) {
 		*len = 0;
 		return 0;
 	}

@@ -136,6 +136,13 @@ static inline bool kwarp_op_read(u8 opcode)
 	       kwarp_op_atomic(opcode);
 }
 
+/* Work requests that send nothing and have no payload. */
+static inline bool kwarp_op_local(u8 opcode)
+{
+	return opcode == KWARP_OP_LOCAL_INV || opcode == KWARP_OP_BIND_MW ||
+	       opcode == KWARP_OP_REG_MR;
+}
+
 /**
  * kwarp_sq_fetch() - copy the next send element out of the ring
  * @qp:		queue pair, socket lock held

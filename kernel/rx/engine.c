@@ -133,7 +133,9 @@ static void drain(struct sock *sk)
 
 u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
-	struct kwarp_rx_pass pass = { .qp = qp, .sk = llp->sk };
+	struct kwarp_rx_pass pass = {
+		.qp = qp, .sk = llp->sk, .cache.qp = qp,
+	};
 	struct kwarp_rx *rx = &qp->rx;
 	struct kwarp_stream st;
 	enum kwarp_err err;

@@ -93,8 +93,7 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 		return KWARP_ERR_NONE;
 	if (rd->invalidate) {
 		kwarp_mr_cache_put(&pass->cache);
-		if (kwarp_mr_invalidate_local(qp->dev, qp->ibqp.pd,
-					      rd->inv_stag))
+		if (kwarp_mr_invalidate_local(qp, rd->inv_stag))
 			status = KWARP_WC_LOC_QP_OP_ERR;
 	}
 	kwarp_sq_complete(qp, rd->slot, status);

@@ -99,8 +99,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		/* Invalidation waits for users of the region: not for us. */
 		kwarp_mr_cache_put(&pass->cache);
-		if (kwarp_mr_invalidate(qp->dev, qp->ibqp.pd,
-					pass->hdr.inv_stag))
+		if (kwarp_mr_invalidate(qp, pass->hdr.inv_stag))
 			return KWARP_ERR_RDMAP_INVALIDATE;
 		cqe.flags = KWARP_CQE_WITH_INV;
 		cqe.ex = pass->hdr.inv_stag;

@@ -369,7 +369,7 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	struct kwarp_tx_buf *b = tx->buf;
-	struct kwarp_mr_cache cache = {};
+	struct kwarp_mr_cache cache = { .qp = qp };
 	struct tx_segment seg;
 	u32 fpdus = 0, limit;
 	int ret = 0;

@@ -230,25 +230,46 @@ void kwarp_tx_immediate(struct kwarp_qp *qp)
 	tx->msg.data = tx->ctrl;
 }
 
+static int do_bind(const struct kwarp_qp *qp)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	struct kwarp_mw_bind bind = {
+		.window = sqe->ex,
+		.key = sqe->rkey,
+		.lkey = sqe->arg[0],
+		.addr = sqe->raddr,
+		.length = sqe->arg[1],
+		.access = sqe->arg[2],
+	};
+
+	return kwarp_mw_bind(qp, &bind);
+}
+
 /* Work requests that nobody but us sees. */
 static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		     u32 slot)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	u8 status = KWARP_WC_LOC_QP_OP_ERR;
 	bool failed;
 
 	/* Invalidation waits for users of the region: we must not be one. */
 	kwarp_mr_cache_put(cache);
-	if (sqe->opcode == KWARP_OP_LOCAL_INV)
-		failed = kwarp_mr_invalidate_local(qp->dev, qp->ibqp.pd,
-						   sqe->ex);
-	else
+	switch (sqe->opcode) {
+	case KWARP_OP_LOCAL_INV:
+		failed = kwarp_mr_invalidate_local(qp, sqe->ex);
+		break;
+	case KWARP_OP_BIND_MW:
+		failed = do_bind(qp);
+		status = KWARP_WC_MW_BIND_ERR;
+		break;
+	default:
 		failed = kwarp_mr_fast_reg((void *)(uintptr_t)sqe->arg[0],
 					   qp->ibqp.pd, sqe->rkey,
 					   sqe->arg[1]);
+	}
 	if (failed)
-		kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_QP_OP_ERR,
-				     KWARP_ERR_RDMAP_LOCAL);
+		kwarp_tx_local_error(qp, slot, status, KWARP_ERR_RDMAP_LOCAL);
 	else
 		kwarp_sq_mark_built(qp, slot);
 }

@@ -23,6 +23,8 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->vendor_id = KWARP_VENDOR_ID;
 	attr->vendor_part_id = KWARP_VENDOR_PART_ID;
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_PORT_ACTIVE_EVENT;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_mr_size = KWARP_MAX_MR_SIZE;
@@ -36,6 +38,7 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_cq = KWARP_MAX_CQ;
 	attr->max_cqe = KWARP_MAX_CQE;
 	attr->max_mr = KWARP_MAX_MR;
+	attr->max_mw = KWARP_MAX_MR;
 	attr->max_pd = KWARP_MAX_PD;
 	/* As responder and as initiator of RDMA Reads. */
 	attr->max_qp_rd_atom = KWARP_MAX_IRD;

@@ -74,7 +74,10 @@ static void layout(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 
 static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 {
+	static atomic64_t last_id;
+
 	qp->dev = to_kdev(qp->ibqp.device);
+	qp->id = atomic64_inc_return(&last_id);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->free);
 	mutex_init(&qp->mutex);

@@ -61,13 +61,36 @@ static inline bool kwarp_netdev_active(const struct net_device *netdev)
 	return netif_running(netdev) && netif_carrier_ok(netdev);
 }
 
-/* mr.c; reg_user_mr is declared in compat.h */
+/* mr.c, mr_user.c; reg_user_mr and reg_dmabuf_mr are declared in compat.h */
 struct ib_mr *kwarp_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *kwarp_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			     u32 max_num_sg);
 int kwarp_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		    unsigned int *sg_offset);
 int kwarp_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *pd, struct ib_udata *udata);
+
+/* mw.c */
+
+/**
+ * struct kwarp_mw - a memory window as the core knows it
+ * @ibmw:	core's part
+ * @mr:		entry of the STag table; has the type and the binding
+ */
+struct kwarp_mw {
+	struct ib_mw ibmw;
+	struct kwarp_mr *mr;
+};
+
+static inline struct kwarp_mw *to_kmw(struct ib_mw *ibmw)
+{
+	return container_of(ibmw, struct kwarp_mw, ibmw);
+}
+
+int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int kwarp_dealloc_mw(struct ib_mw *ibmw);
 
 /* cq.c */
 int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,

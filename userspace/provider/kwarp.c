@@ -10,9 +10,12 @@
 static void kwarp_free_context(struct ibv_context *ibctx);
 
 static const struct verbs_context_ops kwarp_context_ops = {
+	.alloc_mw = kwarp_alloc_mw,
 	.alloc_pd = kwarp_alloc_pd,
+	.bind_mw = kwarp_bind_mw,
 	.create_cq = kwarp_create_cq,
 	.create_qp = kwarp_create_qp,
+	.dealloc_mw = kwarp_dealloc_mw,
 	.dealloc_pd = kwarp_dealloc_pd,
 	.dereg_mr = kwarp_dereg_mr,
 	.destroy_cq = kwarp_destroy_cq,
@@ -25,8 +28,10 @@ static const struct verbs_context_ops kwarp_context_ops = {
 	.query_device_ex = kwarp_query_device_ex,
 	.query_port = kwarp_query_port,
 	.query_qp = kwarp_query_qp,
+	.reg_dmabuf_mr = kwarp_reg_dmabuf_mr,
 	.reg_mr = kwarp_reg_mr,
 	.req_notify_cq = kwarp_req_notify_cq,
+	.rereg_mr = kwarp_rereg_mr,
 };
 
 /* The library has compared the device's ABI version; this is the context's own word. */

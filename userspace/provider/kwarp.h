@@ -56,6 +56,15 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
 struct ibv_mr *kwarp_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 			    uint64_t hca_va, int access);
 int kwarp_dereg_mr(struct verbs_mr *vmr);
+int kwarp_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd,
+		   void *addr, size_t length, int access);
+struct ibv_mr *kwarp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+				   size_t length, uint64_t iova, int fd,
+				   int access);
+struct ibv_mw *kwarp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int kwarp_dealloc_mw(struct ibv_mw *mw);
+int kwarp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
+		  struct ibv_mw_bind *bind);
 
 /* post.c */
 int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,

@@ -29,6 +29,7 @@ enum {
 	USES_INV	= 1 << 3,
 	USES_SGE	= 1 << 4,
 	MAY_INLINE	= 1 << 5,
+	USES_MW		= 1 << 6,
 };
 
 static const struct {
@@ -54,6 +55,8 @@ static const struct {
 		KWARP_OP_FETCH_ADD, USES_SGE | USES_ATOMIC },
 	[IBV_WR_LOCAL_INV] = {
 		KWARP_OP_LOCAL_INV, USES_INV },
+	[IBV_WR_BIND_MW] = {
+		KWARP_OP_BIND_MW, USES_MW },
 };
 
 static uint8_t wqe_flags(unsigned int send_flags)
@@ -62,6 +65,18 @@ static uint8_t wqe_flags(unsigned int send_flags)
 	       (send_flags & IBV_SEND_FENCE ? KWARP_WQE_FENCE : 0) |
 	       (send_flags & IBV_SEND_SOLICITED ? KWARP_WQE_SOLICITED : 0) |
 	       (send_flags & IBV_SEND_INLINE ? KWARP_WQE_INLINE : 0);
+}
+
+static void fill_bind(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	sqe->ex = wr->bind_mw.mw->rkey;
+	sqe->rkey = wr->bind_mw.rkey;
+	sqe->raddr = info->addr;
+	sqe->arg[0] = info->mr ? info->mr->lkey : 0;
+	sqe->arg[1] = info->length;
+	sqe->arg[2] = info->mw_access_flags;
 }
 
 static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
@@ -87,6 +102,8 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 		sqe->ex = (__force __u32)wr->imm_data;
 	if (uses & USES_INV)
 		sqe->ex = wr->invalidate_rkey;
+	if (uses & USES_MW)
+		fill_bind(sqe, wr);
 }
 
 /*
@@ -123,6 +140,8 @@ static int write_sqe(const struct kwarp_wq *sq, const struct ibv_send_wr *wr)
 		return EINVAL;
 	uses = send_ops[wr->opcode].uses;
 	if (!uses || (wr->num_sge && !(uses & USES_SGE)))
+		return EINVAL;
+	if ((uses & USES_MW) && !wr->bind_mw.mw)
 		return EINVAL;
 
 	if (wr->send_flags & IBV_SEND_INLINE) {

@@ -79,6 +79,9 @@ struct kwarp_sqe {
 	/*
 	 * CMP_SWAP: compare, swap, mask of compare, mask of swap. FETCH_ADD:
 	 * value, -, top bit of each field but the last (RFC 7306 5.1), -.
+	 * BIND_MW: region's STag, length,
+	 * access flags; ex is the window's STag, rkey its next one, raddr where
+	 * in the region it begins.
 	 */
 	__aligned_u64	arg[4];
 };

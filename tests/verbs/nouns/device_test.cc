@@ -58,6 +58,11 @@ TEST(device, query__limits_are_usable)
 		EXPECT_GE(attr.max_sge, 16);
 		EXPECT_GE(attr.max_sge_rd, 1);
 		EXPECT_TRUE(attr.page_size_cap & 4096);
+		EXPECT_GE(attr.max_mw, 1024);
+		EXPECT_TRUE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW);
+		EXPECT_TRUE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+		EXPECT_FALSE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A);
+		EXPECT_TRUE(attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);
 	}
 }
 

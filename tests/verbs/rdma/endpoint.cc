@@ -41,18 +41,19 @@ Endpoint::~Endpoint()
 
 void Endpoint::create_objects()
 {
-	pd_ = alloc_pd(context());
+	if (!config_.pd)
+		pd_ = alloc_pd(context());
 	comp_channel_ = create_channel(context());
 	scq_ = create_cq(context(), config_.cq_entries, comp_channel_.get());
 	rcq_ = create_cq(context(), config_.cq_entries, comp_channel_.get());
-	memory_ = std::make_unique<Region>(pd_.get(), config_.memory, config_.access);
+	memory_ = std::make_unique<Region>(pd(), config_.memory, config_.access);
 
 	ibv_qp_init_attr attr{};
 	attr.send_cq = scq_.get();
 	attr.recv_cq = rcq_.get();
 	attr.cap = {config_.send_wr, config_.recv_wr, config_.sge, config_.sge, config_.inline_data};
 	attr.qp_type = IBV_QPT_RC;
-	check(rdma_create_qp(id_.get(), pd_.get(), &attr), "rdma_create_qp");
+	check(rdma_create_qp(id_.get(), pd(), &attr), "rdma_create_qp");
 	cap_ = attr.cap;
 }
 

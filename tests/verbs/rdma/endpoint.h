@@ -15,6 +15,7 @@ struct Config {
 	int cq_entries = 256;
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
+	ibv_pd *pd = nullptr;	 // instead of one of its own
 };
 
 class Endpoint {
@@ -44,7 +45,7 @@ public:
 	Channel &channel() { return channel_; }
 	rdma_cm_id *id() const { return id_.get(); }
 	ibv_context *context() const { return id_->verbs; }
-	ibv_pd *pd() const { return pd_.get(); }
+	ibv_pd *pd() const { return config_.pd ? config_.pd : pd_.get(); }
 	ibv_comp_channel *comp_channel() const { return comp_channel_.get(); }
 	ibv_cq *scq() const { return scq_.get(); }
 	ibv_cq *rcq() const { return rcq_.get(); }

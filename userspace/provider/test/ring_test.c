@@ -311,6 +311,34 @@ static void post_send__fields(void)
 	check(sqe->arg[0] == 5 && sqe->arg[1] == 6 && sqe->rkey == 0x88);
 }
 
+static void post_send__bind(void)
+{
+	struct ibv_mr mr = { .lkey = 0x55 };
+	struct ibv_mw mw = { .rkey = 0x6600 };
+	struct ibv_send_wr unbind = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { .mw = &mw, .rkey = 0x6602 },
+	};
+	struct ibv_send_wr bind = {
+		.opcode = IBV_WR_BIND_MW, .next = &unbind,
+		.bind_mw = { .mw = &mw, .rkey = 0x6601,
+			     .bind_info = { &mr, 0x123456789, 0x987654321,
+					    IBV_ACCESS_REMOTE_READ } },
+	};
+	struct ibv_send_wr *bad_wr = NULL;
+	struct kwarp_sqe *sqe;
+
+	check(!kwarp_post_send(qp, &bind, &bad_wr) && !bad_wr);
+	sqe = sqe_at(0);
+	check(sqe->opcode == KWARP_OP_BIND_MW && sqe->num_sge == 0);
+	check(sqe->ex == 0x6600 && sqe->rkey == 0x6601);
+	check(sqe->raddr == 0x123456789 && sqe->arg[0] == 0x55);
+	check(sqe->arg[1] == 0x987654321);
+	check(sqe->arg[2] == IBV_ACCESS_REMOTE_READ);
+	sqe = sqe_at(1);
+	check(sqe->rkey == 0x6602 && sqe->arg[0] == 0 && sqe->arg[1] == 0);
+}
+
 static void post_send__inline(void)
 {
 	char text[MAX_INLINE + 1] = "abcdefgh";
@@ -679,6 +707,7 @@ static const struct {
 	TEST(destroy_qp__forgets_completions),
 	TEST(destroy_qp__frees_the_room_of_completions),
 	TEST(post_send__fields),
+	TEST(post_send__bind),
 	TEST(post_send__inline),
 	TEST(post_send__bad_request_ends_the_chain),
 	TEST(post_send__full),

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Memory of processes: pin, register, reregister. */
+#include "mr.h"
+
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <rdma/iter.h>
+
+/*
+ * One block size for the region, as large as its physical layout allows: then
+ * an address needs a shift and a table look-up. The blocks' alignment follows
+ * the memory, not the IOVA: @first absorbs the difference.
+ */
+static int mr_fill_blocks(struct kwarp_mr *mr)
+{
+	struct ib_umem *umem = mr->umem;
+	struct ib_block_iter biter;
+	unsigned long size;
+	size_t nr;
+	u64 start;
+	u32 i = 0;
+
+	start = sg_dma_address(umem->sgt_append.sgt.sgl) + ib_umem_offset(umem);
+	size = ib_umem_find_best_pgsz(umem,
+				      GENMASK(KWARP_MAX_BLOCK_SHIFT, PAGE_SHIFT),
+				      start);
+	if (!size)
+		return -EINVAL;
+	nr = ib_umem_num_dma_blocks(umem, size);
+	if (nr > U32_MAX)
+		return -EINVAL;
+	/* No warning for what a user can ask for. */
+	mr->blocks = kvcalloc(nr, sizeof(*mr->blocks),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!mr->blocks)
+		return -ENOMEM;
+	mr->max_blocks = nr;
+	mr->shift = ilog2(size);
+	mr->first = start & (size - 1);
+	rdma_umem_for_each_dma_block(umem, &biter, size) {
+		if (i == nr)
+			return -EINVAL;
+		mr->blocks[i++] = (void *)(uintptr_t)
+				  rdma_block_iter_dma_address(&biter);
+	}
+	mr->nr_blocks = i;
+	return i == nr ? 0 : -EINVAL;
+}
+
+/* A region over memory that it pins itself; not in the table yet. */
+static struct kwarp_mr *mr_pin(struct ib_pd *pd, u64 start, u64 length,
+			       u64 iova, int access)
+{
+	struct kwarp_mr *mr;
+	int ret;
+
+	if (!length || length > KWARP_MAX_MR_SIZE || iova + length < iova)
+		return ERR_PTR(-EINVAL);
+	mr = kwarp_mr_new(pd, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = iova;
+	mr->length = length;
+	mr->umem = kwarp_umem_get(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		ret = PTR_ERR(mr->umem);
+		mr->umem = NULL;
+		goto err_mr;
+	}
+	ret = mr_fill_blocks(mr);
+	if (ret)
+		goto err_mr;
+	return mr;
+
+err_mr:
+	kwarp_mr_free(mr);
+	return ERR_PTR(ret);
+}
+
+/**
+ * kwarp_reg_user_mr() - register memory of the calling process
+ * @pd:		protection domain
+ * @start:	address in the process
+ * @length:	octets
+ * @iova:	address under which the region is to be accessed
+ * @access:	IB_ACCESS_* flags
+ * @udata:	must be empty
+ *
+ * Return: region or ERR_PTR().
+ */
+struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				u64 iova, int access, struct ib_udata *udata)
+{
+	struct kwarp_mr *mr;
+	int ret;
+
+	might_sleep();
+	ret = kwarp_check_access(access);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = mr_pin(pd, start, length, access & IB_ZERO_BASED ? 0 : iova,
+		    access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	ret = kwarp_mr_publish(to_kdev(pd->device), mr, KWARP_MR_VALID);
+	if (ret) {
+		kwarp_mr_free(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
+/* ---- reregistration -------------------------------------------------------- */
+
+/* Other rights or another domain for the same pages. */
+static struct kwarp_mr *mr_share(struct kwarp_mr *old, struct ib_pd *pd,
+				 u64 iova, int access)
+{
+	struct kwarp_mr *mr = kwarp_mr_new(pd, access);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->iova = iova;
+	mr->length = old->length;
+	mr->first = old->first;
+	mr->shift = old->shift;
+	mr->blocks = old->blocks;
+	mr->nr_blocks = old->nr_blocks;
+	mr->max_blocks = old->max_blocks;
+	mr->shared = true;
+	return mr;
+}
+
+/* The successor of a region, not in the table yet. */
+static struct kwarp_mr *mr_successor(struct kwarp_mr *old, int flags,
+				     u64 start, u64 length, u64 iova,
+				     int access, struct ib_pd *pd)
+{
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = old->umem->address;
+		length = old->length;
+		iova = old->iova;
+		if ((access ^ old->access) & IB_ZERO_BASED)
+			iova = start;
+	}
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	/* Pages that were pinned for reading may be somebody else's, too. */
+	if ((flags & IB_MR_REREG_TRANS) ||
+	    (ib_access_writable(access) && !old->umem->writable))
+		return mr_pin(pd, start, length, iova, access);
+	return mr_share(old, pd, iova, access);
+}
+
+/*
+ * The new one takes the old one's place in the table, with its STag: who
+ * accesses the region meanwhile sees one or the other. What both share is the
+ * new one's from now on.
+ */
+static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
+		      struct kwarp_mr *mr)
+{
+	mr->stag = old->stag;
+	mr->state = KWARP_MR_VALID;
+	mr->ibmr.lkey = mr->stag;
+	mr->ibmr.rkey = mr->stag;
+	mr->ibmr.iova = mr->iova;
+	mr->ibmr.length = mr->length;
+	if (xa_is_err(xa_store(&dev->mrs, mr->stag >> 8, mr, GFP_KERNEL)))
+		return -ENOMEM;
+	/* The core destroys the old one next, which waits for its users. */
+	smp_store_release(&old->state, KWARP_MR_REPLACED); /* after the store */
+	if (mr->shared) {
+		mr->umem = old->umem;
+		mr->shared = false;
+		old->umem = NULL;
+		old->shared = true;
+	}
+	return 0;
+}
+
+struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct kwarp_mr *old = to_kmr(ibmr);
+	struct kwarp_mr *mr;
+	int ret;
+
+	might_sleep();
+	ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ERR_PTR(ret);
+	/* Another driver's buffer is where it is. */
+	if (!old->umem)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = old->access;
+	ret = kwarp_check_access(access);
+	if (ret)
+		return ERR_PTR(ret);
+	if (atomic_cmpxchg(&old->windows, 0, -1))
+		return ERR_PTR(-EBUSY);
+	mr = mr_successor(old, flags, start, length, iova, access, pd);
+	if (IS_ERR(mr)) {
+		ret = PTR_ERR(mr);
+		goto err_windows;
+	}
+	ret = mr_succeed(to_kdev(ibmr->device), old, mr);
+	if (ret)
+		goto err_mr;
+	return &mr->ibmr;
+
+err_mr:
+	kwarp_mr_free(mr);
+err_windows:
+	atomic_set(&old->windows, 0);
+	return ERR_PTR(ret);
+}
