@@ -15,6 +15,8 @@ struct Config {
 	int cq_entries = 256;
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
+	ibv_srq *srq = nullptr;	 // receives come from there; its protection domain is used
+	bool extended = false;	 // CQs with all that they can tell, QP with ibv_wr_*()
 };
 
 class Endpoint {
@@ -44,7 +46,7 @@ public:
 	Channel &channel() { return channel_; }
 	rdma_cm_id *id() const { return id_.get(); }
 	ibv_context *context() const { return id_->verbs; }
-	ibv_pd *pd() const { return pd_.get(); }
+	ibv_pd *pd() const { return config_.srq ? config_.srq->pd : pd_.get(); }
 	ibv_comp_channel *comp_channel() const { return comp_channel_.get(); }
 	ibv_cq *scq() const { return scq_.get(); }
 	ibv_cq *rcq() const { return rcq_.get(); }
@@ -59,6 +61,7 @@ public:
 
 private:
 	void create_objects();
+	void create_qp(ibv_qp_init_attr &attr);
 
 	Config config_;
 	const lab::Host *host_ = nullptr; // active side
