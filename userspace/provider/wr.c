@@ -148,6 +148,9 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey,
 	if (sqe) {
 		sqe->arg[0] = compare;
 		sqe->arg[1] = swap;
+		/* All bits count. */
+		sqe->arg[2] = UINT64_MAX;
+		sqe->arg[3] = UINT64_MAX;
 	}
 }
 

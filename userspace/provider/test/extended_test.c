@@ -248,6 +248,7 @@ static void wr__fields(void)
 	check(sqe->wr_id == 2 && sqe->opcode == KWARP_OP_CMP_SWAP);
 	check(sqe->flags == KWARP_WQE_FENCE && sqe->raddr == 0x77);
 	check(sqe->arg[0] == 5 && sqe->arg[1] == 6);
+	check(sqe->arg[2] == UINT64_MAX && sqe->arg[3] == UINT64_MAX);
 	check(sqe_at(2)->opcode == KWARP_OP_FETCH_ADD);
 	check(sqe_at(2)->arg[0] == 11 && sqe_at(2)->raddr == 0x78);
 	check(sqe_at(3)->opcode == KWARP_OP_SEND_INV && sqe_at(3)->ex == 0x99);
