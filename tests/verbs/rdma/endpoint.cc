@@ -41,7 +41,7 @@ Endpoint::~Endpoint()
 
 void Endpoint::create_objects()
 {
-	if (!config_.srq)
+	if (!config_.pd)
 		pd_ = alloc_pd(context());
 	comp_channel_ = create_channel(context());
 	auto queue = [&] {

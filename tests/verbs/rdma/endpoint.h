@@ -15,7 +15,8 @@ struct Config {
 	int cq_entries = 256;
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
-	ibv_srq *srq = nullptr;	 // receives come from there; its protection domain is used
+	ibv_pd *pd = nullptr;	 // instead of a protection domain of its own
+	ibv_srq *srq = nullptr;	 // receives come from there
 	bool extended = false;	 // CQs with all that they can tell, QP with ibv_wr_*()
 };
 
@@ -46,7 +47,7 @@ public:
 	Channel &channel() { return channel_; }
 	rdma_cm_id *id() const { return id_.get(); }
 	ibv_context *context() const { return id_->verbs; }
-	ibv_pd *pd() const { return config_.srq ? config_.srq->pd : pd_.get(); }
+	ibv_pd *pd() const { return config_.pd ? config_.pd : pd_.get(); }
 	ibv_comp_channel *comp_channel() const { return comp_channel_.get(); }
 	ibv_cq *scq() const { return scq_.get(); }
 	ibv_cq *rcq() const { return rcq_.get(); }
