@@ -115,4 +115,20 @@ kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
 #define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
+int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+		    struct ib_udata *udata);
+
+/* resize_cq: kernel consumers lost it, and the operation got another name. */
+#if KWARP_KERNEL_FROM(7, 1)
+#define KWARP_OP_RESIZE_CQ	resize_user_cq
+#define kwarp_op_resize_cq	kwarp_resize_cq
+#else
+#define KWARP_OP_RESIZE_CQ	resize_cq
+static inline int kwarp_op_resize_cq(struct ib_cq *ibcq, int cqe,
+				     struct ib_udata *udata)
+{
+	return cqe > 0 ? kwarp_resize_cq(ibcq, cqe, udata) : -EINVAL;
+}
+#endif
+
 #endif /* _KWARP_COMPAT_H */

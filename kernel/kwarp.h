@@ -10,7 +10,9 @@
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
- *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq
+ *	srq->mutex		modify_srq; sleeping; outside of rq.lock only
+ *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
+ *				a shared receive queue's alone
  *	cq->lock		the CQ ring; irqsave; leaf
  *	sk->sk_callback_lock	socket to connection pointer; leaf
  *	dev->lock		the device's list of endpoints; irqsave; leaf
@@ -34,6 +36,8 @@ enum kwarp_limits {
 	KWARP_MAX_QP_WR		= 32 * 1024,
 	KWARP_MAX_CQ		= 64 * 1024,
 	KWARP_MAX_CQE		= 1024 * 1024,
+	KWARP_MAX_SRQ		= 64 * 1024,
+	KWARP_MAX_SRQ_WR	= 32 * 1024,
 	KWARP_MAX_MR		= 1 << 22,
 	KWARP_MAX_PD		= 64 * 1024,
 	KWARP_MAX_IRD		= 128,
@@ -96,6 +100,7 @@ struct kwarp_policy {
  * @lock:	protects @eps and @gid_raw
  * @eps:	every endpoint of the device, for removal
  * @cq_ids:	source of CQ numbers
+ * @srq_ids:	source of SRQ numbers
  * @gid_raw:	GID 0
  * @up:	the netdev runs
  */
@@ -109,6 +114,7 @@ struct kwarp_device {
 	spinlock_t lock;	/* see above */
 	struct list_head eps;
 	struct ida cq_ids;
+	struct ida srq_ids;
 	union ib_gid gid_raw;
 	bool up;
 };

@@ -224,3 +224,32 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp)
 	cq->ctl->kern_idx = to;
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
+
+int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
+{
+	struct kwarp_cqe *ring = mem + sizeof(struct kwarp_ring_ctl);
+	struct kwarp_ring_ctl *ctl = mem;
+	unsigned long flags;
+	int ret = -EINVAL;
+	u32 cons, i;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cons = cq_cons(cq);
+	/* Also true for a consumer index that cannot be. */
+	if (cq->prod - cons > min(size, cq->size))
+		goto out;
+	for (i = cons; i != cq->prod; i++)
+		ring[i & (size - 1)] = *cq_elem(cq, i);
+	ctl->user_idx = cons;
+	ctl->arm = READ_ONCE(cq->ctl->arm);
+	ctl->kern_idx = cq->prod;
+	ctl->event_idx = cq->event_idx;
+	ctl->flags = cq->overflow ? KWARP_RING_ERROR : 0;
+	cq->ctl = ctl;
+	cq->ring = ring;
+	cq->size = size;
+	ret = 0;
+out:
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return ret;
+}

@@ -12,6 +12,7 @@ struct kwarp_qp;
  * struct kwarp_cq - a completion queue
  * @ibcq:	core's part
  * @dev:	device
+ * @mutex:	resize_cq; sleeping
  * @lock:	protects all below; irqsave; leaf of the lock order
  * @ctl:	control block, shared with user space for a user's CQ
  * @ring:	@size elements behind @ctl, never read by the kernel for a user's CQ
@@ -29,6 +30,7 @@ struct kwarp_qp;
 struct kwarp_cq {
 	struct ib_cq ibcq;
 	struct kwarp_device *dev;
+	struct mutex mutex;	/* see above */
 	spinlock_t lock;	/* see above */
 	struct kwarp_ring_ctl *ctl;
 	struct kwarp_cqe *ring;
@@ -92,5 +94,18 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
  * @qp:	QP that is being destroyed
  */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp);
+
+/**
+ * kwarp_cq_move() - go on in other ring memory
+ * @cq:		completion queue
+ * @mem:	zeroed: control block and @size elements behind it
+ * @size:	power of two
+ *
+ * Elements that were not polled are copied with their indices, and the arming
+ * goes along: nothing is lost and no event comes twice.
+ *
+ * Return: 0, or -EINVAL if there are more of them than @size. Context: any.
+ */
+int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size);
 
 #endif /* _KWARP_CORE_CQ_H */

@@ -198,18 +198,12 @@ static int recv_wr_to_rqe(struct kwarp_rq *rq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		    const struct ib_recv_wr **bad_wr)
+int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr)
 {
-	struct kwarp_qp *qp = to_kqp(ibqp);
-	struct kwarp_rq *rq = &qp->rq;
 	unsigned long flags;
 	int ret = 0;
 
-	if (qp->kernel != !!wr) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
 	spin_lock_irqsave(&rq->lock, flags);
 	for (; wr; wr = wr->next) {
 		ret = recv_wr_to_rqe(rq, wr);
@@ -221,6 +215,21 @@ int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		smp_store_release(&rq->prod, rq->prod + 1);
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad_wr)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	int ret;
+
+	/* Users post in their ring; receives of a shared queue are posted there. */
+	if (qp->kernel != !!wr || qp->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = kwarp_rq_post(&qp->rq, wr, bad_wr);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		kwarp_wq_flush(qp);
 	return ret;

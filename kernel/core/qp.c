@@ -76,11 +76,19 @@ static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
 }
 
-/* ERR and flush; the engines have been stopped by the caller. */
+/*
+ * ERR and flush; the engines have been stopped by the caller. What had been
+ * taken from a shared receive queue has been returned by then: nothing more of
+ * it completes here.
+ */
 static void enter_error(struct kwarp_qp *qp)
 {
+	bool first = qp->state != IB_QPS_ERR;
+
 	kwarp_qp_set_state(qp, IB_QPS_ERR);
 	kwarp_wq_flush(qp);
+	if (first && qp->srq)
+		qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /* Stable while a connection is attached and the socket lock is held. */

@@ -13,6 +13,7 @@
 struct kwarp_attach;
 struct kwarp_cq;
 struct kwarp_llp;
+struct kwarp_srq;
 
 /**
  * struct kwarp_qp_params - what connection set-up agreed on
@@ -60,6 +61,7 @@ struct kwarp_qp_params {
  * @llp:	connection; RCU, changed under @mutex; holds a reference
  * @scq:	send completion queue
  * @rcq:	receive completion queue
+ * @srq:	where receives come from instead of @rq, or NULL
  * @access:	IB_ACCESS_REMOTE_* the peer has at all
  * @kernel:	belongs to a kernel consumer
  * @sq:		send queue
@@ -87,6 +89,7 @@ struct kwarp_qp {
 	struct kwarp_llp __rcu *llp;
 	struct kwarp_cq *scq;
 	struct kwarp_cq *rcq;
+	struct kwarp_srq *srq;
 	int access;
 	bool kernel;
 	struct kwarp_sq sq;

@@ -12,6 +12,7 @@
 #include "cq.h"
 #include "mem.h"
 #include "qp.h"
+#include "srq.h"
 
 /* ---- indices ----------------------------------------------------------- */
 
@@ -39,12 +40,11 @@ static u32 sq_prod(const struct kwarp_qp *qp)
 	return prod - sq->done > sq->size ? sq->fetched : prod;
 }
 
-static u32 rq_prod(const struct kwarp_qp *qp)
+static u32 rq_prod(const struct kwarp_rq *rq)
 {
-	const struct kwarp_rq *rq = &qp->rq;
 	u32 prod;
 
-	if (qp->kernel)
+	if (!rq->user)
 		return load_index(&rq->prod);
 	prod = load_index(&rq->ctl->user_idx);
 	return prod - rq->fetched > rq->size ? rq->fetched : prod;
@@ -352,21 +352,22 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp)
 
 /* ---- receive queue ------------------------------------------------------ */
 
-int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
+u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 {
-	struct kwarp_rq *rq = &qp->rq;
-	unsigned long flags;
-	int ret = -ENOBUFS;
+	lockdep_assert_held(&rq->lock);
+	return rq_prod(rq) - rq->fetched;
+}
+
+int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
+{
+	int ret = -EINVAL;
 	const void *src;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	if (qp->state == IB_QPS_ERR || !rq->size ||
-	    rq_prod(qp) == rq->fetched)
-		goto out;
+	if (!rq->size || !kwarp_rq_posted(rq))
+		return -ENOBUFS;
 	src = kwarp_rq_elem(rq, rq->fetched);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
 	barrier();
-	ret = -EINVAL;
 	if (wqe->hdr.num_sge <= rq->max_sge) {
 		memcpy(wqe->sge, src + sizeof(wqe->hdr),
 		       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
@@ -376,7 +377,22 @@ int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
 	}
 	/* The copy is taken: the ring's slot is free. */
 	publish_index(&rq->ctl->kern_idx, ++rq->fetched);
-out:
+	return ret;
+}
+
+int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
+{
+	struct kwarp_rq *rq = &qp->rq;
+	unsigned long flags;
+	int ret = -ENOBUFS;
+
+	/* The socket lock keeps the state. */
+	if (qp->state == IB_QPS_ERR)
+		return ret;
+	if (qp->srq)
+		return kwarp_srq_fetch(qp->srq, wqe);
+	spin_lock_irqsave(&rq->lock, flags);
+	ret = kwarp_rq_take(rq, wqe);
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return ret;
 }
@@ -404,7 +420,7 @@ static void rq_flush(struct kwarp_qp *qp)
 		goto out;
 	rq->reaping = true;
 	while (budget-- && qp->state == IB_QPS_ERR &&
-	       rq_prod(qp) != rq->fetched) {
+	       kwarp_rq_posted(rq)) {
 		const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
 		struct kwarp_cqe cqe = {
 			.wr_id = READ_ONCE(rqe->wr_id),

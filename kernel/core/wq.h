@@ -93,8 +93,9 @@ struct kwarp_sq {
  * @stride:	octets between elements
  * @size:	elements, power of two, or zero
  * @max_sge:	granted at creation
+ * @user:	@ctl and @ring are shared with user space
  * @fetched:	elements before it were copied out; @ctl->kern_idx is its copy
- * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
+ * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
  * @reaping:	somebody flushes: leave the rest to him
  */
 struct kwarp_rq {
@@ -104,6 +105,7 @@ struct kwarp_rq {
 	u32 stride;
 	u32 size;
 	u16 max_sge;
+	bool user;
 	u32 fetched;
 	u32 prod;
 	bool reaping;
@@ -192,8 +194,32 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp);
 /* Everything fetched and everything posted is completed. Socket lock held. */
 bool kwarp_sq_drained(struct kwarp_qp *qp);
 
+/* Elements posted and not taken. @rq->lock held. */
+u32 kwarp_rq_posted(const struct kwarp_rq *rq);
+
 /**
- * kwarp_rq_fetch() - take the next receive element
+ * kwarp_rq_take() - copy the next element out of a receive queue
+ * @rq:		receive queue, of a QP or shared; its lock held
+ * @wqe:	receives the copy
+ *
+ * Return: as kwarp_rq_fetch().
+ */
+int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
+
+/**
+ * kwarp_rq_post() - a kernel consumer's receives into the ring
+ * @rq:		receive queue, of a QP or shared
+ * @wr:		list of work requests
+ * @bad_wr:	set to the first that was not posted, if there is one
+ *
+ * Return: 0, -ENOMEM if the queue is full, -EINVAL. Context: any.
+ */
+int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr);
+
+/**
+ * kwarp_rq_fetch() - take the next receive element, of the QP's own queue or of
+ * the shared one
  * @qp:		queue pair, socket lock held
  * @wqe:	receives the copy
  *

@@ -6,6 +6,7 @@
 #include <rdma/restrack.h>
 
 #include "../core/qp.h"
+#include "../core/srq.h"
 
 static int fill_params(struct sk_buff *msg, const struct kwarp_qp_params *p)
 {
@@ -58,6 +59,41 @@ int kwarp_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	if (ret) {
 		nla_nest_cancel(msg, table);
 		return ret;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+/**
+ * kwarp_fill_res_srq_entry() - a shared receive queue's size, level and limit
+ * @msg:	netlink message
+ * @ibsrq:	queue; the core keeps it from being destroyed
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int kwarp_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct kwarp_srq *srq = to_ksrq(ibsrq);
+	u32 size, fetched, posted, limit;
+	struct nlattr *table;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	size = srq->rq.size;
+	fetched = srq->rq.fetched;
+	posted = kwarp_rq_posted(&srq->rq);
+	limit = srq->limit;
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+
+	table = nla_nest_start_noflag(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32(msg, "rq_size", size) ||
+	    rdma_nl_put_driver_u32(msg, "rq_fetched", fetched) ||
+	    rdma_nl_put_driver_u32(msg, "rq_posted", posted) ||
+	    rdma_nl_put_driver_u32(msg, "limit", limit)) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
 	}
 	nla_nest_end(msg, table);
 	return 0;

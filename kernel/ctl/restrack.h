@@ -4,8 +4,10 @@
 #define _KWARP_CTL_RESTRACK_H
 
 struct ib_qp;
+struct ib_srq;
 struct sk_buff;
 
 int kwarp_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+int kwarp_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq);
 
 #endif /* _KWARP_CTL_RESTRACK_H */

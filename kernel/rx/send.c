@@ -4,8 +4,22 @@
 
 #include "../core/cq.h"
 #include "../core/qp.h"
+#include "../core/srq.h"
 #include "../llp/llp.h"
 #include "rx.h"
+
+static u32 recv_queue_size(const struct kwarp_qp *qp)
+{
+	const struct kwarp_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
+
+	return max(READ_ONCE(rq->size), 1U);
+}
+
+/* Receives name memory of the domain that their queue belongs to. */
+static struct ib_pd *recv_pd(const struct kwarp_qp *qp)
+{
+	return qp->srq ? qp->srq->ibsrq.pd : qp->ibqp.pd;
+}
 
 static u64 recv_size(const struct kwarp_recv *recv)
 {
@@ -61,6 +75,7 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_recv *recv = &qp->rx.recv;
+	struct ib_pd *pd = recv_pd(qp);
 
 	while (len) {
 		const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
@@ -73,9 +88,8 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 			recv->cur_off = 0;
 			continue;
 		}
-		if (kwarp_mr_access(qp->dev, &pass->cache, qp->ibqp.pd,
-				    sge->lkey, addr, n, IB_ACCESS_LOCAL_WRITE,
-				    &mr)) {
+		if (kwarp_mr_access(qp->dev, &pass->cache, pd, sge->lkey, addr,
+				    n, IB_ACCESS_LOCAL_WRITE, &mr)) {
 			recv_failed(qp, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
@@ -149,7 +163,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	enum kwarp_err err;
 
 	/* What the queue holds is seen when it is asked for: at most the ring. */
-	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, max(qp->rq.size, 1U));
+	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, recv_queue_size(qp));
 	if (err)
 		return err;
 	/* In order, on a stream, any other than the one in work is out of range. */

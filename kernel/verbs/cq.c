@@ -5,19 +5,26 @@
 #include <linux/idr.h>
 #include <linux/log2.h>
 
-static int cq_respond(const struct kwarp_cq *cq, struct ib_udata *udata,
-		      size_t len)
+static size_t cq_len(u32 size)
+{
+	return PAGE_ALIGN(sizeof(struct kwarp_ring_ctl) +
+			  (size_t)size * sizeof(struct kwarp_cqe));
+}
+
+static int cq_respond(const struct kwarp_cq *cq, u32 size,
+		      struct rdma_user_mmap_entry *mmap,
+		      struct ib_udata *udata)
 {
 	struct kwarp_uresp_create_cq resp = {
-		.mmap_size = len,
-		.cqe_offset = sizeof(*cq->ctl),
-		.num_cqe = cq->size,
+		.mmap_size = cq_len(size),
+		.cqe_offset = sizeof(struct kwarp_ring_ctl),
+		.num_cqe = size,
 		.cq_id = cq->id,
 	};
 
 	if (!udata)
 		return 0;
-	resp.mmap_key = rdma_user_mmap_get_offset(cq->mmap);
+	resp.mmap_key = rdma_user_mmap_get_offset(mmap);
 	return kwarp_udata_respond(udata, &resp, sizeof(resp));
 }
 
@@ -27,7 +34,6 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	struct kwarp_device *dev = to_kdev(ibcq->device);
 	struct kwarp_cq *cq = to_kcq(ibcq);
-	size_t len;
 	int ret;
 
 	might_sleep();
@@ -45,11 +51,10 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -ENOMEM;
 	cq->id = ret;
 	cq->dev = dev;
+	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	cq->size = roundup_pow_of_two(attr->cqe);
-	len = PAGE_ALIGN(sizeof(*cq->ctl) +
-			 (size_t)cq->size * sizeof(*cq->ring));
-	cq->mem = kwarp_ring_alloc(udata, len, &cq->mmap);
+	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {
 		ret = PTR_ERR(cq->mem);
 		goto err_id;
@@ -57,7 +62,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->ctl = cq->mem;
 	cq->ring = cq->mem + sizeof(*cq->ctl);
 	ibcq->cqe = cq->size;
-	ret = cq_respond(cq, udata, len);
+	ret = cq_respond(cq, cq->size, cq->mmap, udata);
 	if (ret)
 		goto err_mem;
 	return 0;
@@ -65,7 +70,44 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 err_mem:
 	kwarp_ring_free(cq->mem, cq->mmap);
 err_id:
+	mutex_destroy(&cq->mutex);
 	ida_free(&dev->cq_ids, cq->id);
+	return ret;
+}
+
+int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+		    struct ib_udata *udata)
+{
+	struct rdma_user_mmap_entry *mmap;
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	void *mem;
+	u32 size;
+	int ret;
+
+	might_sleep();
+	if (!cqe || cqe > KWARP_MAX_CQE)
+		return -EINVAL;
+	ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ret;
+	size = roundup_pow_of_two(cqe);
+	mem = kwarp_ring_alloc(udata, cq_len(size), &mmap);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+
+	mutex_lock(&cq->mutex);
+	/* The reply before the deed: there is no way back from that. */
+	ret = cq_respond(cq, size, mmap, udata);
+	if (!ret)
+		ret = kwarp_cq_move(cq, mem, size);
+	if (!ret) {
+		ibcq->cqe = size;
+		swap(cq->mem, mem);
+		swap(cq->mmap, mmap);
+	}
+	mutex_unlock(&cq->mutex);
+	/* The old memory, which lives on in a user's mapping; or the new one. */
+	kwarp_ring_free(mem, mmap);
 	return ret;
 }
 
@@ -79,6 +121,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	 */
 	WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
 	kwarp_ring_free(cq->mem, cq->mmap);
+	mutex_destroy(&cq->mutex);
 	ida_free(&cq->dev->cq_ids, cq->id);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <rdma/kwarp-abi.h>
 
 #include "../cm/cm.h"
+#include "../core/srq.h"
 #include "../ctl/policy.h"
 #include "../ctl/restrack.h"
 
@@ -32,6 +33,13 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 	if (ret)
 		module_put(THIS_MODULE);
 	return ret;
+}
+
+/* For a process that imports the context of another: nothing depends on it. */
+static int query_ucontext(struct ib_ucontext *ibctx,
+			  struct uverbs_attr_bundle *attrs)
+{
+	return 0;
 }
 
 static void dealloc_ucontext(struct ib_ucontext *ibctx)
@@ -68,6 +76,7 @@ static void device_free(struct ib_device *ibdev)
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->qps);
 	ida_destroy(&dev->cq_ids);
+	ida_destroy(&dev->srq_ids);
 	free_percpu(dev->stats);
 }
 
@@ -84,6 +93,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_ucontext = alloc_ucontext,
 	.create_cq = kwarp_create_cq,
 	.create_qp = kwarp_create_qp,
+	.create_srq = kwarp_create_srq,
 	.dealloc_driver = device_free,
 	.dealloc_mw = kwarp_dealloc_mw,
 	.dealloc_pd = dealloc_pd,
@@ -91,8 +101,10 @@ static const struct ib_device_ops device_ops = {
 	.dereg_mr = kwarp_dereg_mr,
 	.destroy_cq = kwarp_destroy_cq,
 	.destroy_qp = kwarp_destroy_qp,
+	.destroy_srq = kwarp_destroy_srq,
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_qp_entry = kwarp_fill_res_qp_entry,
+	.fill_res_srq_entry = kwarp_fill_res_srq_entry,
 	.get_dma_mr = kwarp_get_dma_mr,
 	.get_hw_stats = kwarp_get_hw_stats,
 	.get_port_immutable = kwarp_get_port_immutable,
@@ -108,22 +120,28 @@ static const struct ib_device_ops device_ops = {
 	.mmap = kwarp_mmap,
 	.mmap_free = kwarp_mmap_free,
 	.modify_qp = kwarp_modify_qp,
+	.modify_srq = kwarp_modify_srq,
 	.poll_cq = kwarp_cq_poll,
 	.post_recv = kwarp_post_recv,
 	.post_send = kwarp_post_send,
+	.post_srq_recv = kwarp_post_srq_recv,
 	.query_device = kwarp_query_device,
 	.query_gid = kwarp_query_gid,
 	.query_port = kwarp_query_port,
 	.query_qp = kwarp_query_qp,
+	.query_srq = kwarp_query_srq,
+	.query_ucontext = query_ucontext,
 	.reg_user_mr = kwarp_op_reg_user_mr,
 	.reg_user_mr_dmabuf = kwarp_op_reg_dmabuf_mr,
 	.req_notify_cq = kwarp_cq_arm,
 	.rereg_user_mr = kwarp_rereg_user_mr,
+	.KWARP_OP_RESIZE_CQ = kwarp_op_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kwarp_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_mw, kwarp_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, kwarp_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, kwarp_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, kwarp_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, kwarp_ucontext, ibuctx),
 };
 
@@ -172,6 +190,7 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	xa_init(&dev->mrs);
 	ida_init(&dev->cq_ids);
+	ida_init(&dev->srq_ids);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->eps);
 	/* QP numbers 0 and 1 are special in the verbs. */

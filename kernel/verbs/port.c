@@ -5,6 +5,7 @@
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/sizes.h>
+#include <linux/time64.h>
 #include <rdma/ib_mad.h>
 
 /* Not a vendor's OUI: the group bit of the first octet is set. */
@@ -25,7 +26,8 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				 IB_DEVICE_PORT_ACTIVE_EVENT;
+				 IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_mr_size = KWARP_MAX_MR_SIZE;
 	/* Of fast registration: any power of two from 4 KiB to 1 GiB. */
@@ -37,6 +39,9 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_sge_rd = KWARP_MAX_SGE;
 	attr->max_cq = KWARP_MAX_CQ;
 	attr->max_cqe = KWARP_MAX_CQE;
+	attr->max_srq = KWARP_MAX_SRQ;
+	attr->max_srq_wr = KWARP_MAX_SRQ_WR;
+	attr->max_srq_sge = KWARP_MAX_SGE;
 	attr->max_mr = KWARP_MAX_MR;
 	attr->max_mw = KWARP_MAX_MR;
 	attr->max_pd = KWARP_MAX_PD;
@@ -48,6 +53,9 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
 	attr->max_fast_reg_page_list_len = KWARP_MAX_FAST_REG;
+	/* Completions carry CLOCK_MONOTONIC in ns; the unit here is kHz. */
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = USEC_PER_SEC;
 	return 0;
 }
 

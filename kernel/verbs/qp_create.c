@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "../cm/cm.h"
+#include "../core/srq.h"
 
 #define KWARP_QPN_MAX	(KWARP_MAX_QP + 1)
 
@@ -22,11 +23,22 @@ static int check_attr(const struct ib_qp_init_attr *attr)
 	    cap->max_inline_data > KWARP_MAX_INLINE)
 		return -EINVAL;
 	if (attr->qp_type != IB_QPT_RC || attr->create_flags ||
-	    attr->srq || attr->rwq_ind_tbl)
+	    attr->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq)
 		return -EINVAL;
 	return 0;
+}
+
+void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge)
+{
+	u32 room = max(max_sge, 1U) * sizeof(struct kwarp_sge);
+
+	rq->stride = ALIGN(sizeof(struct kwarp_rqe) + room, 32);
+	room = rq->stride - sizeof(struct kwarp_rqe);
+	rq->max_sge = min_t(u32, room / sizeof(struct kwarp_sge),
+			    KWARP_MAX_SGE);
+	rq->size = roundup_pow_of_two(max_wr);
 }
 
 /* Room for what was asked for, rounded up; what fits in is granted. */
@@ -46,14 +58,8 @@ static void layout(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 	sq->max_inline = min_t(u32, room, KWARP_MAX_INLINE);
 	sq->size = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 
-	if (cap->max_recv_wr) {
-		room = max(cap->max_recv_sge, 1U) * sizeof(struct kwarp_sge);
-		rq->stride = ALIGN(sizeof(struct kwarp_rqe) + room, 32);
-		room = rq->stride - sizeof(struct kwarp_rqe);
-		rq->max_sge = min_t(u32, room / sizeof(struct kwarp_sge),
-				    KWARP_MAX_SGE);
-		rq->size = roundup_pow_of_two(cap->max_recv_wr);
-	}
+	if (cap->max_recv_wr && !qp->srq)
+		kwarp_rq_layout(rq, cap->max_recv_wr, cap->max_recv_sge);
 
 	resp->sq_ctl_offset = 0;
 	resp->rq_ctl_offset = sizeof(struct kwarp_ring_ctl);
@@ -86,6 +92,8 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	qp->scq = to_kcq(attr->send_cq);
 	qp->rcq = to_kcq(attr->recv_cq);
+	qp->srq = attr->srq ? to_ksrq(attr->srq) : NULL;
+	qp->rq.user = !qp->kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	/* An RNIC's queue pair is born idle: there is no RESET before. */
 	qp->state = IB_QPS_INIT;

@@ -97,6 +97,16 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct uverbs_attr_bundle *attrs);
 int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 
+/* resize_cq is declared in compat.h */
+
+/* srq.c */
+int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		     struct ib_udata *udata);
+int kwarp_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		     enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int kwarp_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
 /* qp.c, qp_create.c */
 
 /* What iw_cm grants to the peer of every connection. */
@@ -113,6 +123,14 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
 /* attach.c: methods of our own */
 extern const struct uapi_definition kwarp_uapi_defs[];
+
+/**
+ * kwarp_rq_layout() - room for what was asked for, rounded up
+ * @rq:		receive queue; sets stride, max_sge and size
+ * @max_wr:	elements, at least 1
+ * @max_sge:	scatter elements of each
+ */
+void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 
 /* mmap.c: ring memory shared with user space */
 

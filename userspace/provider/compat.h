@@ -22,4 +22,19 @@ static inline int kwarp_cmd_get_context(struct verbs_context *vctx,
 #endif
 }
 
+/* 60 or so: a CQ may lie in memory of the caller's choice. */
+static inline int kwarp_cmd_create_cq_ex(
+	struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *attr,
+	struct verbs_cq *vcq, struct ibv_create_cq_ex *cmd, size_t cmd_size,
+	struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size)
+{
+#if IBVERBS_PABI_VERSION >= 60
+	return ibv_cmd_create_cq_ex(ctx, attr, NULL, vcq, cmd, cmd_size, resp,
+				    resp_size, 0);
+#else
+	return ibv_cmd_create_cq_ex(ctx, attr, vcq, cmd, cmd_size, resp,
+				    resp_size, 0);
+#endif
+}
+
 #endif /* KWARP_COMPAT_H */

@@ -36,26 +36,40 @@ static const uint8_t wc_opcode[] = {
 	[KWARP_OP_RECV_IMM]	= IBV_WC_RECV_RDMA_WITH_IMM,
 };
 
+/* Also of a resized CQ: indices go on. */
 static int map_cq(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp)
 {
+	struct kwarp_map map;
 	int ret;
 
-	ret = kwarp_map(&cq->map, ctx, resp->mmap_key, resp->mmap_size);
+	ret = kwarp_map(&map, ctx, resp->mmap_key, resp->mmap_size);
 	if (ret)
 		return ret;
 
-	if (!kwarp_map_has_ctl(&cq->map, 0) ||
-	    !kwarp_map_has_ring(&cq->map, resp->cqe_offset, resp->num_cqe,
+	if (!kwarp_map_has_ctl(&map, 0) ||
+	    !kwarp_map_has_ring(&map, resp->cqe_offset, resp->num_cqe,
 				sizeof(struct kwarp_cqe))) {
-		kwarp_unmap(&cq->map);
+		kwarp_unmap(&map);
 		return EPROTO;
 	}
 
-	cq->ctl = (struct kwarp_ring_ctl *)cq->map.base;
-	cq->ring = (struct kwarp_cqe *)(cq->map.base + resp->cqe_offset);
+	kwarp_unmap(&cq->map);
+	cq->map = map;
+	cq->ctl = (struct kwarp_ring_ctl *)map.base;
+	cq->ring = (struct kwarp_cqe *)(map.base + resp->cqe_offset);
 	cq->mask = resp->num_cqe - 1;
 	return 0;
+}
+
+int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
+		  const struct kwarp_uresp_create_cq *resp)
+{
+	int ret = map_cq(cq, ctx, resp);
+
+	if (!ret)
+		pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+	return ret;
 }
 
 struct ibv_cq *kwarp_create_cq(struct ibv_context *ctx, int cqe,
@@ -76,11 +90,9 @@ struct ibv_cq *kwarp_create_cq(struct ibv_context *ctx, int cqe,
 	if (ret)
 		goto err_free;
 
-	ret = map_cq(cq, ctx, &resp.drv_payload);
+	ret = kwarp_cq_init(cq, ctx, &resp.drv_payload);
 	if (ret)
 		goto err_destroy;
-
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	return &cq->vcq.cq;
 
 err_destroy:
@@ -89,6 +101,30 @@ err_free:
 	free(cq);
 	errno = ret;
 	return NULL;
+}
+
+/*
+ * The kernel copies what was not polled into the new ring: nobody polls or arms
+ * meanwhile. If that cannot be mapped, completions that come are lost: the CQ is
+ * dead when those of the old ring have been polled.
+ */
+int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct kwarp_resize_cq_resp resp = {};
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	struct kwarp_resize_cq cmd = {};
+	int ret;
+
+	kwarp_cq_lock(cq);
+	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd.ibv_cmd, sizeof(cmd),
+				&resp.ibv_resp, sizeof(resp));
+	if (!ret) {
+		ret = map_cq(cq, ibcq->context, &resp.drv_payload);
+		if (ret)
+			cq->ctl->flags = KWARP_RING_ERROR;
+	}
+	kwarp_cq_unlock(cq);
+	return ret;
 }
 
 int kwarp_destroy_cq(struct ibv_cq *ibcq)
@@ -107,8 +143,8 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* The next completion, or NULL; the kernel's cache line is read when we run dry. */
-static const struct kwarp_cqe *cq_head(struct kwarp_cq *cq)
+/* The kernel's cache line is read only when we run dry. */
+const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 {
 	const struct kwarp_cqe *cqe;
 
@@ -124,18 +160,23 @@ static const struct kwarp_cqe *cq_head(struct kwarp_cq *cq)
 	}
 }
 
+enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe)
+{
+	if (cqe->opcode >= ARRAY_SIZE(wc_opcode))
+		return IBV_WC_SEND;
+	return wc_opcode[cqe->opcode];
+}
+
 static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
 {
 	*wc = (struct ibv_wc){
 		.wr_id = cqe->wr_id,
 		.status = cqe->status,
+		.opcode = kwarp_cqe_opcode(cqe),
 		.vendor_err = cqe->vendor_err,
 		.byte_len = cqe->byte_len,
 		.qp_num = cqe->qp_num,
 	};
-	if (cqe->opcode < ARRAY_SIZE(wc_opcode))
-		wc->opcode = wc_opcode[cqe->opcode];
-
 	if (cqe->flags & KWARP_CQE_WITH_IMM) {
 		wc->wc_flags = IBV_WC_WITH_IMM;
 		wc->imm_data = (__force __be32)cqe->ex;
@@ -149,10 +190,10 @@ static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
  * A dead CQ is reported once all it holds has been polled. The flag is read
  * before the last look, so that nothing that came before it is missed.
  */
-static bool cq_is_dead(struct kwarp_cq *cq)
+bool kwarp_cq_is_dead(struct kwarp_cq *cq)
 {
 	return (kwarp_load_acquire(&cq->ctl->flags) & KWARP_RING_ERROR) &&
-	       !cq_head(cq);
+	       !kwarp_cq_head(cq);
 }
 
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
@@ -162,20 +203,19 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	uint32_t start;
 	int n;
 
-	pthread_spin_lock(&cq->lock);
+	kwarp_cq_lock(cq);
 	start = cq->cons;
 	for (n = 0; n < num; n++, cq->cons++) {
-		cqe = cq_head(cq);
+		cqe = kwarp_cq_head(cq);
 		if (!cqe)
 			break;
 		fill_wc(&wc[n], cqe);
 	}
-	if (!n && num > 0 && cq_is_dead(cq))
+	if (!n && num > 0 && kwarp_cq_is_dead(cq))
 		n = -EIO;
-	/* Release: the kernel may overwrite what has been read. */
 	if (cq->cons != start)
-		kwarp_store_release(&cq->ctl->user_idx, cq->cons);
-	pthread_spin_unlock(&cq->lock);
+		kwarp_cq_release(cq);
+	kwarp_cq_unlock(cq);
 	return n;
 }
 
@@ -199,9 +239,13 @@ static bool untold(const struct kwarp_cq *cq)
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
-	__u32 *arm = &cq->ctl->arm;
 	__u32 none = KWARP_CQ_ARM_NONE;
+	bool late;
+	__u32 *arm;
 
+	/* The ring stays where it is. */
+	kwarp_cq_lock(cq);
+	arm = &cq->ctl->arm;
 	if (solicited_only)
 		__atomic_compare_exchange_n(arm, &none, KWARP_CQ_ARM_SOLICITED,
 					    false, __ATOMIC_RELAXED,
@@ -209,7 +253,9 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(arm, KWARP_CQ_ARM_ANY, __ATOMIC_RELAXED);
 	kwarp_full_barrier();
-	return untold(cq) ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;
+	late = untold(cq);
+	kwarp_cq_unlock(cq);
+	return late ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;
 }
 
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
@@ -218,12 +264,12 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
 	uint32_t end;
 	uint32_t i;
 
-	pthread_spin_lock(&cq->lock);
+	kwarp_cq_lock(cq);
 	end = kwarp_load_acquire(&cq->ctl->kern_idx);
 	for (i = cq->cons; i != end; i++) {
 		cqe = &cq->ring[i & cq->mask];
 		if (cqe->qp_num == qp_num)
 			cqe->opcode = CQE_VOID;
 	}
-	pthread_spin_unlock(&cq->lock);
+	kwarp_cq_unlock(cq);
 }

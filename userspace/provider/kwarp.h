@@ -6,6 +6,8 @@
 #ifndef KWARP_H
 #define KWARP_H
 
+#include <stdatomic.h>
+
 #include <infiniband/driver.h>
 
 #include "ring.h"
@@ -14,9 +16,24 @@ struct kwarp_context {
 	struct verbs_context vctx;
 };
 
+/* A protection domain, or a parent domain that stands for one. */
+struct kwarp_pd {
+	struct ibv_pd ibpd;
+	struct kwarp_pd *parent;	/* what a parent domain stands for */
+	struct kwarp_td *td;
+	atomic_uint users;		/* parent domains that refer to it */
+};
+
+/* Queues are locked all the same: it is there to be named. */
+struct kwarp_td {
+	struct ibv_td ibtd;
+	atomic_uint users;
+};
+
 /* A completion queue: the kernel produces, we consume. */
 struct kwarp_cq {
 	struct verbs_cq vcq;
+	bool single_threaded;		/* promised by the program: no lock */
 	pthread_spinlock_t lock;	/* all below */
 	struct kwarp_map map;
 	struct kwarp_ring_ctl *ctl;
@@ -24,6 +41,21 @@ struct kwarp_cq {
 	uint32_t mask;
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last looked at */
+	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
+};
+
+/* Receives for several queue pairs. */
+struct kwarp_srq {
+	struct verbs_srq vsrq;
+	struct kwarp_map map;
+	struct kwarp_wq rq;
+};
+
+/* A batch of ibv_wr_*(), under the send queue's lock. */
+struct kwarp_batch {
+	uint32_t start;			/* producer index at ibv_wr_start() */
+	int err;			/* first error: the whole batch fails */
+	struct kwarp_sqe *sqe;		/* request that is being built, or NULL */
 };
 
 struct kwarp_qp {
@@ -31,7 +63,18 @@ struct kwarp_qp {
 	struct kwarp_map map;
 	struct kwarp_wq sq;
 	struct kwarp_wq rq;
+	struct kwarp_batch batch;
 };
+
+static inline struct kwarp_pd *to_kpd(struct ibv_pd *ibpd)
+{
+	return container_of(ibpd, struct kwarp_pd, ibpd);
+}
+
+static inline struct kwarp_srq *to_ksrq(struct ibv_srq *ibsrq)
+{
+	return container_of(ibsrq, struct kwarp_srq, vsrq.srq);
+}
 
 static inline struct kwarp_cq *to_kcq(struct ibv_cq *ibcq)
 {
@@ -46,11 +89,45 @@ static inline struct kwarp_qp *to_kqp(struct ibv_qp *ibqp)
 /* cq.c */
 struct ibv_cq *kwarp_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel, int vector);
+int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe);
 int kwarp_destroy_cq(struct ibv_cq *ibcq);
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 /* Completions of a QP that is gone are not to be polled. */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
+/* Maps a new CQ; 0 or an errno. */
+int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
+		  const struct kwarp_uresp_create_cq *resp);
+/*
+ * The next completion, or NULL; it stays readable until the consumer index goes
+ * beyond it. Under the lock, as all that follows.
+ */
+const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq);
+/* Dead, and nothing is left in it. */
+bool kwarp_cq_is_dead(struct kwarp_cq *cq);
+enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe);
+
+static inline void kwarp_cq_lock(struct kwarp_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_lock(&cq->lock);
+}
+
+static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_unlock(&cq->lock);
+}
+
+/* Release: the kernel may overwrite what has been read. */
+static inline void kwarp_cq_release(struct kwarp_cq *cq)
+{
+	kwarp_store_release(&cq->ctl->user_idx, cq->cons);
+}
+
+/* cq_ex.c */
+struct ibv_cq_ex *kwarp_create_cq_ex(struct ibv_context *ctx,
+				     struct ibv_cq_init_attr_ex *attr);
 
 /* mr.c */
 struct ibv_mr *kwarp_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -65,28 +142,73 @@ struct ibv_mw *kwarp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int kwarp_dealloc_mw(struct ibv_mw *mw);
 int kwarp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
 		  struct ibv_mw_bind *bind);
+struct ibv_mr *kwarp_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
+void kwarp_unimport_mr(struct ibv_mr *mr);
+
+/* pd.c */
+struct ibv_pd *kwarp_alloc_pd(struct ibv_context *ctx);
+int kwarp_dealloc_pd(struct ibv_pd *ibpd);
+struct ibv_td *kwarp_alloc_td(struct ibv_context *ctx,
+			      struct ibv_td_init_attr *attr);
+int kwarp_dealloc_td(struct ibv_td *ibtd);
+struct ibv_pd *kwarp_alloc_parent_domain(
+	struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr);
+struct ibv_pd *kwarp_import_pd(struct ibv_context *ctx, uint32_t pd_handle);
+void kwarp_unimport_pd(struct ibv_pd *ibpd);
 
 /* post.c */
 int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr);
 int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);
+int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad_wr);
+/* What the kernel's answer to a post was: call it, or give up. */
+int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
+
+/* IBV_SEND_* as the ring has them. */
+static inline uint8_t kwarp_wqe_flags(unsigned int send_flags)
+{
+	return (send_flags & IBV_SEND_SIGNALED ? KWARP_WQE_SIGNALED : 0) |
+	       (send_flags & IBV_SEND_FENCE ? KWARP_WQE_FENCE : 0) |
+	       (send_flags & IBV_SEND_SOLICITED ? KWARP_WQE_SOLICITED : 0) |
+	       (send_flags & IBV_SEND_INLINE ? KWARP_WQE_INLINE : 0);
+}
+
+/* wr.c: ibv_wr_*() */
+#define KWARP_SEND_OPS                                                         \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |      \
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |                  \
+	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |        \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |      \
+	 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
+void kwarp_set_wr_ops(struct ibv_qp_ex *qpx);
 
 /* qp.c */
 struct ibv_qp *kwarp_create_qp(struct ibv_pd *pd,
 			       struct ibv_qp_init_attr *attr);
+struct ibv_qp *kwarp_create_qp_ex(struct ibv_context *ctx,
+				  struct ibv_qp_init_attr_ex *attr);
 int kwarp_destroy_qp(struct ibv_qp *ibqp);
 int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask);
 int kwarp_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init_attr);
 
+/* srq.c */
+struct ibv_srq *kwarp_create_srq(struct ibv_pd *pd,
+				 struct ibv_srq_init_attr *attr);
+int kwarp_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
+		     int mask);
+int kwarp_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
+int kwarp_destroy_srq(struct ibv_srq *ibsrq);
+
 /* verbs.c */
-struct ibv_pd *kwarp_alloc_pd(struct ibv_context *ctx);
-int kwarp_dealloc_pd(struct ibv_pd *pd);
 int kwarp_query_device_ex(struct ibv_context *ctx,
 			  const struct ibv_query_device_ex_input *input,
 			  struct ibv_device_attr_ex *attr, size_t attr_size);
 int kwarp_query_port(struct ibv_context *ctx, uint8_t port,
 		     struct ibv_port_attr *attr);
+int kwarp_query_rt_values(struct ibv_context *ctx,
+			  struct ibv_values_ex *values);
 
 #endif /* KWARP_H */

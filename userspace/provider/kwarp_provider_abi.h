@@ -14,12 +14,22 @@
 #define _STRUCT_kwarp_uresp_alloc_ctx	struct {}
 #define _STRUCT_kwarp_uresp_create_cq	struct {}
 #define _STRUCT_kwarp_uresp_create_qp	struct {}
+#define _STRUCT_kwarp_uresp_create_srq	struct {}
+#define _STRUCT_kwarp_ureq_modify_srq	struct {}
 
 DECLARE_DRV_CMD(kwarp_alloc_ctx, IB_USER_VERBS_CMD_GET_CONTEXT,
 		empty, kwarp_uresp_alloc_ctx);
 DECLARE_DRV_CMD(kwarp_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
 		empty, kwarp_uresp_create_cq);
+DECLARE_DRV_CMD(kwarp_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,
+		empty, kwarp_uresp_create_cq);
+DECLARE_DRV_CMD(kwarp_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
+		empty, kwarp_uresp_create_cq);
 DECLARE_DRV_CMD(kwarp_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
 		empty, kwarp_uresp_create_qp);
+DECLARE_DRV_CMD(kwarp_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
+		empty, kwarp_uresp_create_srq);
+DECLARE_DRV_CMD(kwarp_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
+		kwarp_ureq_modify_srq, empty);
 
 #endif /* KWARP_PROVIDER_ABI_H */

@@ -128,3 +128,26 @@ int kwarp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
 	mw->rkey = wr.bind_mw.rkey;
 	return 0;
 }
+
+struct ibv_mr *kwarp_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+{
+	struct verbs_mr *vmr;
+	int ret;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	ret = ibv_cmd_query_mr(pd, vmr, mr_handle);
+	if (ret) {
+		free(vmr);
+		errno = ret;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+void kwarp_unimport_mr(struct ibv_mr *mr)
+{
+	free(verbs_get_mr(mr));
+}

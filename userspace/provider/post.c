@@ -59,26 +59,6 @@ static const struct {
 		KWARP_OP_BIND_MW, USES_MW },
 };
 
-static uint8_t wqe_flags(unsigned int send_flags)
-{
-	return (send_flags & IBV_SEND_SIGNALED ? KWARP_WQE_SIGNALED : 0) |
-	       (send_flags & IBV_SEND_FENCE ? KWARP_WQE_FENCE : 0) |
-	       (send_flags & IBV_SEND_SOLICITED ? KWARP_WQE_SOLICITED : 0) |
-	       (send_flags & IBV_SEND_INLINE ? KWARP_WQE_INLINE : 0);
-}
-
-static void fill_bind(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
-{
-	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
-
-	sqe->ex = wr->bind_mw.mw->rkey;
-	sqe->rkey = wr->bind_mw.rkey;
-	sqe->raddr = info->addr;
-	sqe->arg[0] = info->mr ? info->mr->lkey : 0;
-	sqe->arg[1] = info->length;
-	sqe->arg[2] = info->mw_access_flags;
-}
-
 static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 {
 	uint8_t uses = send_ops[wr->opcode].uses;
@@ -86,7 +66,7 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 	*sqe = (struct kwarp_sqe){
 		.wr_id = wr->wr_id,
 		.opcode = send_ops[wr->opcode].op,
-		.flags = wqe_flags(wr->send_flags),
+		.flags = kwarp_wqe_flags(wr->send_flags),
 	};
 	if (uses & USES_RDMA) {
 		sqe->raddr = wr->wr.rdma.remote_addr;
@@ -102,8 +82,11 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 		sqe->ex = (__force __u32)wr->imm_data;
 	if (uses & USES_INV)
 		sqe->ex = wr->invalidate_rkey;
-	if (uses & USES_MW)
-		fill_bind(sqe, wr);
+	if (uses & USES_MW) {
+		sqe->rkey = wr->bind_mw.rkey;
+		sqe->raddr = wr->bind_mw.bind_info.addr;
+		kwarp_sqe_set_bind(sqe, wr->bind_mw.mw, &wr->bind_mw.bind_info);
+	}
 }
 
 /*
@@ -196,6 +179,11 @@ static int ring_doorbell(struct ibv_qp *ibqp, uint32_t flags, bool send)
 		      ibv_cmd_post_recv(ibqp, NULL, &no_recv);
 }
 
+int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags)
+{
+	return ring_doorbell(ibqp, flags, true);
+}
+
 int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr)
 {
@@ -228,22 +216,14 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	return ret;
 }
 
-int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-		    struct ibv_recv_wr **bad_wr)
+/* Sets @flags to the kernel's, and *@bad_wr to what was not posted. */
+static int post_rq(struct kwarp_wq *rq, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr, uint32_t *flags)
 {
-	struct kwarp_wq *rq = &to_kqp(ibqp)->rq;
-	struct ibv_recv_wr *first = wr;
-	uint32_t flags = 0;
 	uint32_t start;
 	int ret = 0;
-	int db;
 
-	/* Without receives of its own: a shared receive queue, or none. */
-	if (!rq->ctl) {
-		*bad_wr = wr;
-		return ibqp->srq ? EINVAL : ENOMEM;
-	}
-
+	*flags = 0;
 	pthread_spin_lock(&rq->lock);
 	start = rq->prod;
 	for (; wr; wr = wr->next) {
@@ -253,15 +233,50 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		rq->prod++;
 	}
 	if (rq->prod != start)
-		flags = kwarp_wq_publish(rq);
+		*flags = kwarp_wq_publish(rq);
 	pthread_spin_unlock(&rq->lock);
 
 	if (ret)
 		*bad_wr = wr;
+	return ret;
+}
+
+int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad_wr)
+{
+	struct kwarp_wq *rq = &to_kqp(ibqp)->rq;
+	struct ibv_recv_wr *first = wr;
+	uint32_t flags;
+	int ret;
+	int db;
+
+	/* Without receives of its own: a shared receive queue, or none. */
+	if (!rq->ctl) {
+		*bad_wr = wr;
+		return ibqp->srq ? EINVAL : ENOMEM;
+	}
+
+	ret = post_rq(rq, wr, bad_wr, &flags);
 	db = ring_doorbell(ibqp, flags, false);
 	if (db) {
 		*bad_wr = first;
 		return db;
+	}
+	return ret;
+}
+
+/* There is no doorbell: the kernel looks when a message comes. */
+int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *first = wr;
+	uint32_t flags;
+	int ret;
+
+	ret = post_rq(&to_ksrq(ibsrq)->rq, wr, bad_wr, &flags);
+	if (flags & KWARP_RING_ERROR) {
+		*bad_wr = first;
+		return EIO;
 	}
 	return ret;
 }

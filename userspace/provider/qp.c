@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Queue pairs: create, modify, query, destroy. */
+/* Queue pairs: create, modify, query, destroy. Building requests is wr.c. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -80,6 +80,8 @@ static int map_qp(struct kwarp_qp *qp, struct ibv_context *ctx,
 		qp->rq.limit = min_t(uint32_t, cap->max_recv_wr, resp->num_rqe);
 		qp->rq.max_sge = cap->max_recv_sge;
 	}
+	pthread_spin_init(&qp->sq.lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_spin_init(&qp->rq.lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
 }
 
@@ -104,9 +106,62 @@ struct ibv_qp *kwarp_create_qp(struct ibv_pd *pd,
 	ret = map_qp(qp, pd->context, &resp.drv_payload, &attr->cap);
 	if (ret)
 		goto err_destroy;
+	return &qp->vqp.qp;
 
-	pthread_spin_init(&qp->sq.lock, PTHREAD_PROCESS_PRIVATE);
-	pthread_spin_init(&qp->rq.lock, PTHREAD_PROCESS_PRIVATE);
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
+err_free:
+	free(qp);
+	errno = ret;
+	return NULL;
+}
+
+/* Return: 0 or an errno; takes out of @mask what says nothing. */
+static int check_attr_ex(const struct ibv_qp_init_attr_ex *attr, uint32_t *mask)
+{
+	if ((*mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && !attr->create_flags)
+		*mask &= ~IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	if (*mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return EOPNOTSUPP;
+	if (!(*mask & IBV_QP_INIT_ATTR_PD))
+		return EINVAL;
+	if ((*mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (attr->send_ops_flags & ~(uint64_t)KWARP_SEND_OPS))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+struct ibv_qp *kwarp_create_qp_ex(struct ibv_context *ctx,
+				  struct ibv_qp_init_attr_ex *attr)
+{
+	struct kwarp_create_qp_resp resp = {};
+	struct ibv_qp_init_attr_ex ask = *attr;
+	struct kwarp_create_qp cmd = {};
+	struct kwarp_qp *qp;
+	int ret;
+
+	ret = check_attr_ex(attr, &ask.comp_mask);
+	if (ret) {
+		errno = ret;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+
+	ret = ibv_cmd_create_qp_ex(ctx, &qp->vqp, &ask, &cmd.ibv_cmd,
+				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		goto err_free;
+	attr->cap = ask.cap;
+	ret = map_qp(qp, ctx, &resp.drv_payload, &ask.cap);
+	if (ret)
+		goto err_destroy;
+
+	if (ask.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		kwarp_set_wr_ops(&qp->vqp.qp_ex);
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	}
 	return &qp->vqp.qp;
 
 err_destroy:

@@ -22,7 +22,7 @@
 
 #include <rdma/kwarp-abi.h>
 
-struct ibv_context;
+#include <infiniband/verbs.h>
 
 struct kwarp_map {
 	uint8_t *base;
@@ -88,6 +88,17 @@ static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,
 	sqe->arg[1] = swap;
 	sqe->arg[2] = mask;
 	sqe->arg[3] = mask;
+}
+
+/* A bind; the window's next key and the address are set by the caller. */
+static inline void kwarp_sqe_set_bind(struct kwarp_sqe *sqe,
+				      const struct ibv_mw *mw,
+				      const struct ibv_mw_bind_info *info)
+{
+	sqe->ex = mw->rkey;
+	sqe->arg[0] = info->mr ? info->mr->lkey : 0;
+	sqe->arg[1] = info->length;
+	sqe->arg[2] = info->mw_access_flags;
 }
 
 static inline void *kwarp_wq_slot(const struct kwarp_wq *wq)

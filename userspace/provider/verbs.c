@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Verbs that the kernel does alone: device, port, protection domain. */
+/* Verbs of the device and its port. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <time.h>
 
 #include "kwarp.h"
 
@@ -37,34 +37,23 @@ int kwarp_query_port(struct ibv_context *ctx, uint8_t port,
 	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
 }
 
-struct ibv_pd *kwarp_alloc_pd(struct ibv_context *ctx)
+/* Time stamps of completions are CLOCK_MONOTONIC in ns; so are these "cycles". */
+int kwarp_query_rt_values(struct ibv_context *ctx,
+			  struct ibv_values_ex *values)
 {
-	struct ib_uverbs_alloc_pd_resp resp = {};
-	struct ibv_alloc_pd cmd = {};
-	struct ibv_pd *pd;
-	int ret;
+	uint32_t wanted = values->comp_mask;
+	struct timespec now;
 
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-
-	ret = ibv_cmd_alloc_pd(ctx, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (ret) {
-		free(pd);
-		errno = ret;
-		return NULL;
+	values->comp_mask = 0;
+	if (wanted & ~IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (wanted) {
+		if (clock_gettime(CLOCK_MONOTONIC, &now))
+			return errno;
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = now.tv_sec * 1000000000L +
+					    now.tv_nsec;
+		values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	}
-	return pd;
-}
-
-int kwarp_dealloc_pd(struct ibv_pd *pd)
-{
-	int ret;
-
-	ret = ibv_cmd_dealloc_pd(pd);
-	if (ret)
-		return ret;
-
-	free(pd);
 	return 0;
 }

@@ -202,13 +202,34 @@ struct kwarp_uresp_create_qp {
 	__u32		rq_stride;	/* octets */
 };
 
+/*
+ * One mapping holds a shared receive queue: the control block at ctl_offset,
+ * elements at rq_offset.
+ */
 struct kwarp_uresp_create_srq {
 	__aligned_u64	mmap_key;
 	__u32		mmap_size;
 	__u32		rq_offset;
-	__u32		num_rqe;
-	__u32		rq_stride;
+	__u32		num_rqe;	/* power of two */
+	__u32		rq_stride;	/* octets */
+	__u32		ctl_offset;
+	__u32		srq_id;
 };
+
+/*
+ * modify_srq with a new size replaces the mapping; resp_addr points to a struct
+ * kwarp_uresp_create_srq that describes the new one. The elements that have not
+ * been taken keep their indices. Nobody posts while the command runs.
+ */
+struct kwarp_ureq_modify_srq {
+	__aligned_u64	resp_addr;
+};
+
+/*
+ * The reply of resize_cq is a struct kwarp_uresp_create_cq, too: a new mapping,
+ * in which the elements that were not polled keep their indices. Nobody polls or
+ * arms while the command runs.
+ */
 
 /* ---- attached sockets --------------------------------------------------- */
 

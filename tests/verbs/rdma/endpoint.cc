@@ -44,17 +44,41 @@ void Endpoint::create_objects()
 	if (!config_.pd)
 		pd_ = alloc_pd(context());
 	comp_channel_ = create_channel(context());
-	scq_ = create_cq(context(), config_.cq_entries, comp_channel_.get());
-	rcq_ = create_cq(context(), config_.cq_entries, comp_channel_.get());
+	auto queue = [&] {
+		return config_.extended ? create_cq_ex(context(), config_.cq_entries, comp_channel_.get()) :
+					  create_cq(context(), config_.cq_entries, comp_channel_.get());
+	};
+	scq_ = queue();
+	rcq_ = queue();
 	memory_ = std::make_unique<Region>(pd(), config_.memory, config_.access);
 
 	ibv_qp_init_attr attr{};
 	attr.send_cq = scq_.get();
 	attr.recv_cq = rcq_.get();
 	attr.cap = {config_.send_wr, config_.recv_wr, config_.sge, config_.sge, config_.inline_data};
+	attr.srq = config_.srq;
 	attr.qp_type = IBV_QPT_RC;
-	check(rdma_create_qp(id_.get(), pd(), &attr), "rdma_create_qp");
+	create_qp(attr);
 	cap_ = attr.cap;
+}
+
+void Endpoint::create_qp(ibv_qp_init_attr &attr)
+{
+	if (!config_.extended) {
+		check(rdma_create_qp(id_.get(), pd(), &attr), "rdma_create_qp");
+		return;
+	}
+	ibv_qp_init_attr_ex ex{};
+	ex.send_cq = attr.send_cq;
+	ex.recv_cq = attr.recv_cq;
+	ex.srq = attr.srq;
+	ex.cap = attr.cap;
+	ex.qp_type = attr.qp_type;
+	ex.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	ex.pd = pd();
+	ex.send_ops_flags = all_send_ops;
+	check(rdma_create_qp_ex(id_.get(), &ex), "rdma_create_qp_ex");
+	attr.cap = ex.cap;
 }
 
 void Endpoint::resolve(const std::string &ip, uint16_t port)

@@ -15,7 +15,9 @@ struct Config {
 	int cq_entries = 256;
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
-	ibv_pd *pd = nullptr;	 // instead of one of its own
+	ibv_pd *pd = nullptr;	 // instead of a protection domain of its own
+	ibv_srq *srq = nullptr;	 // receives come from there
+	bool extended = false;	 // CQs with all that they can tell, QP with ibv_wr_*()
 };
 
 class Endpoint {
@@ -60,6 +62,7 @@ public:
 
 private:
 	void create_objects();
+	void create_qp(ibv_qp_init_attr &attr);
 
 	Config config_;
 	const lab::Host *host_ = nullptr; // active side

@@ -48,6 +48,41 @@ Cq create_cq(ibv_context *context, int entries, ibv_comp_channel *channel)
 	return Cq(check(ibv_create_cq(context, entries, nullptr, channel, 0), "ibv_create_cq"));
 }
 
+Cq create_cq_ex(ibv_context *context, int entries, ibv_comp_channel *channel, uint32_t flags)
+{
+	ibv_cq_init_attr_ex attr{};
+	attr.cqe = entries;
+	attr.channel = channel;
+	attr.wc_flags = all_wc_flags;
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = flags;
+	return Cq(ibv_cq_ex_to_cq(check(ibv_create_cq_ex(context, &attr), "ibv_create_cq_ex")));
+}
+
+Srq create_srq(ibv_pd *pd, uint32_t depth, uint32_t sge)
+{
+	ibv_srq_init_attr attr{};
+	attr.attr.max_wr = depth;
+	attr.attr.max_sge = sge;
+	return Srq(check(ibv_create_srq(pd, &attr), "ibv_create_srq"));
+}
+
+ibv_srq_attr query_srq(ibv_srq *srq)
+{
+	ibv_srq_attr attr{};
+	check(ibv_query_srq(srq, &attr), "ibv_query_srq");
+	return attr;
+}
+
+int modify_srq(ibv_srq *srq, int mask, uint32_t max_wr, uint32_t limit)
+{
+	ibv_srq_attr attr{};
+	attr.max_wr = max_wr;
+	attr.srq_limit = limit;
+	int ret = ibv_modify_srq(srq, &attr, mask);
+	return ret < 0 ? errno : ret;
+}
+
 Qp create_qp(ibv_pd *pd, ibv_qp_init_attr &attr)
 {
 	return Qp(check(ibv_create_qp(pd, &attr), "ibv_create_qp"));

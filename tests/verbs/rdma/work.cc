@@ -88,6 +88,15 @@ int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)
 	return positive(ibv_post_recv(qp, &wr, &bad));
 }
 
+int try_post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list)
+{
+	ibv_recv_wr wr{}, *bad = nullptr;
+	wr.wr_id = id;
+	wr.sg_list = list.data();
+	wr.num_sge = static_cast<int>(list.size());
+	return positive(ibv_post_srq_recv(srq, &wr, &bad));
+}
+
 void post(ibv_qp *qp, Send wr)
 {
 	check(try_post(qp, std::move(wr)), "ibv_post_send");
@@ -96,6 +105,11 @@ void post(ibv_qp *qp, Send wr)
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)
 {
 	check(try_post_recv(qp, id, std::move(list)), "ibv_post_recv");
+}
+
+void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list)
+{
+	check(try_post_srq_recv(srq, id, std::move(list)), "ibv_post_srq_recv");
 }
 
 std::string to_string(const ibv_wc &wc)
@@ -226,6 +240,14 @@ ibv_async_event AsyncEvents::of(const ibv_qp *qp, Milliseconds limit)
 {
 	return find([qp](const ibv_async_event &e) {
 		return concerns_qp(e.event_type) && e.element.qp == qp;
+	}, limit);
+}
+
+ibv_async_event AsyncEvents::of(const ibv_srq *srq, Milliseconds limit)
+{
+	return find([srq](const ibv_async_event &e) {
+		return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e.event_type == IBV_EVENT_SRQ_ERR) &&
+		       e.element.srq == srq;
 	}, limit);
 }
 

@@ -39,8 +39,10 @@ Send read(uint64_t id, std::vector<ibv_sge> list, Remote from);
 
 int try_post(ibv_qp *qp, Send wr);		// errno or 0
 int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
+int try_post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 void post(ibv_qp *qp, Send wr);			// throws
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
+void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 
 // Exactly one, or it throws.
 ibv_wc wait(ibv_cq *cq, Milliseconds limit = patience);
@@ -64,6 +66,7 @@ public:
 	// The next event that concerns the object; throws if there is none.
 	ibv_async_event of(const ibv_qp *qp, Milliseconds limit = patience);
 	ibv_async_event of(const ibv_cq *cq, Milliseconds limit = patience);
+	ibv_async_event of(const ibv_srq *srq, Milliseconds limit = patience);
 
 private:
 	template <class Match>

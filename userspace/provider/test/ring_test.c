@@ -1,194 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The provider's rings without a kernel: cq.c, qp.c, post.c and ring.c over a
- * memory file that stands for the device, with this file playing the kernel.
- * Prints TAP. Tests are named function__case.
+ * The provider's rings without a kernel: work queues, completion queues and the
+ * two against each other. Tests are named function__case.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <ccan/array_size.h>
-
-#include "../kwarp.h"
-#include "../kwarp_provider_abi.h"
-
-enum {
-	SQ_CTL = 0, RQ_CTL = 128, SQ_OFF = 256, NUM_SQE = 8, NUM_RQE = 4,
-	MAX_SGE = 4, MAX_INLINE = 100,
-	SQ_STRIDE = 176, RQ_STRIDE = 80,
-	RQ_OFF = SQ_OFF + NUM_SQE * SQ_STRIDE,
-	QP_BYTES = 4096,
-	CQ_OFF = 128, NUM_CQE = 8, CQ_BYTES = 4096,
-};
-
-/* ---- the kernel's side ------------------------------------------------ */
-
-static struct ibv_context context;
-static struct ibv_pd pd = { .context = &context };
-static uint8_t *dev_mem;	/* QP at 0, CQ at QP_BYTES */
-static struct kwarp_uresp_create_qp qp_resp;
-static struct ibv_qp_cap granted;
-static atomic_int send_doorbells, recv_doorbells, doorbell_errno;
-static int late_arms;
-static atomic_bool awake;
-
-#define sq_ctl	((struct kwarp_ring_ctl *)(dev_mem + SQ_CTL))
-#define rq_ctl	((struct kwarp_ring_ctl *)(dev_mem + RQ_CTL))
-#define cq_ctl	((struct kwarp_ring_ctl *)(dev_mem + QP_BYTES))
-
-static struct kwarp_sqe *sqe_at(uint32_t idx)
-{
-	return (struct kwarp_sqe *)(dev_mem + SQ_OFF +
-				    idx % NUM_SQE * SQ_STRIDE);
-}
+#include "fake_kernel.h"
 
 static struct kwarp_rqe *rqe_at(uint32_t idx)
 {
 	return (struct kwarp_rqe *)(dev_mem + RQ_OFF +
 				    idx % NUM_RQE * RQ_STRIDE);
-}
-
-static struct kwarp_cqe *cqe_at(uint32_t idx)
-{
-	return (struct kwarp_cqe *)(dev_mem + QP_BYTES + CQ_OFF) +
-	       idx % NUM_CQE;
-}
-
-static void complete(const struct kwarp_cqe *cqe)
-{
-	*cqe_at(cq_ctl->kern_idx) = *cqe;
-	kwarp_store_release(&cq_ctl->kern_idx, cq_ctl->kern_idx + 1);
-}
-
-/* In libibverbs' place. */
-int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
-		      struct ibv_comp_channel *channel, int vector,
-		      struct ibv_cq *cq, struct ibv_create_cq *cmd,
-		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp,
-		      size_t resp_size)
-{
-	struct kwarp_create_cq_resp *out = (struct kwarp_create_cq_resp *)resp;
-
-	cq->context = ctx;
-	cq->cqe = NUM_CQE;
-	out->drv_payload = (struct kwarp_uresp_create_cq){
-		.mmap_key = QP_BYTES, .mmap_size = CQ_BYTES,
-		.cqe_offset = CQ_OFF, .num_cqe = NUM_CQE,
-	};
-	return 0;
-}
-
-int ibv_cmd_destroy_cq(struct ibv_cq *cq)
-{
-	return 0;
-}
-
-int ibv_cmd_req_notify_cq(struct ibv_cq *cq, int solicited_only)
-{
-	late_arms++;
-	return 0;
-}
-
-int ibv_cmd_create_qp(struct ibv_pd *ibpd, struct ibv_qp *qp,
-		      struct ibv_qp_init_attr *attr, struct ibv_create_qp *cmd,
-		      size_t cmd_size, struct ib_uverbs_create_qp_resp *resp,
-		      size_t resp_size)
-{
-	struct kwarp_create_qp_resp *out = (struct kwarp_create_qp_resp *)resp;
-
-	qp->context = ibpd->context;
-	qp->send_cq = attr->send_cq;
-	qp->recv_cq = attr->recv_cq;
-	qp->srq = attr->srq;
-	qp->qp_num = 7;
-	attr->cap = granted;
-	out->drv_payload = qp_resp;
-	return 0;
-}
-
-int ibv_cmd_destroy_qp(struct ibv_qp *qp)
-{
-	return 0;
-}
-
-int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		      struct ibv_modify_qp *cmd, size_t cmd_size)
-{
-	return 0;
-}
-
-int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		     struct ibv_qp_init_attr *init_attr,
-		     struct ibv_query_qp *cmd, size_t cmd_size)
-{
-	return 0;
-}
-
-int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		      struct ibv_send_wr **bad_wr)
-{
-	send_doorbells++;
-	awake = true;
-	return doorbell_errno;
-}
-
-int ibv_cmd_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		      struct ibv_recv_wr **bad_wr)
-{
-	recv_doorbells++;
-	return doorbell_errno;
-}
-
-/* ---- TAP -------------------------------------------------------------- */
-
-static int tests, failures, bad;
-
-#define check(cond)							\
-	do {								\
-		if (!(cond)) {						\
-			printf("# line %d: %s\n", __LINE__, #cond);	\
-			bad++;						\
-		}							\
-	} while (0)
-
-static struct ibv_cq *cq;
-static struct ibv_qp *qp;
-
-static void set_up(void)
-{
-	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
-
-	memset(dev_mem, 0, QP_BYTES + CQ_BYTES);
-	send_doorbells = recv_doorbells = doorbell_errno = 0;
-	granted = (struct ibv_qp_cap){ NUM_SQE, NUM_RQE, MAX_SGE, MAX_SGE,
-				       MAX_INLINE };
-	qp_resp = (struct kwarp_uresp_create_qp){
-		.mmap_size = QP_BYTES, .sq_ctl_offset = SQ_CTL,
-		.rq_ctl_offset = RQ_CTL, .sq_offset = SQ_OFF,
-		.rq_offset = RQ_OFF, .num_sqe = NUM_SQE, .num_rqe = NUM_RQE,
-		.sq_stride = SQ_STRIDE, .rq_stride = RQ_STRIDE,
-	};
-	cq = kwarp_create_cq(&context, NUM_CQE, NULL, 0);
-	attr.send_cq = attr.recv_cq = cq;
-	qp = kwarp_create_qp(&pd, &attr);
-	if (!cq || !qp) {
-		printf("Bail out! no queues\n");
-		exit(1);
-	}
-}
-
-static void tear_down(void)
-{
-	if (qp)
-		check(!kwarp_destroy_qp(qp));
-	check(!kwarp_destroy_cq(cq));
 }
 
 /* ---- qp.c ------------------------------------------------------------- */
@@ -697,11 +517,7 @@ static void post_and_poll__ping_pong(void)
 	exchange(1);
 }
 
-#define TEST(f) { f, #f }
-static const struct {
-	void (*run)(void);
-	const char *name;
-} all_tests[] = {
+static const struct test all_tests[] = {
 	TEST(create_qp__unsound_layout),
 	TEST(create_qp__no_receives),
 	TEST(destroy_qp__forgets_completions),
@@ -725,28 +541,5 @@ static const struct {
 
 int main(void)
 {
-	size_t i;
-	int fd;
-
-	fd = memfd_create("kwarp", 0);
-	if (fd < 0 || ftruncate(fd, QP_BYTES + CQ_BYTES))
-		return 1;
-	dev_mem = mmap(NULL, QP_BYTES + CQ_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_SHARED, fd, 0);
-	if (dev_mem == MAP_FAILED)
-		return 1;
-	context.cmd_fd = fd;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("TAP version 13\n1..%zu\n", ARRAY_SIZE(all_tests));
-	for (i = 0; i < ARRAY_SIZE(all_tests); i++) {
-		bad = 0;
-		set_up();
-		all_tests[i].run();
-		tear_down();
-		failures += !!bad;
-		printf("%sok %d - %s\n", bad ? "not " : "", ++tests,
-		       all_tests[i].name);
-	}
-	return !!failures;
+	return run_tests(all_tests, ARRAY_SIZE(all_tests));
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared receive queues. A QP takes an element when a message for it begins, and
+ * returns it by a completion: successful, or flushed when the QP dies. What no QP
+ * has taken stays, whatever happens to the QPs.
+ */
+#include "srq.h"
+
+static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
+{
+	struct ib_event ev = {
+		.device = srq->ibsrq.device,
+		.event = type,
+		.element.srq = &srq->ibsrq,
+	};
+
+	if (srq->ibsrq.event_handler)
+		srq->ibsrq.event_handler(&ev, srq->ibsrq.srq_context);
+}
+
+/* One event for each arming. */
+static bool below_limit(struct kwarp_srq *srq)
+{
+	lockdep_assert_held(&srq->rq.lock);
+	if (kwarp_rq_posted(&srq->rq) >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
+int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe)
+{
+	unsigned long flags;
+	bool fire;
+	int ret;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	ret = kwarp_rq_take(&srq->rq, wqe);
+	fire = below_limit(srq);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (fire)
+		srq_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
+	return ret;
+}
+
+void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit)
+{
+	unsigned long flags;
+	bool fire;
+
+	spin_lock_irqsave(&srq->rq.lock, flags);
+	srq->limit = limit;
+	fire = below_limit(srq);
+	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	if (fire)
+		srq_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
+}
+
+int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size)
+{
+	struct kwarp_rq *rq = &srq->rq;
+	struct kwarp_rq to = {
+		.ring = mem + sizeof(struct kwarp_ring_ctl),
+		.stride = rq->stride,
+		.size = size,
+	};
+	struct kwarp_ring_ctl *ctl = mem;
+	unsigned long flags;
+	u32 posted, i;
+	int ret = -EINVAL;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	posted = kwarp_rq_posted(rq);
+	if (posted > size)
+		goto out;
+	for (i = rq->fetched; i != rq->fetched + posted; i++)
+		memcpy(kwarp_rq_elem(&to, i), kwarp_rq_elem(rq, i), rq->stride);
+	ctl->kern_idx = rq->fetched;
+	ctl->user_idx = rq->fetched + posted;
+	rq->ctl = ctl;
+	rq->ring = to.ring;
+	rq->size = size;
+	ret = 0;
+out:
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
+}
+
+int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad_wr)
+{
+	struct kwarp_srq *srq = to_ksrq(ibsrq);
+
+	/* A user's queue is looked at when a message comes: it has no doorbell. */
+	if (srq->rq.user) {
+		*bad_wr = wr;
+		return wr ? -EINVAL : 0;
+	}
+	return kwarp_rq_post(&srq->rq, wr, bad_wr);
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Extended completion queues: a completion is read where it lies in the ring,
+ * between start_poll and end_poll, under the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "compat.h"
+#include "kwarp.h"
+#include "kwarp_provider_abi.h"
+
+#define WC_FLAGS                                                               \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |         \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+static struct kwarp_cq *to_kcq_ex(struct ibv_cq_ex *ibcq)
+{
+	return container_of(ibcq, struct kwarp_cq, vcq.cq_ex);
+}
+
+static const struct kwarp_cqe *current(struct ibv_cq_ex *ibcq)
+{
+	return to_kcq_ex(ibcq)->cur;
+}
+
+static int next_poll(struct ibv_cq_ex *ibcq)
+{
+	struct kwarp_cq *cq = to_kcq_ex(ibcq);
+	const struct kwarp_cqe *cqe = kwarp_cq_head(cq);
+
+	if (!cqe)
+		return ENOENT;
+	/* The kernel learns of it by end_poll: until then it is ours to read. */
+	cq->cons++;
+	cq->cur = cqe;
+	ibcq->wr_id = cqe->wr_id;
+	ibcq->status = cqe->status;
+	return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct kwarp_cq *cq = to_kcq_ex(ibcq);
+	uint32_t start;
+	int ret;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	kwarp_cq_lock(cq);
+	start = cq->cons;
+	ret = next_poll(ibcq);
+	if (!ret)
+		return 0;
+	if (kwarp_cq_is_dead(cq))
+		ret = EIO;
+	/* Those of QPs that are gone were skipped. */
+	if (cq->cons != start)
+		kwarp_cq_release(cq);
+	kwarp_cq_unlock(cq);
+	return ret;
+}
+
+static void end_poll(struct ibv_cq_ex *ibcq)
+{
+	struct kwarp_cq *cq = to_kcq_ex(ibcq);
+
+	cq->cur = NULL;
+	kwarp_cq_release(cq);
+	kwarp_cq_unlock(cq);
+}
+
+/* ---- readers -------------------------------------------------------------- */
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ibcq)
+{
+	return kwarp_cqe_opcode(current(ibcq));
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ibcq)
+{
+	return current(ibcq)->vendor_err;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ibcq)
+{
+	unsigned int flags = current(ibcq)->flags;
+
+	return (flags & KWARP_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
+	       (flags & KWARP_CQE_WITH_INV ? IBV_WC_WITH_INV : 0);
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ibcq)
+{
+	return current(ibcq)->byte_len;
+}
+
+/* Also the reader of the invalidated R_Key. */
+static __be32 read_imm_data(struct ibv_cq_ex *ibcq)
+{
+	return (__force __be32)current(ibcq)->ex;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ibcq)
+{
+	return current(ibcq)->qp_num;
+}
+
+/* A reliable connection knows no source, and iWARP no path of InfiniBand's. */
+static uint32_t read_src_qp(struct ibv_cq_ex *ibcq)
+{
+	return 0;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *ibcq)
+{
+	return 0;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ibcq)
+{
+	return 0;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ibcq)
+{
+	return 0;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ibcq)
+{
+	return current(ibcq)->timestamp;
+}
+
+static uint64_t nanoseconds(clockid_t clock)
+{
+	struct timespec ts = {};
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* By today's distance of the clocks: a step of the wall clock is in it. */
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
+{
+	return current(ibcq)->timestamp - nanoseconds(CLOCK_MONOTONIC) +
+	       nanoseconds(CLOCK_REALTIME);
+}
+
+/* ---- creation ------------------------------------------------------------- */
+
+static void set_ops(struct ibv_cq_ex *ibcq, uint64_t wc_flags)
+{
+	ibcq->start_poll = start_poll;
+	ibcq->next_poll = next_poll;
+	ibcq->end_poll = end_poll;
+	ibcq->read_opcode = read_opcode;
+	ibcq->read_vendor_err = read_vendor_err;
+	ibcq->read_wc_flags = read_wc_flags;
+	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
+		ibcq->read_byte_len = read_byte_len;
+	if (wc_flags & IBV_WC_EX_WITH_IMM)
+		ibcq->read_imm_data = read_imm_data;
+	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
+		ibcq->read_qp_num = read_qp_num;
+	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
+		ibcq->read_src_qp = read_src_qp;
+	if (wc_flags & IBV_WC_EX_WITH_SLID)
+		ibcq->read_slid = read_slid;
+	if (wc_flags & IBV_WC_EX_WITH_SL)
+		ibcq->read_sl = read_sl;
+	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
+		ibcq->read_dlid_path_bits = read_dlid_path_bits;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+		ibcq->read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		ibcq->read_completion_wallclock_ns =
+			read_completion_wallclock_ns;
+}
+
+/* An overrun is always noticed. A parent domain changes nothing. */
+static bool attr_supported(const struct ibv_cq_init_attr_ex *attr)
+{
+	return !(attr->wc_flags & ~WC_FLAGS) &&
+	       !(attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
+				     IBV_CQ_INIT_ATTR_MASK_PD)) &&
+	       (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+		!(attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED));
+}
+
+struct ibv_cq_ex *kwarp_create_cq_ex(struct ibv_context *ctx,
+				     struct ibv_cq_init_attr_ex *attr)
+{
+	struct kwarp_create_cq_ex_resp resp = {};
+	struct kwarp_create_cq_ex cmd = {};
+	struct kwarp_cq *cq;
+	int ret;
+
+	if (!attr_supported(attr)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+
+	ret = kwarp_cmd_create_cq_ex(ctx, attr, &cq->vcq, &cmd.ibv_cmd,
+				     sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (ret)
+		goto err_free;
+	ret = kwarp_cq_init(cq, ctx, &resp.drv_payload);
+	if (ret)
+		goto err_destroy;
+
+	cq->single_threaded =
+		(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+		(attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	set_ops(&cq->vcq.cq_ex, attr->wc_flags);
+	return &cq->vcq.cq_ex;
+
+err_destroy:
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	free(cq);
+	errno = ret;
+	return NULL;
+}
