@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Extended queues: requests built by ibv_wr_*(), completions read field by field.
+#include <endian.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <ctime>
 
 #include "rdma/endpoint.h"
@@ -146,6 +148,58 @@ TEST_F(extended, wr__inline)
 	EXPECT_EQ(wait_ok(pair.server.rcq()).byte_len, 120u);
 	EXPECT_TRUE(filled(pair.server.memory().span(0, 120), 9));
 	EXPECT_TRUE(filled(pair.server.memory().span(2000, 120), 9));
+}
+
+TEST_F(extended, wr__immediate_and_atomics)
+{
+	lab::Policy a(lab::a(), "send_imm", 1), b(lab::b(), "send_imm", 1);
+	PairConfig config = extended_pair();
+	config.server.access |= IBV_ACCESS_REMOTE_ATOMIC;
+	Pair pair(config);
+	Region &mine = pair.client.memory(), &theirs = pair.server.memory();
+	for (int i = 0; i < 2; i++)
+		post_recv(pair.server.qp(), i, {theirs.sge(0, 64)});
+	ibv_qp_ex *qp = wr(pair.client);
+	Remote to = pair.server.remote(2000);
+	auto number = [](Region &region, size_t offset) {
+		uint64_t n;
+		memcpy(&n, region.data() + offset, sizeof(n));
+		return n;
+	};
+
+	ibv_wr_start(qp);
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	qp->wr_id = 0;
+	ibv_wr_rdma_write_imm(qp, to.rkey, to.address + 64, htobe32(0x01020304));
+	ibv_wr_set_sge(qp, mine.lkey(), mine.address(), 30);
+	qp->wr_id = 1;
+	ibv_wr_send_imm(qp, htobe32(0x05060708));
+	ibv_wr_set_sge(qp, mine.lkey(), mine.address(), 20);
+	qp->wr_id = 2;
+	ibv_wr_atomic_fetch_add(qp, to.rkey, to.address, 5);
+	ibv_wr_set_sge(qp, mine.lkey(), mine.address(1000), 8);
+	qp->wr_id = 3;
+	ibv_wr_atomic_cmp_swp(qp, to.rkey, to.address, 5, 77);
+	ibv_wr_set_sge(qp, mine.lkey(), mine.address(1008), 8);
+	ASSERT_EQ(ibv_wr_complete(qp), 0);
+
+	std::vector<ibv_wc> all = wait_ok(pair.client.scq(), 4);
+	EXPECT_EQ(all[2].opcode, IBV_WC_FETCH_ADD);
+	EXPECT_EQ(all[3].opcode, IBV_WC_COMP_SWAP);
+	EXPECT_EQ(number(mine, 1000), 0u);
+	EXPECT_EQ(number(mine, 1008), 5u);
+	EXPECT_EQ(number(theirs, 2000), 77u);
+
+	ibv_cq_ex *rcq = ex(pair.server.rcq());
+	start(rcq);
+	EXPECT_EQ(ibv_wc_read_opcode(rcq), IBV_WC_RECV_RDMA_WITH_IMM);
+	EXPECT_EQ(ibv_wc_read_wc_flags(rcq), unsigned(IBV_WC_WITH_IMM));
+	EXPECT_EQ(ibv_wc_read_imm_data(rcq), htobe32(0x01020304));
+	ibv_end_poll(rcq);
+	start(rcq);
+	EXPECT_EQ(ibv_wc_read_opcode(rcq), IBV_WC_RECV);
+	EXPECT_EQ(ibv_wc_read_imm_data(rcq), htobe32(0x05060708));
+	ibv_end_poll(rcq);
 }
 
 TEST_F(extended, wr__abort_posts_nothing)

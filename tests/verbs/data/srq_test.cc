@@ -122,6 +122,25 @@ TEST_F(srq_data, receive__many_at_once)
 	EXPECT_LT(*used.rbegin(), 3u * rounds);
 }
 
+TEST_F(srq_data, receive__taken_by_immediate_data)
+{
+	Server s(2);
+	for (int i = 0; i < 3; i++)
+		s.receive(i);
+	Send last = write(1, {}, s.servers[1]->remote());
+	last.wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	last.wr.imm_data = 0x55;
+	s.send(0, 1);
+	EXPECT_EQ(wait_ok(s.servers[0]->rcq()).wr_id, 0u);
+	post(s.clients[1]->qp(), last);
+	ibv_wc wc = wait_ok(s.servers[1]->rcq());
+	EXPECT_EQ(wc.wr_id, 1u);
+	EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	EXPECT_EQ(wc.imm_data, 0x55u);
+	s.send(0, 2);
+	EXPECT_EQ(wait_ok(s.servers[0]->rcq()).wr_id, 2u);
+}
+
 TEST_F(srq_data, limit__once_when_fewer_are_left)
 {
 	Server s(1);
