@@ -121,34 +121,48 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
 
 /* ---- memory windows ------------------------------------------------------- */
 
+/* What can be seen before the window is claimed: a refusal disturbs nobody. */
+static bool mw_bindable(const struct kwarp_mr *mw, const struct kwarp_qp *qp,
+			const struct kwarp_mw_bind *bind, u32 state)
+{
+	if (!mw->window || mw->pd != qp->ibqp.pd ||
+	    bind->key >> 8 != bind->window >> 8)
+		return false;
+	/* Type 2 is closed by invalidation only. */
+	return !mw->invalidatable ||
+	       (bind->length && state != KWARP_MR_VALID);
+}
+
 /*
  * A window for its one changer, in state BUSY, referenced, or NULL; @state is
  * what it was. No reference is held while somebody else changes it, as he waits
  * for references; he does not sleep.
  */
-static struct kwarp_mr *mw_claim(struct kwarp_device *dev, u32 stag, u32 *state)
+static struct kwarp_mr *mw_claim(const struct kwarp_qp *qp,
+				 const struct kwarp_mw_bind *bind, u32 *state)
 {
 	struct kwarp_mr *mw;
 
 	for (;;) {
 		rcu_read_lock();
-		mw = xa_load(&dev->mrs, stag >> 8);
-		if (mw && READ_ONCE(mw->state) == KWARP_MR_BUSY) {
+		mw = xa_load(&qp->dev->mrs, bind->window >> 8);
+		*state = mw ? READ_ONCE(mw->state) : KWARP_MR_INVALID;
+		if (!mw || !mw_bindable(mw, qp, bind, *state))
+			break;
+		if (*state == KWARP_MR_BUSY) {
 			rcu_read_unlock();
 			cpu_relax();
 			continue;
 		}
-		if (!mw || !mw->window || !refcount_inc_not_zero(&mw->refs)) {
-			rcu_read_unlock();
-			return NULL;
-		}
+		if (!refcount_inc_not_zero(&mw->refs))
+			break;
 		rcu_read_unlock();
-		*state = READ_ONCE(mw->state);
-		if (*state != KWARP_MR_BUSY &&
-		    cmpxchg(&mw->state, *state, KWARP_MR_BUSY) == *state)
+		if (cmpxchg(&mw->state, *state, KWARP_MR_BUSY) == *state)
 			return mw;
 		kwarp_mr_put(mw);
 	}
+	rcu_read_unlock();
+	return NULL;
 }
 
 void kwarp_mw_release(struct kwarp_mr *mw)
@@ -220,16 +234,16 @@ int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind)
 	struct kwarp_mr *mw;
 	u32 state;
 
-	mw = mw_claim(qp->dev, bind->window, &state);
-	if (!mw)
-		return -EINVAL;
-	if (mw->pd != qp->ibqp.pd || bind->key >> 8 != mw->stag >> 8 ||
-	    (mw->invalidatable && (state == KWARP_MR_VALID || !bind->length)))
-		goto err;
 	if (bind->length) {
 		region = region_for(qp, bind);
 		if (!region)
-			goto err;
+			return -EINVAL;
+	}
+	mw = mw_claim(qp, bind, &state);
+	if (!mw) {
+		if (region)
+			atomic_dec(&region->windows);
+		return -EINVAL;
 	}
 	if (state == KWARP_MR_VALID) {
 		wait_others(mw);
@@ -245,9 +259,4 @@ int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind)
 	smp_store_release(&mw->state, state); /* mr_valid() */
 	kwarp_mr_put(mw);
 	return 0;
-
-err:
-	smp_store_release(&mw->state, state); /* as it was */
-	kwarp_mr_put(mw);
-	return -EINVAL;
 }
