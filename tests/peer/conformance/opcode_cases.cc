@@ -12,6 +12,10 @@ constexpr const char *op_names[] = {
 	"op_8",	 "op_9",	 "op_10",	  "op_11",     "op_12",	   "op_13",    "op_14",	      "op_15",
 };
 
+// RFC 7306 figure 2
+constexpr uint8_t op_imm = 8, op_imm_se = 9, op_atomic_request = 10, op_atomic_response = 11;
+constexpr uint32_t q_atomic = 3;
+
 constexpr uint32_t queues[] = {q_send, q_read, q_terminate, 3, 4, 255, 0x80000000, 0xFFFFFFFF};
 
 bool is_send(uint8_t op)
@@ -24,7 +28,7 @@ bool invalidates(uint8_t op)
 	return op == op_send_inv || op == op_send_se_inv;
 }
 
-// RFC 5040 figure 4: the queue of an untagged opcode, if it has one.
+// RFC 5040 figure 4, RFC 7306 figure 3: the queue of an untagged opcode, if it has one.
 std::optional<uint32_t> queue_of(uint8_t op)
 {
 	if (is_send(op))
@@ -33,6 +37,12 @@ std::optional<uint32_t> queue_of(uint8_t op)
 		return q_read;
 	if (op == op_terminate)
 		return q_terminate;
+	if (op == op_imm || op == op_imm_se)
+		return q_send;
+	if (op == op_atomic_request)
+		return q_read;
+	if (op == op_atomic_response)
+		return q_atomic;
 	return {};
 }
 
@@ -90,7 +100,7 @@ void in_place(Session &s, uint8_t op, bool last)
 		s.p.send_msn++;
 		return s.delivers(g.payload);
 	}
-	if (op == op_terminate || !last)
+	if (op != op_read_request || !last)
 		return s.offend(g);
 	s.p.send(g);
 	s.p.read_msn++;
@@ -107,6 +117,11 @@ Outcome outcome_in_place(uint8_t op, bool last)
 	// It would go on in a second segment, for which the queue's 28-octet buffer has no room.
 	if (op == op_read_request && !last)
 		return terminates(ddp::untagged_too_long);
+	// Of RFC 7306, with 40 octets instead of the 8, 52 and 12 that they have. tests/verbs has the right ones.
+	if (op == op_atomic_response || (op == op_atomic_request && !last))
+		return terminates(ddp::untagged_too_long);
+	if (op >= op_imm && op <= op_atomic_request)
+		return terminates(rdmap::op_stream);
 	// Nothing follows a Terminate (RFC 5040 5.4), so without the Last flag it is no less the end.
 	if (op == op_terminate)
 		return closes("rx_terminate");
@@ -115,7 +130,7 @@ Outcome outcome_in_place(uint8_t op, bool last)
 
 void add_untagged(std::vector<Case> &c)
 {
-	const char *fig4 = "RFC 5040 4.3 figure 4";
+	const char *fig4 = "RFC 5040 4.3 figure 4; RFC 7306 4";
 	for (uint8_t op = 0; op < 16; op++) {
 		for (uint32_t qn : queues) {
 			for (bool last : {true, false}) {
@@ -131,9 +146,9 @@ void add_untagged(std::vector<Case> &c)
 				// "invalid QN" DDP's for a queue not valid for the message.
 				Outcome o = qn > q_terminate ? terminates(ddp::untagged_qn) :
 							       terminates(rdmap::op_opcode);
-				// RFC 7306 4: queue 3 exists with atomics.
-				if (qn == 3)
-					o = terminates(ddp::untagged_qn, rdmap::op_opcode);
+				// RFC 7306 4: queue 3 is that of atomics.
+				if (qn == q_atomic)
+					o = terminates(rdmap::op_opcode);
 				c.push_back({name, qn > q_terminate ? "RFC 5041 7.1 untagged 1" : fig4, o,
 					     [=](Session &s) { s.offend(untagged(s, op, qn, last)); }});
 			}

@@ -30,6 +30,7 @@ inline constexpr Code prot_wrap{0, 1, 0x04};
 inline constexpr Code prot_invalidate{0, 1, 0x09};
 inline constexpr Code op_version{0, 2, 0x05};
 inline constexpr Code op_opcode{0, 2, 0x06};
+inline constexpr Code op_stream{0, 2, 0x07};
 inline constexpr Code op_invalidate{0, 2, 0x09};
 } // namespace rdmap
 
