@@ -9,14 +9,13 @@ binary=${CONFORMANCE:-build/peer/conformance}
 [ -x "$binary" ] || bail "no $binary: make -C tests/peer O=build/peer, in the tree"
 hosts_up
 # Streams that come octet by octet would wait for delayed acknowledgements otherwise.
-must ip -n hostA route replace 10.0.0.0/24 dev vA src $IP_A quickack 1
+must ip -n hostA route replace 10.0.0.0/24 dev vA src "$IP_A" quickack 1
 
 # not "ip netns exec": the namespace's own sysfs has no hw_counters
-rc=0
 nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B PEER_NETNS=/run/netns/hostB \
-	timeout -k 5 380 "$binary" --gtest_brief=1 "$@" >"$WORK/log" 2>&1 || rc=$?
-[ $rc -eq 0 ] || FAILED=$((FAILED + 1))
-tr -cd '[:print:]\n\t' <"$WORK/log" | grep -v '^Note: Google Test filter'
+	timeout -k 5 380 "$binary" --gtest_brief=1 "$@" 2>&1 | tee "$WORK/log"
+rc=${PIPESTATUS[0]}
+[ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))
 grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"
 
 # nothing_left: every object that the program made is gone; the last go with the process.

@@ -98,8 +98,9 @@ std::vector<Target> targets()
 		Target r = at(e.name, ro, e.at, e.len, lives(), e.inside ? lives() : bounds_r());
 		w.name += "_write_only";
 		r.name += "_read_only";
-		w.read = no_read();
-		r.write = no_write();
+		// Outside there are two faults.
+		w.read = e.inside ? no_read() : terminates(rdmap::prot_access, rdmap::prot_bounds);
+		r.write = e.inside ? no_write() : terminates(ddp::tagged_stag, ddp::tagged_bounds);
 		t.push_back(w);
 		t.push_back(r);
 	}

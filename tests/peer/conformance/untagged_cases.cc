@@ -11,14 +11,11 @@ using Act = std::function<void(Session &)>;
 constexpr uint8_t sends[] = {op_send, op_send_se, op_send_inv, op_send_se_inv};
 constexpr const char *names[] = {"send", "send_se", "send_inv", "send_se_inv"};
 
-// RFC 5041 7.1 untagged 5: the range runs from the first to the last receive available.
-Outcome outcome_of_msn(uint32_t ahead)
+// RFC 5041 7.1 untagged 5: the range runs from the first to the last receive available. In it, a stream in
+// order leaves only the next one; beyond it, there is no buffer, either.
+Outcome outcome_of_msn(uint32_t ahead, unsigned available)
 {
-	if (ahead < receives)
-		return terminates(ddp::untagged_msn); // a stream in order leaves only the next one
-	if (ahead == receives)
-		return terminates(ddp::untagged_no_buffer, ddp::untagged_msn);
-	return terminates(ddp::untagged_msn, ddp::untagged_no_buffer);
+	return ahead < available ? terminates(ddp::untagged_msn) : terminates(ddp::untagged_msn, ddp::untagged_no_buffer);
 }
 
 void add_msn(std::vector<Case> &c)
@@ -27,8 +24,7 @@ void add_msn(std::vector<Case> &c)
 	for (unsigned before : {0U, 1U, 3U})
 		for (uint32_t off : {1U, 2U, 3U, 4U, 5U, 100U, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFEU, 0xFFFFFFFFU})
 			c.push_back({"msn_off_by_" + hex(off) + "_after_" + std::to_string(before), rfc,
-				     off < 0x80000000U ? outcome_of_msn(off) : terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
-				     [=](Session &s) {
+				     outcome_of_msn(off, receives - before), [=](Session &s) {
 					     for (unsigned i = 0; i < before; i++)
 						     s.message();
 					     s.offend(send_segment(1 + before + off, pattern(40)));
@@ -78,7 +74,10 @@ void add_mo(std::vector<Case> &c)
 				{"gap", 500}, {"at_the_end", 2048}, {"behind_the_end", 2049}, {"ffffffff", 0xFFFFFFFF},
 				{"wraps_onto_itself", 0xFFFFFFE0}})
 		for (bool last : {true, false})
-			c.push_back({std::string("second_mo_") + q.name + (last ? "" : "_not_last"), rfc, mo, second(q.mo, 100, last)});
+			c.push_back({std::string("second_mo_") + q.name + (last ? "" : "_not_last"), rfc,
+				     // Check 4 fails, too.
+				     q.mo == receive_size ? terminates(ddp::untagged_mo, ddp::untagged_too_long) : mo,
+				     second(q.mo, 100, last)});
 	// Right to the end, in segments of every size around the boundaries.
 	for (size_t first : {0UL, 1UL, 3UL, 4UL, 1023UL, 2047UL, 2048UL})
 		c.push_back({"two_segments_cut_at_" + std::to_string(first), "RFC 5041 5.2", lives(), [first](Session &s) {
