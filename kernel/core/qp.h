@@ -76,6 +76,7 @@ struct kwarp_qp_params {
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
  * @work:	runs the send engine on kwarp_wq
+ * @retry:	does so after a moment, when memory was short
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  */
 struct kwarp_qp {
@@ -103,6 +104,7 @@ struct kwarp_qp {
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
 	struct work_struct work;
+	struct delayed_work retry;
 	struct kwarp_attach *attach;
 };
 

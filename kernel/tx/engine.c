@@ -12,6 +12,8 @@
 #include "../llp/llp.h"
 #include "../proto/rdmap.h"
 
+#define TX_RETRY	(HZ / 50 + 1)
+
 static void buf_drop(struct kwarp_tx_buf *b)
 {
 	while (b->first < b->nr)
@@ -88,6 +90,14 @@ static void try_fin(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	llp->owner->event(llp, KWARP_LLP_EV_FIN_SENT);
 }
 
+/* Memory is short: again in a moment. */
+static void tx_retry(struct kwarp_qp *qp)
+{
+	kwarp_qp_get(qp);
+	if (!queue_delayed_work(kwarp_wq, &qp->retry, TX_RETRY))
+		kwarp_qp_put(qp);
+}
+
 /* Return: true to go on. */
 static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
@@ -96,8 +106,12 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 
 	if (!tx->dead && tx->buf->len) {
 		ret = buf_send(tx, llp);
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN) {
+			/* With room left it was memory: no write space comes. */
+			if (kwarp_llp_writeable(llp))
+				tx_retry(qp);
 			return false;
+		}
 		if (ret < 0)
 			tx->dead = true;
 	}
@@ -121,7 +135,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	/* Local work requests complete without an octet sent. */
 	kwarp_sq_complete_built(qp);
 	if (ret < 0) {
-		kwarp_tx_kick(qp);
+		tx_retry(qp);
 		return false;
 	}
 	try_fin(qp, llp);
@@ -166,6 +180,15 @@ void kwarp_tx_enter(struct kwarp_qp *qp)
 void kwarp_tx_work(struct work_struct *work)
 {
 	struct kwarp_qp *qp = container_of(work, struct kwarp_qp, work);
+
+	kwarp_tx_enter(qp);
+	kwarp_qp_put(qp);
+}
+
+void kwarp_tx_retry_work(struct work_struct *work)
+{
+	struct kwarp_qp *qp =
+		container_of(to_delayed_work(work), struct kwarp_qp, retry);
 
 	kwarp_tx_enter(qp);
 	kwarp_qp_put(qp);

@@ -199,8 +199,9 @@ void kwarp_tx_enter(struct kwarp_qp *qp);
 /* Queue the engine on kwarp_wq. Context: any, any locks. */
 void kwarp_tx_kick(struct kwarp_qp *qp);
 
-/* qp->work */
+/* qp->work and qp->retry */
 void kwarp_tx_work(struct work_struct *work);
+void kwarp_tx_retry_work(struct work_struct *work);
 
 /**
  * kwarp_tx_rtr() - send the RFC 6581 ready-to-receive message first

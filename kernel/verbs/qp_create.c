@@ -90,6 +90,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	INIT_WORK(&qp->work, kwarp_tx_work);
+	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
 	qp->scq = to_kcq(attr->send_cq);
 	qp->rcq = to_kcq(attr->recv_cq);
 	qp->srq = attr->srq ? to_ksrq(attr->srq) : NULL;
