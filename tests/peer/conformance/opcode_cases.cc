@@ -121,7 +121,7 @@ Outcome outcome_in_place(uint8_t op, bool last)
 	if (op == op_atomic_response || (op == op_atomic_request && !last))
 		return terminates(ddp::untagged_too_long);
 	if (op >= op_imm && op <= op_atomic_request)
-		return terminates(rdmap::op_stream);
+		return {Fate::terminates, {rdmap::op_stream}, "length_errors"};
 	// Nothing follows a Terminate (RFC 5040 5.4), so without the Last flag it is no less the end.
 	if (op == op_terminate)
 		return closes("rx_terminate");
