@@ -72,10 +72,13 @@ policy p2p 0
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
 policy p2p 1
 policy mpa_rev 1
+# siw returns the request's S bit without knowing what it means: it must not be set
+policy p2p 'send write read'
 # siw tells its consumer of no read depth then, and rping and ib_read_bw take its word
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_write_bw -s 4096
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_send_bw -s 4096
 policy mpa_rev 2
+policy p2p 1
 
 # siw has no markers: that is an error, at once and for both
 policy markers 1
