@@ -6,9 +6,22 @@
 
 static bool load(struct kwarp_stream *st, const void *p, u32 n)
 {
-	st->r.p = p;
-	st->r.n = n;
-	return n;
+	u32 skip = min(st->skip, n);
+
+	st->skip -= skip;
+	st->r.p = p + skip;
+	st->r.n = n - skip;
+	return st->r.n;
+}
+
+static void enter_skb(struct kwarp_stream *st, struct sk_buff *skb)
+{
+	u32 seq = TCP_SKB_CB(skb)->seq;
+
+	st->skb = skb;
+	st->skip = (s32)(st->end - seq) > 0 ? st->end - seq : 0;
+	if ((s32)(seq + skb->len - st->end) > 0)
+		st->end = seq + skb->len;
 }
 
 /* The next non-empty piece: linear part, fragments, frag_list, next skb. */
@@ -35,7 +48,7 @@ static bool stream_next(struct kwarp_reader *r)
 		if (!part) {
 			if (skb_queue_is_last(st->queue, st->skb))
 				return false;
-			st->skb = skb_queue_next(st->queue, st->skb);
+			enter_skb(st, skb_queue_next(st->queue, st->skb));
 			part = st->skb;
 		}
 		st->part = part;
@@ -48,14 +61,17 @@ static bool stream_next(struct kwarp_reader *r)
 u32 kwarp_stream_init(struct kwarp_stream *st, struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	struct sk_buff *skb;
 	u32 off, avail;
 
 	avail = tcp_inq(sk);
 	if (!avail)
 		return 0;
-	st->skb = tcp_recv_skb(sk, tp->copied_seq, &off);
-	if (!st->skb)
+	skb = tcp_recv_skb(sk, tp->copied_seq, &off);
+	if (!skb)
 		return 0;
+	st->end = TCP_SKB_CB(skb)->seq;
+	enter_skb(st, skb);
 	st->queue = &sk->sk_receive_queue;
 	st->part = st->skb;
 	st->frag = 0;

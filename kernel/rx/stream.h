@@ -15,6 +15,11 @@
  * @skb:	skb in the queue
  * @part:	@skb itself or the member of its frag_list in work
  * @frag:	next fragment of @part
+ * @end:	sequence number behind @skb and those before it
+ * @skip:	octets of @skb still to come that one before it had already
+ *
+ * Neighbours in the queue may overlap: a segment that came out of order is
+ * queued as it is, even if what filled the gap before it covers its beginning.
  *
  * A plain value: copy it to read the same octets again. Valid while the socket
  * lock is held and nothing is consumed. There is no high memory where kwarp
@@ -26,6 +31,8 @@ struct kwarp_stream {
 	struct sk_buff *skb;
 	struct sk_buff *part;
 	int frag;
+	u32 end;
+	u32 skip;
 };
 
 /**

@@ -53,14 +53,33 @@ std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool
 	return b;
 }
 
+// A segment that came out of order is queued as it is, even if what filled the gap covers its beginning.
+std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::overlapping(const Octets &o, u32 &again)
+{
+	again = choice(3) ? 0 : std::min<u32>(choice(100), static_cast<u32>(seen_.size()));
+	Octets all(seen_.end() - again, seen_.end());
+	all.insert(all.end(), o.begin(), o.end());
+	auto b = buffer(all, true);
+	if (b->skb.len > again)
+		return b;
+	again = 0;
+	return buffer(o, true);
+}
+
 void ReceiveQueue::arrive(const Octets &o)
 {
 	for (size_t at = 0; at < o.size();) {
-		queue_.push_back(buffer(slice(o, at, o.size() - at), true));
-		queue_.back()->skb.seq = sk.rcv_nxt;
-		at += queue_.back()->skb.len;
-		sk.rcv_nxt += queue_.back()->skb.len;
+		u32 again;
+		auto b = overlapping(slice(o, at, o.size() - at), again);
+		u32 fresh = b->skb.len - again;
+		b->skb.seq = sk.rcv_nxt - again;
+		seen_.insert(seen_.end(), o.begin() + at, o.begin() + at + fresh);
+		at += fresh;
+		sk.rcv_nxt += fresh;
+		queue_.push_back(std::move(b));
 	}
+	if (seen_.size() > 1000)
+		seen_.erase(seen_.begin(), seen_.end() - 100);
 	link();
 }
 

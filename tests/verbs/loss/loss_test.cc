@@ -79,12 +79,6 @@ TEST_P(loss, netem__all_over_ipv6)
 	lossy("delay 2ms 1ms loss 1% duplicate 5% reorder 25% corrupt 0.5%", lab::Family::ipv6);
 }
 
-TEST_P(loss, queue__overflows)
-{
-	// the sender's own queue is what drops
-	lossy("rate 100mbit limit 20");
-}
-
 TEST_P(loss, tcp__without_sack_and_timestamps)
 {
 	Sysctl sack("tcp_sack", "0"), timestamps("tcp_timestamps", "0");

@@ -12,6 +12,8 @@
 
 struct sk_buff;
 
+typedef int s32;
+
 typedef struct {
 	u8 *address;
 	u32 size;
@@ -35,6 +37,9 @@ struct sk_buff {
 struct sk_buff_head {
 	struct sk_buff *first;
 };
+
+/* TCP's private part is not apart here. */
+#define TCP_SKB_CB(skb) (skb)
 
 static inline struct skb_shared_info *skb_shinfo(struct sk_buff *skb)
 {
