@@ -80,6 +80,25 @@ void send_in_two(Session &s, const Segment &g)
 	s.delivers(join({g.payload, rest.payload}));
 }
 
+Outcome outcome_in_place(uint8_t op, bool last)
+{
+	// A consumer's ordinary region is not one that a peer may invalidate. Figure 9 has the code twice.
+	if (invalidates(op))
+		return terminates(rdmap::prot_invalidate, rdmap::op_invalidate);
+	// It would go on in a second segment, for which the queue's 28-octet buffer has no room.
+	if (op == op_read_request && !last)
+		return terminates(ddp::untagged_too_long);
+	// Of RFC 7306, with 40 octets instead of the 8, 52 and 12 that they have. tests/verbs has the right ones.
+	if (op == op_atomic_response || (op == op_atomic_request && !last))
+		return terminates(ddp::untagged_too_long);
+	if (op >= op_imm && op <= op_atomic_request)
+		return {Fate::terminates, {rdmap::op_stream}, "length_errors"};
+	// Nothing follows a Terminate (RFC 5040 5.4), so without the Last flag it is no less the end.
+	if (op == op_terminate)
+		return closes("rx_terminate");
+	return lives();
+}
+
 // The queue is the opcode's.
 void in_place(Session &s, uint8_t op, bool last)
 {
@@ -100,6 +119,8 @@ void in_place(Session &s, uint8_t op, bool last)
 		s.p.send_msn++;
 		return s.delivers(g.payload);
 	}
+	if (outcome_in_place(op, last).counter == "length_errors")
+		s.bed.expect_count("rdmap_operation_errors"); // the class, besides what it is about
 	if (op != op_read_request || !last)
 		return s.offend(g);
 	s.p.send(g);
@@ -107,25 +128,6 @@ void in_place(Session &s, uint8_t op, bool last)
 	std::optional<Segment> answer = s.p.receive();
 	ASSERT_TRUE(answer) << "no Read Response";
 	EXPECT_EQ(answer->encode(), read_response_segment(1, 2, s.v.rw->copy(0, 40)).encode());
-}
-
-Outcome outcome_in_place(uint8_t op, bool last)
-{
-	// A consumer's ordinary region is not one that a peer may invalidate. Figure 9 has the code twice.
-	if (invalidates(op))
-		return terminates(rdmap::prot_invalidate, rdmap::op_invalidate);
-	// It would go on in a second segment, for which the queue's 28-octet buffer has no room.
-	if (op == op_read_request && !last)
-		return terminates(ddp::untagged_too_long);
-	// Of RFC 7306, with 40 octets instead of the 8, 52 and 12 that they have. tests/verbs has the right ones.
-	if (op == op_atomic_response || (op == op_atomic_request && !last))
-		return terminates(ddp::untagged_too_long);
-	if (op >= op_imm && op <= op_atomic_request)
-		return {Fate::terminates, {rdmap::op_stream}, "length_errors"};
-	// Nothing follows a Terminate (RFC 5040 5.4), so without the Last flag it is no less the end.
-	if (op == op_terminate)
-		return closes("rx_terminate");
-	return lives();
 }
 
 void add_untagged(std::vector<Case> &c)
