@@ -166,6 +166,9 @@ int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 /* What the kernel's answer to a post was: call it, or give up. */
 int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
+/* doorbell.c: tell the kernel of what is in the send queue; 0 or an errno */
+int kwarp_doorbell(struct ibv_qp *ibqp);
+
 /* IBV_SEND_* as the ring has them. */
 static inline uint8_t kwarp_wqe_flags(unsigned int send_flags)
 {

@@ -162,20 +162,19 @@ static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
 }
 
 /*
- * One doorbell for all that was posted. It carries no work request: it says
- * "look at the ring". Called without the queue's lock, since the kernel may
- * run the send engine in it. An error here means that the device is gone.
+ * One doorbell for all that was posted. Called without the queue's lock, since
+ * the kernel may run the send engine in it. An error here means that the device
+ * is gone.
  */
 static int ring_doorbell(struct ibv_qp *ibqp, uint32_t flags, bool send)
 {
-	struct ibv_send_wr *no_send = NULL;
 	struct ibv_recv_wr *no_recv = NULL;
 
 	if (flags & KWARP_RING_ERROR)
 		return EIO;
 	if (!(flags & KWARP_RING_NEED_WAKEUP))
 		return 0;
-	return send ? ibv_cmd_post_send(ibqp, NULL, &no_send) :
+	return send ? kwarp_doorbell(ibqp) :
 		      ibv_cmd_post_recv(ibqp, NULL, &no_recv);
 }
 
