@@ -60,31 +60,41 @@ static void cq_event(struct kwarp_cq *cq)
 		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
 }
 
-void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
-		   bool solicited)
+/* Return: false if it does not fit: the CQ is dead. */
+static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 {
-	bool overflow = false, fire = false;
 	struct kwarp_cqe *slot;
-	unsigned long flags;
 
-	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->overflow)
-		goto unlock;
 	/* Also true for a consumer index that cannot be. */
 	if (cq->prod - cq_cons(cq) >= cq->size) {
 		cq->overflow = true;
-		overflow = true;
 		WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
-		/* Wake whoever sleeps: there is nothing more to wait for. */
-		fire = cq_fire(cq, true);
-		goto unlock;
+		return false;
 	}
 	slot = cq_elem(cq, cq->prod);
 	*slot = *cqe;
-	slot->timestamp = ktime_get_ns();
+	slot->timestamp = now;
 	/* The element before the index; pairs with a user's acquire. */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
-	solicited |= cqe->status != KWARP_WC_SUCCESS;
+	return true;
+}
+
+void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
+		   bool solicited)
+{
+	bool overflow = false, fire = false;
+	unsigned long flags;
+	u64 now;
+
+	now = cq->timestamps ? ktime_get_ns() : 0;
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->overflow)
+		goto unlock;
+	for (; nr && !overflow; nr--, cqe++) {
+		overflow = !cq_put(cq, cqe, now);
+		/* An overflow wakes whoever sleeps: nothing more will come. */
+		solicited |= overflow || cqe->status != KWARP_WC_SUCCESS;
+	}
 	if (solicited)
 		cq->solicited_idx = cq->prod;
 	fire = cq_fire(cq, solicited);

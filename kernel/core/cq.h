@@ -23,6 +23,7 @@ struct kwarp_qp;
  * @event_idx:	producer index at the last event; @ctl->event_idx is its copy
  * @solicited_idx: producer index behind the last solicited element
  * @overflow:	elements were lost: dead
+ * @timestamps:	elements tell when they were made; constant
  * @id:		number for humans
  * @mem:	vmalloc_user() memory of @ctl and @ring
  * @mmap:	entry of a user's CQ, else NULL
@@ -41,6 +42,7 @@ struct kwarp_cq {
 	u32 event_idx;
 	u32 solicited_idx;
 	bool overflow;
+	bool timestamps;
 	u32 id;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
@@ -52,16 +54,17 @@ static inline struct kwarp_cq *to_kcq(struct ib_cq *ibcq)
 }
 
 /**
- * kwarp_cq_push() - add one completion and notify if the CQ is armed for it
+ * kwarp_cq_push() - add completions and notify if the CQ is armed for them
  * @cq:		completion queue
- * @cqe:	the completion, copied
- * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always do)
+ * @cqe:	the completions, copied
+ * @nr:		how many
+ * @solicited:	count for an arm of KWARP_CQ_ARM_SOLICITED (errors always do)
  *
- * On overflow the completion is lost, the CQ is marked dead and
+ * On overflow the others are lost, the CQ is marked dead and
  * IB_EVENT_CQ_ERR is raised once; only this CQ's users are affected
  * (RFC 5042 6.4.3.2). Context: any, takes @cq->lock.
  */
-void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe,
+void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   bool solicited);
 
 /**

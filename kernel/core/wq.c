@@ -14,6 +14,8 @@
 #include "qp.h"
 #include "srq.h"
 
+#define REAP_BATCH	8	/* completions per look at the CQ */
+
 /* ---- indices ----------------------------------------------------------- */
 
 /* Elements before the index are visible: pairs with the poster's release. */
@@ -140,18 +142,15 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 {
 	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_slot *s;
-	unsigned long flags;
 	const void *src;
 	u32 idx, len = 0;
 	int ret;
 
-	spin_lock_irqsave(&sq->lock, flags);
+	/* Until the state is ERR, only the engine moves @fetched. */
 	idx = sq->fetched;
 	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) ||
-	    sq_prod(qp) == idx) {
-		spin_unlock_irqrestore(&sq->lock, flags);
+	    sq_prod(qp) == idx)
 		return 0;
-	}
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
 	barrier();
@@ -161,8 +160,8 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 	s->signaled = sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED);
 	s->state = KWARP_SLOT_PENDING;
 	s->len = 0;
-	sq->fetched = idx + 1;
-	spin_unlock_irqrestore(&sq->lock, flags);
+	/* The slot before the index: sq_take() may look at once. */
+	smp_store_release(&sq->fetched, idx + 1);
 
 	/* The slot in the ring is ours until kern_idx passes it. */
 	*slot = idx;
@@ -265,23 +264,27 @@ static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 static void sq_reap(struct kwarp_qp *qp)
 {
 	struct kwarp_sq *sq = &qp->sq;
+	struct kwarp_cqe cqe[REAP_BATCH];
 	u32 budget = 2 * sq->size;
-	struct kwarp_cqe cqe;
 	unsigned long flags;
 	bool deliver;
+	u32 n;
 
 	spin_lock_irqsave(&sq->lock, flags);
 	if (sq->reaping)
 		goto out;
 	sq->reaping = true;
-	while (budget-- && sq_take(qp, &cqe, &deliver)) {
+	do {
+		for (n = 0; budget && n < REAP_BATCH; n += deliver, budget--)
+			if (!sq_take(qp, &cqe[n], &deliver))
+				break;
 		publish_index(&sq->ctl->kern_idx, sq->done);
-		if (!deliver)
-			continue;
+		if (!n)
+			break;
 		spin_unlock_irqrestore(&sq->lock, flags);
-		kwarp_cq_push(qp->scq, &cqe, false);
+		kwarp_cq_push(qp->scq, cqe, n, false);
 		spin_lock_irqsave(&sq->lock, flags);
-	}
+	} while (budget);
 	sq->reaping = false;
 out:
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -313,27 +316,31 @@ void kwarp_sq_complete(struct kwarp_qp *qp, u32 slot, u8 status)
 		sq_reap(qp);
 }
 
+/*
+ * Until the state is ERR only the engine, under the socket lock, touches slots
+ * that are not done: the next two need no other lock.
+ */
 void kwarp_sq_mark_built(struct kwarp_qp *qp, u32 slot)
 {
-	unsigned long flags;
+	struct kwarp_slot *s = sq_slot(&qp->sq, slot);
 
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	slot_set(qp, slot, KWARP_SLOT_BUILT, KWARP_WC_SUCCESS);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	if (qp->state == IB_QPS_ERR)
+		return;
+	s->state = KWARP_SLOT_BUILT;
+	s->status = KWARP_WC_SUCCESS;
 }
 
 void kwarp_sq_complete_built(struct kwarp_qp *qp)
 {
 	struct kwarp_sq *sq = &qp->sq;
-	unsigned long flags;
 	bool any = false;
 
-	if (sq->built == sq->fetched)
+	if (sq->built == sq->fetched || qp->state == IB_QPS_ERR)
 		return;
-	spin_lock_irqsave(&sq->lock, flags);
 	for (; sq->built != sq->fetched; sq->built++) {
 		struct kwarp_slot *s = sq_slot(sq, sq->built);
 
+		/* Reads may be done before what was posted behind them is built. */
 		if ((s32)(sq->built - sq->done) < 0)
 			continue;
 		/* The message in work is the last one fetched. */
@@ -345,17 +352,21 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp)
 			any = true;
 		}
 	}
-	spin_unlock_irqrestore(&sq->lock, flags);
 	if (any)
 		sq_reap(qp);
 }
 
 /* ---- receive queue ------------------------------------------------------ */
 
+static u32 rq_posted(const struct kwarp_rq *rq)
+{
+	return rq_prod(rq) - rq->fetched;
+}
+
 u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 {
 	lockdep_assert_held(&rq->lock);
-	return rq_prod(rq) - rq->fetched;
+	return rq_posted(rq);
 }
 
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
@@ -363,7 +374,7 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 	int ret = -EINVAL;
 	const void *src;
 
-	if (!rq->size || !kwarp_rq_posted(rq))
+	if (!rq->size || !rq_posted(rq))
 		return -ENOBUFS;
 	src = kwarp_rq_elem(rq, rq->fetched);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -382,19 +393,12 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 
 int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
 {
-	struct kwarp_rq *rq = &qp->rq;
-	unsigned long flags;
-	int ret = -ENOBUFS;
-
-	/* The socket lock keeps the state. */
+	/* The socket lock keeps the state: nobody else takes until it is ERR. */
 	if (qp->state == IB_QPS_ERR)
-		return ret;
+		return -ENOBUFS;
 	if (qp->srq)
 		return kwarp_srq_fetch(qp->srq, wqe);
-	spin_lock_irqsave(&rq->lock, flags);
-	ret = kwarp_rq_take(rq, wqe);
-	spin_unlock_irqrestore(&rq->lock, flags);
-	return ret;
+	return kwarp_rq_take(&qp->rq, wqe);
 }
 
 void kwarp_rq_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
@@ -404,7 +408,7 @@ void kwarp_rq_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
 	if (cqe->status)
 		cqe->vendor_err = qp->err.layer << 12 | qp->err.etype << 8 |
 				  qp->err.code;
-	kwarp_cq_push(qp->rcq, cqe, solicited);
+	kwarp_cq_push(qp->rcq, cqe, 1, solicited);
 }
 
 static void rq_flush(struct kwarp_qp *qp)

@@ -39,7 +39,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	might_sleep();
 	if (!attr->cqe || attr->cqe > KWARP_MAX_CQE)
 		return -EINVAL;
-	/* Time stamps are always there; overruns are always noticed. */
+	/* Overruns are always noticed. */
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	ret = kwarp_udata_empty(udata);
@@ -51,6 +51,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -ENOMEM;
 	cq->id = ret;
 	cq->dev = dev;
+	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	cq->size = roundup_pow_of_two(attr->cqe);
