@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 #include "ctl/link.h"
 #include "kwarp.h"
+#include "tx/pages.h"
 
 struct workqueue_struct *kwarp_wq;
 
@@ -18,9 +19,12 @@ static int __init kwarp_init(void)
 				   KWARP_WQ_PERCPU, 0);
 	if (!kwarp_wq)
 		return -ENOMEM;
-	ret = kwarp_cm_init();
+	ret = kwarp_tx_pages_init();
 	if (ret)
 		goto err_wq;
+	ret = kwarp_cm_init();
+	if (ret)
+		goto err_pages;
 	ret = kwarp_link_init();
 	if (ret)
 		goto err_cm;
@@ -28,6 +32,8 @@ static int __init kwarp_init(void)
 
 err_cm:
 	kwarp_cm_exit();
+err_pages:
+	kwarp_tx_pages_exit();
 err_wq:
 	destroy_workqueue(kwarp_wq);
 	return ret;
@@ -39,6 +45,7 @@ static void __exit kwarp_exit(void)
 	kwarp_link_exit();
 	kwarp_cm_exit();
 	destroy_workqueue(kwarp_wq);
+	kwarp_tx_pages_exit();
 }
 
 module_init(kwarp_init);

@@ -10,161 +10,97 @@
  */
 #include "tx.h"
 
+#include "buf.h"
 #include "../core/mem.h"
 #include "../core/qp.h"
 #include "../llp/llp.h"
 #include "../proto/mpa_writer.h"
 #include "../proto/rdmap.h"
 
-/* Contiguous room for what may not be split: heads and tails of an FPDU. */
-#define TX_MIN_ROOM	64
-
-/* A point in the batch to return to if an FPDU cannot be finished. */
-struct tx_mark {
-	u32 len;
-	u32 last_len;
-	u16 nr;
+/**
+ * struct tx_source - payload octets that lie contiguous in memory
+ * @p:		next octet
+ * @n:		how many
+ *
+ * Valid within one pass: the cache holds their region, so an invalidation waits.
+ */
+struct tx_source {
+	const u8 *p;
+	u32 n;
 };
 
-static struct tx_mark buf_mark(const struct kwarp_tx_buf *b)
+static int source_region(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+			 struct tx_source *src, u32 stag, u64 addr, u32 len,
+			 int access)
 {
-	struct tx_mark m = {
-		.len = b->len,
-		.nr = b->nr,
-		.last_len = b->nr ? b->bv[b->nr - 1].bv_len : 0,
-	};
+	struct kwarp_mr *mr;
 
-	return m;
-}
-
-static void buf_rewind(struct kwarp_tx_buf *b, const struct tx_mark *m)
-{
-	while (b->nr > m->nr)
-		put_page(b->bv[--b->nr].bv_page);
-	if (b->nr)
-		b->bv[b->nr - 1].bv_len = m->last_len;
-	b->len = m->len;
-}
-
-/* Room for at least TX_MIN_ROOM octets, or NULL. */
-static u8 *buf_room(struct kwarp_tx_buf *b, u32 *room)
-{
-	gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
-
-	if (!skb_page_frag_refill(TX_MIN_ROOM, &b->frag, gfp))
-		return NULL;
-	*room = b->frag.size - b->frag.offset;
-	return page_address(b->frag.page) + b->frag.offset;
-}
-
-/* @n octets were written where buf_room() said. */
-static void buf_commit(struct kwarp_tx_buf *b, u32 n)
-{
-	u16 run_start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;
-	struct bio_vec *last = b->nr > run_start ? &b->bv[b->nr - 1] : NULL;
-
-	if (last && last->bv_page == b->frag.page &&
-	    last->bv_offset + last->bv_len == b->frag.offset) {
-		last->bv_len += n;
-	} else {
-		get_page(b->frag.page);
-		bvec_set_page(&b->bv[b->nr++], b->frag.page, n, b->frag.offset);
-	}
-	b->frag.offset += n;
-	b->len += n;
-}
-
-static void buf_close_run(struct kwarp_tx_buf *b, bool eor)
-{
-	u16 start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;
-
-	if (b->nr == start)
-		return;
-	b->runs[b->nr_runs].bv_end = b->nr;
-	b->runs[b->nr_runs++].eor = eor;
-}
-
-/* Enough pieces for one more FPDU, however its memory is split. */
-static bool buf_full(const struct kwarp_tx_buf *b)
-{
-	/* 64 KiB in pages of 4 KiB, should nothing larger be had, and change. */
-	return b->nr + 20 > KWARP_TX_BVECS;
-}
-
-static int put_octets(struct kwarp_tx_buf *b, struct kwarp_fpdu_writer *w,
-		      const u8 *src, u32 len)
-{
-	while (len) {
-		u32 room, n;
-		u8 *dst = buf_room(b, &room);
-
-		if (!dst)
-			return -ENOMEM;
-		n = min(len, kwarp_fpdu_fit(w, room));
-		buf_commit(b, kwarp_fpdu_put(w, dst, src, n));
-		src += n;
-		len -= n;
-	}
+	if (kwarp_mr_access(qp->dev, cache, qp->ibqp.pd, stag, addr, len,
+			    access, &mr))
+		return -EACCES;
+	src->n = len;
+	src->p = kwarp_mr_ptr(mr, addr, &src->n);
 	return 0;
 }
 
-/* Copy @len octets of gather elements; -EACCES if one may not be read. */
-static int put_gather(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
-		      struct kwarp_fpdu_writer *w, u32 len)
+/* What follows in the message; -EACCES if it may not be read. */
+static int source_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		       struct tx_source *src)
 {
 	struct kwarp_tx_msg *msg = &qp->tx.msg;
+	const struct kwarp_inread *in;
+	const struct kwarp_sge *sge;
 
-	while (len) {
-		const struct kwarp_sge *sge = &qp->tx.wqe->sge[msg->cur_sge];
-		u32 n = min(len, sge->length - msg->cur_off);
-		u64 addr = sge->addr + msg->cur_off;
-		struct kwarp_mr *mr;
-		void *src;
-		int ret;
-
-		if (!n) {
-			msg->cur_sge++;
-			msg->cur_off = 0;
-			continue;
-		}
-		if (kwarp_mr_access(qp->dev, cache, qp->ibqp.pd, sge->lkey,
-				    addr, n, 0, &mr))
-			return -EACCES;
-		src = kwarp_mr_ptr(mr, addr, &n);
-		ret = put_octets(qp->tx.buf, w, src, n);
-		if (ret)
-			return ret;
-		msg->cur_off += n;
-		len -= n;
+	if (msg->data) {
+		src->p = msg->data + msg->done;
+		src->n = msg->len - msg->done;
+		return 0;
 	}
-	return 0;
+	if (msg->kind == KWARP_TX_RESPONSE) {
+		in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
+		return source_region(qp, cache, src, in->src_stag,
+				     in->src_to + msg->done,
+				     msg->len - msg->done,
+				     IB_ACCESS_REMOTE_READ);
+	}
+	for (;; msg->cur_sge++, msg->cur_off = 0) {
+		sge = &qp->tx.wqe->sge[msg->cur_sge];
+		if (msg->cur_off != sge->length)
+			break;
+	}
+	return source_region(qp, cache, src, sge->lkey,
+			     sge->addr + msg->cur_off,
+			     sge->length - msg->cur_off, 0);
 }
 
-/* Copy @len octets for a Read Response. */
-static int put_response(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
-			struct kwarp_fpdu_writer *w, u32 len)
+/* Copy @len octets of payload to @dst, where there is @room. Return: octets written. */
+static int put_payload(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		       struct tx_source *src, struct kwarp_fpdu_writer *w,
+		       u8 *dst, u32 room, u32 *len)
 {
-	const struct kwarp_tx_msg *msg = &qp->tx.msg;
-	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
-	u64 addr = in->src_to + msg->done;
+	struct kwarp_tx_msg *msg = &qp->tx.msg;
+	u32 written = 0;
 
-	while (len) {
-		struct kwarp_mr *mr;
-		u32 n = len;
-		void *src;
+	while (*len) {
+		u32 n = min(*len, kwarp_fpdu_fit(w, room - written));
 		int ret;
 
-		if (kwarp_mr_access(qp->dev, cache, qp->ibqp.pd, in->src_stag,
-				    addr, n, IB_ACCESS_REMOTE_READ, &mr))
-			return -EACCES;
-		src = kwarp_mr_ptr(mr, addr, &n);
-		ret = put_octets(qp->tx.buf, w, src, n);
-		if (ret)
-			return ret;
-		addr += n;
-		len -= n;
+		if (!n)
+			break;
+		if (!src->n) {
+			ret = source_next(qp, cache, src);
+			if (ret)
+				return ret;
+		}
+		n = min(n, src->n);
+		written += kwarp_fpdu_put(w, dst + written, src->p, n);
+		src->p += n;
+		src->n -= n;
+		msg->done += n;
+		msg->cur_off += n;
+		*len -= n;
 	}
-	return 0;
+	return written;
 }
 
 static void encode_header(const struct kwarp_qp *qp, u8 *hdr, bool last)
@@ -190,45 +126,45 @@ static void encode_header(const struct kwarp_qp *qp, u8 *hdr, bool last)
 	kwarp_ddp_encode(&h, hdr);
 }
 
-/* One FPDU with @payload octets of the message in work. */
+/* One FPDU of @flen octets with @payload octets of the message in work. */
 static int put_fpdu(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		    struct tx_source *src, struct kwarp_tx_out *out, u32 flen,
 		    u32 hdr_len, u32 payload)
 {
 	struct kwarp_tx *tx = &qp->tx;
-	struct kwarp_tx_msg *msg = &tx->msg;
-	struct kwarp_tx_buf *b = tx->buf;
-	bool last = msg->done + payload == msg->len;
+	const struct kwarp_tx_msg *msg = &tx->msg;
 	struct kwarp_fpdu_writer w;
 	u8 hdr[KWARP_DDP_HDR_MAX];
-	u32 room, n;
 	u8 *dst;
+	u32 n;
 	int ret;
 
-	dst = buf_room(b, &room);
+	dst = kwarp_tx_room(out, flen);
 	if (!dst)
 		return -ENOMEM;
 	kwarp_fpdu_writer_init(&w, qp->params.tx_markers, qp->params.crc);
 	n = kwarp_fpdu_begin(&w, dst, tx->pos, hdr_len + payload);
 	if (hdr_len) {
-		encode_header(qp, hdr, last);
+		encode_header(qp, hdr, msg->done + payload == msg->len);
 		n += kwarp_fpdu_put(&w, dst + n, hdr, hdr_len);
 	}
-	buf_commit(b, n);
-
-	if (msg->data)
-		ret = put_octets(b, &w, msg->data + msg->done, payload);
-	else if (msg->kind == KWARP_TX_RESPONSE)
-		ret = put_response(qp, cache, &w, payload);
-	else
-		ret = put_gather(qp, cache, &w, payload);
-	if (ret)
-		return ret;
-
-	dst = buf_room(b, &room);
-	if (!dst)
-		return -ENOMEM;
-	buf_commit(b, kwarp_fpdu_end(&w, dst));
-	msg->done += payload;
+	for (;;) {
+		ret = put_payload(qp, cache, src, &w, dst + n,
+				  kwarp_tx_left(out) - n, &payload);
+		if (ret < 0)
+			return ret;
+		n += ret;
+		/* Nearly always all of it fits. */
+		if (!payload && kwarp_tx_left(out) - n >= KWARP_FPDU_TAIL_MAX)
+			break;
+		kwarp_tx_commit(out, n);
+		n = 0;
+		dst = kwarp_tx_room(out, KWARP_TX_MIN_ROOM);
+		if (!dst)
+			return -ENOMEM;
+	}
+	n += kwarp_fpdu_end(&w, dst + n);
+	kwarp_tx_commit(out, n);
 	return 0;
 }
 
@@ -306,6 +242,7 @@ struct tx_segment {
 
 /* Decide on the next FPDU's payload and build it. 0, or -errno and nothing built. */
 static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		     struct tx_source *src, struct kwarp_tx_out *out,
 		     struct tx_segment *seg)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -313,8 +250,9 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	u32 hdr_len = msg->raw ? 0 : kwarp_ddp_hdr_len(msg->tagged);
 	bool markers = qp->params.tx_markers;
 	u32 left = msg->len - msg->done;
-	struct kwarp_tx_msg saved = *msg;
-	struct tx_mark mark;
+	u32 done = msg->done, cur_off = msg->cur_off;
+	u16 cur_sge = msg->cur_sge;
+	struct kwarp_tx_mark mark;
 	u32 ulpdu, flen;
 	int ret;
 
@@ -322,30 +260,35 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	flen = kwarp_fpdu_len(ulpdu, tx->pos, markers);
 	/* Share a segment only with a whole message: otherwise start a new one. */
 	if (seg->off && (seg->off + flen > seg->max || ulpdu < hdr_len + left)) {
-		buf_close_run(tx->buf, true);
+		kwarp_tx_close_run(tx->buf, true);
 		seg->off = 0;
 	}
 
-	mark = buf_mark(tx->buf);
-	ret = put_fpdu(qp, cache, hdr_len, ulpdu - hdr_len);
+	mark = kwarp_tx_mark(tx->buf);
+	ret = put_fpdu(qp, cache, src, out, flen, hdr_len, ulpdu - hdr_len);
 	if (ret) {
-		buf_rewind(tx->buf, &mark);
-		*msg = saved;
+		kwarp_tx_rewind(tx->buf, &mark);
+		msg->done = done;
+		msg->cur_sge = cur_sge;
+		msg->cur_off = cur_off;
+		src->n = 0;
 		return ret;
 	}
 	tx->pos += flen;
 	seg->off += flen;
 	if (seg->off == seg->max) {
 		if (!seg->exact)
-			buf_close_run(tx->buf, true);
+			kwarp_tx_close_run(tx->buf, true);
 		seg->off = 0;
 	}
 	if (markers)
 		kwarp_count_n(qp->dev, KWARP_STAT_TX_MARKERS,
 			      (flen - kwarp_fpdu_len(ulpdu, 0, false)) /
 			      KWARP_MARKER_LEN);
-	if (msg->done == msg->len)
+	if (msg->done == msg->len) {
+		src->n = 0;
 		message_sent(qp);
+	}
 	return 0;
 }
 
@@ -370,6 +313,8 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	struct kwarp_tx *tx = &qp->tx;
 	struct kwarp_tx_buf *b = tx->buf;
 	struct kwarp_mr_cache cache = { .qp = qp };
+	struct kwarp_tx_out out = { .b = b };
+	struct tx_source src = {};
 	struct tx_segment seg;
 	u32 fpdus = 0, limit;
 	int ret = 0;
@@ -380,11 +325,12 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 
 	/* Regions are held in the cache: no sleep, no preemption by softirq. */
 	local_bh_disable();
-	while (b->len < limit && !buf_full(b)) {
+	out.frag = kwarp_tx_pages_begin();
+	while (b->len < limit && !kwarp_tx_full(b)) {
 		if (tx->msg.kind == KWARP_TX_IDLE &&
 		    !kwarp_tx_next(qp, &cache))
 			break;
-		ret = build_one(qp, &cache, &seg);
+		ret = build_one(qp, &cache, &src, &out, &seg);
 		if (ret == -EACCES) {
 			source_error(qp);
 			ret = 0;
@@ -394,7 +340,8 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 			break;
 		fpdus++;
 	}
-	buf_close_run(b, seg.off != 0);
+	kwarp_tx_pages_end();
+	kwarp_tx_close_run(b, seg.off != 0);
 	kwarp_mr_cache_put(&cache);
 	local_bh_enable();
 

@@ -98,6 +98,16 @@ static void tx_retry(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
+/* A look that saves going through kwarp_tx_build() for nothing. */
+static bool has_work(struct kwarp_qp *qp)
+{
+	const struct kwarp_tx *tx = &qp->tx;
+
+	return kwarp_sq_pending(qp) || tx->msg.kind != KWARP_TX_IDLE ||
+	       qp->rx.in_head != qp->rx.in_tail || tx->held || tx->term ||
+	       tx->rtr;
+}
+
 /* Return: true to go on. */
 static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
@@ -129,7 +139,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		kwarp_llp_want_wspace(llp);
 		return false;
 	}
-	ret = kwarp_tx_build(qp, llp);
+	ret = has_work(qp) ? kwarp_tx_build(qp, llp) : 0;
 	if (ret > 0)
 		return true;
 	/* Local work requests complete without an octet sent. */
@@ -222,8 +232,6 @@ void kwarp_tx_free(struct kwarp_qp *qp)
 	if (!tx->buf)
 		return;
 	buf_drop(tx->buf);
-	if (tx->buf->frag.page)
-		put_page(tx->buf->frag.page);
 	kfree(tx->buf);
 	tx->buf = NULL;
 	kfree(tx->wqe);

@@ -76,7 +76,6 @@ struct kwarp_tx_run {
 
 /**
  * struct kwarp_tx_buf - built FPDUs that TCP has not taken yet
- * @frag:	memory being filled
  * @bv:		pieces, one page reference each
  * @nr:		pieces in use
  * @first:	piece that TCP takes next
@@ -86,7 +85,6 @@ struct kwarp_tx_run {
  * @len:	octets in all
  */
 struct kwarp_tx_buf {
-	struct page_frag frag;
 	struct bio_vec bv[KWARP_TX_BVECS];
 	struct kwarp_tx_run runs[KWARP_TX_BVECS];
 	u16 nr;
