@@ -19,15 +19,6 @@ u32 kwarp_marker_locate(u32 pos, const u8 *marker)
 	return start;
 }
 
-/* Is there an octet to read at r->p? */
-static bool reader_more(struct kwarp_reader *r)
-{
-	while (!r->n)
-		if (!r->next(r))
-			return false;
-	return true;
-}
-
 static void reader_advance(struct kwarp_reader *r, u32 n)
 {
 	r->p += n;
@@ -39,7 +30,7 @@ static bool reader_copy(struct kwarp_reader *r, u8 *dst, u32 n)
 	while (n) {
 		u32 run;
 
-		if (!reader_more(r))
+		if (!kwarp_reader_more(r))
 			return false;
 		run = min(n, r->n);
 		memcpy(dst, r->p, run);
@@ -55,7 +46,7 @@ bool kwarp_reader_skip(struct kwarp_reader *r, u32 n)
 	while (n) {
 		u32 run;
 
-		if (!reader_more(r))
+		if (!kwarp_reader_more(r))
 			return false;
 		run = min(n, r->n);
 		reader_advance(r, run);
@@ -158,7 +149,7 @@ static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	while (s->off < end) {
 		u32 run;
 
-		if (!reader_more(r))
+		if (!kwarp_reader_more(r))
 			return false;
 		run = min(r->n, end - s->off);
 		if (s->off < s->head_len)
@@ -235,7 +226,7 @@ u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 			return 0;
 		pl->to_marker = KWARP_MARKER_DATA;
 	}
-	if (!reader_more(r))
+	if (!kwarp_reader_more(r))
 		return 0;
 	run = min(run, r->n);
 	run = min(run, pl->to_marker);

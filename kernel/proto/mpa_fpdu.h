@@ -178,6 +178,20 @@ static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
 u32 kwarp_marker_locate(u32 pos, const u8 *marker);
 
 /**
+ * kwarp_reader_more() - is there an octet at r->p?
+ * @r:		reader; the next piece is loaded if this one is used up
+ *
+ * Return: false at the end of all.
+ */
+static inline bool kwarp_reader_more(struct kwarp_reader *r)
+{
+	while (!r->n)
+		if (!r->next(r))
+			return false;
+	return true;
+}
+
+/**
  * kwarp_reader_skip() - go forward
  * @r:		reader
  * @n:		octets
@@ -221,6 +235,37 @@ int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
  */
 int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      bool crc, u8 *hdr, u32 hdr_len);
+
+/**
+ * kwarp_fpdu_flat() - peek and verify in one step, for the common case
+ * @p:		first octet of an FPDU
+ * @n:		octets that lie contiguous there
+ * @crc:	CRCs are in use; markers are not
+ * @f:		result; f->pos is not set
+ *
+ * The length field is read once: nobody can change what was judged.
+ *
+ * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, or KWARP_FPDU_NEED_MORE, also for
+ * what is not usual: then it is for kwarp_fpdu_peek().
+ */
+static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
+				  struct kwarp_fpdu *f)
+{
+	u32 end;
+
+	if (n < KWARP_MPA_HDR_LEN)
+		return KWARP_FPDU_NEED_MORE;
+	f->ulpdu_len = get_unaligned_be16(p);
+	f->len = kwarp_fpdu_len(f->ulpdu_len, 0, false);
+	f->markers = false;
+	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
+		return KWARP_FPDU_NEED_MORE;
+	end = f->len - KWARP_MPA_CRC_LEN;
+	/* Least significant octet first, as RFC 5044 figures 5, 6. */
+	if (crc && get_unaligned_le32(p + end) != ~crc32c(~0U, p, end))
+		return KWARP_FPDU_ERR_CRC;
+	return KWARP_FPDU_OK;
+}
 
 /**
  * kwarp_payload_init() - start to iterate over the ULPDU of an FPDU

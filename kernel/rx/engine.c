@@ -50,24 +50,43 @@ static u32 markers_in(const struct kwarp_fpdu *f)
 	return (f->len - plain) / KWARP_MARKER_LEN;
 }
 
-/* One complete FPDU at @st. Return: KWARP_ERR_NONE or what to raise. */
+/* A complete and verified FPDU, the first octets of its ULPDU in pass->seg. */
+static enum kwarp_err take_fpdu(struct kwarp_rx_pass *pass,
+				const struct kwarp_fpdu *f)
+{
+	pass->seg_len = min_t(u32, f->ulpdu_len, sizeof(pass->seg));
+	pass->ulpdu_len = f->ulpdu_len;
+	pass->fpdu = f;
+	return kwarp_rx_segment(pass);
+}
+
+/* In pieces, or with markers. */
 static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
 			       const struct kwarp_stream *st,
 			       const struct kwarp_fpdu *f)
 {
-	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_stream tmp = *st;
 	int ret;
 
-	ret = kwarp_fpdu_verify(&tmp.r, f, qp->params.crc, pass->seg,
+	ret = kwarp_fpdu_verify(&tmp.r, f, pass->qp->params.crc, pass->seg,
 				sizeof(pass->seg));
 	if (ret)
 		return verdict_err(ret);
-	pass->seg_len = min_t(u32, f->ulpdu_len, sizeof(pass->seg));
-	pass->ulpdu_len = f->ulpdu_len;
+	pass->flat = NULL;
 	pass->stream = *st;
-	pass->fpdu = f;
-	return kwarp_rx_segment(pass);
+	return take_fpdu(pass, f);
+}
+
+/* As it lies there; nearly all do. */
+static enum kwarp_err flat_fpdu(struct kwarp_rx_pass *pass, const u8 *p,
+				const struct kwarp_fpdu *f)
+{
+	pass->flat = p + KWARP_MPA_HDR_LEN;
+	memcpy(pass->seg, pass->flat,
+	       min_t(u32, f->ulpdu_len, sizeof(pass->seg)));
+	/* What is judged is the copy. */
+	barrier();
+	return take_fpdu(pass, f);
 }
 
 /*
@@ -78,26 +97,32 @@ static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
 static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 				struct kwarp_stream *st, u32 avail, u32 *used)
 {
-	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_qp_params *params = &pass->qp->params;
+	struct kwarp_rx *rx = &pass->qp->rx;
 	enum kwarp_err err;
 	struct kwarp_fpdu f;
+	int ret;
 
 	*used = 0;
 	while (!pass->terminated && *used < avail) {
-		struct kwarp_stream tmp = *st;
-		int ret = kwarp_fpdu_peek(&tmp.r, avail - *used, rx->pos,
-					  qp->params.rx_markers, &f);
-
-		if (ret == KWARP_FPDU_NEED_MORE) {
-			set_lowat(pass->sk, f.need);
-			break;
-		}
-		if (ret) {
-			pass->seg_len = 0;
-			err = verdict_err(ret);
+		ret = KWARP_FPDU_NEED_MORE;
+		if (!params->rx_markers && kwarp_reader_more(&st->r))
+			ret = kwarp_fpdu_flat(st->r.p,
+					      min(st->r.n, avail - *used),
+					      params->crc, &f);
+		if (ret == KWARP_FPDU_OK) {
+			err = flat_fpdu(pass, st->r.p, &f);
 		} else {
-			err = one_fpdu(pass, st, &f);
+			struct kwarp_stream tmp = *st;
+
+			ret = kwarp_fpdu_peek(&tmp.r, avail - *used, rx->pos,
+					      params->rx_markers, &f);
+			if (ret == KWARP_FPDU_NEED_MORE) {
+				set_lowat(pass->sk, f.need);
+				break;
+			}
+			pass->seg_len = 0;
+			err = ret ? verdict_err(ret) : one_fpdu(pass, st, &f);
 		}
 		if (err)
 			return err;
@@ -106,7 +131,7 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 		rx->pos += f.len;
 		pass->fpdus++;
 		if (f.markers)
-			kwarp_count_n(qp->dev, KWARP_STAT_RX_MARKERS,
+			kwarp_count_n(pass->qp->dev, KWARP_STAT_RX_MARKERS,
 				      markers_in(&f));
 	}
 	return KWARP_ERR_NONE;

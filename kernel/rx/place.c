@@ -313,6 +313,7 @@ static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
 enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_reader flat;
 	struct kwarp_payload pl;
 	enum kwarp_err err;
 	u32 len;
@@ -342,7 +343,10 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	case RDMAP_TERMINATE:
 		return do_terminate(pass);
 	}
-	kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
+	if (pass->flat)
+		kwarp_payload_mem(&pl, &flat, pass->flat + h->len, len);
+	else
+		kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
 	switch (h->opcode) {
 	case RDMAP_WRITE:
 		return do_write(pass, &pl, len);

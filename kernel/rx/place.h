@@ -23,7 +23,8 @@
  * @terminated:	the peer's Terminate was received
  * @fpdus:	processed in this run
  * @fpdu:	FPDU in work, verified
- * @stream:	at its first octet
+ * @flat:	its ULPDU, if it lies contiguous and has no markers; else NULL
+ * @stream:	at its first octet, unless @flat
  * @hdr:	its DDP header
  * @seg:	first octets of its ULPDU
  * @seg_len:	how many of them are valid
@@ -37,6 +38,7 @@ struct kwarp_rx_pass {
 	bool terminated;
 	u32 fpdus;
 	const struct kwarp_fpdu *fpdu;
+	const u8 *flat;
 	struct kwarp_stream stream;
 	struct kwarp_ddp_hdr hdr;
 	u8 seg[KWARP_RX_SEG_MAX];
