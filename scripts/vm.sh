@@ -6,7 +6,8 @@
 # working directory), RESULTS (default build/results/vm, with -2, -3 for parallel runs) at /results for
 # files to bring back.
 # Also fails, with status 125, when the kernel complained, died, or took longer than SECONDS (600).
-# MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment.
+# MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment. ICOUNT=1: the guest's
+# clock counts its instructions.
 . "$(dirname "$0")/lib.sh"
 
 limit=600
@@ -29,12 +30,15 @@ case $accel in
 tcg) accel='tcg,thread=multi' cpu=max ;;
 *) cpu=host ;;
 esac
+clock=
+[ -z "${ICOUNT:-}" ] || accel=tcg,thread=single clock='-icount shift=0,sleep=off'
 
 # boot COMMAND...: ttyS0 is the kernel's log, ttyS1 what the command prints
 boot() {
 	guest_command "$results" "$@"
 	rc=0
-	timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
+	# shellcheck disable=SC2086 # $clock is words, or nothing
+	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock \
 		-machine q35 -accel "$accel" -cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \

@@ -1,0 +1,42 @@
+#!/bin/bash
+# bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in one run of user-mode Linux, and leaves
+# build/bench/bench.json, table.md and plots; then counts what messages cost in QEMU (cost.md).
+# ROUNDS (3), SECONDS_EACH (1) and ONLY (all) go to tests/bench/guest.sh; COST=0 or TIME=0 leave a half out.
+. "$(dirname "$0")/lib.sh"
+need_root
+
+out=$BUILD/bench
+mkdir -p "$out"
+"$TOP/scripts/setup"
+"$TOP/scripts/tree.sh"
+quietly "$BUILD/log/bench.log" in_tree -w /src/tests/bench make -s all O=/src/build/bench
+
+# guest BOOT LIMIT SCRIPT: run it there; what it leaves is in build/results/bench
+guest() {
+	local boot=$1 limit=$2
+	shift 2
+	# shellcheck disable=SC2086 # a command in words
+	"$TOP"/$boot -t "$limit" -o "$BUILD/results/bench" "$@" >"$BUILD/log/bench-guest.log" 2>&1 || {
+		tail -n 20 "$BUILD/log/bench-guest.log" >&2
+		fail "the guest: $BUILD/log/bench-guest.log"
+	}
+}
+
+if [ "${TIME:-1}" = 1 ]; then
+	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 4)) minutes"
+	export FLAVOUR=fast NO_LEAKS=1
+	guest 'scripts/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
+		tests/bench/guest.sh
+	cp "$BUILD/results/bench/records.tsv" "$out/"
+	in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench >"$out/table.md"
+	in_tree -w /src/build/bench gnuplot /src/tests/bench/plot.gp
+	[ ! -s "$BUILD/results/bench/failures.log" ] || cp "$BUILD/results/bench/failures.log" "$out/"
+	cat "$out/table.md"
+fi
+if [ "${COST:-1}" = 1 ]; then
+	step 'cost: instructions of the stock kernel in QEMU'
+	export CPUS=1 ICOUNT=1
+	guest scripts/vm.sh 900 tests/bench/cost-guest.sh
+	cp "$BUILD/results/bench/cost.md" "$BUILD/results/bench/cost.json" "$out/"
+	cat "$out/cost.md"
+fi

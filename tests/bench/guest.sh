@@ -1,0 +1,191 @@
+#!/bin/bash
+# bench/guest.sh: inside user-mode Linux, the measurements of "make bench": rounds in which the drivers
+# take turns on one wire. Leaves /results/records.tsv, a line for each measurement:
+#
+#	round driver variant test size qps mtu value
+#
+# value is MiB/s (*_bw, tcp), thousands of messages a second (*_rate), microseconds (*_lat), octets
+# (idle_qp) or segments per FPDU (wire); "-" if the driver cannot do it or failed. ROUNDS (3), SECONDS_EACH
+# (1) and ONLY (a regular expression; all) come from the environment.
+#
+# Variants of kwarp: plain (CRC and markers off, which is all that siw has), crc, markers.
+. "$(dirname "$0")/../vm/lib.sh"
+
+rounds=${ROUNDS:-3}
+length=${SECONDS_EACH:-1}
+wanted=${ONLY:-.}
+out=/results/records.tsv
+log=/results/failures.log
+: >"$out"
+: >"$log"
+
+# record TEST SIZE QPS VALUE
+record() {
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" "$3" "$mtu" "$4" >>"$out"
+	echo "$round $driver $variant $1 size $2 qps $3 mtu $mtu: $4"
+}
+
+# table COLUMN: that column of perftest's only line of figures
+table() {
+	awk -v c="$1" '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 && $c > 0 && $c != "inf" { v = $c }
+		END { print v ? v : "-" }' "$WORK/out"
+}
+
+# perf PROGRAM OPTION...: once; the client's table is in $WORK/out
+perf() {
+	LIMIT=$((length + 30)) perftest_pair on_b on_a $IP_B "$@" && finish perftest 10 && return
+	{ echo "== $driver $variant $mtu: $*"; tail -n 5 "$WORK/out" "$WORK/perftest.log"; } >>"$log"
+	stop perftest
+	: >"$WORK/out"
+}
+
+wants() {
+	[[ $1 =~ $wanted ]]
+}
+
+# bw VERB SIZE [QPS [OPTION...]]
+bw() {
+	local verb=$1 size=$2 qps=${3:-1}
+	shift $(($# > 3 ? 3 : $#))
+	wants "${verb}_bw" || return 0
+	perf "ib_${verb}_bw" -s "$size" -q "$qps" -D "$length" "$@"
+	record "${verb}${1:+_both}_bw" "$size" "$qps" "$(table 4)"
+	[ "$size" -gt 64 ] || record "${verb}_rate" "$size" "$qps" "$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
+}
+
+# lat VERB SIZE
+lat() {
+	wants "${1}_lat" || return 0
+	perf "ib_${1}_lat" -s "$2" -n $((length * 10000))
+	record "${1}_lat" "$2" 1 "$(table 5)"
+}
+
+tcp() {
+	wants tcp || return 0
+	PORT=5201 server iperf on_b iperf3 -s -1
+	run on_a iperf3 -c $IP_B -t "$length" -l 128K -f m -J
+	record tcp 131072 1 "$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\),*/\1/p' "$WORK/out" |
+		awk '{ v = $1 / 8 / 1048576 } END { print v ? v : "-" }')"
+	stop iperf
+}
+
+# wire: TCP segments per FPDU of bulk data, counted in a capture of real segments
+wire() {
+	wants wire || return 0
+	on_a ethtool -K vA tso off gso off >"$WORK/ethtool"
+	on_a tcpdump -i vA -w "$WORK/wire.pcap" -s 0 -B 65536 tcp >"$WORK/tcpdump" 2>&1 </dev/null &
+	local pid=$!
+	wait_for 10 grep -q listening "$WORK/tcpdump"
+	perf ib_write_bw -s 65536 -n 200
+	kill -INT $pid
+	wait $pid
+	record wire 65536 1 "$(/src/build/peer/wire_check "$WORK/wire.pcap" 2>&1 |
+		awk '$1 == "segments" { s = $2 } $1 == "fpdus" { f = $2 } END { print f ? s / f : "-" }')"
+	on_a ethtool -K vA tso on gso on >"$WORK/ethtool"
+}
+
+# everything that can be asked of all drivers
+all() {
+	local verb size
+	for verb in write read send; do
+		for size in 64 4096 65536 1048576; do
+			bw $verb $size
+		done
+		lat $verb 64
+		lat $verb 4096
+	done
+	bw write 65536 16
+	bw write 65536 256
+	bw write 65536 1 -b
+}
+
+# what a variant changes
+some() {
+	local verb
+	for verb in write read send; do
+		bw $verb 65536
+	done
+	bw send 4096
+	lat send 64
+}
+
+policy() {
+	local device
+	for device in "$DEV_A" "$DEV_B"; do
+		echo "$2" >"/sys/class/infiniband/$device/kwarp/$1"
+	done
+}
+
+# links DRIVER: its devices on both ends
+links() {
+	driver=$1
+	DEV_A=${1}A DEV_B=${1}B
+	must rdma_link hostA "$DEV_A" "$1" vA
+	must rdma_link hostB "$DEV_B" "$1" vB
+}
+
+unlink_all() {
+	must rdma link delete "$DEV_A"
+	must rdma link delete "$DEV_B"
+}
+
+set_mtu() {
+	mtu=$1
+	ip -n hostA link set vA mtu "$1"
+	ip -n hostB link set vB mtu "$1"
+}
+
+large() {
+	local verb
+	for verb in write read send; do
+		bw $verb 65536
+		bw $verb 1048576
+	done
+}
+
+one_round() {
+	local name
+	for name in kwarp siw rxe; do
+		[[ $loaded =~ $name ]] || continue
+		set_mtu 1500
+		links $name
+		variant=plain
+		[ $name != kwarp ] || policy crc off
+		all
+		[ $name = rxe ] || wire
+		if [ $name = kwarp ]; then
+			variant=markers
+			policy markers 1
+			some
+			policy markers 0
+			variant=crc
+			policy crc required
+			some
+			policy crc off
+			variant=plain
+		fi
+		set_mtu 9000
+		large
+		unlink_all
+	done
+	driver=tcp variant=plain
+	for mtu in 1500 9000; do
+		set_mtu $mtu
+		tcp
+	done
+}
+
+drivers_load
+loaded=kwarp
+for module in siw rdma_rxe; do
+	if modprobe -q $module; then
+		loaded="$loaded $module"
+	else
+		echo "no $module here" >>"$log"
+	fi
+done
+wire_up 1500
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+for ((round = 1; round <= rounds; round++)); do
+	one_round
+done
