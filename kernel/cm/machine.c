@@ -443,15 +443,6 @@ const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 	return state_names[state];
 }
 
-/* A timeout counts if the wait it belongs to is still on. */
-static bool timed_out(struct kwarp_ep *ep)
-{
-	if (!ep->armed || time_before(jiffies, ep->deadline))
-		return false;
-	ep->armed = false;
-	return true;
-}
-
 /**
  * kwarp_ep_work() - handle the events that have come
  * @work:	endpoint's, whose reference is put
@@ -469,7 +460,7 @@ void kwarp_ep_work(struct work_struct *work)
 
 		if (!(events & BIT(row->event)))
 			continue;
-		if (row->event == KWARP_EP_EV_TIMEOUT && !timed_out(ep))
+		if (row->event == KWARP_EP_EV_TIMEOUT && !kwarp_ep_timed_out(ep))
 			continue;
 		pr_debug("ep %p: %s in %s\n", ep, row->name,
 			 kwarp_ep_state_name(ep->state));
