@@ -60,6 +60,10 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kwarp_ep_disarm(ep);
 	kfree(ep->su);
 	ep->su = NULL;
+	/* A program's own socket has what options the program gave it. */
+	if (!ep->taken)
+		kwarp_llp_keepalive(&ep->llp,
+				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
 	kwarp_ep_unbind_qp(ep);
 }
