@@ -202,9 +202,23 @@ static void peer_fin(struct kwarp_ep *ep)
 	wind_up(ep);
 }
 
+/* Not if an error, or a Terminate, came before: that has been counted as such. */
+static void count_early_end(struct kwarp_ep *ep)
+{
+	const struct kwarp_qp *qp;
+	bool count;
+
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	count = !qp || qp->stream_end;
+	kwarp_llp_unlock(&ep->llp);
+	if (count)
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+}
+
 static void peer_fin_early(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	count_early_end(ep);
 	wind_up(ep);
 }
 
@@ -215,7 +229,7 @@ static void lost(struct kwarp_ep *ep)
 
 static void lost_early(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	count_early_end(ep);
 	lost(ep);
 }
 
