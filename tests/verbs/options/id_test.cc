@@ -86,7 +86,7 @@ TEST_P(service, each_side_has_its_own)
 	EXPECT_EQ(seen.received, std::set{0x48});
 }
 
-// A second connection, with an option of revision 1's start: the one that is made after a fallback, too.
+// So does the second connection, which is made when the peer turns out to know revision 1 only.
 TEST_P(service, of_the_connection_that_falls_back)
 {
 	lab::Policy old(lab::b(), "mpa_rev", 1);
