@@ -30,13 +30,25 @@
 #define KWARP_WQ_PERCPU		0
 #endif
 
-/* A device is born in a namespace, or moved there by the administrator. */
+/*
+ * A device lives in the namespace of its netdev if namespaces do not share their
+ * devices. Older cores put every new device into the first one, where those who
+ * asked for it cannot see it: kwarp_ib_settle() comes before its registration.
+ */
 #ifdef ib_alloc_device_with_net
 #define kwarp_ib_alloc_device(drv_struct, member, net) \
 	ib_alloc_device_with_net(drv_struct, member, net)
+static inline void kwarp_ib_settle(struct ib_device *ibdev, struct net *net)
+{
+}
 #else
 #define kwarp_ib_alloc_device(drv_struct, member, net) \
 	((void)(net), ib_alloc_device(drv_struct, member))
+static inline void kwarp_ib_settle(struct ib_device *ibdev, struct net *net)
+{
+	if (!rdma_dev_access_netns(ibdev, net))
+		write_pnet(&ibdev->coredev.rdma_net, net);
+}
 #endif
 
 /* Pin user memory by address. */

@@ -68,6 +68,8 @@ enum kwarp_crc_policy {
  * @ord:	most outbound reads asked for
  * @startup_timeout_ms:	limit of each wait in connection set-up
  * @backlog:	most connections of one listener in set-up
+ * @keepalive_s:	silence of the peer, in seconds, after which TCP probes it;
+ *		0: never
  * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
  * @send_imm:	use our own opcodes for Send with Immediate, and take them
  *
@@ -84,6 +86,7 @@ struct kwarp_policy {
 	u16 ord;
 	u32 startup_timeout_ms;
 	u32 backlog;
+	u32 keepalive_s;
 	bool fpdu_large;
 	bool send_imm;
 };

@@ -55,11 +55,22 @@ static const struct kwarp_llp_owner_ops owner_ops = {
 	.release = ep_release,
 };
 
+/*
+ * The core takes a device away from its clients before it tells the driver, and
+ * there rdma_cm waits for each connect and accept to end. All that can be seen of
+ * it from here is the lock that the core holds meanwhile.
+ */
+static bool leaving(struct kwarp_device *dev)
+{
+	return mutex_is_locked(&dev->ibdev.unregistration_lock);
+}
+
 static void ep_timeout(struct timer_list *t)
 {
 	struct kwarp_ep *ep = container_of(t, struct kwarp_ep, timer);
 
-	kwarp_ep_raise(ep, KWARP_EP_EV_TIMEOUT);
+	kwarp_ep_raise(ep, leaving(ep_dev(ep)) ? KWARP_EP_EV_DOWN :
+						 KWARP_EP_EV_TIMEOUT);
 }
 
 /**
@@ -157,6 +168,15 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 	ep->state = state;
 }
 
+/* The end of the wait, or the next look at the device. */
+static void set_timer(struct kwarp_ep *ep)
+{
+	unsigned long look = jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS);
+
+	mod_timer(&ep->timer, time_before(look, ep->deadline) ? look :
+								ep->deadline);
+}
+
 /**
  * kwarp_ep_arm() - set the timer, whatever it was set to
  * @ep:		endpoint, mutex held
@@ -167,7 +187,26 @@ void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms)
 	lockdep_assert_held(&ep->mutex);
 	ep->deadline = jiffies + max(msecs_to_jiffies(ms), 1UL);
 	ep->armed = true;
-	mod_timer(&ep->timer, ep->deadline);
+	set_timer(ep);
+}
+
+/**
+ * kwarp_ep_timed_out() - the timer has fired: is the wait over
+ * @ep:		endpoint, mutex held
+ *
+ * Return: true if so, once; false if it goes on, or none is on.
+ */
+bool kwarp_ep_timed_out(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	if (!ep->armed)
+		return false;
+	if (time_before(jiffies, ep->deadline)) {
+		set_timer(ep);
+		return false;
+	}
+	ep->armed = false;
+	return true;
 }
 
 /**

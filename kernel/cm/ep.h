@@ -46,7 +46,7 @@ enum kwarp_ep_state {
 enum kwarp_ep_event {
 	KWARP_EP_EV_TIMEOUT = KWARP_LLP_EV_CM_FIRST,
 	KWARP_EP_EV_UNWANTED,	/* the listener has no use for this child any more */
-	KWARP_EP_EV_DOWN,	/* the netdev is down */
+	KWARP_EP_EV_DOWN,	/* the netdev is down, or the device leaving */
 	KWARP_EP_EV_REMOVED,	/* the device goes */
 	KWARP_EP_EVENTS
 };
@@ -58,6 +58,8 @@ enum kwarp_ep_limits {
 	KWARP_EP_DRAIN_MS	= 60 * 1000,
 	/* Pause before a listener that is out of memory tries again. */
 	KWARP_EP_RETRY_MS	= 100,
+	/* Pause between two looks at whether the device is leaving. */
+	KWARP_EP_LOOK_MS	= 250,
 	/* Octets thrown away in LINGER, per run and in all. */
 	KWARP_EP_DISCARD_RUN	= 64 * 1024,
 	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
@@ -110,8 +112,9 @@ struct kwarp_startup {
  *		otherwise two
  * @work:	handles @events
  * @events:	bits of enum kwarp_llp_event and kwarp_ep_event; atomic
- * @timer:	raises KWARP_EP_EV_TIMEOUT
- * @deadline:	what @timer waits for: an older timeout is ignored; @mutex
+ * @timer:	raises KWARP_EP_EV_TIMEOUT, at @deadline and at times before, and
+ *		KWARP_EP_EV_DOWN
+ * @deadline:	the end of the wait; @mutex
  * @armed:	@deadline is valid; @mutex
  * @state:	changed under @mutex
  * @dev_link:	in dev->eps from allocation to release; dev->lock
@@ -185,6 +188,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
 void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
+bool kwarp_ep_timed_out(struct kwarp_ep *ep);
 void kwarp_ep_arm_startup(struct kwarp_ep *ep);
 void kwarp_ep_disarm(struct kwarp_ep *ep);
 int kwarp_ep_set_handle(struct kwarp_ep *ep);

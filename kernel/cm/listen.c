@@ -7,6 +7,8 @@
  */
 #include "cm.h"
 
+#include <rdma/rdma_cm.h>
+
 #include "ep.h"
 
 static u32 child_limit(const struct kwarp_ep *ep)
@@ -219,12 +221,41 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	return 0;
 }
 
+/*
+ * Is the consumer in another namespace than the netdev? iw_cm does not say, but its
+ * one user is rdma_cm, whose own id is the context.
+ */
+static bool elsewhere(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm = id->context;
+	struct net *net;
+	bool ret;
+
+	if (!cm || cm->device != id->device)
+		return false;
+	net = kwarp_addr_net(to_kdev(id->device), NULL);
+	if (!net)
+		return false;
+	ret = !net_eq(net, cm->route.addr.dev_addr.net);
+	put_net(net);
+	return ret;
+}
+
 int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 {
 	struct kwarp_ep *ep;
 	int ret;
 
 	might_sleep();
+	/*
+	 * rdma_cm listens for a wildcard address on all devices there are. What
+	 * comes in where another namespace's netdev is, it refuses; but the
+	 * port would be taken there. So there is a listener that hears nothing.
+	 */
+	if (kwarp_addr_any(&id->local_addr) && elsewhere(id)) {
+		id->provider_data = NULL;
+		return 0;
+	}
 	ep = kwarp_ep_alloc(to_kdev(id->device));
 	if (!ep)
 		return -ENOMEM;

@@ -60,6 +60,10 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kwarp_ep_disarm(ep);
 	kfree(ep->su);
 	ep->su = NULL;
+	/* A program's own socket has what options the program gave it. */
+	if (!ep->taken)
+		kwarp_llp_keepalive(&ep->llp,
+				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
 	kwarp_ep_unbind_qp(ep);
 }
@@ -198,9 +202,23 @@ static void peer_fin(struct kwarp_ep *ep)
 	wind_up(ep);
 }
 
+/* Not if an error, or a Terminate, came before: that has been counted as such. */
+static void count_early_end(struct kwarp_ep *ep)
+{
+	const struct kwarp_qp *qp;
+	bool count;
+
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	count = !qp || qp->stream_end;
+	kwarp_llp_unlock(&ep->llp);
+	if (count)
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+}
+
 static void peer_fin_early(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	count_early_end(ep);
 	wind_up(ep);
 }
 
@@ -211,7 +229,7 @@ static void lost(struct kwarp_ep *ep)
 
 static void lost_early(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	count_early_end(ep);
 	lost(ep);
 }
 
@@ -443,15 +461,6 @@ const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 	return state_names[state];
 }
 
-/* A timeout counts if the wait it belongs to is still on. */
-static bool timed_out(struct kwarp_ep *ep)
-{
-	if (!ep->armed || time_before(jiffies, ep->deadline))
-		return false;
-	ep->armed = false;
-	return true;
-}
-
 /**
  * kwarp_ep_work() - handle the events that have come
  * @work:	endpoint's, whose reference is put
@@ -469,7 +478,7 @@ void kwarp_ep_work(struct work_struct *work)
 
 		if (!(events & BIT(row->event)))
 			continue;
-		if (row->event == KWARP_EP_EV_TIMEOUT && !timed_out(ep))
+		if (row->event == KWARP_EP_EV_TIMEOUT && !kwarp_ep_timed_out(ep))
 			continue;
 		pr_debug("ep %p: %s in %s\n", ep, row->name,
 			 kwarp_ep_state_name(ep->state));

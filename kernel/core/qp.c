@@ -148,15 +148,16 @@ static void engine_writable(struct kwarp_llp *llp)
 /* Does the stream end inside a message, or before an answer we wait for? */
 static bool cut_short(const struct kwarp_qp *qp)
 {
-	return qp->state != IB_QPS_ERR &&
-	       (qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail);
+	return qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail;
 }
 
 static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 {
 	struct kwarp_qp *qp = llp->qp;
 
-	if (err || left || cut_short(qp))
+	/* Behind an error, which has been counted, no end is a surprise. */
+	qp->stream_end = qp->state != IB_QPS_ERR;
+	if (qp->stream_end && (err || left || cut_short(qp)))
 		kwarp_count(qp->dev, KWARP_STAT_LLP_LOST);
 	if (err) {
 		/* Nothing can be sent any more. */
@@ -188,6 +189,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	qp->params = *params;
 	memset(&qp->err, 0, sizeof(qp->err));
 	qp->term_received = false;
+	qp->stream_end = false;
 	ret = kwarp_rx_init(qp);
 	if (ret)
 		goto out;

@@ -72,6 +72,7 @@ struct kwarp_qp_params {
  * @err:	first error raised here or reported by the peer's Terminate, as it
  *		was sent
  * @term_received:	@err came from the peer
+ * @stream_end:	FIN or reset ended it, with no error before; socket lock
  * @mem:	vmalloc_user() memory of the rings
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
@@ -100,6 +101,7 @@ struct kwarp_qp {
 	struct kwarp_qp_params params;
 	struct kwarp_term_err err;
 	bool term_received;
+	bool stream_end;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;

@@ -102,14 +102,22 @@ static struct notifier_block netdev_nb = {
 	.notifier_call = netdev_event,
 };
 
-/* What carries IP, and what the RDMA connection manager can address. */
+/* What carries IP: the connection manager finds such a netdev by its addresses. */
 static bool netdev_suits(const struct net_device *netdev)
 {
 	switch (netdev->type) {
 	case ARPHRD_ETHER:
 	case ARPHRD_IEEE802:
 	case ARPHRD_LOOPBACK:
+	/* Tunnels and their like, without addresses of a link. */
 	case ARPHRD_NONE:
+	case ARPHRD_RAWIP:
+	case ARPHRD_PPP:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
 		return true;
 	default:
 		return false;

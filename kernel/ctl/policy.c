@@ -17,6 +17,8 @@ enum policy_limits {
 	TIMEOUT_MIN_MS	= 100,
 	TIMEOUT_MAX_MS	= 600 * 1000,
 	BACKLOG_MAX	= 65535,
+	/* The most that TCP takes. */
+	KEEPALIVE_MAX_S	= 32767,
 };
 
 static struct kwarp_policy *to_policy(struct device *d)
@@ -113,6 +115,13 @@ static struct uint_attr ird_attr = {
 	.offset = offsetof(struct kwarp_policy, ird),
 	.size = sizeof_field(struct kwarp_policy, ird),
 	.max = KWARP_MAX_IRD,
+};
+
+static struct uint_attr keepalive_s_attr = {
+	.attr = __ATTR(keepalive_s, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, keepalive_s),
+	.size = sizeof_field(struct kwarp_policy, keepalive_s),
+	.max = KEEPALIVE_MAX_S,
 };
 
 static struct uint_attr markers_attr = {
@@ -319,6 +328,7 @@ static struct attribute *policy_attrs[] = {
 	&crc_attr.attr.attr,
 	&fpdu_attr.attr.attr,
 	&ird_attr.attr.attr,
+	&keepalive_s_attr.attr.attr,
 	&markers_attr.attr.attr,
 	&mpa_rev_attr.attr.attr,
 	&ord_attr.attr.attr,
@@ -353,6 +363,8 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.ord = 32,
 		.startup_timeout_ms = 10 * 1000,
 		.backlog = 128,
+		/* RFC 1122 4.2.3.6: no less than two hours, unless told. */
+		.keepalive_s = 2 * 60 * 60,
 		.fpdu_large = false,
 		/* Reserved opcodes stay so unless the administrator wants them. */
 		.send_imm = false,

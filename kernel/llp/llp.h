@@ -158,6 +158,16 @@ int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
 		      bool peer);
 
 /**
+ * kwarp_llp_keepalive() - have TCP find out about a silent peer
+ * @llp:	connection
+ * @seconds:	of silence before the first probe, up to 32767; 0: no probes
+ *
+ * How many follow, and how often, is the namespace's (tcp_keepalive_probes,
+ * tcp_keepalive_intvl). Context: process.
+ */
+void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
+
+/**
  * kwarp_llp_poll() - act as if the socket had called back now
  *
  * For a QP that was just attached: what arrived before is processed, a FIN or

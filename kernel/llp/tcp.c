@@ -352,6 +352,15 @@ int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
 	return ret < 0 ? ret : 0;
 }
 
+void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
+{
+	might_sleep();
+	if (!seconds)
+		return;
+	tcp_sock_set_keepidle(llp->sk, seconds);
+	sock_set_keepalive(llp->sk);
+}
+
 void kwarp_llp_shutdown_locked(struct kwarp_llp *llp)
 {
 	struct sock *sk = llp->sk;

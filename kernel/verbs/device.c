@@ -182,6 +182,7 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	dev = kwarp_ib_alloc_device(kwarp_device, ibdev, dev_net(netdev));
 	if (!dev)
 		return NULL;
+	kwarp_ib_settle(&dev->ibdev, dev_net(netdev));
 	dev->stats = alloc_percpu(struct kwarp_stats);
 	if (!dev->stats) {
 		ib_dealloc_device(&dev->ibdev);

@@ -34,6 +34,7 @@ constexpr std::array keys{
 	Key{"ord", "NUMBER", "most outbound RDMA Reads asked for"},
 	Key{"startup_timeout_ms", "NUMBER", "limit of each wait in connection set-up"},
 	Key{"backlog", "NUMBER", "most connections of one listener in set-up"},
+	Key{"keepalive_s", "NUMBER", "silence after which TCP probes the peer; 0: never"},
 	Key{"send_imm", on_off, "Send with Immediate, in a form of our own"},
 	Key{"fpdu", "emss|large", "FPDUs of one TCP segment, or as large as MPA allows"},
 };

@@ -245,6 +245,11 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 	/* The ring stays where it is. */
 	kwarp_cq_lock(cq);
+	if (kwarp_load_relaxed(&cq->ctl->flags) & KWARP_RING_ERROR) {
+		/* No event will come of it: the CQ or its device is at its end. */
+		kwarp_cq_unlock(cq);
+		return EIO;
+	}
 	arm = &cq->ctl->arm;
 	if (solicited_only)
 		__atomic_compare_exchange_n(arm, &none, KWARP_CQ_ARM_SOLICITED,

@@ -196,7 +196,8 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	pthread_spin_lock(&sq->lock);
 	start = sq->prod;
 	for (; wr; wr = wr->next) {
-		ret = kwarp_wq_full(sq) ? ENOMEM : write_sqe(sq, wr);
+		ret = kwarp_wq_full(sq) ? kwarp_wq_full_error(sq) :
+					  write_sqe(sq, wr);
 		if (ret)
 			break;
 		sq->prod++;
@@ -226,7 +227,8 @@ static int post_rq(struct kwarp_wq *rq, struct ibv_recv_wr *wr,
 	pthread_spin_lock(&rq->lock);
 	start = rq->prod;
 	for (; wr; wr = wr->next) {
-		ret = kwarp_wq_full(rq) ? ENOMEM : write_rqe(rq, wr);
+		ret = kwarp_wq_full(rq) ? kwarp_wq_full_error(rq) :
+					  write_rqe(rq, wr);
 		if (ret)
 			break;
 		rq->prod++;

@@ -15,6 +15,7 @@
 #ifndef KWARP_RING_H
 #define KWARP_RING_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +117,13 @@ static inline bool kwarp_wq_full(struct kwarp_wq *wq)
 		return false;
 	wq->done = kwarp_load_acquire(&wq->ctl->kern_idx);
 	return wq->prod - wq->done >= wq->limit;
+}
+
+/* Why a ring is full: for now, or for ever, because the device is gone. */
+static inline int kwarp_wq_full_error(const struct kwarp_wq *wq)
+{
+	return kwarp_load_relaxed(&wq->ctl->flags) & KWARP_RING_ERROR ? EIO :
+									ENOMEM;
 }
 
 /*

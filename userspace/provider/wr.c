@@ -68,7 +68,7 @@ static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 	if (qp->batch.err)
 		return NULL;
 	if (kwarp_wq_full(&qp->sq)) {
-		fail(qp, ENOMEM);
+		fail(qp, kwarp_wq_full_error(&qp->sq));
 		return NULL;
 	}
 	sqe = kwarp_wq_slot(&qp->sq);

@@ -56,6 +56,31 @@ TEST(Conformance, no_more_reads_than_ord)
 	}
 }
 
+// RFC 5044 4.5: what is left of a segment makes no ULPDU smaller than 128 octets; a message that does not fit
+// there begins in the next one.
+TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
+{
+	constexpr unsigned rounds = 20, in_flight = 6;
+	constexpr size_t least = 128, sizes[] = {1300, 300, 1250, 2000, 1380, 150};
+	Trial t(Terms{.rev = 2});
+	t.good_message();
+	for (unsigned i = 0; i < rounds; i++) {
+		for (size_t size : sizes)
+			t.connection().post_write(*t.v.rw, 0, size, 0x77, 0);
+		for (unsigned ended = 0; ended < in_flight;) {
+			std::optional<Segment> s = t.p.receive();
+			ASSERT_TRUE(s) << "in round " << i;
+			ASSERT_EQ(s->opcode, op_write);
+			if (s->last)
+				ended++;
+			else
+				EXPECT_GE(tagged_header_len + s->payload.size(), least) << "in round " << i;
+		}
+		for (unsigned n = 0; n < in_flight; n++)
+			ASSERT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
+	}
+}
+
 // RFC 5040 5.3, 4.1: opcode and STag of a Send with Invalidate; a Send after it has none.
 TEST(Conformance, send_with_invalidate_names_the_stag)
 {

@@ -86,7 +86,6 @@ TEST_P(Request, is_answered)
 	const std::optional<Enhanced> &e = c.frame.enhanced;
 	if (e && e->a && !e->b && !e->c && !e->d) {
 		s.p.send(terminate_segment(Terminate{.code = mpa::no_rtr}.encode()));
-		s.bed.may_count("startup_closed"); // it was never established
 		s.judge(closes("rx_terminate"));
 		return;
 	}

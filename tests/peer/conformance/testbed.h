@@ -44,8 +44,6 @@ public:
 
 	// A counter that must have moved by n when the case ends.
 	void expect_count(const std::string &name, uint64_t n = 1) { expected_[name] += n; }
-	// One that may move by one besides: an end in two steps is counted as one event or as two.
-	void may_count(const std::string &name) { free_ = name; }
 	// Have they?
 	bool all_counted();
 	// One error of a class that no RFC names.
@@ -70,7 +68,6 @@ private:
 	unsigned bystander_index_ = 0;
 	unsigned bystander_messages_ = 0;
 	Counts resources_, counters_, expected_;
-	std::string free_;
 	bool some_error_ = false;
 	bool begun_ = false;
 };

@@ -42,6 +42,7 @@ TEST_F(policy, file__refuses_nonsense)
 	EXPECT_TRUE(refuses("startup_timeout_ms", "4294967296"));
 	EXPECT_TRUE(refuses("backlog", "0"));
 	EXPECT_TRUE(refuses("backlog", "\n"));
+	EXPECT_TRUE(refuses("keepalive_s", "32768"));
 }
 
 TEST_F(policy, file__keeps_what_was_written)

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What TCP packets of a host look like on its wire, until the end of a scope.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "lab/host.h"
+
+namespace options {
+
+class Packets {
+public:
+	explicit Packets(const lab::Host &host);
+	~Packets();
+	Packets(const Packets &) = delete;
+	Packets &operator=(const Packets &) = delete;
+
+	// The types of service, or traffic classes, of TCP packets to or from a port; ECN left out.
+	struct Seen {
+		std::set<int> sent;
+		std::set<int> received;
+	};
+	// Of all packets since the last call.
+	Seen services(uint16_t port);
+
+private:
+	int fd_;
+};
+
+} // namespace options

@@ -1,0 +1,129 @@
+#!/bin/bash
+# link: "rdma link add" and its errors; and what a device makes of its netdev's changes.
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+
+# refuses NAME REGEX COMMAND...: it fails, for that reason
+refuses() {
+	local name=$1 why=$2
+	shift 2
+	fails "$name" "$@"
+	has "$name: $why" "$why"
+}
+
+devices() { rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
+port() { ibv_devinfo -v -d "$DEV_A" | sed -n "s/.*$1:[[:space:]]*//p" | head -n 1; }
+counter() { sleep 0.05; cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
+
+works() {
+	PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
+	ok "$1: rping" on_a rping -c -a $IP_B -v -V -C 5
+	finish rping
+}
+
+# ---- errors; the core's own where it asks before us ----
+
+refuses 'second device on one netdev' 'File exists' on_a rdma link add kwarpX type kwarp netdev vA
+refuses 'name that is taken' 'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
+refuses 'no such netdev' 'No such device' on_a rdma link add kwarpX type kwarp netdev nosuch
+refuses "another namespace's netdev" 'No such device' on_a rdma link add kwarpX type kwarp netdev vB
+refuses 'name with a pattern' 'Invalid argument' on_a rdma link add 'kwarp%d' type kwarp netdev lo
+refuses 'no such type' 'Invalid argument' on_a rdma link add kwarpX type nosuch netdev lo
+bad=
+for type in nlmon vcan; do
+	ip link add bad0 type $type 2>/dev/null && bad=$type && break
+done
+if [ -n "$bad" ]; then
+	refuses "netdev that carries no IP ($bad)" 'Operation not supported' rdma link add kwarpX type kwarp netdev bad0
+	ip link del bad0
+else
+	skip 'netdev that carries no IP' 'no such netdev type here'
+fi
+is 'nothing was made' "$(devices)" "$DEV_A $DEV_B"
+works 'and nothing has changed'
+
+# two at once on one netdev: one of them is it
+on_a ip link add dummy1 type dummy
+both() {
+	local first=0 second=0
+	rdma link add kwarpX type kwarp netdev dummy1 &
+	rdma link add kwarpY type kwarp netdev dummy1 || second=1
+	wait $! || first=1
+	[ $((first + second)) -eq 1 ]
+}
+in_a() { ip netns exec hostA bash -c "$(declare -f both); $*"; }
+for round in 1 2 3 4 5; do
+	ok "two at once, $round: one is made" in_a both
+	rdma link delete kwarpX 2>/dev/null || must rdma link delete kwarpY
+done
+on_a ip link del dummy1
+
+# ---- names ----
+
+# renamed FROM TO: while it is down, which costs it its IPv6 addresses
+renamed() {
+	must ip -n hostA link set "$1" down
+	must ip -n hostA link set "$1" name "$2"
+	must ip -n hostA link set "$2" up
+	must ip -n hostA addr replace $IP6_A/64 dev "$2" nodad
+	must wait_for 20 on_a ping -qc 1 -W 1 $IP_B
+}
+
+renamed vA wire0
+run on_a rdma link show "$DEV_A/1"
+has 'netdev renamed: rdma link show' 'netdev wire0'
+works 'netdev renamed'
+refuses 'netdev renamed: still one device on it' 'File exists' on_a rdma link add kwarpX type kwarp netdev wire0
+renamed wire0 vA
+
+must rdma dev set "$DEV_A" name kwarpN
+is 'device renamed' "$(devices)" "$DEV_B kwarpN"
+works 'device renamed'
+must rdma dev set kwarpN name "$DEV_A"
+
+# ---- MTU: the port's, in InfiniBand's steps, and that of TCP segments, which FPDUs fill ----
+
+# frames: FPDUs that A sends for 20 messages of 64 KiB
+frames() {
+	local before
+	before=$(counter "$DEV_A" tx_fpdus)
+	perftest_pair on_b on_a $IP_B ib_write_bw -n 20 -s 65536 >/dev/null
+	finish perftest
+	echo $(($(counter "$DEV_A" tx_fpdus) - before))
+}
+
+for mtu in 1500:1024 9000:4096 4000:2048 600:512 1500:1024; do
+	# below 1280 there is no IPv6, so no neighbour discovery of its own either
+	must ip -n hostA link set vA mtu ${mtu%:*}
+	must ip -n hostB link set vB mtu ${mtu%:*}
+	is "MTU ${mtu%:*}: active_mtu" "$(port active_mtu | cut -d' ' -f1)" ${mtu#*:}
+	must wait_for 20 on_a ping -qc 1 -W 1 $IP_B
+	sent=$(frames)
+	# headers of IP, TCP with time stamps, and of DDP and MPA in each
+	least=$((20 * 65536 / (${mtu%:*} - 52 - 20)))
+	ok "MTU ${mtu%:*}: FPDUs fill segments ($sent for $least)" test "$sent" -ge $least -a "$sent" -le $((least * 13 / 10 + 100))
+done
+
+# ---- addresses ----
+
+# the RDMA core updates its GID table, but has an event of that for RoCE only
+gid=$(port 'GID\[  0\]')
+guid=$(port node_guid)
+must ip -n hostA link set vA address 02:00:00:00:0a:07
+new_gid() { [ "$(port 'GID\[  0\]')" != "$gid" ]; }
+ok 'MAC changed: another GID' wait_for 10 new_gid
+is 'MAC changed: the GUID of the device stays' "$(port node_guid)" "$guid"
+must wait_for 20 on_a ping -qc 1 -W 1 $IP_B
+works 'MAC changed'
+must ip -n hostA addr add 10.9.0.1/24 dev vA
+must ip -n hostB addr add 10.9.0.2/24 dev vB
+must wait_for 20 on_a ping -qc 1 -W 1 10.9.0.2
+PORT=7174 server rping on_b rping -s -a 10.9.0.2 -v -V -C 5
+ok 'new address: rping' on_a rping -c -a 10.9.0.2 -v -V -C 5
+finish rping
+ip -n hostB addr del 10.9.0.2/24 dev vB
+refused() { ! "$@"; }
+ok 'address that is gone' refused on_b timeout 20 rping -s -a 10.9.0.2
+done_testing

@@ -1,0 +1,181 @@
+#!/bin/bash
+# namespaces: devices in network namespaces, in the two modes of the RDMA core: shared, the default, and
+# exclusive; they move, and their namespaces go, with and without programs.
+# Timeout: 240
+. "$(dirname "$0")/lib.sh"
+
+HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
+PORT_HOLD=7500
+drivers_load
+
+# ---- helpers ----
+
+# sees HOST: the RDMA devices that "rdma dev" shows there
+sees() { ip netns exec "$1" rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
+sees_init() { rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
+# anywhere DEVICE: in whichever namespace
+anywhere() { grep -qx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null; }
+nowhere() { ! anywhere "$1"; }
+told() { wait_for 20 grep -Eq "$2" "$WORK/$1.log"; }
+
+# holds NAME COMMAND...: like ok, with the programs' words if it fails
+holds() {
+	local name=$1 rc=0
+	shift
+	"$@" >"$WORK/out" 2>&1 || { rc=1; tail -n 20 "$WORK"/hold?.log >>"$WORK/out" 2>&1; }
+	report $rc "$name" "$WORK/out"
+}
+
+# connected: a server on B and a client on A that hold a connection
+connected() {
+	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
+	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
+	told holdA '^ready' && told holdB '^ready'
+}
+
+hosts() {
+	wire_up
+	must rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+	must wait_for 20 on_a ping -qc 1 -W 1 $IP_B
+}
+
+no_hosts() {
+	ip netns del hostA 2>/dev/null
+	ip netns del hostB 2>/dev/null
+	wait_for 20 nowhere "$DEV_A" && wait_for 20 nowhere "$DEV_B"
+}
+
+works() {
+	PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
+	ok "$1: rping" on_a rping -c -a $IP_B -v -V -C 5
+	ok "$1: rping, server" finish rping
+	PORT=7174 server rping on_a rping -s -a $IP6_A -v -V -C 5
+	ok "$1: rping, IPv6" on_b rping -c -a $IP6_A -v -V -C 5
+	ok "$1: rping, IPv6, server" finish rping
+}
+
+# each_serves MODE: two servers with one port and any address, each in its namespace
+each_serves() {
+	PORT=7174 server rpingA on_a rping -s -P
+	PORT=7174 server rpingB on_b rping -s -P
+	ok "$1: any address, A to B" on_a rping -c -a $IP_B -v -V -C 5
+	ok "$1: any address, B to A" on_b rping -c -a $IP_A -v -V -C 5
+	stop rpingA
+	ok "$1: any address, one server has ended: not the other's turn" refused on_b timeout 20 rping -c -a $IP_A -C 1
+	ok "$1: any address, the other serves on" on_a rping -c -a $IP_B -v -V -C 5
+	stop rpingB
+}
+
+# What goes with its namespace, or its netdev; MODE is shared or exclusive.
+removals() {
+	# programs inside keep a namespace: it goes when they have gone
+	holds "$1: connection" connected
+	must ip netns del hostA
+	holds "$1: namespace deleted with a program inside: its connection stays" refuses_to_end holdA holdB
+	killed holdA
+	ok "$1: last program gone: so is the device" wait_for 20 nowhere "$DEV_A"
+	holds "$1: last program gone: the peer learns of it" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+	finish holdB 20
+	ok "$1: the other namespace goes" no_hosts
+
+	hosts
+	holds "$1: connection, again" connected
+	must ip -n hostA link set vA netns hostB
+	ok "$1: netdev moved: the device goes" wait_for 20 nowhere "$DEV_A"
+	holds "$1: netdev moved: its program is told" told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
+	# there is no way to tell the peer: its end of the wire lost its neighbour
+	holds "$1: netdev moved: the program ends" finish holdA 20
+	stop holdB
+	ok "$1: netdev moved: a device where it is now" on_b rdma link add "$DEV_A" type kwarp netdev vA
+	ok "$1: and away" no_hosts
+
+	hosts
+	ip netns del hostA
+	ok "$1: namespace deleted, idle: the device goes" wait_for 20 nowhere "$DEV_A"
+	ok "$1: namespace deleted, idle: with the peer's end of the wire, its device" wait_for 20 nowhere "$DEV_B"
+	ok "$1: nothing is left" no_hosts
+}
+both_end() { finish holdA 20 && finish holdB 20; }
+killed() { kill -9 "${SERVERS[$1]}"; finish "$1" 2>/dev/null; }
+refuses_to_end() {
+	local name
+	sleep 1
+	for name; do
+		kill -0 "${SERVERS[$name]}" || return 1
+		! grep -q '^\(cm\|async\)' <(sed '1,/^ready/d' "$WORK/$name.log") || return 1
+	done
+}
+
+refused() { ! "$@"; }
+
+# refuses NAME REGEX COMMAND...: it fails, for that reason
+refuses() {
+	local name=$1 why=$2
+	shift 2
+	fails "$name" "$@"
+	has "$name: $why" "$why"
+}
+
+# ---- shared ----
+
+run rdma system show netns
+has 'shared is the default' '^netns shared'
+hosts
+is 'shared: seen from inside' "$(sees hostA)" "$DEV_A $DEV_B"
+is 'shared: seen from outside' "$(sees_init)" "$DEV_A $DEV_B"
+refuses 'shared: a device does not move' 'not supported' on_a rdma dev set "$DEV_A" netns hostB
+refuses 'shared: no change of mode with namespaces' 'busy' rdma system set netns exclusive
+works shared
+each_serves shared
+# a program of another namespace has opened the device that goes
+server holdX on_b "$HOLD" open "$DEV_A"
+must told holdX '^ready'
+removals shared
+holds "shared: a program elsewhere that had it open was told" told holdX 'async local catastrophic error'
+finish holdX 20
+
+# ---- exclusive ----
+
+must rdma system set netns exclusive
+hosts
+is 'exclusive: made in a namespace, seen there' "$(sees hostA)" "$DEV_A"
+is 'exclusive: and in the other' "$(sees hostB)" "$DEV_B"
+is 'exclusive: and nowhere else' "$(sees_init)" ''
+ok 'exclusive: opened from inside' on_a ibv_devinfo -d "$DEV_A"
+ok 'exclusive: not opened from outside' refused ibv_devinfo -d "$DEV_A"
+ok 'exclusive: not opened from elsewhere' refused on_b ibv_devinfo -d "$DEV_A"
+ok 'exclusive: policy from inside' on_a test -w "/sys/class/infiniband/$DEV_A/kwarp/mpa_rev"
+ok 'exclusive: statistic from inside' on_a rdma statistic show link "$DEV_A/1"
+refuses 'exclusive: names are unique in all' 'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
+refuses "exclusive: another's device is not deleted" '' on_b rdma link delete "$DEV_A"
+works exclusive
+each_serves exclusive
+
+server holdA on_a "$HOLD" open "$DEV_A"
+must told holdA '^ready'
+must on_a rdma dev set "$DEV_A" netns hostB
+is 'moved: seen where it is now' "$(sees hostB)" "$DEV_A $DEV_B"
+is 'moved: no longer where it was' "$(sees hostA)" ''
+holds 'moved: a program is told' told holdA 'async local catastrophic error'
+holds 'moved: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/output error'
+finish holdA
+ok 'moved: opened where it is now' on_b ibv_devinfo -d "$DEV_A"
+PORT=7174 server rping on_b rping -s -a $IP_B
+ok 'moved: of no use to its netdev, which stayed' refused on_a timeout 20 rping -c -a $IP_B -C 1
+stop rping
+must on_b rdma dev set "$DEV_A" netns hostA
+works 'moved back'
+holds 'moved with a connection: connection' connected
+must on_a rdma dev set "$DEV_A" netns hostB
+holds 'moved with a connection: program and peer end' both_end
+must on_b rdma dev set "$DEV_A" netns hostA
+works 'moved back again'
+removals exclusive
+
+must rdma system set netns shared
+hosts
+works 'shared again'
+ok 'nothing is left' no_hosts
+ok 'module unloads' rmmod "$DRIVER"
+done_testing

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# For suites that put devices on all kinds of network interfaces. Source it after lib.sh.
+
+# fresh: two namespaces with nothing but lo, whatever was there before
+fresh() {
+	hosts_down
+	must ip netns add hostA
+	must ip netns add hostB
+}
+
+# wire A B: a veth pair, up, without addresses
+wire() {
+	must ip link add "$1" netns hostA type veth peer name "$2" netns hostB
+	must ip -n hostA link set "$1" up
+	must ip -n hostB link set "$2" up
+}
+
+# addressed NETDEV_A NETDEV_B [MTU]: the addresses of both hosts, and neighbours that know each other
+addressed() {
+	must end_up hostA "$1" "$IP_A" "$IP6_A" "${3:-1500}"
+	must end_up hostB "$2" "$IP_B" "$IP6_B" "${3:-1500}"
+	reached "$IP_B"
+}
+
+# reached ADDRESS: from A; a carrier or a neighbour may take its time
+reached() { must wait_for 20 on_a ping -qc 1 -W 1 "$1"; }
+
+links() {
+	must rdma_link hostA "$DEV_A" "$DRIVER_A" "$1"
+	must rdma_link hostB "$DEV_B" "$DRIVER_B" "$2"
+}
+
+# pings NAME SERVER_HOST CLIENT_HOST ADDRESS [OPTION...]: rping, its data verified on both sides
+pings() {
+	local name=$1 server=$2 client=$3 address=$4
+	shift 4
+	PORT=7174 server rping "$server" rping -s -a "$address" -v -V -C 5 "$@"
+	ok "$name: rping" "$client" rping -c -a "$address" -v -V -C 5 "$@"
+	ok "$name: rping, server" finish rping
+}
+
+# streams NAME ADDRESS [OPTION...]: perftest moves data from A to B
+streams() {
+	local name=$1 address=$2
+	shift 2
+	ok "$name: ib_send_bw" perftest_pair on_b on_a "$address" ib_send_bw -n 20 -s 65536 "$@"
+	ok "$name: ib_send_bw, server" finish perftest 20
+}
+
+# deleted NAME: both devices, and no other was there
+deleted() {
+	ok "$1: link delete" rdma link delete "$DEV_A"
+	ok "$1: link delete, B" rdma link delete "$DEV_B"
+	is "$1: RDMA devices" "$(ls /sys/class/infiniband)" ''
+}
+
+# serves NAME NETDEV_A NETDEV_B: all of it
+serves() {
+	links "$2" "$3"
+	pings "$1, IPv4" on_b on_a "$IP_B"
+	pings "$1, IPv6" on_a on_b "$IP6_A"
+	streams "$1" "$IP_B"
+	deleted "$1"
+}

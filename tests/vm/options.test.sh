@@ -1,0 +1,9 @@
+#!/bin/bash
+# options: tests/verbs, part "options": rdma_set_option(), and what ends a connection whose peer is silent.
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+# neighbours are known: who waits for an address is not what is tested
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+on_a ping -qc 1 $IP6_B >"$WORK/ping"
+timeout -k 5 150 "$(dirname "$0")/../../build/verbs/options" "$@"
