@@ -26,6 +26,7 @@ public:
 	u32 need = 0; // from there on, before anything can happen; 0: nothing to wait for
 
 private:
+	bool flat_fpdu(const kwarp_stream &st, u32 avail, kwarp_fpdu &f);
 	void one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f);
 	void error(int verdict, u32 known_at);
 
@@ -42,6 +43,19 @@ void Engine::error(int verdict, u32 known_at)
 	require(verdict < 0);
 	events.push_back({kind, used, known_at, {}});
 	stopped_ = true;
+}
+
+// As the engine does it: what lies contiguous is judged there. Anything else is for one_fpdu().
+bool Engine::flat_fpdu(const kwarp_stream &st, u32 avail, kwarp_fpdu &f)
+{
+	if (framing_.markers)
+		return false;
+	int ret = kwarp_fpdu_flat(st.r.p, std::min(st.r.n, avail), framing_.crc, &f);
+	if (ret)
+		return false;
+	const u8 *ulpdu = st.r.p + KWARP_MPA_HDR_LEN;
+	events.push_back({Event::fpdu, used, used + f.len, Octets(ulpdu, ulpdu + f.ulpdu_len)});
+	return true;
 }
 
 void Engine::one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f)
@@ -73,22 +87,26 @@ void Engine::run()
 
 	need = 0;
 	while (!stopped_ && done < avail) {
-		kwarp_stream tmp = st;
 		kwarp_fpdu f;
-		int ret = kwarp_fpdu_peek(&tmp.r, avail - done, rx_pos_, framing_.markers, &f);
 
-		require(f.need > 0 && (ret != KWARP_FPDU_NEED_MORE || f.need > avail - done));
-		if (ret == KWARP_FPDU_NEED_MORE) {
-			need = f.need;
-			break;
+		require(kwarp_reader_more(&st.r));
+		if (!flat_fpdu(st, avail - done, f)) {
+			kwarp_stream tmp = st;
+			int ret = kwarp_fpdu_peek(&tmp.r, avail - done, rx_pos_, framing_.markers, &f);
+
+			require(f.need > 0 && (ret != KWARP_FPDU_NEED_MORE || f.need > avail - done));
+			if (ret == KWARP_FPDU_NEED_MORE) {
+				need = f.need;
+				break;
+			}
+			if (ret) {
+				error(ret, used + f.need);
+				break;
+			}
+			one_fpdu(st, f);
+			if (stopped_)
+				break;
 		}
-		if (ret) {
-			error(ret, used + f.need);
-			break;
-		}
-		one_fpdu(st, f);
-		if (stopped_)
-			break;
 		require(kwarp_reader_skip(&st.r, f.len));
 		done += f.len;
 		used += f.len;

@@ -398,6 +398,46 @@ TEST(mpa_fpdu, kwarp_fpdu_verify__as_the_model)
 }
 
 // One wrong bit anywhere behind the length field, everywhere in small FPDUs.
+// In one piece and without markers: the verdict of peek and verify in one step.
+TEST(mpa_fpdu, kwarp_fpdu_flat__as_peek_and_verify)
+{
+	for (int round = 0; round < 2000; round++) {
+		bool crc = coin();
+		Octets ulpdu = random_octets(some_len());
+		Octets wire = model::encode(0, ulpdu, false, crc);
+		if (coin())
+			wire[pick(2, static_cast<u32>(wire.size()) - 1)] ^= 1 << pick(0, 7);
+		Pieces whole(wire);
+		Octets hdr, got;
+		kwarp_fpdu f{};
+		u32 n = static_cast<u32>(wire.size());
+		int ret = kwarp_fpdu_flat(wire.data(), n, crc, &f);
+
+		ASSERT_EQ(ret, verify(whole, peek_ok(whole, n, 0, false), crc, hdr));
+		if (ret)
+			continue;
+		EXPECT_EQ(f.len, wire.size());
+		EXPECT_EQ(f.ulpdu_len, ulpdu.size());
+		EXPECT_FALSE(f.markers);
+	}
+}
+
+TEST(mpa_fpdu, kwarp_fpdu_flat__leaves_what_is_not_all_there)
+{
+	Octets wire = model::encode(0, random_octets(100), false, true);
+	kwarp_fpdu f;
+
+	for (u32 n = 0; n < wire.size(); n++) {
+		Octets part(wire.begin(), wire.begin() + n);
+		EXPECT_EQ(kwarp_fpdu_flat(part.data(), n, true, &f), KWARP_FPDU_NEED_MORE);
+	}
+	// A length that no sender may use is for peek to judge.
+	Octets large = zeros(70000);
+	large[0] = 0xfd;
+	large[1] = 0x01;
+	EXPECT_EQ(kwarp_fpdu_flat(large.data(), 70000, false, &f), KWARP_FPDU_NEED_MORE);
+}
+
 TEST(mpa_fpdu, kwarp_fpdu_verify__every_bit_flipped)
 {
 	for (u32 pos : {0u, 4u, 0u - 4u, 0u - 20u, 0u - 28u, 0x1ecu, 0u - 48u})
