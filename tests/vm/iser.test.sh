@@ -43,7 +43,8 @@ iscsid_up() {
 	# a lost connection is noticed, and given up, soon
 	sed -i -e 's/^iscsid.startup.*//' -e 's/^\(node.session.timeo.replacement_timeout = \).*/\1120/' \
 		-e 's/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\12/' /etc/iscsi/iscsid.conf
-	server iscsid on_a iscsid -f -d 2
+	# when told to end it ends its whole process group, so it gets one
+	server iscsid on_a setsid iscsid -f -d 2
 	wait_for 20 iscsiadm -m iface
 }
 

@@ -63,7 +63,7 @@ tree_make() {
 	for length in 0 1 3 4095 4096 4097 65536 262143 1048576 1048577 8388611; do
 		head -c $length /dev/urandom >"$1/deep/er/and/$length" || return 1
 	done
-	ln -s ../4097 "$1/deep/er/and/deeper/link" && sync -f "$1" || return 1
+	sync -f "$1" || return 1
 	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums"
 	[ "$(wc -l <"$WORK/sums")" -gt 50 ]
 }
@@ -71,7 +71,7 @@ tree_make() {
 # tree_same DIR: the same files, with those checksums
 tree_same() {
 	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums.now" &&
-		diff "$WORK/sums" "$WORK/sums.now" && cmp "$1/deep/er/and/deeper/link" "$1/deep/er/and/4097"
+		diff "$WORK/sums" "$WORK/sums.now"
 }
 
 drop_caches() {
