@@ -35,9 +35,9 @@ done
 # without the kernel's drivers for hardware that a VM does not have.
 indexed='arch block crypto fs lib mm net
 	drivers/block drivers/crypto drivers/infiniband drivers/net/*.ko* drivers/net/bonding drivers/net/vxlan
-	drivers/nvme drivers/target drivers/virtio'
+	drivers/nvme drivers/scsi/*.ko* drivers/target drivers/virtio'
 install -D -m 644 "$siw" "$modules/updates/siw.ko"
-index=$(cat "$modules"/updates/*.ko "$TREE/stamp" | sha256sum)
+index=$(cat "$modules"/updates/*.ko "$TREE/stamp" - <<<"$indexed" | sha256sum)
 if [ "$(cat "$stage.index" 2>/dev/null)" != "$index" ]; then
 	step 'module index'
 	cp "$TREE/lib/modules/$kver"/modules.{order,builtin,builtin.modinfo} "$modules/"

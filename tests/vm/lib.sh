@@ -209,6 +209,41 @@ wire_up() {
 	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
 }
 
+# wire_up_here [MTU]: both ends in the initial namespace, for consumers in the kernel that know no other; hostA
+# and hostB are names of it. Each address is this host's own, yet what goes from one to the other leaves by
+# its end and comes in by the other, as between two hosts. IPv4 only.
+wire_up_here() {
+	local end
+	must ip netns attach hostA $$
+	must ip netns attach hostB $$
+	must ip link add vA index 101 type veth peer name vB index 102
+	for end in vA vB; do
+		must sysctl -qw net.ipv4.conf.$end.accept_local=1 net.ipv4.conf.$end.rp_filter=0 net.ipv4.conf.$end.arp_ignore=1
+	done
+	must sysctl -qw net.ipv4.conf.all.rp_filter=0
+	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
+	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
+	# "from lo" is what is sent by this host; what comes in is for us, whichever rule is first
+	must ip rule add pref 10 iif lo to $IP_B lookup 101
+	must ip rule add pref 10 iif lo to $IP_A lookup 102
+	must ip rule add pref 20 lookup local
+	must ip rule del pref 0
+	must here_routes
+}
+
+# here_routes: also when an end that was down is up again; that had taken its route away
+here_routes() {
+	ip route replace $IP_B dev vA src $IP_A table 101 && ip route replace $IP_A dev vB src $IP_B table 102
+}
+
+here_down() {
+	ip rule add pref 0 lookup local
+	ip rule del pref 20
+	ip rule del pref 10
+	ip rule del pref 10
+	ip link del vA
+}
+
 # end_up NETNS NETDEV IP IP6 MTU
 end_up() {
 	ip -n "$1" link set lo up &&
@@ -222,6 +257,14 @@ end_up() {
 hosts_up() {
 	drivers_load
 	wire_up "${1:-1500}"
+	must rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+}
+
+# hosts_here [MTU]: the same with both in the initial namespace
+hosts_here() {
+	drivers_load
+	wire_up_here "${1:-1500}"
 	must rdma_link hostA "$DEV_A" "$DRIVER_A" vA
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
@@ -248,6 +291,7 @@ hosts_down() {
 	for name in "$DEV_A" "$DEV_B"; do
 		[ ! -d "/sys/class/infiniband/$name" ] || timeout 30 rdma link delete "$name"
 	done
+	[ -z "$(ip rule list pref 20)" ] || here_down
 	ip netns del hostA 2>/dev/null
 	ip netns del hostB 2>/dev/null
 }

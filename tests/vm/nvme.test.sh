@@ -1,31 +1,43 @@
 #!/bin/bash
 # nvme: NVMe over Fabrics, host and target in one kernel. The kernel's consumers of verbs: fast
-# registration, Send with Invalidate, local invalidation, RDMA Read into registered memory.
+# registration, Send with Invalidate, local invalidation, RDMA Read into registered memory. First on one
+# device, which talks to itself, then over the wire, where things get lost. Both know the initial
+# namespace only.
+# Timeout: 300
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/storage.sh"
 
 NQN=nqn.2026-11.test:kwarp
-IP=192.0.2.1
+ALONE=192.0.2.1
 TARGET=/sys/kernel/config/nvmet
 SUBSYS=$TARGET/subsystems/$NQN
-NVME_PORT=$TARGET/ports/1
 
-target_up() {
+subsystem_up() {
 	truncate -s 64M "$WORK/disk" || return 1
-	mkdir -p "$SUBSYS/namespaces/1" "$NVME_PORT" || return 1
+	mkdir -p "$SUBSYS/namespaces/1" || return 1
 	echo 1 >"$SUBSYS/attr_allow_any_host"
 	echo -n "$WORK/disk" >"$SUBSYS/namespaces/1/device_path"
-	echo 1 >"$SUBSYS/namespaces/1/enable" || return 1
-	echo rdma >"$NVME_PORT/addr_trtype"
-	echo ipv4 >"$NVME_PORT/addr_adrfam"
-	echo "$IP" >"$NVME_PORT/addr_traddr"
-	echo 4420 >"$NVME_PORT/addr_trsvcid"
-	ln -s "$SUBSYS" "$NVME_PORT/subsystems/$NQN"
+	echo 1 >"$SUBSYS/namespaces/1/enable"
 }
 
-target_down() {
-	rm -f "$NVME_PORT/subsystems/$NQN"
+# port_up NUMBER ADDRESS: the subsystem is served there
+port_up() {
+	local port=$TARGET/ports/$1
+	mkdir "$port" || return 1
+	echo rdma >"$port/addr_trtype"
+	echo ipv4 >"$port/addr_adrfam"
+	echo "$2" >"$port/addr_traddr"
+	echo 4420 >"$port/addr_trsvcid"
+	ln -s "$SUBSYS" "$port/subsystems/$NQN"
+}
+
+port_down() {
+	rm -f "$TARGET/ports/$1/subsystems/$NQN" && rmdir "$TARGET/ports/$1"
+}
+
+subsystem_down() {
 	echo 0 >"$SUBSYS/namespaces/1/enable"
-	rmdir "$NVME_PORT" "$SUBSYS/namespaces/1" "$SUBSYS"
+	rmdir "$SUBSYS/namespaces/1" "$SUBSYS"
 }
 
 # disk: the namespace's block device; nothing else will do, least of all a file made by its name
@@ -36,44 +48,122 @@ disk() {
 	done
 	return 1
 }
+no_disk() { ! disk; }
 
-write_and_compare() {
-	local dev
-	dev=$(disk) || return 1
-	dd if=/dev/urandom of="$WORK/data" bs=64k count=64 status=none &&
-		dd if="$WORK/data" of="$dev" bs=64k oflag=direct status=none &&
-		dd if="$dev" of="$WORK/back" bs=64k count=64 iflag=direct status=none &&
-		cmp "$WORK/data" "$WORK/back"
+# is_state STATE: of the only controller
+is_state() { grep -qx "$1" /sys/class/nvme/nvme*/state; }
+not_live() { ! is_state live; }
+
+# queues DEVICE: how many queue pairs it has
+queues() {
+	rdma resource show qp | grep -c "link $1/.*state RTS"
 }
 
-verify() {
-	local dev
-	dev=$(disk) || return 1
-	fio --name=v --filename="$dev" --direct=1 --ioengine=libaio --iodepth=8 --rw=randwrite --bsrange=4k-128k \
-		--size=8M --verify=crc32c --do_verify=1 --verify_fatal=1
+# connect [OPTION...]: with two queues for writing, one for reading, one for polling, beside the administrative one
+connect() {
+	nvme connect -t rdma -a "$IP_B" -w "$IP_A" -s 4420 -n "$NQN" --nr-io-queues=1 --nr-write-queues=2 --nr-poll-queues=1 \
+		--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120 "$@"
 }
 
-must modprobe kwarp
+# writes NUMBER SIZE: sets FPDUS to what the target sent meanwhile
+writes() {
+	local before
+	before=$(counter "$DEV_B" tx_fpdus)
+	dd if=/dev/zero of="$(disk)" bs="$2" count="$1" oflag=direct conv=notrunc status=none || return 1
+	FPDUS=$(($(counter "$DEV_B" tx_fpdus) - before))
+	echo "$FPDUS FPDUs"
+}
+FPDUS=
+
+wire_cut() { ip link set vB down; }
+wire_mended() { ip link set vB up && here_routes; }
+
+# ---- one device, host and target on it ----
+
+drivers_load
 must modprobe dummy
 must modprobe nvmet-rdma
 must modprobe nvme-rdma
 must ip link add dummy0 type dummy
-must ip addr add $IP/24 dev dummy0
+must ip addr add $ALONE/24 dev dummy0
 must ip link set dummy0 up
 must rdma link add kwarp0 type kwarp netdev dummy0
 
-ok 'target listens' target_up
-ok 'host connects' nvme connect -t rdma -a $IP -s 4420 -n $NQN -i 2
-ok 'the disk is there' wait_for 10 disk || bail 'no disk'
-ok 'written, read back, equal' write_and_compare
-LIMIT=100 ok 'fio: random writes, verified' verify
-ok 'host disconnects' nvme disconnect -n $NQN
-ok 'target stops' target_down
-run rdma -j resource show qp
-ok 'no queue pair is left' wait_for 10 sh -c '! rdma resource show qp | grep -q kwarp0'
-ok 'link delete' rdma link delete kwarp0
+ok 'subsystem' subsystem_up
+ok 'alone: target listens' port_up 1 $ALONE
+ok 'alone: host connects' nvme connect -t rdma -a $ALONE -s 4420 -n $NQN -i 2
+ok 'alone: the disk is there' wait_for 10 disk || bail 'no disk'
+ok 'alone: written, read back, equal' write_and_compare "$(disk)" 4M 64k
+ok 'alone: host disconnects' nvme disconnect -n $NQN
+ok 'alone: target stops' port_down 1
+ok 'alone: no queue pair is left' wait_for 10 sh -c '! rdma resource show qp | grep -q kwarp0'
+ok 'alone: link delete' rdma link delete kwarp0
 must ip link delete dummy0
+
+# ---- two devices, the wire between them ----
+
+hosts_here
+ok 'target listens' port_up 1 $IP_B
+ok 'discovery' nvme discover -t rdma -a $IP_B -s 4420
+has 'discovery: finds it' "$NQN"
+ok 'host connects' connect
+ok 'the disk is there' wait_for 10 disk || bail 'no disk'
+is 'queues of the host' "$(queues "$DEV_A")" 5
+is 'queues of the target' "$(queues "$DEV_B")" 5
+
+# What fits goes in the capsule, so the target only answers; for the rest it asks with an RDMA Read each.
+ok 'in-capsule: 64 writes of 4 KiB' writes 64 4k
+ok 'in-capsule: the target has nothing to read' test "$FPDUS" -ge 64 -a "$FPDUS" -lt 100
+ok 'not in-capsule: 64 writes of 32 KiB' writes 64 32k
+ok 'not in-capsule: the target reads' test "$FPDUS" -ge 128 -a "$FPDUS" -lt 200
+ok 'in-capsule: written, read back, equal' write_and_compare "$(disk)" 256k 4k
+ok 'long: written, read back, equal' write_and_compare "$(disk)" 8M 1M
+ok 'fio, in-capsule, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=4k --numjobs=2 --offset_increment=8M
+ok 'fio, 1 MiB, verified' fio_verify "$(disk)" 32M --rw=write --bs=1M
+ok 'fio, reads and writes of all sizes, verified' fio_verify "$(disk)" 16M --rw=randrw --bsrange=4k-512k
+ok 'fio, polled queue, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=16k --ioengine=pvsync2 --hipri
+
+ok 'wire is cut: load' load "$(disk)"
+ok 'wire is cut' wire_cut
+ok 'wire is cut: the host notices' wait_for 60 not_live
+ok 'wire is mended' wire_mended
+ok 'wire is mended: the host is back' wait_for 60 is_state live
+ok 'wire is mended: the load ends well' load_ends_well
+
+ok 'port goes: load' load "$(disk)"
+ok 'port goes' port_down 1
+ok 'port goes: the host notices' wait_for 60 not_live
+ok 'port goes: the disk waits' disk
+ok 'port comes' port_up 1 $IP_B
+ok 'port comes: the host is back' wait_for 60 is_state live
+ok 'port comes: the load ends well' load_ends_well
+
+ok 'target device goes: load' load "$(disk)"
+ok 'target device goes' rdma link delete "$DEV_B"
+ok 'target device goes: the host notices' wait_for 60 not_live
+ok 'target device comes' rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+port_down 1
+ok 'target device comes: port' port_up 1 $IP_B
+ok 'target device comes: the host is back' wait_for 60 is_state live
+ok 'target device comes: the load ends well' load_ends_well
+
+ok 'disconnect under load: load' load "$(disk)"
+ok 'disconnect under load' nvme disconnect -n $NQN
+ok 'disconnect under load: the load ends' wait_for 60 ended
+ok 'disconnect under load: the disk is gone' wait_for 20 no_disk
+
+ok 'host device goes: host connects' connect
+ok 'host device goes: the disk is there' wait_for 10 disk
+ok 'host device goes: load' load "$(disk)"
+ok 'host device goes' rdma link delete "$DEV_A"
+ok 'host device goes: the load ends' wait_for 60 ended
+ok 'host device goes: the disk is gone' wait_for 20 no_disk
+
+ok 'target stops' port_down 1
+ok 'subsystem goes' subsystem_down
+ok 'no object is left' wait_for 20 no_object
+ok 'link delete' rdma link delete "$DEV_B"
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma
-ok 'module unloads' rmmod kwarp
+ok 'module unloads' wait_for 20 rmmod kwarp
 done_testing

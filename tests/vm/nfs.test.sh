@@ -1,0 +1,138 @@
+#!/bin/bash
+# nfs: NFS over RDMA, the kernel's server in hostB and its client in hostA. Versions 3, 4.1 and 4.2, long
+# reads and writes (RDMA Read and Write), file trees, a device that goes and comes under load.
+# Timeout: 300
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/storage.sh"
+
+EXPORT=$WORK/export
+MOUNT=$WORK/mount
+NFSD=/proc/fs/nfsd
+
+# Mounts shall be seen by the suite, so only the network is the host's
+net_a() { nsenter --net=/run/netns/hostA "$@"; }
+net_b() { nsenter --net=/run/netns/hostB "$@"; }
+
+# daemon NAME COMMAND...: in hostB
+daemon() {
+	local name=$1
+	shift
+	net_b "$@" >"$WORK/$name.log" 2>&1 </dev/null &
+	SERVERS[$name]=$!
+}
+
+# server_up: what nfsd mounts is the mounting process's namespace, so hostB's
+server_up() {
+	mkdir -p "$EXPORT" "$MOUNT" /run/rpcbind /run/sendsigs.omit.d || return 1
+	mount -t tmpfs -o size=256M export "$EXPORT" && net_b mount -t nfsd nfsd "$NFSD" || return 1
+	daemon rpcbind rpcbind -f -w
+	wait_for 10 net_b rpcinfo || return 1
+	net_b exportfs -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 "$IP_A:$EXPORT" || return 1
+	daemon mountd rpc.mountd -F
+	wait_for 10 net_b rpcinfo -t "$IP_B" mountd 3 || return 1
+	# Who opens a file first waits for that long: there might be locks to reclaim.
+	echo 10 >"$NFSD/nfsv4leasetime" && echo 10 >"$NFSD/nfsv4gracetime" &&
+		echo 1048576 >"$NFSD/max_block_size" && echo 'rdma 20049' >"$NFSD/portlist" && echo 4 >"$NFSD/threads" || return 1
+	grep . "$NFSD/portlist"
+}
+
+server_down() {
+	echo 0 >"$NFSD/threads" && net_b exportfs -ua && stop mountd && stop rpcbind &&
+		umount "$NFSD" && umount "$EXPORT"
+}
+
+# nfs_mount VERSION [OPTION,...]
+nfs_mount() {
+	local path=/ options=
+	case $1 in
+	3) path=$EXPORT options=,nolock,mountproto=tcp ;;
+	esac
+	net_a mount -t nfs -o "vers=$1,proto=rdma,port=20049,rsize=1048576,wsize=1048576${2:+,$2}$options" "$IP_B:$path" "$MOUNT" &&
+		grep " $MOUNT nfs" /proc/mounts | tee "$WORK/mounted"
+}
+
+# hard_mount: one that waits. Newer clients, in a namespace other than the first, take a network that is
+# unreachable for gone, unless told not to; older ones do not, and do not know the option.
+hard_mount() {
+	nfs_mount 4.2 hard,fatal_neterrors=none || nfs_mount 4.2 hard
+}
+
+# by_rdma: the mount is what was asked for, with transfers of 1 MiB
+by_rdma() {
+	grep "vers=$1,.*rsize=1048576,wsize=1048576,.*proto=rdma,port=20049" "$WORK/mounted"
+}
+
+# round VERSION: all that is done with one
+round() {
+	local dir=$MOUNT/tree before_a before_b
+	ok "$1: mount" nfs_mount "$1"
+	ok "$1: by RDMA, 1 MiB at once" by_rdma "$1"
+	before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
+	mkdir "$dir"
+	ok "$1: a tree is written" tree_make "$dir"
+	ok "$1: the server has it" tree_same "$EXPORT/tree"
+	drop_caches
+	ok "$1: read back" tree_same "$dir"
+	# the two biggest files there and back
+	ok "$1: it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 9000000
+	ok "$1: and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 9000000
+	[ "$1" = 4.1 ] || fio_round "$1"
+	ok "$1: the tree is removed" rm -r "$dir"
+	is "$1: on the server, too" "$(ls "$EXPORT")" ''
+	ok "$1: unmount" umount "$MOUNT"
+	ok "$1: the connection is gone" wait_for 20 no_qp
+}
+
+fio_round() {
+	ok "$1: fio, small blocks" fio_verify "$MOUNT/f" 2M --rw=randwrite --bs=4k
+	ok "$1: fio, blocks of 1 MiB" fio_verify "$MOUNT/f" 16M --rw=write --bs=1M
+	ok "$1: fio, reads and writes of all sizes" fio_verify "$MOUNT/f" 8M --rw=randrw --bsrange=4k-256k
+	ok "$1: fio, through the page cache" fio_verify "$MOUNT/g" 8M --rw=randwrite --bs=32k --direct=0 --end_fsync=1 --invalidate=1
+	rm "$MOUNT/f" "$MOUNT/g"
+}
+
+# taken_away HOST DEVICE NETDEV: the device goes under load and comes back; who waits goes on
+taken_away() {
+	ok "$2 goes: load" load "$MOUNT/big"
+	ok "$2 goes: rdma link delete" rdma link delete "$2"
+	ok "$2 goes: the writer waits" running
+	ok "$2 goes: it comes again" rdma_link "$1" "$2" kwarp "$3"
+	ok "$2 goes: the writer ends well" load_ends_well
+	drop_caches
+	ok "$2 goes: the file is whole" cmp "$MOUNT/big" "$EXPORT/big"
+	rm "$MOUNT/big"
+}
+
+hosts_up
+must modprobe rpcrdma
+must modprobe nfsd
+must modprobe nfs
+ok 'server listens' server_up
+has 'server listens: by RDMA' '^rdma 20049$'
+for version in 4.2 4.1 3; do
+	round $version
+done
+
+ok 'mount, hard' hard_mount
+taken_away hostA "$DEV_A" vA
+taken_away hostB "$DEV_B" vB
+ok 'unmount' umount "$MOUNT"
+
+# Soft: the caller gets an error when there is nobody to talk to.
+ok 'mount, soft' nfs_mount 4.1 soft,timeo=20,retrans=1
+echo something >"$MOUNT/file"
+ok 'link delete, mounted' rdma link delete "$DEV_A"
+drop_caches
+fails 'reads end with an error' dd if="$MOUNT/file" of=/dev/null iflag=direct
+ok 'unmount without a device' umount -f -l "$MOUNT"
+ok 'link add' rdma_link hostA "$DEV_A" kwarp vA
+
+ok 'mount once more' nfs_mount 4.2 soft,timeo=20,retrans=1
+ok 'what was written is there' grep -x something "$MOUNT/file"
+ok 'server stops with a client' server_down
+umount -f -l "$MOUNT"
+ok 'no object is left' wait_for 60 no_object
+ok 'link delete' rdma link delete "$DEV_A"
+ok 'link delete, the other' rdma link delete "$DEV_B"
+ok 'module unloads' wait_for 20 rmmod kwarp
+done_testing

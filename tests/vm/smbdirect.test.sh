@@ -1,0 +1,97 @@
+#!/bin/bash
+# smbdirect: SMB Direct, the kernel's server (ksmbd) and its client. Debian's kernel has neither; the suite is
+# for user-mode Linux. ksmbd's tools speak to it in the initial namespace only.
+# Timeout: 300
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/storage.sh"
+
+SHARE=$WORK/share
+MOUNT=$WORK/mount
+CONF=$WORK/ksmbd.conf
+USERS=$WORK/users
+
+# offered MODULE PREFIX: it has RDMA, functions whose names begin so: a matter of its configuration
+offered() {
+	modprobe "$1" && grep -q " $2.*\[$1\]" /proc/kallsyms
+}
+
+server_up() {
+	mkdir -p "$SHARE" "$MOUNT" && mount -t tmpfs -o size=256M share "$SHARE" || return 1
+	cat >"$CONF" <<-CONF
+		[global]
+		    netbios name = KWARP
+		    server signing = disabled
+		    smb3 encryption = disabled
+		    map to guest = never
+		[share]
+		    path = $SHARE
+		    read only = no
+		    oplocks = no
+		    force user = root
+		    force group = root
+	CONF
+	: >"$USERS"
+	ksmbd.adduser -a -p secret -C "$CONF" -P "$USERS" tester || return 1
+	server mountd on_b ksmbd.mountd -n -C "$CONF" -P "$USERS"
+	wait_for 20 listening hostB 5445
+}
+
+server_down() {
+	ksmbd.control -s
+	stop mountd
+	wait_for 20 refused listening hostB 5445 && umount "$SHARE"
+}
+refused() { ! "$@"; }
+
+share_mount() {
+	mount -t cifs "//$IP_B/share" "$MOUNT" \
+		-o "rdma,vers=3.1.1,username=tester,password=secret,soft,echo_interval=2,cache=none${1:+,$1}" || return 1
+	grep " $MOUNT cifs" /proc/mounts
+}
+
+if ! offered ksmbd smb_direct_ || ! offered cifs smbd_; then
+	skip 'SMB Direct' "this kernel has none: CONFIG_SMB_SERVER_SMBDIRECT, CONFIG_CIFS_SMB_DIRECT"
+	done_testing
+fi
+
+hosts_here
+ok 'server listens' server_up || bail 'no server'
+ok 'mount' share_mount || bail 'no share'
+has 'mount: by RDMA' ',rdma,'
+before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
+mkdir "$MOUNT/tree"
+ok 'a tree is written' tree_make "$MOUNT/tree"
+ok 'the server has it' tree_same "$SHARE/tree"
+drop_caches
+ok 'read back' tree_same "$MOUNT/tree"
+ok "it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 9000000
+ok "and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 9000000
+ok 'fio, small blocks' fio_verify "$MOUNT/f" 2M --rw=randwrite --bs=4k
+ok 'fio, blocks of 1 MiB' fio_verify "$MOUNT/f" 16M --rw=write --bs=1M
+ok 'fio, reads and writes of all sizes' fio_verify "$MOUNT/f" 8M --rw=randrw --bsrange=4k-256k
+ok 'the tree is removed' rm -r "$MOUNT/tree" "$MOUNT/f"
+is 'on the server, too' "$(ls "$SHARE")" ''
+ok 'unmount' umount "$MOUNT"
+ok 'the connection is gone' wait_for 30 no_qp
+
+ok 'the device goes: mount' share_mount
+ok 'the device goes: load' load "$MOUNT/big"
+ok 'the device goes: rdma link delete' rdma link delete "$DEV_A"
+ok 'the device goes: the load ends' wait_for 60 ended
+ok 'the device goes: it comes again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+ok 'the device goes: the share is there again' wait_for 60 touch "$MOUNT/new"
+ok 'the device goes: what is written now is kept' write_and_compare "$MOUNT/new" 4M 1M
+ok "the server's device goes: load" load "$MOUNT/big"
+ok "the server's device goes: rdma link delete" rdma link delete "$DEV_B"
+ok "the server's device goes: the load ends" wait_for 60 ended
+ok "the server's device goes: it comes again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+ok "the server's device goes: the share is there again" wait_for 60 touch "$MOUNT/newer"
+ok 'unmount again' umount "$MOUNT"
+
+ok 'server stops' server_down
+ok 'no object is left' wait_for 30 no_object
+ok 'link delete' rdma link delete "$DEV_A"
+ok 'link delete, the other' rdma link delete "$DEV_B"
+must modprobe -r ksmbd
+ok 'module unloads' wait_for 20 rmmod kwarp
+done_testing

@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# For the suites of the kernel's storage over RDMA, after lib.sh: data that is checked, and what moves it.
+
+# no_qp: the kernel's consumers have let go of all their queue pairs.
+no_qp() {
+	! rdma resource show qp | grep -qE "link ($DEV_A|$DEV_B)/"
+}
+
+# no_object: of any kind; but the RDMA core keeps a pool of CQs for those who share them
+no_object() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		[ ! -d "/sys/class/infiniband/$dev" ] ||
+			rdma resource show "$dev" | grep -E ': pd 0 cq [0-9]+ qp 0 cm_id 0 mr 0 ' || { rdma resource show; return 1; }
+	done
+}
+
+# counter DEVICE NAME: the kernel caches counters for a moment
+counter() {
+	sleep 0.05
+	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}
+
+# write_and_compare FILE SIZE BLOCK: random octets, read back from the device
+write_and_compare() {
+	head -c "$2" /dev/urandom >"$WORK/data"
+	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc status=none &&
+		dd if="$1" of="$WORK/back" bs="$3" iflag=direct,count_bytes count="$2" status=none &&
+		cmp "$WORK/data" "$WORK/back"
+}
+
+# fio_verify FILE SIZE OPTION...: what was written is read back, and each block has its CRC32c
+fio_verify() {
+	local file=$1 size=$2
+	shift 2
+	fio --name=v --filename="$file" --size="$size" --direct=1 --ioengine=libaio --iodepth=16 \
+		--verify=crc32c --do_verify=1 --verify_fatal=1 --group_reporting --minimal --output="$WORK/fio" "$@" ||
+		{ tail -n 20 "$WORK/fio"; return 1; }
+}
+
+# load FILE: random writes for eight seconds or more, and what was written is verified then
+load() {
+	fio_verify "$1" 24M --rw=randwrite --bs=64k --rate=,3m >"$WORK/load.log" 2>&1 &
+	LOAD=$!
+	sleep 1
+	running
+}
+LOAD=
+
+running() { [ -d "/proc/$LOAD" ]; }
+ended() { ! running; }
+
+load_ends_well() {
+	wait_for 120 ended || return 1
+	wait "$LOAD" || { cat "$WORK/load.log"; return 1; }
+}
+
+# tree_make DIR: files of all sorts of lengths, and their checksums in $WORK/sums
+tree_make() {
+	local length
+	cp -r kernel scripts Documentation "$1" || return 1
+	mkdir -p "$1/deep/er/and/deeper" || return 1
+	for length in 0 1 3 4095 4096 4097 65536 262143 1048576 1048577 8388611; do
+		head -c $length /dev/urandom >"$1/deep/er/and/$length" || return 1
+	done
+	sync -f "$1" || return 1
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums"
+	[ "$(wc -l <"$WORK/sums")" -gt 50 ]
+}
+
+# tree_same DIR: the same files, with those checksums
+tree_same() {
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums.now" &&
+		diff "$WORK/sums" "$WORK/sums.now"
+}
+
+drop_caches() {
+	sync && echo 3 >/proc/sys/vm/drop_caches
+}
