@@ -7,11 +7,13 @@
 #define _KWARP_COMPAT_H
 
 #include <linux/err.h>
+#include <linux/hrtimer.h>
 #include <linux/socket.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_counter.h>
 
 /* Is this kernel version @a.@b or a later one? */
 #define KWARP_KERNEL_FROM(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
@@ -125,6 +127,53 @@ kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
 #define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
 #else
 #define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
+#endif
+
+/* A timer that is not running, as the newer name has it. */
+#if KWARP_KERNEL_FROM(6, 15)
+#define kwarp_hrtimer_setup	hrtimer_setup
+#else
+static inline void
+kwarp_hrtimer_setup(struct hrtimer *timer,
+		    enum hrtimer_restart (*function)(struct hrtimer *),
+		    clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);
+int kwarp_counter_unbind(struct ib_qp *ibqp);
+
+/* Counters of single QPs: the port is told, and the driver knows their size. */
+#if KWARP_KERNEL_FROM(6, 16)
+struct kwarp_rdma_counter {
+	struct rdma_counter core;
+};
+
+static inline void kwarp_op_counter_init(struct rdma_counter *counter)
+{
+}
+
+static inline int kwarp_op_counter_bind(struct rdma_counter *counter,
+					struct ib_qp *ibqp, u32 port)
+{
+	return kwarp_counter_bind(counter, ibqp);
+}
+
+static inline int kwarp_op_counter_unbind(struct ib_qp *ibqp, u32 port)
+{
+	return kwarp_counter_unbind(ibqp);
+}
+
+#define KWARP_COUNTER_OPS \
+	.counter_init = kwarp_op_counter_init, \
+	INIT_RDMA_OBJ_SIZE(rdma_counter, kwarp_rdma_counter, core),
+#else
+#define kwarp_op_counter_bind	kwarp_counter_bind
+#define kwarp_op_counter_unbind	kwarp_counter_unbind
+#define KWARP_COUNTER_OPS
 #endif
 
 int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,

@@ -15,6 +15,7 @@
  *				a shared receive queue's alone
  *	cq->lock		the CQ ring; irqsave; leaf
  *	sk->sk_callback_lock	socket to connection pointer; leaf
+ *	dev->counted_lock	counters of single QPs; leaf
  *	dev->lock		the device's list of endpoints; irqsave; leaf
  * An endpoint's events are bits, so raising one takes no lock.
  */
@@ -100,6 +101,9 @@ struct kwarp_policy {
  * @next_qpn:	where the search for a free QP number starts; lock of @qps
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
  * @stats:	per CPU counters (ctl/stats.h)
+ * @counted_lock: protects @counted, @counted_qps and what a QP has told; leaf
+ * @counted:	what counters of single QPs have been told so far
+ * @counted_qps: QPs that have such a counter
  * @lock:	protects @eps and @gid_raw
  * @eps:	every endpoint of the device, for removal
  * @cq_ids:	source of CQ numbers
@@ -114,6 +118,9 @@ struct kwarp_device {
 	u32 next_qpn;
 	struct xarray mrs;
 	struct kwarp_stats __percpu *stats;
+	spinlock_t counted_lock; /* see above */
+	struct kwarp_stats counted;
+	struct list_head counted_qps;
 	spinlock_t lock;	/* see above */
 	struct list_head eps;
 	struct ida cq_ids;

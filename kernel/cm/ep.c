@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
+#include "../ctl/trace.h"
 #include "ep.h"
 
 static struct workqueue_struct *cm_wq;
@@ -163,8 +164,11 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 {
 	lockdep_assert_held(&ep->mutex);
-	pr_debug("ep %p: %s -> %s\n", ep, kwarp_ep_state_name(ep->state),
-		 kwarp_ep_state_name(state));
+	if (trace_kwarp_ep_state_enabled())
+		trace_kwarp_ep_state(ep_dev(ep), ep,
+				     ep->qp ? ep->qp->ibqp.qp_num : 0,
+				     kwarp_ep_state_name(ep->state),
+				     kwarp_ep_state_name(state));
 	ep->state = state;
 }
 

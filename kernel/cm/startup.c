@@ -6,6 +6,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
+#include "../ctl/trace.h"
 #include "ep.h"
 
 /**
@@ -51,6 +52,7 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
  */
 void kwarp_startup_count(struct kwarp_device *dev, int err)
 {
+	trace_kwarp_mpa_error(dev, abs(err));
 	switch (abs(err)) {
 	case KWARP_MPA_E_ROLE:
 		kwarp_count(dev, KWARP_STAT_STARTUP_ROLE_ERR);
@@ -118,8 +120,10 @@ int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 			return ret;
 		su->have += ret;
 		ret = kwarp_mpa_decode(su->rx, su->have, type, f);
-		if (ret > 0)
+		if (ret > 0) {
+			trace_kwarp_mpa_received(ep_dev(ep), ep, f);
 			return 1;
+		}
 		if (ret < 0) {
 			kwarp_startup_count(ep_dev(ep), ret);
 			return -EPROTO;
@@ -154,6 +158,7 @@ int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		memcpy(buf + len, pd, f->pd_len);
 	len += f->pd_len;
 
+	trace_kwarp_mpa_sent(ep_dev(ep), ep, f);
 	/* The first octets of a connection: if they do not fit, none will. */
 	ret = kwarp_llp_send(&ep->llp, buf, len);
 	if (ret >= 0)

@@ -4,48 +4,16 @@
  * them out. A user's ring is written only; of his half of the control block the
  * consumer index and the arm word are read, and a wrong value hurts only him.
  */
-#include "cq.h"
+#include "cq_event.h"
 
 #include <linux/timekeeping.h>
 
+#include "../ctl/trace.h"
 #include "qp.h"
-
-static bool is_user(const struct kwarp_cq *cq)
-{
-	return cq->mmap;
-}
-
-static u32 cq_cons(const struct kwarp_cq *cq)
-{
-	/* A user releases his index after he has read the elements. */
-	return is_user(cq) ? smp_load_acquire(&cq->ctl->user_idx) : cq->cons;
-}
 
 static struct kwarp_cqe *cq_elem(const struct kwarp_cq *cq, u32 idx)
 {
 	return &cq->ring[idx & (cq->size - 1)];
-}
-
-/* Is this completion the one that was waited for? Disarms if so. */
-static bool cq_fire(struct kwarp_cq *cq, bool solicited)
-{
-	u32 *arm = is_user(cq) ? &cq->ctl->arm : &cq->arm;
-	u32 want;
-
-	lockdep_assert_held(&cq->lock);
-	/*
-	 * A user arms, and then looks at the ring once more; we fill the ring,
-	 * and then look at the arm word: one of us sees the other.
-	 */
-	smp_mb();
-	want = READ_ONCE(*arm);
-	if (want != KWARP_CQ_ARM_ANY &&
-	    !(want == KWARP_CQ_ARM_SOLICITED && solicited))
-		return false;
-	xchg(arm, KWARP_CQ_ARM_NONE);
-	cq->event_idx = cq->prod;
-	WRITE_ONCE(cq->ctl->event_idx, cq->event_idx);
-	return true;
 }
 
 static void cq_event(struct kwarp_cq *cq)
@@ -63,10 +31,11 @@ static void cq_event(struct kwarp_cq *cq)
 /* Return: false if it does not fit: the CQ is dead. */
 static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 {
+	u32 cons = kwarp_cq_cons(cq);
 	struct kwarp_cqe *slot;
 
 	/* Also true for a consumer index that cannot be. */
-	if (cq->prod - cq_cons(cq) >= cq->size) {
+	if (cq->prod - cons >= cq->size) {
 		cq->overflow = true;
 		WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
 		return false;
@@ -74,15 +43,18 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	slot = cq_elem(cq, cq->prod);
 	*slot = *cqe;
 	slot->timestamp = now;
+	kwarp_cq_marks_follow(&cq->marks, cons);
+	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
 	/* The element before the index; pairs with a user's acquire. */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
+	cq->untold++;
 	return true;
 }
 
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   bool solicited)
 {
-	bool overflow = false, fire = false;
+	bool overflow = false, bad = false, told = false;
 	unsigned long flags;
 	u64 now;
 
@@ -92,12 +64,14 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		goto unlock;
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
+		trace_kwarp_cqe(cq, cqe, solicited, overflow);
 		/* An overflow wakes whoever sleeps: nothing more will come. */
-		solicited |= overflow || cqe->status != KWARP_WC_SUCCESS;
+		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
 	}
+	solicited |= bad;
 	if (solicited)
-		cq->solicited_idx = cq->prod;
-	fire = cq_fire(cq, solicited);
+		cq->marks.solicited = cq->prod;
+	told = kwarp_cq_tell(cq, solicited, bad);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
@@ -106,8 +80,8 @@ unlock:
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
 	}
-	if (fire && cq->ibcq.comp_handler)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	if (told)
+		kwarp_cq_notify(cq);
 }
 
 static enum ib_wc_opcode wc_opcode(u8 opcode)
@@ -177,48 +151,12 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	return n;
 }
 
-/* A user armed (in the ring, before he called); did he miss something? */
-static void arm_user(struct kwarp_cq *cq, bool solicited)
-{
-	unsigned long flags;
-	bool fire = false;
-	u32 last;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	last = solicited ? cq->solicited_idx : cq->prod;
-	if ((s32)(last - cq->event_idx) > 0 && (s32)(last - cq_cons(cq)) > 0)
-		fire = cq_fire(cq, solicited);
-	spin_unlock_irqrestore(&cq->lock, flags);
-	if (fire && cq->ibcq.comp_handler)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-}
-
-int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
-{
-	bool any = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP;
-	u32 want = any ? KWARP_CQ_ARM_ANY : KWARP_CQ_ARM_SOLICITED;
-	struct kwarp_cq *cq = to_kcq(ibcq);
-	unsigned long irq_flags;
-	int ret;
-
-	if (is_user(cq)) {
-		arm_user(cq, !any);
-		return 0;
-	}
-	spin_lock_irqsave(&cq->lock, irq_flags);
-	/* A wish for any completion is not taken back by a weaker one. */
-	cq->arm = max(cq->arm, want);
-	ret = (flags & IB_CQ_REPORT_MISSED_EVENTS) && cq->cons != cq->prod;
-	spin_unlock_irqrestore(&cq->lock, irq_flags);
-	return ret;
-}
-
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp)
 {
 	unsigned long flags;
 	u32 from, to;
 
-	if (is_user(cq))
+	if (kwarp_cq_is_user(cq))
 		return;
 	spin_lock_irqsave(&cq->lock, flags);
 	for (from = to = cq->cons; from != cq->prod; from++) {
@@ -244,7 +182,7 @@ int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 	u32 cons, i;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	cons = cq_cons(cq);
+	cons = kwarp_cq_cons(cq);
 	/* Also true for a consumer index that cannot be. */
 	if (cq->prod - cons > min(size, cq->size))
 		goto out;
@@ -253,7 +191,7 @@ int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 	ctl->user_idx = cons;
 	ctl->arm = READ_ONCE(cq->ctl->arm);
 	ctl->kern_idx = cq->prod;
-	ctl->event_idx = cq->event_idx;
+	ctl->event_idx = cq->marks.event;
 	ctl->flags = cq->overflow ? KWARP_RING_ERROR : 0;
 	cq->ctl = ctl;
 	cq->ring = ring;

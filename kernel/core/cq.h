@@ -3,8 +3,11 @@
 #ifndef _KWARP_CORE_CQ_H
 #define _KWARP_CORE_CQ_H
 
+#include <linux/hrtimer.h>
 #include <rdma/kwarp-abi.h>
+
 #include "../kwarp.h"
+#include "cq_marks.h"
 
 struct kwarp_qp;
 
@@ -20,8 +23,14 @@ struct kwarp_qp;
  * @prod:	producer index; @ctl->kern_idx is its copy
  * @cons:	consumer index of a kernel CQ (a user's is @ctl->user_idx)
  * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
- * @event_idx:	producer index at the last event; @ctl->event_idx is its copy
- * @solicited_idx: producer index behind the last solicited element
+ * @marks:	last event and last solicited element; @ctl->event_idx is a copy of
+ *		the former
+ * @untold:	completions since the last event
+ * @mod_count:	moderation: completions for an event; 0: no matter how many
+ * @mod_period:	moderation: microseconds for which an event that is due is held
+ *		back; 0: not by time
+ * @due:	an event is held back
+ * @timer:	ends that; runs only while @due
  * @overflow:	elements were lost: dead
  * @timestamps:	elements tell when they were made; constant
  * @id:		number for humans
@@ -39,11 +48,15 @@ struct kwarp_cq {
 	u32 prod;
 	u32 cons;
 	u32 arm;
-	u32 event_idx;
-	u32 solicited_idx;
+	struct kwarp_cq_marks marks;
+	u32 untold;
+	u16 mod_count;
+	u16 mod_period;
+	bool due;
 	bool overflow;
 	bool timestamps;
 	u32 id;
+	struct hrtimer timer;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 };
@@ -90,6 +103,20 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
  * Context: any.
  */
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/**
+ * kwarp_cq_moderate() - modify_cq: fewer events
+ * @ibcq:	completion queue
+ * @count:	completions for which one event is enough; 0: any number
+ * @period:	microseconds for which an event is held back; 0: for ever
+ *
+ * Whichever is first; both 0 is no moderation, what a CQ is made with. With a
+ * @count alone an event comes with the completion that makes it full, and not
+ * before. A completion with an error is told at once, and a dead CQ is.
+ *
+ * Return: 0. Context: any.
+ */
+int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);
 
 /**
  * kwarp_cq_forget_qp() - a kernel QP goes: its completions must not be polled

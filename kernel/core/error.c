@@ -2,6 +2,8 @@
 /* Counters and events of protocol errors. What the functions promise: error.h. */
 #include "error.h"
 
+#include "qp.h"
+
 /* Counted by its class only. */
 #define NO_DETAIL	KWARP_STAT_COUNT
 
@@ -71,13 +73,13 @@ static enum kwarp_counter detail_of(enum kwarp_err err)
 	}
 }
 
-void kwarp_error_count(struct kwarp_device *dev, enum kwarp_err err)
+void kwarp_error_count(struct kwarp_qp *qp, enum kwarp_err err)
 {
 	enum kwarp_counter detail = detail_of(err);
 
-	kwarp_count(dev, class_of(err));
+	kwarp_qp_count(qp, class_of(err));
 	if (detail != NO_DETAIL)
-		kwarp_count(dev, detail);
+		kwarp_qp_count(qp, detail);
 }
 
 enum ib_event_type kwarp_error_event(enum kwarp_err err)

@@ -8,15 +8,17 @@
 #include "../kwarp.h"
 #include "../proto/errors.h"
 
+struct kwarp_qp;
+
 /**
  * kwarp_error_count() - count an error that ends a connection
- * @dev:	device
+ * @qp:		queue pair
  * @err:	what is raised
  *
  * Once by its class, which is the Terminate's layer and type, and once by what it
- * is about. Context: any.
+ * is about. Context: socket lock held.
  */
-void kwarp_error_count(struct kwarp_device *dev, enum kwarp_err err);
+void kwarp_error_count(struct kwarp_qp *qp, enum kwarp_err err);
 
 /**
  * kwarp_error_event() - the asynchronous event of an error

@@ -4,6 +4,7 @@
  */
 #include "qp.h"
 
+#include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/terminate.h"
 #include "cq.h"
@@ -59,6 +60,7 @@ void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state)
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
 	spin_lock(&qp->rq.lock);
+	trace_kwarp_qp_state(qp, qp->state, state);
 	qp->state = state;
 	spin_unlock(&qp->rq.lock);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
@@ -109,7 +111,9 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	if (qp->state == IB_QPS_ERR)
 		return;
 	qp->err = *term;
-	kwarp_error_count(qp->dev, err);
+	qp->raised = true;
+	trace_kwarp_error(qp, term, ulpdu_len);
+	kwarp_error_count(qp, err);
 	kwarp_rx_stop(qp);
 	kwarp_tx_terminate(qp, term, seg, seg_len, ulpdu_len);
 	enter_error(qp);
@@ -158,7 +162,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	/* Behind an error, which has been counted, no end is a surprise. */
 	qp->stream_end = qp->state != IB_QPS_ERR;
 	if (qp->stream_end && (err || left || cut_short(qp)))
-		kwarp_count(qp->dev, KWARP_STAT_LLP_LOST);
+		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
 	if (err) {
 		/* Nothing can be sent any more. */
 		qp->tx.dead = true;
@@ -190,6 +194,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	memset(&qp->err, 0, sizeof(qp->err));
 	qp->term_received = false;
 	qp->stream_end = false;
+	qp->raised = false;
 	ret = kwarp_rx_init(qp);
 	if (ret)
 		goto out;
@@ -205,6 +210,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	llp->engine = &qp_engine;
 	llp->qp = qp;
 	rcu_assign_pointer(qp->llp, llp);
+	trace_kwarp_qp_attach(qp, params);
 	kwarp_qp_set_state(qp, IB_QPS_RTS);
 	kwarp_llp_poll(llp);
 	kwarp_llp_unlock(llp);
@@ -239,6 +245,7 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	if (qp) {
 		/* No callback and no doorbell gets past this line any more. */
 		llp->qp = NULL;
+		trace_kwarp_qp_detach(qp);
 		kwarp_rx_stop(qp);
 		kwarp_tx_stop(qp);
 		if (qp->state != IB_QPS_ERR)

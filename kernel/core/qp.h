@@ -73,6 +73,10 @@ struct kwarp_qp_params {
  *		was sent
  * @term_received:	@err came from the peer
  * @stream_end:	FIN or reset ended it, with no error before; socket lock
+ * @raised:	@err is valid
+ * @stats:	counted for this QP alone: socket lock; read by anybody
+ * @told:	@stats when the counter was told of them last; dev->counted_lock
+ * @counted_link: in dev->counted_qps while bound to a counter
  * @mem:	vmalloc_user() memory of the rings
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
@@ -102,6 +106,10 @@ struct kwarp_qp {
 	struct kwarp_term_err err;
 	bool term_received;
 	bool stream_end;
+	bool raised;
+	u64 stats[KWARP_STAT_QP];
+	u64 told[KWARP_STAT_QP];
+	struct list_head counted_link;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
@@ -109,6 +117,19 @@ struct kwarp_qp {
 	struct delayed_work retry;
 	struct kwarp_attach *attach;
 };
+
+/* Count for the device and for the QP. Context: socket lock held. */
+static inline void kwarp_qp_count_n(struct kwarp_qp *qp, enum kwarp_counter id,
+				    u64 n)
+{
+	kwarp_count_n(qp->dev, id, n);
+	WRITE_ONCE(qp->stats[id], qp->stats[id] + n);
+}
+
+static inline void kwarp_qp_count(struct kwarp_qp *qp, enum kwarp_counter id)
+{
+	kwarp_qp_count_n(qp, id, 1);
+}
 
 static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 {

@@ -16,6 +16,7 @@
 
 #include "../cm/cm.h"
 #include "../verbs/verbs.h"
+#include "trace.h"
 
 /* One at a time: two for the same netdev must not both find no device. */
 static DEFINE_MUTEX(newlink_mutex);
@@ -42,6 +43,7 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 	if (dev->up == up)
 		return;
 	dev->up = up;
+	trace_kwarp_link(dev, netdev->name, up ? "up" : "down");
 	kwarp_port_event(&dev->ibdev, netdev, up);
 }
 
@@ -61,6 +63,7 @@ static void address_changed(struct kwarp_device *dev,
 /* The netdev leaves, or leaves its namespace: our sockets cannot follow it. */
 static void netdev_gone(struct kwarp_device *dev)
 {
+	trace_kwarp_link(dev, dev->ibdev.iw_ifname, "gone");
 	kwarp_cm_device_down(dev, false);
 	ib_unregister_device_queued(&dev->ibdev);
 }

@@ -12,6 +12,7 @@
 
 #include "../kwarp.h"
 #include "../proto/mpa_startup.h"
+#include "trace.h"
 
 enum policy_limits {
 	TIMEOUT_MIN_MS	= 100,
@@ -21,12 +22,14 @@ enum policy_limits {
 	KEEPALIVE_MAX_S	= 32767,
 };
 
+static struct kwarp_device *to_kwarp(struct device *d)
+{
+	return rdma_device_to_drv_device(d, struct kwarp_device, ibdev);
+}
+
 static struct kwarp_policy *to_policy(struct device *d)
 {
-	struct kwarp_device *dev =
-		rdma_device_to_drv_device(d, struct kwarp_device, ibdev);
-
-	return &dev->policy;
+	return &to_kwarp(d)->policy;
 }
 
 /* ---- numbers -------------------------------------------------------------- */
@@ -97,6 +100,7 @@ static ssize_t uint_store(struct device *d, struct device_attribute *attr,
 		WRITE_ONCE(*(u32 *)field, v);
 		break;
 	}
+	trace_kwarp_policy(to_kwarp(d), attr->attr.name, v);
 	return len;
 }
 
@@ -277,6 +281,7 @@ static ssize_t words_store(struct device *d, struct device_attribute *attr,
 	if (!any)
 		return -EINVAL;
 	WRITE_ONCE(*words_field(d, a), sum);
+	trace_kwarp_policy(to_kwarp(d), attr->attr.name, sum);
 	return len;
 }
 

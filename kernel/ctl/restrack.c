@@ -1,12 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Details of objects for `rdma resource show -dd`. */
+/*
+ * Details of objects for `rdma resource show -dd`; what they mean is in
+ * Documentation/admin.rst. STags and addresses of memory are not among them: the
+ * core shows those itself, to administrators only.
+ *
+ * Locks. The core holds an object's restrack reference, which keeps its memory,
+ * but destroy_qp, _cq and _srq run before that is taken away: what they free is
+ * not touched here without a look under the lock whether it is still there. The
+ * socket lock is never taken. A QP's mutex keeps the connection attached; the
+ * core's own query_qp has taken it a moment before.
+ */
 #include "restrack.h"
 
 #include <net/netlink.h>
+#include <net/sock.h>
 #include <rdma/restrack.h>
 
+#include "../core/cq_event.h"
 #include "../core/qp.h"
 #include "../core/srq.h"
+#include "../llp/llp.h"
+#include "../proto/mpa_fpdu.h"
+#include "../verbs/verbs.h"
+
+/* An object's own attributes, all or none. */
+static struct nlattr *table_start(struct sk_buff *msg)
+{
+	return nla_nest_start_noflag(msg, RDMA_NLDEV_ATTR_DRIVER);
+}
+
+static int table_end(struct sk_buff *msg, struct nlattr *table, int err)
+{
+	if (err) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+/* ---- queue pairs ----------------------------------------------------------- */
 
 static int fill_params(struct sk_buff *msg, const struct kwarp_qp_params *p)
 {
@@ -19,6 +52,44 @@ static int fill_params(struct sk_buff *msg, const struct kwarp_qp_params *p)
 		return -EMSGSIZE;
 	return rdma_nl_put_driver_string(msg, "role", p->initiator ?
 					 "initiator" : "responder");
+}
+
+/* The largest ULPDU that always fits: with the most markers (RFC 5044 4.5). */
+static u32 mulpdu(const struct kwarp_qp_params *p, u32 emss)
+{
+	return p->fpdu_large ? KWARP_ULPDU_MAX :
+			       kwarp_mulpdu(emss, 0, p->tx_markers);
+}
+
+static int fill_llp(struct sk_buff *msg, const struct kwarp_llp *llp,
+		    const struct kwarp_qp_params *p)
+{
+	struct kwarp_llp_info info;
+	char addr[64];
+
+	kwarp_llp_get_info(llp, &info);
+	snprintf(addr, sizeof(addr), "%pISpc", &info.local);
+	if (rdma_nl_put_driver_string(msg, "local", addr))
+		return -EMSGSIZE;
+	snprintf(addr, sizeof(addr), "%pISpc", &info.remote);
+	if (rdma_nl_put_driver_string(msg, "remote", addr) ||
+	    rdma_nl_put_driver_u32(msg, "emss", info.emss) ||
+	    rdma_nl_put_driver_u32(msg, "mulpdu",
+				   mulpdu(p, info.emss)) ||
+	    rdma_nl_put_driver_u32(msg, "retransmits", info.retransmits))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* Indices of rings; two that are read a moment apart may not fit together. */
+static int fill_reads(struct sk_buff *msg, const struct kwarp_rx *rx)
+{
+	u32 out = READ_ONCE(rx->read_tail) - READ_ONCE(rx->read_head);
+	u32 in = READ_ONCE(rx->in_tail) - READ_ONCE(rx->in_head);
+
+	if (rdma_nl_put_driver_u32(msg, "reads_out", out))
+		return -EMSGSIZE;
+	return rdma_nl_put_driver_u32(msg, "reads_in", in);
 }
 
 static int fill_queues(struct sk_buff *msg, const struct kwarp_qp *qp)
@@ -34,67 +105,167 @@ static int fill_queues(struct sk_buff *msg, const struct kwarp_qp *qp)
 	return 0;
 }
 
+/* What ended the last connection: who said it, layer, type and code. */
+static int fill_error(struct sk_buff *msg, const struct kwarp_qp *qp)
+{
+	char text[32];
+
+	if (!READ_ONCE(qp->raised))
+		return 0;
+	snprintf(text, sizeof(text), "%s %u/%u/%u",
+		 qp->term_received ? "received" : "sent", qp->err.layer,
+		 qp->err.etype, qp->err.code);
+	return rdma_nl_put_driver_string(msg, "terminate", text);
+}
+
 /**
  * kwarp_fill_res_qp_entry() - what a QP's connection agreed on, and its queues
  * @msg:	netlink message
- * @ibqp:	queue pair; the core keeps it from being destroyed
+ * @ibqp:	queue pair; the core keeps its memory
  *
  * Return: 0 or -EMSGSIZE.
  */
 int kwarp_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
-	struct nlattr *table;
-	int ret = 0;
+	struct nlattr *table = table_start(msg);
+	const struct kwarp_llp *llp;
+	int err;
 
-	table = nla_nest_start_noflag(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
 		return -EMSGSIZE;
 	mutex_lock(&qp->mutex);
-	if (rcu_access_pointer(qp->llp))
-		ret = fill_params(msg, &qp->params);
-	if (!ret)
-		ret = fill_queues(msg, qp);
+	err = fill_queues(msg, qp);
+	llp = rcu_dereference_protected(qp->llp, lockdep_is_held(&qp->mutex));
+	if (!err && llp)
+		err = fill_params(msg, &qp->params) ||
+		      fill_llp(msg, llp, &qp->params) ||
+		      fill_reads(msg, &qp->rx);
+	if (!err)
+		err = fill_error(msg, qp);
 	mutex_unlock(&qp->mutex);
-	if (ret) {
-		nla_nest_cancel(msg, table);
-		return ret;
+	return table_end(msg, table, err);
+}
+
+/* ---- queues ----------------------------------------------------------------- */
+
+/**
+ * kwarp_fill_res_cq_entry() - a CQ's size, level, arming and moderation
+ * @msg:	netlink message
+ * @ibcq:	queue; the core keeps its memory
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int kwarp_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	static const char * const arms[] = {
+		[KWARP_CQ_ARM_NONE] = "none",
+		[KWARP_CQ_ARM_SOLICITED] = "solicited",
+		[KWARP_CQ_ARM_ANY] = "any",
+	};
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	u32 size, prod, waiting = 0, arm = 0, id = cq->id;
+	struct nlattr *table;
+	bool overflow, due;
+	u16 count, period;
+
+	spin_lock_irq(&cq->lock);
+	size = cq->size;
+	prod = cq->prod;
+	overflow = cq->overflow;
+	due = cq->due;
+	count = cq->mod_count;
+	period = cq->mod_period;
+	if (cq->ctl) {
+		waiting = min(prod - kwarp_cq_cons(cq), size);
+		arm = kwarp_cq_is_user(cq) ? READ_ONCE(cq->ctl->arm) : cq->arm;
 	}
-	nla_nest_end(msg, table);
-	return 0;
+	spin_unlock_irq(&cq->lock);
+	if (arm >= ARRAY_SIZE(arms))
+		arm = KWARP_CQ_ARM_NONE;
+
+	table = table_start(msg);
+	if (!table)
+		return -EMSGSIZE;
+	return table_end(msg, table,
+			 rdma_nl_put_driver_u32(msg, "id", id) ||
+			 rdma_nl_put_driver_u32(msg, "size", size) ||
+			 rdma_nl_put_driver_u32(msg, "completions", prod) ||
+			 rdma_nl_put_driver_u32(msg, "waiting", waiting) ||
+			 rdma_nl_put_driver_string(msg, "armed", arms[arm]) ||
+			 rdma_nl_put_driver_u32(msg, "event_due", due) ||
+			 rdma_nl_put_driver_u32(msg, "mod_count", count) ||
+			 rdma_nl_put_driver_u32(msg, "mod_period", period) ||
+			 rdma_nl_put_driver_u32(msg, "overflow", overflow));
 }
 
 /**
  * kwarp_fill_res_srq_entry() - a shared receive queue's size, level and limit
  * @msg:	netlink message
- * @ibsrq:	queue; the core keeps it from being destroyed
+ * @ibsrq:	queue; the core keeps its memory
  *
  * Return: 0 or -EMSGSIZE.
  */
 int kwarp_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 {
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
-	u32 size, fetched, posted, limit;
+	u32 size, fetched, limit, posted = 0;
 	struct nlattr *table;
-	unsigned long flags;
 
-	spin_lock_irqsave(&srq->rq.lock, flags);
+	spin_lock_irq(&srq->rq.lock);
 	size = srq->rq.size;
 	fetched = srq->rq.fetched;
-	posted = kwarp_rq_posted(&srq->rq);
+	if (srq->rq.ctl)
+		posted = kwarp_rq_posted(&srq->rq);
 	limit = srq->limit;
-	spin_unlock_irqrestore(&srq->rq.lock, flags);
+	spin_unlock_irq(&srq->rq.lock);
 
-	table = nla_nest_start_noflag(msg, RDMA_NLDEV_ATTR_DRIVER);
+	table = table_start(msg);
 	if (!table)
 		return -EMSGSIZE;
-	if (rdma_nl_put_driver_u32(msg, "rq_size", size) ||
-	    rdma_nl_put_driver_u32(msg, "rq_fetched", fetched) ||
-	    rdma_nl_put_driver_u32(msg, "rq_posted", posted) ||
-	    rdma_nl_put_driver_u32(msg, "limit", limit)) {
-		nla_nest_cancel(msg, table);
+	return table_end(msg, table,
+			 rdma_nl_put_driver_u32(msg, "rq_size", size) ||
+			 rdma_nl_put_driver_u32(msg, "rq_fetched", fetched) ||
+			 rdma_nl_put_driver_u32(msg, "rq_posted", posted) ||
+			 rdma_nl_put_driver_u32(msg, "limit", limit));
+}
+
+/* ---- memory ------------------------------------------------------------------ */
+
+static const char *mr_kind(const struct kwarp_mr *mr)
+{
+	if (mr->dma)
+		return "dma";
+	if (mr->invalidatable)
+		return "fast-reg";
+	return mr->dmabuf ? "dmabuf" : "user";
+}
+
+/**
+ * kwarp_fill_res_mr_entry() - a region's kind, state and layout
+ * @msg:	netlink message
+ * @ibmr:	region; it is not deregistered meanwhile
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int kwarp_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	const struct kwarp_mr *mr = to_kmr(ibmr);
+	bool valid = READ_ONCE(mr->state) == KWARP_MR_VALID;
+	int windows = atomic_read(&mr->windows);
+	struct nlattr *table = table_start(msg);
+
+	if (!table)
 		return -EMSGSIZE;
-	}
-	nla_nest_end(msg, table);
-	return 0;
+	return table_end(msg, table,
+			 rdma_nl_put_driver_string(msg, "kind", mr_kind(mr)) ||
+			 rdma_nl_put_driver_u32(msg, "valid", valid) ||
+			 rdma_nl_put_driver_u32_hex(msg, "access",
+						    READ_ONCE(mr->access)) ||
+			 rdma_nl_put_driver_u32(msg, "block_shift",
+						READ_ONCE(mr->shift)) ||
+			 rdma_nl_put_driver_u32(msg, "blocks",
+						READ_ONCE(mr->nr_blocks)) ||
+			 rdma_nl_put_driver_u32(msg, "windows",
+						max(windows, 0)));
 }

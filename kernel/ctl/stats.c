@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The counters' names and sums, for `rdma statistic` and sysfs hw_counters. */
-#include "../kwarp.h"
+#include "counter.h"
 
 static const struct rdma_stat_desc descs[] = {
 	[KWARP_STAT_TX_FPDUS].name = "tx_fpdus",
@@ -64,9 +64,11 @@ int kwarp_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		       u32 port, int index)
 {
 	struct kwarp_device *dev = to_kdev(ibdev);
+	u64 bound[KWARP_STAT_COUNT];
 	int cpu, i;
 
 	/* All of them at once; the core asks again after the lifespan only. */
+	kwarp_counter_bound(dev, bound);
 	memset(stats->value, 0, ARRAY_SIZE(descs) * sizeof(stats->value[0]));
 	for_each_possible_cpu(cpu) {
 		const struct kwarp_stats *s = per_cpu_ptr(dev->stats, cpu);
@@ -74,5 +76,8 @@ int kwarp_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		for (i = 0; i < ARRAY_SIZE(descs); i++)
 			stats->value[i] += READ_ONCE(s->v[i]);
 	}
+	/* The core adds them; a QP counts after its device. */
+	for (i = 0; i < ARRAY_SIZE(descs); i++)
+		stats->value[i] -= min(stats->value[i], bound[i]);
 	return ARRAY_SIZE(descs);
 }

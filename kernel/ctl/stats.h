@@ -35,8 +35,9 @@ enum kwarp_counter {
 	KWARP_STAT_STAG_ERR,
 	KWARP_STAT_BOUNDS_ERR,
 	KWARP_STAT_ACCESS_ERR,
-	/* Connections */
-	KWARP_STAT_CONNECT,
+	/* Those above are also counted for each QP. Connections: */
+	KWARP_STAT_QP,
+	KWARP_STAT_CONNECT = KWARP_STAT_QP,
 	KWARP_STAT_ACCEPT,
 	KWARP_STAT_REJECT_TX,
 	KWARP_STAT_REJECT_RX,

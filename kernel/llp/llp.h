@@ -168,6 +168,24 @@ int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
 void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
 
 /**
+ * struct kwarp_llp_info - a connection, for those who only look
+ * @local:	own address and port
+ * @remote:	the peer's
+ * @emss:	octets that a segment carries, SACK options not counted
+ * @retransmits: segments sent again since the connection was made
+ */
+struct kwarp_llp_info {
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u32 emss;
+	u32 retransmits;
+};
+
+/* Without the socket lock: as of some moment. Context: any; @llp has a socket. */
+void kwarp_llp_get_info(const struct kwarp_llp *llp,
+			struct kwarp_llp_info *info);
+
+/**
  * kwarp_llp_poll() - act as if the socket had called back now
  *
  * For a QP that was just attached: what arrived before is processed, a FIN or

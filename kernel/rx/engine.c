@@ -11,6 +11,7 @@
 
 #include "../core/mem.h"
 #include "../core/qp.h"
+#include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/ddp.h"
 #include "place.h"
@@ -131,8 +132,8 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 		rx->pos += f.len;
 		pass->fpdus++;
 		if (f.markers)
-			kwarp_count_n(pass->qp->dev, KWARP_STAT_RX_MARKERS,
-				      markers_in(&f));
+			kwarp_qp_count_n(pass->qp, KWARP_STAT_RX_MARKERS,
+					 markers_in(&f));
 	}
 	return KWARP_ERR_NONE;
 }
@@ -184,8 +185,9 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 
 	if (used)
 		tcp_read_done(llp->sk, used);
-	kwarp_count_n(qp->dev, KWARP_STAT_RX_FPDUS, pass.fpdus);
-	kwarp_count_n(qp->dev, KWARP_STAT_RX_OCTETS, used);
+	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, pass.fpdus);
+	kwarp_qp_count_n(qp, KWARP_STAT_RX_OCTETS, used);
+	trace_kwarp_rx_batch(qp, pass.fpdus, used, avail - used);
 	if (err)
 		kwarp_qp_raise(qp, err, pass.seg_len ? pass.seg : NULL,
 			       pass.seg_len, pass.ulpdu_len);

@@ -7,6 +7,7 @@
 
 #include "../core/cq.h"
 #include "../core/qp.h"
+#include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/mpa_startup.h"
 #include "../proto/terminate.h"
@@ -274,10 +275,12 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 
 	if (pass->hdr.msn != KWARP_DDP_FIRST_MSN)
 		return KWARP_ERR_UNTAGGED_MSN;
-	kwarp_count(qp->dev, KWARP_STAT_RX_TERMINATE);
+	kwarp_qp_count(qp, KWARP_STAT_RX_TERMINATE);
 	if (!kwarp_term_parse(pass->seg + pass->hdr.len,
 			      pass->seg_len - pass->hdr.len, &term)) {
 		qp->err = term.err;
+		qp->raised = true;
+		trace_kwarp_terminate_received(qp, &term.err);
 		if (term.has_ddp && !term.ddp.tagged &&
 		    term.ddp.qn == KWARP_QN_READ)
 			read_terminated(qp, &term.err);
@@ -326,6 +329,7 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 				kwarp_qp_ext(pass->qp));
 	if (err)
 		return err;
+	trace_kwarp_rx_fpdu(pass->qp, pass->fpdu, h);
 	len = pass->ulpdu_len - h->len;
 	if (unlikely(kwarp_rx_rtr_due(pass->qp)) && !is_rtr(pass, len)) {
 		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_RTR_ERR);

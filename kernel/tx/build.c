@@ -13,6 +13,7 @@
 #include "buf.h"
 #include "../core/mem.h"
 #include "../core/qp.h"
+#include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/mpa_writer.h"
 #include "../proto/rdmap.h"
@@ -274,6 +275,7 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		src->n = 0;
 		return ret;
 	}
+	trace_kwarp_tx_fpdu(qp, ulpdu, flen);
 	tx->pos += flen;
 	seg->off += flen;
 	if (seg->off == seg->max) {
@@ -282,9 +284,9 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		seg->off = 0;
 	}
 	if (markers)
-		kwarp_count_n(qp->dev, KWARP_STAT_TX_MARKERS,
-			      (flen - kwarp_fpdu_len(ulpdu, 0, false)) /
-			      KWARP_MARKER_LEN);
+		kwarp_qp_count_n(qp, KWARP_STAT_TX_MARKERS,
+				 (flen - kwarp_fpdu_len(ulpdu, 0, false)) /
+				 KWARP_MARKER_LEN);
 	if (msg->done == msg->len) {
 		src->n = 0;
 		message_sent(qp);
@@ -345,7 +347,9 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_mr_cache_put(&cache);
 	local_bh_enable();
 
-	kwarp_count_n(qp->dev, KWARP_STAT_TX_FPDUS, fpdus);
-	kwarp_count_n(qp->dev, KWARP_STAT_TX_OCTETS, b->len);
+	kwarp_qp_count_n(qp, KWARP_STAT_TX_FPDUS, fpdus);
+	kwarp_qp_count_n(qp, KWARP_STAT_TX_OCTETS, b->len);
+	if (fpdus)
+		trace_kwarp_tx_batch(qp, fpdus, b->len, seg.max);
 	return b->len ? b->len : ret;
 }

@@ -8,6 +8,7 @@
 
 #include "../core/mem.h"
 #include "../core/qp.h"
+#include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/rdmap.h"
 
@@ -43,7 +44,8 @@ void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 	tx->term_len = kwarp_term_encode(tx->term_msg, kwarp_qp_version(qp),
 					 err, seg, seg_len, ulpdu_len);
 	tx->term = true;
-	kwarp_count(qp->dev, KWARP_STAT_TX_TERMINATE);
+	kwarp_qp_count(qp, KWARP_STAT_TX_TERMINATE);
+	trace_kwarp_terminate_sent(qp, err);
 }
 
 /* ---- reads ---------------------------------------------------------------- */

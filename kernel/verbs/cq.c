@@ -5,6 +5,8 @@
 #include <linux/idr.h>
 #include <linux/log2.h>
 
+#include "../core/cq_event.h"
+
 static size_t cq_len(u32 size)
 {
 	return PAGE_ALIGN(sizeof(struct kwarp_ring_ctl) +
@@ -54,6 +56,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
+	kwarp_cq_event_init(cq);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {
@@ -116,11 +119,17 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
 
+	might_sleep();
+	kwarp_cq_event_exit(cq);
 	/*
 	 * The core destroys a CQ only after all its QPs: nobody pushes. If the
-	 * device went away under a process, it learns of it here.
+	 * device went away under a process, it learns of it here. The core shows
+	 * a CQ to administrators for a while longer (ctl/restrack.c).
 	 */
+	spin_lock_irq(&cq->lock);
 	WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
+	cq->ctl = NULL;
+	spin_unlock_irq(&cq->lock);
 	kwarp_ring_free(cq->mem, cq->mmap);
 	mutex_destroy(&cq->mutex);
 	ida_free(&cq->dev->cq_ids, cq->id);

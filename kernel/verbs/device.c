@@ -9,8 +9,10 @@
 
 #include "../cm/cm.h"
 #include "../core/srq.h"
+#include "../ctl/counter.h"
 #include "../ctl/policy.h"
 #include "../ctl/restrack.h"
+#include "../ctl/trace.h"
 
 static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 {
@@ -71,6 +73,7 @@ static void device_free(struct ib_device *ibdev)
 {
 	struct kwarp_device *dev = to_kdev(ibdev);
 
+	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
 	/* Connections that were closing on their own when their consumers went. */
 	kwarp_cm_device_down(dev, true);
 	xa_destroy(&dev->mrs);
@@ -91,6 +94,12 @@ static const struct ib_device_ops device_ops = {
 	.alloc_mw = kwarp_alloc_mw,
 	.alloc_pd = alloc_pd,
 	.alloc_ucontext = alloc_ucontext,
+	.counter_alloc_stats = kwarp_counter_alloc_stats,
+	.counter_bind_qp = kwarp_op_counter_bind,
+	.counter_dealloc = kwarp_counter_dealloc,
+	.counter_unbind_qp = kwarp_op_counter_unbind,
+	.counter_update_stats = kwarp_counter_update_stats,
+	KWARP_COUNTER_OPS
 	.create_cq = kwarp_create_cq,
 	.create_qp = kwarp_create_qp,
 	.create_srq = kwarp_create_srq,
@@ -103,6 +112,8 @@ static const struct ib_device_ops device_ops = {
 	.destroy_qp = kwarp_destroy_qp,
 	.destroy_srq = kwarp_destroy_srq,
 	.disassociate_ucontext = disassociate_ucontext,
+	.fill_res_cq_entry = kwarp_fill_res_cq_entry,
+	.fill_res_mr_entry = kwarp_fill_res_mr_entry,
 	.fill_res_qp_entry = kwarp_fill_res_qp_entry,
 	.fill_res_srq_entry = kwarp_fill_res_srq_entry,
 	.get_dma_mr = kwarp_get_dma_mr,
@@ -119,6 +130,7 @@ static const struct ib_device_ops device_ops = {
 	.map_mr_sg = kwarp_map_mr_sg,
 	.mmap = kwarp_mmap,
 	.mmap_free = kwarp_mmap_free,
+	.modify_cq = kwarp_cq_moderate,
 	.modify_qp = kwarp_modify_qp,
 	.modify_srq = kwarp_modify_srq,
 	.poll_cq = kwarp_cq_poll,
@@ -192,6 +204,8 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	xa_init(&dev->mrs);
 	ida_init(&dev->cq_ids);
 	ida_init(&dev->srq_ids);
+	spin_lock_init(&dev->counted_lock);
+	INIT_LIST_HEAD(&dev->counted_qps);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->eps);
 	/* QP numbers 0 and 1 are special in the verbs. */
@@ -246,6 +260,7 @@ int kwarp_device_add(const char *name, struct net_device *netdev)
 	ret = ib_register_device(&dev->ibdev, name, NULL);
 	if (ret)
 		goto err_dev;
+	trace_kwarp_link(dev, netdev->name, "added");
 	return 0;
 
 err_dev:

@@ -53,6 +53,8 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
 	attr->max_fast_reg_page_list_len = KWARP_MAX_FAST_REG;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	/* Completions carry CLOCK_MONOTONIC in ns; the unit here is kHz. */
 	attr->timestamp_mask = U64_MAX;
 	attr->hca_core_clock = USEC_PER_SEC;

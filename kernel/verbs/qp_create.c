@@ -83,12 +83,15 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	static atomic64_t last_id;
 
 	qp->dev = to_kdev(qp->ibqp.device);
+	/* So that `rdma resource` and `rdma statistic` know where it belongs. */
+	qp->ibqp.port = KWARP_PORT;
 	qp->id = atomic64_inc_return(&last_id);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->free);
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
+	INIT_LIST_HEAD(&qp->counted_link);
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
 	qp->scq = to_kcq(attr->send_cq);
@@ -229,7 +232,7 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	retire(qp);
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
-	mutex_destroy(&qp->mutex);
+	/* Not mutex_destroy(): the core may still query the QP for a dump. */
 	if (qp->kernel)
 		module_put(THIS_MODULE);
 	return 0;

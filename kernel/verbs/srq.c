@@ -178,8 +178,14 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
 
-	/* The core destroys it after all its QPs: nobody takes anything. */
+	/*
+	 * The core destroys it after all its QPs: nobody takes anything; but it
+	 * still shows it to administrators (ctl/restrack.c).
+	 */
+	spin_lock_irq(&srq->rq.lock);
 	WRITE_ONCE(srq->rq.ctl->flags, KWARP_RING_ERROR);
+	srq->rq.ctl = NULL;
+	spin_unlock_irq(&srq->rq.lock);
 	kwarp_ring_free(srq->mem, srq->mmap);
 	mutex_destroy(&srq->mutex);
 	ida_free(&srq->dev->srq_ids, srq->id);

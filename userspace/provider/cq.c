@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Completion queues: poll and arm are memory accesses only, as a rule. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <ccan/array_size.h>
@@ -124,7 +125,17 @@ int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe)
 			cq->ctl->flags = KWARP_RING_ERROR;
 	}
 	kwarp_cq_unlock(cq);
+	/* The lock is not fair: let those in who waited for all that. */
+	sched_yield();
 	return ret;
+}
+
+/* Moderation of events. */
+int kwarp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
 int kwarp_destroy_cq(struct ibv_cq *ibcq)

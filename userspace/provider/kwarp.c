@@ -30,6 +30,7 @@ static const struct verbs_context_ops kwarp_context_ops = {
 	.free_context = kwarp_free_context,
 	.import_mr = kwarp_import_mr,
 	.import_pd = kwarp_import_pd,
+	.modify_cq = kwarp_modify_cq,
 	.modify_qp = kwarp_modify_qp,
 	.modify_srq = kwarp_modify_srq,
 	.poll_cq = kwarp_poll_cq,

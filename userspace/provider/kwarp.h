@@ -90,6 +90,7 @@ static inline struct kwarp_qp *to_kqp(struct ibv_qp *ibqp)
 struct ibv_cq *kwarp_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel, int vector);
 int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe);
+int kwarp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int kwarp_destroy_cq(struct ibv_cq *ibcq);
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);

@@ -172,10 +172,22 @@ err_free:
 	return NULL;
 }
 
+/*
+ * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) where a
+ * port is named on the way to INIT. The connection manager of iWARP names none.
+ */
 int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_modify_qp cmd = {};
+	struct ibv_qp_attr named;
 
+	if ((mask & IBV_QP_STATE) && !(mask & IBV_QP_PORT) &&
+	    attr->qp_state == IBV_QPS_INIT) {
+		named = *attr;
+		named.port_num = 1;
+		attr = &named;
+		mask |= IBV_QP_PORT;
+	}
 	return ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Shared receive queues. Posting is post.c. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <ccan/minmax.h>
@@ -101,6 +102,8 @@ static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 			srq->rq.ctl->flags = KWARP_RING_ERROR;
 	}
 	pthread_spin_unlock(&srq->rq.lock);
+	/* The lock is not fair: let those in who waited for all that. */
+	sched_yield();
 	return ret;
 }
 

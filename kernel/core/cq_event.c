@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * When a completion queue tells its consumer: arming and moderation.
+ *
+ * An event is due when the queue is armed for what has come. Moderation holds it
+ * back until there are enough completions, or for a time; whichever is first.
+ */
+#include "cq_event.h"
+
+#include "../ctl/trace.h"
+
+static u32 *arm_word(struct kwarp_cq *cq)
+{
+	return kwarp_cq_is_user(cq) ? &cq->ctl->arm : &cq->arm;
+}
+
+/* Is this completion one that was waited for? */
+static bool wanted(struct kwarp_cq *cq, bool solicited)
+{
+	u32 want;
+
+	/*
+	 * A user arms, and then looks at the ring once more; we fill the ring,
+	 * and then look at the arm word: one of us sees the other.
+	 */
+	smp_mb();
+	want = READ_ONCE(*arm_word(cq));
+	return want == KWARP_CQ_ARM_ANY ||
+	       (want == KWARP_CQ_ARM_SOLICITED && solicited);
+}
+
+static void fire(struct kwarp_cq *cq)
+{
+	xchg(arm_word(cq), KWARP_CQ_ARM_NONE);
+	cq->marks.event = cq->prod;
+	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
+	cq->untold = 0;
+	if (cq->due) {
+		cq->due = false;
+		/* If it runs it waits for the lock, and finds nothing due. */
+		hrtimer_try_to_cancel(&cq->timer);
+	}
+}
+
+/* An event is due: now, or later. Return: true if now. */
+static bool moderate(struct kwarp_cq *cq)
+{
+	if ((!cq->mod_count && !cq->mod_period) ||
+	    (cq->mod_count && cq->untold >= cq->mod_count)) {
+		fire(cq);
+		return true;
+	}
+	if (!cq->due && cq->mod_period)
+		hrtimer_start(&cq->timer, ns_to_ktime(NSEC_PER_USEC * cq->mod_period),
+			      HRTIMER_MODE_REL_SOFT);
+	cq->due = true;
+	return false;
+}
+
+bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
+{
+	lockdep_assert_held(&cq->lock);
+	if (!cq->due && !wanted(cq, solicited))
+		return false;
+	if (!urgent)
+		return moderate(cq);
+	fire(cq);
+	return true;
+}
+
+void kwarp_cq_notify(struct kwarp_cq *cq)
+{
+	trace_kwarp_cq_event(cq);
+	if (cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/* Time is up for what is due. */
+static enum hrtimer_restart timeout(struct hrtimer *timer)
+{
+	struct kwarp_cq *cq = container_of(timer, struct kwarp_cq, timer);
+	unsigned long flags;
+	bool told = false;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	/* The consumer may have polled it all: then he still waits for the next. */
+	if (cq->due && kwarp_cq_cons(cq) != cq->prod) {
+		fire(cq);
+		told = true;
+	}
+	cq->due = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (told)
+		kwarp_cq_notify(cq);
+	return HRTIMER_NORESTART;
+}
+
+void kwarp_cq_event_init(struct kwarp_cq *cq)
+{
+	kwarp_hrtimer_setup(&cq->timer, timeout, CLOCK_MONOTONIC,
+			    HRTIMER_MODE_REL_SOFT);
+}
+
+void kwarp_cq_event_exit(struct kwarp_cq *cq)
+{
+	might_sleep();
+	hrtimer_cancel(&cq->timer);
+}
+
+/* A user armed (in the ring, before he called); did he miss something? */
+static void arm_user(struct kwarp_cq *cq, bool solicited)
+{
+	unsigned long flags;
+	bool told = false;
+	u32 last;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	last = solicited ? cq->marks.solicited : cq->prod;
+	if (kwarp_cq_marks_missed(&cq->marks, last, kwarp_cq_cons(cq)))
+		told = kwarp_cq_tell(cq, solicited, false);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (told)
+		kwarp_cq_notify(cq);
+}
+
+int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	bool any = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP;
+	u32 want = any ? KWARP_CQ_ARM_ANY : KWARP_CQ_ARM_SOLICITED;
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	unsigned long irq_flags;
+	int ret;
+
+	if (kwarp_cq_is_user(cq)) {
+		arm_user(cq, !any);
+		return 0;
+	}
+	spin_lock_irqsave(&cq->lock, irq_flags);
+	/* A wish for any completion is not taken back by a weaker one. */
+	cq->arm = max(cq->arm, want);
+	ret = (flags & IB_CQ_REPORT_MISSED_EVENTS) && cq->cons != cq->prod;
+	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	return ret;
+}
+
+int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	unsigned long flags;
+	bool told = false;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count;
+	cq->mod_period = period;
+	/* What is held back follows the new rule, from now on. */
+	if (cq->due) {
+		hrtimer_try_to_cancel(&cq->timer);
+		cq->due = false;
+		told = moderate(cq);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (told)
+		kwarp_cq_notify(cq);
+	return 0;
+}

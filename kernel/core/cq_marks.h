@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a CQ remembers of its past, as free-running indices. Pure code, also
+ * compiled by tests/unit.
+ */
+#ifndef _KWARP_CORE_CQ_MARKS_H
+#define _KWARP_CORE_CQ_MARKS_H
+
+#include "../proto/types.h"
+
+/**
+ * struct kwarp_cq_marks - places in the stream of completions
+ * @event:	producer index at the last event
+ * @solicited:	producer index behind the last solicited element
+ *
+ * Indices are compared in a window of 2^31. Neither mark says anything about
+ * what has been polled, so both are kept from falling behind the consumer index
+ * by kwarp_cq_marks_follow(): a mark of long ago would look like one ahead.
+ */
+struct kwarp_cq_marks {
+	u32 event;
+	u32 solicited;
+};
+
+/* Is @a ahead of @b? They are less than 2^31 apart. */
+static inline bool kwarp_idx_after(u32 a, u32 b)
+{
+	return a != b && a - b <= U32_MAX / 2;
+}
+
+/**
+ * kwarp_cq_marks_follow() - leave behind what has been polled
+ * @m:		marks
+ * @cons:	consumer index; to be called at least once in 2^31 completions
+ */
+static inline void kwarp_cq_marks_follow(struct kwarp_cq_marks *m, u32 cons)
+{
+	if (kwarp_idx_after(cons, m->event))
+		m->event = cons;
+	if (kwarp_idx_after(cons, m->solicited))
+		m->solicited = cons;
+}
+
+/**
+ * kwarp_cq_marks_missed() - do elements wait that no event has told of?
+ * @m:		marks
+ * @last:	producer index, or @m->solicited if only solicited ones count
+ * @cons:	consumer index
+ *
+ * Return: true if an element before @last has neither been polled nor told of.
+ */
+static inline bool kwarp_cq_marks_missed(const struct kwarp_cq_marks *m,
+					 u32 last, u32 cons)
+{
+	return kwarp_idx_after(last, m->event) && kwarp_idx_after(last, cons);
+}
+
+#endif /* _KWARP_CORE_CQ_MARKS_H */

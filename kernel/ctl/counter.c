@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Counters of single queue pairs. A QP counts under its socket lock, whether
+ * anybody wants to know or not; what is done here happens when somebody asks:
+ * the difference to the last time is added to the counter that the core made.
+ *
+ * The core calls with the counter's mutex held; dev->counted_lock is inside.
+ */
+#include "counter.h"
+
+#include <rdma/rdma_counter.h>
+
+#include "../core/qp.h"
+
+struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return kwarp_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+int kwarp_counter_dealloc(struct rdma_counter *counter)
+{
+	/* All QPs have been unbound; the core has its last values. */
+	return 0;
+}
+
+/* Move what a QP has counted since the last time. */
+static void settle(struct kwarp_qp *qp, struct rdma_counter *counter)
+{
+	struct kwarp_device *dev = qp->dev;
+	int i;
+
+	lockdep_assert_held(&dev->counted_lock);
+	for (i = 0; i < KWARP_STAT_QP; i++) {
+		u64 now = READ_ONCE(qp->stats[i]);
+		u64 delta = now - qp->told[i];
+
+		qp->told[i] = now;
+		counter->stats->value[i] += delta;
+		dev->counted.v[i] += delta;
+	}
+}
+
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_device *dev = qp->dev;
+	int i;
+
+	spin_lock(&dev->counted_lock);
+	for (i = 0; i < KWARP_STAT_QP; i++)
+		qp->told[i] = READ_ONCE(qp->stats[i]);
+	list_add_tail(&qp->counted_link, &dev->counted_qps);
+	ibqp->counter = counter;
+	spin_unlock(&dev->counted_lock);
+	return 0;
+}
+
+int kwarp_counter_unbind(struct ib_qp *ibqp)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_device *dev = qp->dev;
+
+	spin_lock(&dev->counted_lock);
+	settle(qp, ibqp->counter);
+	list_del(&qp->counted_link);
+	ibqp->counter = NULL;
+	spin_unlock(&dev->counted_lock);
+	return 0;
+}
+
+int kwarp_counter_update_stats(struct rdma_counter *counter)
+{
+	struct kwarp_device *dev = to_kdev(counter->device);
+	struct kwarp_qp *qp;
+
+	spin_lock(&dev->counted_lock);
+	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
+		if (qp->ibqp.counter == counter)
+			settle(qp, counter);
+	}
+	spin_unlock(&dev->counted_lock);
+	return 0;
+}
+
+void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
+{
+	const struct kwarp_qp *qp;
+	int i;
+
+	spin_lock(&dev->counted_lock);
+	memcpy(sum, dev->counted.v, sizeof(dev->counted.v));
+	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
+		for (i = 0; i < KWARP_STAT_QP; i++)
+			sum[i] += READ_ONCE(qp->stats[i]) - qp->told[i];
+	}
+	spin_unlock(&dev->counted_lock);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// ibv_modify_cq(): how many completions, or how much time, an event stands for.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "lab/host.h"
+#include "rdma/endpoint.h"
+
+using namespace rdma;
+
+namespace {
+
+constexpr Milliseconds moment{200};
+
+int moderate(ibv_cq *cq, uint16_t count, uint16_t period)
+{
+	ibv_modify_cq_attr attr{};
+	attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+	attr.moderate = {count, period};
+	return ibv_modify_cq(cq, &attr);
+}
+
+struct moderation : testing::Test {
+	void SetUp() override
+	{
+		if (!lab::both_kwarp())
+			GTEST_SKIP() << "kwarp only";
+		pair = std::make_unique<Pair>();
+	}
+
+	ibv_cq *cq() const { return pair->server.rcq(); }
+	void arm(int solicited = 0) const { ASSERT_EQ(ibv_req_notify_cq(cq(), solicited), 0); }
+
+	// The client sends so many; the server has them in its queue when this returns.
+	void send_some(int count, unsigned int flags = 0)
+	{
+		for (int i = 0; i < count; i++)
+			post_recv(pair->server.qp(), 0, {pair->server.memory().sge(0, 64)});
+		for (int i = 0; i < count; i++)
+			post(pair->client.qp(), send(0, {pair->client.memory().sge(0, 64)}).flags(flags));
+		wait_ok(pair->client.scq(), count);
+		// what comes back behind them says that they are there
+		post(pair->client.qp(), read(1, {pair->client.memory().sge(64, 8)}, pair->server.remote()));
+		wait_ok(pair->client.scq());
+	}
+
+	bool event(Milliseconds limit = patience)
+	{
+		if (!readable(pair->server.comp_channel()->fd, limit))
+			return false;
+		ibv_cq *queue = nullptr;
+		void *cookie;
+		check(ibv_get_cq_event(pair->server.comp_channel(), &queue, &cookie), "ibv_get_cq_event");
+		ibv_ack_cq_events(queue, 1);
+		return queue == cq();
+	}
+
+	std::unique_ptr<Pair> pair;
+};
+
+} // namespace
+
+TEST_F(moderation, limits_are_told)
+{
+	ibv_device_attr_ex attr{};
+	ASSERT_EQ(ibv_query_device_ex(pair->server.context(), nullptr, &attr), 0);
+	EXPECT_EQ(attr.cq_mod_caps.max_cq_count, UINT16_MAX);
+	EXPECT_EQ(attr.cq_mod_caps.max_cq_period, UINT16_MAX);
+	EXPECT_EQ(moderate(cq(), attr.cq_mod_caps.max_cq_count, attr.cq_mod_caps.max_cq_period), 0);
+}
+
+TEST_F(moderation, wrong_attributes)
+{
+	ibv_modify_cq_attr attr{};
+	EXPECT_EQ(ibv_modify_cq(cq(), &attr), EINVAL);
+	attr.attr_mask = IBV_CQ_ATTR_MODERATE << 1;
+	EXPECT_EQ(ibv_modify_cq(cq(), &attr), EINVAL);
+}
+
+TEST_F(moderation, count_alone)
+{
+	ASSERT_EQ(moderate(cq(), 4, 0), 0);
+	arm();
+	send_some(3);
+	EXPECT_FALSE(event(moment));
+	send_some(1);
+	EXPECT_TRUE(event());
+	// told of all four at once
+	arm();
+	EXPECT_FALSE(event(moment));
+	wait_ok(cq(), 4);
+	// and it begins anew
+	send_some(3);
+	EXPECT_FALSE(event(moment));
+	send_some(2);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 5);
+}
+
+TEST_F(moderation, count_of_one_is_none)
+{
+	ASSERT_EQ(moderate(cq(), 1, UINT16_MAX), 0);
+	arm();
+	send_some(1);
+	EXPECT_TRUE(event());
+	wait_ok(cq());
+}
+
+TEST_F(moderation, time_alone)
+{
+	ASSERT_EQ(moderate(cq(), 0, 20000), 0);
+	arm();
+	send_some(1);
+	EXPECT_TRUE(event()) << "time is up some time";
+	wait_ok(cq());
+	arm();
+	send_some(10);
+	EXPECT_TRUE(event());
+	EXPECT_FALSE(event(moment)) << "one for all of them";
+	wait_ok(cq(), 10);
+}
+
+TEST_F(moderation, time_ends_the_wait_for_the_count)
+{
+	ASSERT_EQ(moderate(cq(), 1000, 1000), 0);
+	arm();
+	send_some(2);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 2);
+}
+
+TEST_F(moderation, nobody_armed)
+{
+	ASSERT_EQ(moderate(cq(), 2, 1000), 0);
+	send_some(4);
+	EXPECT_FALSE(event(moment));
+	wait_ok(cq(), 4);
+}
+
+TEST_F(moderation, late_arm)
+{
+	ASSERT_EQ(moderate(cq(), 100, 1000), 0);
+	send_some(1);
+	arm();
+	EXPECT_TRUE(event()) << "what came before the arm counts, when its time is up";
+	wait_ok(cq());
+}
+
+TEST_F(moderation, polled_meanwhile_is_not_told)
+{
+	ASSERT_EQ(moderate(cq(), 1000, 60000), 0);
+	// A slow machine may not have polled when time is up: then again.
+	bool silent = false;
+	for (int attempt = 0; attempt < 30 && !silent; attempt++) {
+		arm();
+		send_some(1);
+		wait_ok(cq());
+		silent = !event(moment);
+	}
+	ASSERT_TRUE(silent) << "nothing waits when time is up";
+	// the arm stays for what comes
+	send_some(1);
+	EXPECT_TRUE(event());
+	wait_ok(cq());
+}
+
+TEST_F(moderation, errors_are_told_at_once)
+{
+	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
+	post_recv(pair->server.qp(), 1, {pair->server.memory().sge(0, 64)});
+	arm(1);
+	pair->client.disconnect();
+	EXPECT_TRUE(event());
+	EXPECT_EQ(wait(cq()).status, IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(moderation, solicited)
+{
+	ASSERT_EQ(moderate(cq(), 3, 0), 0);
+	arm(1);
+	send_some(5);
+	EXPECT_FALSE(event(moment)) << "none of them is solicited";
+	send_some(1, IBV_SEND_SOLICITED);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 6);
+}
+
+TEST_F(moderation, switched_off_tells_what_is_held_back)
+{
+	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
+	arm();
+	send_some(2);
+	EXPECT_FALSE(event(moment));
+	ASSERT_EQ(moderate(cq(), 0, 0), 0);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 2);
+}
+
+TEST_F(moderation, other_count_tells_what_is_held_back)
+{
+	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
+	arm();
+	send_some(3);
+	ASSERT_EQ(moderate(cq(), 4, 0), 0);
+	EXPECT_FALSE(event(moment));
+	ASSERT_EQ(moderate(cq(), 3, 0), 0);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 3);
+}
+
+TEST_F(moderation, resize_keeps_what_is_held_back)
+{
+	ASSERT_EQ(moderate(cq(), 4, 0), 0);
+	arm();
+	send_some(3);
+	ASSERT_EQ(ibv_resize_cq(cq(), 500), 0);
+	EXPECT_FALSE(event(moment));
+	send_some(1);
+	EXPECT_TRUE(event());
+	wait_ok(cq(), 4);
+}
+
+// Destroyed while its timer runs, again and again.
+TEST_F(moderation, destroy_while_held_back)
+{
+	for (int round = 0; round < 20; round++) {
+		Pair other;
+		ASSERT_EQ(moderate(other.server.rcq(), 1000, 500 * (round + 1)), 0);
+		post_recv(other.server.qp(), 0, {other.server.memory().sge(0, 64)});
+		ASSERT_EQ(ibv_req_notify_cq(other.server.rcq(), 0), 0);
+		post(other.client.qp(), send(0, {other.client.memory().sge(0, 64)}));
+		wait_ok(other.client.scq());
+	}
+}
+
+// Another thread changes the rule all the time: every completion is told of.
+TEST_F(moderation, changed_under_traffic)
+{
+	std::atomic<bool> stop = false;
+	std::thread changer([&] {
+		for (uint16_t n = 0; !stop; n++)
+			moderate(cq(), n % 7, n % 5 * 100 + 100);
+	});
+	int got = 0;
+	arm();
+	for (int batch = 0; batch < 50; batch++) {
+		send_some(4);
+		while (got < 4 * (batch + 1)) {
+			ibv_wc wc;
+			while (ibv_poll_cq(cq(), 1, &wc) > 0)
+				got += wc.status == IBV_WC_SUCCESS;
+			if (got == 4 * (batch + 1))
+				break;
+			if (!event()) {
+				ADD_FAILURE() << got << " received, no event";
+				break;
+			}
+			arm();
+		}
+	}
+	stop = true;
+	changer.join();
+	EXPECT_EQ(got, 200);
+}

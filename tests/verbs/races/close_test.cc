@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Memory that is closed while the peer writes to it: when the verb has returned, or the work request is
+// complete, nothing more is placed there.
+//
+// What is looked for is one copy that goes on a little too long. So FPDUs are as large as MPA allows, which
+// makes each a copy of 64 KiB; the moment of closing differs from round to round; and what is watched is the
+// last octet of the copy.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "cm/kwarp_only.h"
+#include "rdma/window.h"
+
+using namespace rdma;
+
+namespace {
+
+constexpr size_t length = 64 * 1024 - 1024; // one FPDU
+constexpr uint8_t written = 0xaa, closed = 0x55;
+constexpr int rounds = 48;
+constexpr int rw = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+constexpr int windowed = all_access | IBV_ACCESS_MW_BIND;
+
+struct closing : KwarpOnly {
+	// Nothing but the copy takes time.
+	std::optional<lab::Policy> large, crc_a, crc_b;
+
+	void SetUp() override
+	{
+		KwarpOnly::SetUp();
+		if (IsSkipped())
+			return;
+		large.emplace(lab::a(), "fpdu", "large");
+		crc_a.emplace(lab::a(), "crc", "off");
+		crc_b.emplace(lab::b(), "crc", "off");
+	}
+};
+
+// The server's memory, open to the client, which writes as fast as it can until it is turned away.
+struct Target {
+	Pair pair;
+	Memory memory{length};
+	Mr mr;
+	std::thread writer;
+	std::atomic<bool> stop = false;
+	// watched: what the writes change last
+	volatile uint8_t &last = memory.data()[length - 1];
+
+	Target() : mr(reg_mr(pair.server.pd(), memory.data(), length, windowed))
+	{
+		memset(pair.client.memory().data(), written, length);
+		speak(pair);
+	}
+	~Target() { finish(); }
+
+	// A responder sends nothing before the initiator has spoken: not even what stays local.
+	static void speak(Pair &pair)
+	{
+		post(pair.client.qp(), write(1, {}, pair.server.remote()));
+		wait_ok(pair.client.scq());
+	}
+
+	void begin(Remote there)
+	{
+		writer = std::thread([this, there] {
+			int out = 0;
+			while (!stop) {
+				if (out < 8 &&
+				    !try_post(pair.client.qp(),
+					      write(1, {pair.client.memory().sge(0, length)}, there)))
+					out++;
+				ibv_wc wc;
+				while (ibv_poll_cq(pair.client.scq(), 1, &wc) > 0) {
+					out--;
+					if (wc.status != IBV_WC_SUCCESS)
+						return;
+				}
+			}
+		});
+	}
+	void finish()
+	{
+		stop = true;
+		if (writer.joinable())
+			writer.join();
+	}
+
+	// Some writes have been placed, and the moment is another one each time.
+	void under_way(int round)
+	{
+		for (int n = 0; n < 2; n++) {
+			last = 0;
+			for (long spin = 0; last != written && spin < 2000000000; spin++)
+				;
+		}
+		for (int spin = 0; spin < round * 100; spin++)
+			asm volatile("" ::: "memory");
+	}
+};
+
+using Close = std::function<void(Target &)>;
+
+// prepare: opens the memory, says how to reach it, and returns what will close it again
+void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepare)
+{
+	int late = 0;
+	for (int round = 0; round < rounds; round++) {
+		Target target;
+		Remote there{reinterpret_cast<uintptr_t>(target.memory.data()), target.mr->rkey};
+		Close close = prepare(target, there);
+		target.begin(there);
+		target.under_way(round);
+		close(target);
+		target.last = closed;
+		// until the peer knows: nothing of it is on its way any more
+		EXPECT_TRUE(target.pair.server.reaches(IBV_QPS_ERR));
+		late += target.last != closed;
+		target.finish();
+	}
+	EXPECT_EQ(late, 0) << "of " << rounds << " rounds";
+}
+
+// A second connection of the server, in the same protection domain.
+PairConfig same_pd(const Target &target)
+{
+	PairConfig config;
+	config.server.pd = target.pair.server.pd();
+	return config;
+}
+
+} // namespace
+
+TEST_F(closing, deregistered)
+{
+	closed_at_any_moment([](Target &, Remote &) {
+		return [](Target &t) { ASSERT_EQ(ibv_dereg_mr(t.mr.release()), 0); };
+	});
+}
+
+TEST_F(closing, reregistered_elsewhere)
+{
+	Memory elsewhere(length);
+	closed_at_any_moment([&](Target &, Remote &) {
+		return [&](Target &t) {
+			ASSERT_EQ(ibv_rereg_mr(t.mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr,
+					       elsewhere.data(), length, 0),
+				  0);
+		};
+	});
+}
+
+TEST_F(closing, reregistered_without_the_right)
+{
+	closed_at_any_moment([](Target &, Remote &) {
+		return [](Target &t) {
+			ASSERT_EQ(ibv_rereg_mr(t.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+				  0);
+		};
+	});
+}
+
+// A window of type 1 is the domain's: another queue pair's engine closes it.
+TEST_F(closing, window_unbound)
+{
+	closed_at_any_moment([](Target &t, Remote &there) {
+		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
+		auto other = std::make_shared<Pair>(same_pd(t));
+		Target::speak(*other);
+		bind_type1(other->server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		wait_ok(other->server.scq());
+		there.rkey = (*mw)->rkey;
+		return [mw, other](Target &) {
+			bind_type1(other->server.qp(), mw->get(), 2, {nullptr, 0, 0, 0});
+			wait_ok(other->server.scq());
+		};
+	});
+}
+
+TEST_F(closing, window_moved)
+{
+	closed_at_any_moment([](Target &t, Remote &there) {
+		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
+		auto other = std::make_shared<Pair>(same_pd(t));
+		Target::speak(*other);
+		bind_type1(other->server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		wait_ok(other->server.scq());
+		there.rkey = (*mw)->rkey;
+		return [mw, other](Target &target) {
+			bind_type1(other->server.qp(), mw->get(), 2,
+				   {target.mr.get(), reinterpret_cast<uintptr_t>(target.memory.data()), 1, rw});
+			wait_ok(other->server.scq());
+		};
+	});
+}
+
+TEST_F(closing, window_freed)
+{
+	closed_at_any_moment([](Target &t, Remote &there) {
+		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
+		bind_type1(t.pair.server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		wait_ok(t.pair.server.scq());
+		there.rkey = (*mw)->rkey;
+		return [mw](Target &) { mw->reset(); };
+	});
+}
+
+// One of type 2 is closed by the engine that also serves the peer: the completion comes behind its copies.
+TEST_F(closing, window_invalidated)
+{
+	closed_at_any_moment([](Target &t, Remote &there) {
+		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_2));
+		bind_type2(t.pair.server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		wait_ok(t.pair.server.scq());
+		there.rkey = (*mw)->rkey;
+		return [mw](Target &target) {
+			post(target.pair.server.qp(), local_inv(2, (*mw)->rkey));
+			wait_ok(target.pair.server.scq());
+		};
+	});
+}
+
+// The peer itself says that the window is closed: by then all it wrote before is there, and nothing follows.
+TEST_F(closing, window_invalidated_by_the_peer)
+{
+	for (int round = 0; round < rounds; round++) {
+		Target t;
+		Mw mw = alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_2);
+		Remote there{reinterpret_cast<uintptr_t>(t.memory.data()), 0};
+		bind_type2(t.pair.server.qp(), mw.get(), 1, {t.mr.get(), there.address, length, rw});
+		wait_ok(t.pair.server.scq());
+		there.rkey = mw->rkey;
+		post_recv(t.pair.server.qp(), 5, {t.pair.server.memory().sge(0, 64)});
+		for (int i = 0; i < 4; i++)
+			post(t.pair.client.qp(), write(i, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
+		post(t.pair.client.qp(), send_inv(9, {t.pair.client.memory().sge(0, 8)}, mw->rkey).unsignaled());
+		post(t.pair.client.qp(), write(10, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
+		ibv_wc wc = wait_ok(t.pair.server.rcq());
+		ASSERT_TRUE(wc.wc_flags & IBV_WC_WITH_INV);
+		ASSERT_EQ(wc.invalidated_rkey, mw->rkey);
+		ASSERT_EQ(t.last, written);
+		t.last = closed;
+		ASSERT_TRUE(t.pair.server.reaches(IBV_QPS_ERR));
+		ASSERT_EQ(t.last, closed);
+	}
+}

@@ -1,0 +1,256 @@
+#!/bin/bash
+# observe: what an administrator sees: tracepoints, `rdma resource`, `rdma statistic`, against what was
+# negotiated.
+# Timeout: 300
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+# neighbours are known: who waits for an address is not what is tested
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+TRACEFS=/sys/kernel/tracing
+[ -e "$TRACEFS"/events ] || must mount -t tracefs tracefs "$TRACEFS"
+VERBS=$(dirname "$0")/../../build/verbs/verbs
+
+policy() { echo "$3" >"/sys/class/infiniband/$1/kwarp/$2"; }
+
+# value KEY: of the object that rdma wrote to $WORK/json, in the last array element that has it
+value() {
+	python3 -c '
+import json, sys
+found = ""
+for entry in json.load(open(sys.argv[1])):
+    for key in (sys.argv[2], "drv_" + sys.argv[2]):
+        if key in entry:
+            found = entry[key]
+print(found)' "$WORK/json" "$1"
+}
+
+# connection: rping, from A to B, until disconnect(); A's QP in $QPN
+connection() {
+	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
+	server client on_a rping -c -a $IP_B
+	wait_for 20 connected
+	QPN=$(value lqpn)
+}
+connected() {
+	rdma -jdd resource show qp link "$DEV_A/1" >"$WORK/json" && [ "$(value emss)" ]
+}
+disconnect() {
+	stop client
+	stop rping
+	wait_for 20 no_qp
+}
+no_qp() { ! rdma resource show qp link "$DEV_A/1" | grep -q lqpn; }
+
+# ---- tracepoints -----------------------------------------------------------
+
+traced() {
+	: >"$TRACEFS"/trace
+	echo 1 >"$TRACEFS"/events/kwarp/enable
+	"$@" >"$WORK/out" 2>&1 </dev/null
+	local rc=$?
+	echo 0 >"$TRACEFS"/events/kwarp/enable
+	grep -a 'kwarp_' "$TRACEFS"/trace >"$WORK/trace"
+	return "$rc"
+}
+# trace_has NAME REGEX: an event of the last traced command
+trace_has() {
+	local rc=0
+	grep -aEq -- "$2" "$WORK/trace" || rc=1
+	[ $rc -eq 0 ] || { echo "no event matches: $2"; cut -c 1-200 "$WORK/trace" | head -n 25; } >"$WORK/missing"
+	report $rc "$1" "$WORK/missing"
+}
+
+one_rping() {
+	PORT=7174 server rping on_b rping -s -a "$IP_B" -C 3 -S 4000
+	timeout 60 ip netns exec hostA rping -c -a "$IP_B" -C 3 -S 4000 && finish rping
+}
+ok 'traced: rping' traced one_rping
+A="dev=$DEV_A" B="dev=$DEV_B"
+trace_has 'endpoint: connecting' "kwarp_ep_state: $A .* qpn=[1-9][0-9]* from=CONNECTING to=WAIT_REP"
+trace_has 'endpoint: established' "kwarp_ep_state: $B .* to=ESTABLISHED"
+trace_has 'endpoint: closed' "kwarp_ep_state: $A .* to=CLOSED"
+trace_has 'request sent' "kwarp_mpa_sent: $A .*type=request rev=2 markers=0 crc=1 reject=0 s=1 p2p=1 rtr=0x7 ird=[1-9]"
+trace_has 'request received' "kwarp_mpa_received: $B .*type=request rev=2 markers=0 crc=1 reject=0 s=1 p2p=1"
+trace_has 'reply sent' "kwarp_mpa_sent: $B .*type=reply rev=2"
+trace_has 'reply received' "kwarp_mpa_received: $A .*type=reply rev=2"
+trace_has 'attached' "kwarp_qp_attach: $A qpn=[0-9]+ rev=2 crc=1 tx_markers=0 rx_markers=0 ird=[0-9]+ ord=[0-9]+ initiator=1"
+trace_has 'QP: RTS' "kwarp_qp_state: $A qpn=[0-9]+ from=INIT to=RTS"
+trace_has 'QP: ERR' "kwarp_qp_state: $B qpn=[0-9]+ from=[A-Z]+ to=ERR"
+trace_has 'detached' "kwarp_qp_detach: $A qpn="
+trace_has 'batch sent' "kwarp_tx_batch: $B qpn=[0-9]+ fpdus=[1-9][0-9]* octets=[1-9]"
+trace_has 'FPDU sent: 1442 of 4000 octets' "kwarp_tx_fpdu: $A qpn=[0-9]+ pos=[0-9]+ len=1448 ulpdu_len=1442 opcode=READ_RESPONSE last=0"
+trace_has 'the same received' "kwarp_rx_fpdu: $B qpn=[0-9]+ pos=[0-9]+ len=1448 ulpdu_len=1442 opcode=READ_RESPONSE last=0"
+trace_has 'batch received' "kwarp_rx_batch: $B qpn=[0-9]+ fpdus=[1-9]"
+trace_has 'Send received: first message' "kwarp_rx_fpdu: .*opcode=SEND last=1 msn=1 mo=0"
+trace_has 'completion' "kwarp_cqe: $B cqn=[0-9]+ qpn=[0-9]+ wr_id=0x[0-9a-f]+ opcode=[0-9]+ status=0"
+trace_has 'flushed completion' "kwarp_cqe: $A .*status=5 "
+trace_has 'completion event' "kwarp_cq_event: $A cqn="
+
+# each octet of the stream is in one FPDU: position and length give the next position
+contiguous() {
+	awk -v dev="$1" '/kwarp_tx_fpdu:/ && index($0, "dev=" dev " ") {
+		match($0, /pos=[0-9]+/); pos = substr($0, RSTART + 4, RLENGTH - 4)
+		match($0, / len=[0-9]+/); len = substr($0, RSTART + 5, RLENGTH - 5)
+		if (pos + 0 != next_pos + 0) { print "at", pos, "instead of", next_pos; exit 1 }
+		next_pos = pos + len; n++
+	} END { print n + 0, "FPDUs"; if (n < 3) exit 1 }' "$WORK/trace"
+}
+ok 'FPDUs of A are without a gap' contiguous "$DEV_A"
+ok 'FPDUs of B are without a gap' contiguous "$DEV_B"
+
+ok 'traced: a Write with a wrong STag' traced timeout 60 "$VERBS" --gtest_filter='remote_error.write__no_such_region'
+trace_has 'error found by the target' "kwarp_error: $B qpn=[0-9]+ layer=1 etype=1 code=0 .*ulpdu_len=[1-9]"
+trace_has 'Terminate sent' "kwarp_terminate_sent: $B qpn=[0-9]+ layer=1 etype=1 code=0"
+trace_has 'Terminate received' "kwarp_terminate_received: $A qpn=[0-9]+ layer=1 etype=1 code=0"
+
+refused() {
+	policy "$DEV_A" crc required
+	policy "$DEV_B" crc off
+	PORT=7174 server rping on_b rping -s -a "$IP_B" -C 1
+	timeout 60 ip netns exec hostA rping -c -a "$IP_B" -C 1
+	stop rping
+	policy "$DEV_A" crc preferred
+	policy "$DEV_B" crc preferred
+	return 0
+}
+ok 'traced: policy' traced refused
+trace_has 'policy: crc=required' "kwarp_policy: $A key=crc value=2"
+trace_has 'policy: crc=off' "kwarp_policy: $B key=crc value=0"
+
+garbage() {
+	# a client that speaks something else
+	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
+	timeout 20 ip netns exec hostA bash -c "exec 3<>/dev/tcp/$IP_B/7174; echo GET / HTTP/1.0 >&3; cat <&3 >/dev/null"
+	wait_for 20 mpa_error_seen
+	stop rping
+}
+mpa_error_seen() { grep -q kwarp_mpa_error: "$TRACEFS"/trace; }
+ok 'traced: no MPA' traced garbage
+trace_has 'startup error: key' "kwarp_mpa_error: $B reason=key"
+
+link_events() {
+	ip -n hostA link set vA down && ip -n hostA link set vA up &&
+		rdma link delete "$DEV_A" && rdma_link hostA "$DEV_A" kwarp vA
+}
+ok 'traced: link' traced link_events
+trace_has 'link: down' "kwarp_link: $A netdev=vA what=down"
+trace_has 'link: up' "kwarp_link: $A netdev=vA what=up"
+trace_has 'link: removed' "kwarp_link: $A netdev=vA what=removed"
+trace_has 'link: added' "kwarp_link: $A netdev=vA what=added"
+ip -n hostA addr replace $IP6_A/64 dev vA nodad
+wait_for 20 on_a ping -qc 1 -W 1 $IP_B
+
+# ---- rdma resource ----------------------------------------------------------
+
+connection
+is 'rping: QP is shown' "$(value state)" RTS
+is 'revision' "$(value mpa_rev)" 2
+is 'CRC' "$(value crc)" 1
+is 'markers sent' "$(value tx_markers)" 0
+is 'role' "$(value role)" initiator
+is 'remote' "$(value remote)" $IP_B:7174
+is 'EMSS is TCP'"'"'s' "$(value emss)" "$(on_a ss -Htin "dport = :7174" | grep -oE 'mss:[0-9]+' | head -n 1 | cut -d: -f2)"
+is 'MULPDU: EMSS less 6 (RFC 5044 4.5)' "$(value mulpdu)" $(($(value emss) - 6))
+is 'not retransmitted' "$(value retransmits)" 0
+json_of() { rdma -jdd resource show "$1" | python3 -m json.tool; }
+for object in qp cq mr srq cm_id pd; do
+	ok "$object: valid JSON" json_of $object
+done
+rdma -jdd resource show cq >"$WORK/json"
+ok 'CQ: size' test "$(value size)" -ge 1
+is 'CQ: no overflow' "$(value overflow)" 0
+is 'CQ: moderation' "$(value mod_count)/$(value mod_period)" 0/0
+rdma -jdd resource show mr >"$WORK/json"
+is 'MR: kind' "$(value kind)" user
+is 'MR: valid' "$(value valid)" 1
+# as somebody without CAP_NET_ADMIN: no STag, no address
+unprivileged() { setpriv --reuid 65534 --clear-groups --bounding-set=-all rdma -jdd resource show mr; }
+ok 'MR: without privilege' unprivileged
+cp "$WORK/out" "$WORK/json"
+is 'MR: shown without privilege' "$(value kind)" user
+is 'MR: no STag without privilege' "$(value rkey)$(value lkey)$(value iova)" ''
+
+# ---- rdma statistic ---------------------------------------------------------
+
+# of the counter to which A's QP is bound
+counter() {
+	rdma -j statistic qp show link "$DEV_A/1" >"$WORK/json" && value "$1"
+}
+grown() { [ "$(counter tx_fpdus)" -gt "$1" ]; }
+
+ok 'counter: bind' rdma statistic qp bind link "$DEV_A/1" lqpn "$QPN"
+ok 'counter: counts' wait_for 20 grown 0
+ok 'counter: goes on' wait_for 20 grown "$(counter tx_fpdus)"
+ok 'counter: octets' test "$(counter tx_octets)" -gt "$(counter tx_fpdus)"
+ok 'counter: received' test "$(counter rx_fpdus)" -gt 0
+is 'counter: valid JSON' "$(rdma -j statistic show | python3 -m json.tool >/dev/null && echo yes)" yes
+CNTN=$(counter cntn)
+
+# The port's figure holds the QP's once, bound or not: nobody else is on this device.
+port_fpdus() { cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/tx_fpdus"; }
+kill -STOP "${SERVERS[client]}"
+quiet() {
+	local before
+	before=$(port_fpdus)
+	sleep 0.3
+	[ "$(port_fpdus)" = "$before" ]
+}
+ok 'quiet' wait_for 20 quiet
+bound=$(port_fpdus)
+ok 'counter: unbind' rdma statistic qp unbind link "$DEV_A/1" cntn "$CNTN" lqpn "$QPN"
+sleep 0.1
+is 'port: the same sum without the counter' "$(port_fpdus)" "$bound"
+kill -CONT "${SERVERS[client]}"
+port_grown() { [ "$(port_fpdus)" -gt "$bound" ]; }
+ok 'port: goes on' wait_for 20 port_grown
+disconnect
+
+ok 'counter: auto' rdma statistic qp set link "$DEV_A/1" auto type on
+connection
+ok 'auto: QP is bound' wait_for 20 grown 0
+is 'auto: to this QP' "$(value lqpn)" "[$QPN]"
+disconnect
+sum=$(port_fpdus)
+ok 'auto: off' rdma statistic qp set link "$DEV_A/1" auto off
+sleep 0.1
+is 'port: the sum stays when counters go' "$(port_fpdus)" "$sum"
+
+# ---- other agreements -------------------------------------------------------
+
+policy "$DEV_A" crc off
+policy "$DEV_B" crc off
+policy "$DEV_B" markers 1
+policy "$DEV_A" ird 5
+policy "$DEV_A" ord 3
+connection
+is 'CRC: off' "$(value crc)" 0
+is 'markers sent: asked for by B' "$(value tx_markers)/$(value rx_markers)" 1/0
+emss=$(value emss)
+is 'MULPDU: less a marker per 512 octets (RFC 5044 4.5)' "$(value mulpdu)" $((emss - (6 + 4 * ((emss + 511) / 512) + emss % 4)))
+ok 'IRD: not above the policy' test "$(value ird)" -le 5
+ok 'ORD: not above the policy' test "$(value ord)" -le 3
+disconnect
+policy "$DEV_A" mpa_rev 1
+policy "$DEV_A" fpdu large
+connection
+is 'revision 1' "$(value mpa_rev)" 1
+is 'MULPDU: MPA'"'"'s limit' "$(value mulpdu)" 64768
+disconnect
+
+# ---- dumps while objects come and go ----------------------------------------
+
+dumps() {
+	local object n=0
+	while kill -0 "$1" 2>/dev/null; do
+		for object in qp cq srq mr; do
+			rdma -dd resource show "$object" >/dev/null || return 1
+		done
+		n=$((n + 1))
+	done
+	echo "$n rounds"
+	[ "$n" -gt 0 ]
+}
+"$VERBS" --gtest_filter='srq.*:cq.*:qp.*' >/dev/null 2>&1 &
+ok 'dumps while objects come and go' dumps $!
+done_testing
