@@ -43,6 +43,8 @@ help:
 	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
 	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make checkpatch sparse    one of them, on its own'
+	@echo 'Measure'
+	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0 or COST=0 leave a half out'
 	@echo 'V=1 shows all that happens.'
 
 modules:
@@ -87,6 +89,9 @@ check:
 check-debug:
 	$(Q)GUEST=uml tests/run.sh
 
+bench:
+	$(Q)$(scripts)/bench.sh
+
 checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
@@ -98,4 +103,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check check-debug checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug bench checkpatch fuzz sparse clean distclean
