@@ -134,6 +134,8 @@ server() {
 	local name=$1 host=hostA
 	[ "$2" = on_a ] || host=hostB
 	shift 2
+	# now, not when the child gets to it: who reads it meanwhile must not find the last one's words
+	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
 	[ -z "${PORT:-}" ] || wait_for 20 listening $host "$PORT" || {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # smbdirect: SMB Direct, the kernel's server (ksmbd) and its client. Debian's kernel has neither; the suite is
 # for user-mode Linux. ksmbd's tools speak to it in the initial namespace only.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -64,8 +64,8 @@ ok 'a tree is written' tree_make "$MOUNT/tree"
 ok 'the server has it' tree_same "$SHARE/tree"
 drop_caches
 ok 'read back' tree_same "$MOUNT/tree"
-ok "it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 9000000
-ok "and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 9000000
+ok "it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
+ok "and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
 ok 'fio, small blocks' fio_verify "$MOUNT/f" 2M --rw=randwrite --bs=4k
 ok 'fio, blocks of 1 MiB' fio_verify "$MOUNT/f" 16M --rw=write --bs=1M
 ok 'fio, reads and writes of all sizes' fio_verify "$MOUNT/f" 8M --rw=randrw --bsrange=4k-256k

@@ -58,19 +58,19 @@ load_ends_well() {
 # tree_make DIR: files of all sorts of lengths, and their checksums in $WORK/sums
 tree_make() {
 	local length
-	cp -r kernel scripts Documentation "$1" || return 1
+	cp -r kernel "$1" || return 1
 	mkdir -p "$1/deep/er/and/deeper" || return 1
-	for length in 0 1 3 4095 4096 4097 65536 262143 1048576 1048577 8388611; do
+	for length in 0 1 3 4095 4096 4097 65536 262143 1048576 2097155; do
 		head -c $length /dev/urandom >"$1/deep/er/and/$length" || return 1
 	done
 	sync -f "$1" || return 1
-	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums"
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$WORK/sums"
 	[ "$(wc -l <"$WORK/sums")" -gt 50 ]
 }
 
 # tree_same DIR: the same files, with those checksums
 tree_same() {
-	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) >"$WORK/sums.now" &&
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$WORK/sums.now" &&
 		diff "$WORK/sums" "$WORK/sums.now"
 }
 
