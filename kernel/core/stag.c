@@ -180,7 +180,9 @@ void kwarp_mw_release(struct kwarp_mr *mw)
 static bool bind_allowed(const struct kwarp_mr *region,
 			 const struct kwarp_mw_bind *bind)
 {
-	const int known = KWARP_ACCESS_REMOTE | IB_ZERO_BASED;
+	/* Local write is of the region; consumers name it for windows, too. */
+	const int known = KWARP_ACCESS_REMOTE | IB_ZERO_BASED |
+			  IB_ACCESS_LOCAL_WRITE;
 	const int write = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
 
 	if (bind->access & ~known || !(region->access & IB_ACCESS_MW_BIND))
@@ -221,7 +223,7 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 	mw->region = region;
 	mw->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
 	mw->length = bind->length;
-	mw->access = bind->access;
+	mw->access = bind->access & ~IB_ACCESS_LOCAL_WRITE;
 	mw->shift = region->shift;
 	mw->first = off & ((1ULL << region->shift) - 1);
 	mw->blocks = region->blocks + skip;
