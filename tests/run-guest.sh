@@ -1,7 +1,7 @@
 #!/bin/bash
 # run-guest.sh NAME...: inside the VM, the suites tests/vm/NAME.test.sh one after the other. Leaves
 # /results/NAME.tap and NAME.status; what the kernel complains about during a suite is a failed case of it.
-# A line "# Timeout: N" in a suite changes its time limit of 180 seconds.
+# A line "# Timeout: N" in a suite changes its time limit of 400 seconds.
 . "$(dirname "$0")/../scripts/lib.sh"
 set +e
 rc=0
@@ -10,9 +10,9 @@ for name; do
 	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$suite" | head -n 1)
 	dmesg -C
 	echo "== $name"
-	timeout -k 10 "${limit:-180}" "$suite" 2>&1 </dev/null | tee "/results/$name.tap"
+	timeout -k 10 "${limit:-400}" "$suite" 2>&1 </dev/null | tee "/results/$name.tap"
 	status=${PIPESTATUS[0]}
-	[ "$status" -ne 124 ] || echo "# time limit of ${limit:-180} s reached" | tee -a "/results/$name.tap"
+	[ "$status" -ne 124 ] || echo "# time limit of ${limit:-400} s reached" | tee -a "/results/$name.tap"
 	dmesg >"/results/$name.kernel.log"
 	dmesg >>/results/all.kernel.log
 	if kernel_complaints "/results/$name.kernel.log" >/tmp/complaints; then

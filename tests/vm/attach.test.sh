@@ -1,7 +1,7 @@
 #!/bin/bash
 # attach: MPA on TCP connections that a program has made (kwarpdv.h): tests/verbs, part "attach", and the
 # example of userspace/examples.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 top=$(dirname "$0")/../..
@@ -13,7 +13,7 @@ modprobe -q tls # without it, as in user-mode Linux, a case is skipped
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-timeout -k 5 240 "$top/build/verbs/attach" "$@" || FAILED=$((FAILED + 1))
+timeout -k 5 580 "$top/build/verbs/attach" "$@" || FAILED=$((FAILED + 1))
 
 # no_object: all objects of the programs are gone.
 no_object() {

@@ -2,7 +2,7 @@
 # bad-input: what a hostile peer sends and a hostile user writes, and a correct peer's traffic for
 # comparison: tests/peer's suite. The victim is host A's device; the peer is plain sockets on host B.
 # Expected outcomes come from the RFCs; each case names the section.
-# Timeout: 400
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 binary=${BAD_INPUT:-build/peer/bad_input}

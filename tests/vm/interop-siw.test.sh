@@ -1,6 +1,6 @@
 #!/bin/bash
 # interop-siw: kwarp on A, Linux's siw on B; each as client and as server, CRC on and off.
-# Timeout: 300
+# Timeout: 600
 export DRIVER_A=kwarp DRIVER_B=siw
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # iser: iSCSI Extensions for RDMA, the kernel's target (LIO) and open-iscsi's initiator. Both know the initial
 # namespace only, so both are there, with the wire in between.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 

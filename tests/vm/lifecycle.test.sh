@@ -1,7 +1,7 @@
 #!/bin/bash
 # lifecycle: devices, netdevs, processes and the module come and go in each order; nothing hangs, nothing
 # is left, and what the tools show is true.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 # meet: neighbours are known; who waits for an address is not what is tested

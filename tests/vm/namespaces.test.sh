@@ -1,7 +1,7 @@
 #!/bin/bash
 # namespaces: devices in network namespaces, in the two modes of the RDMA core: shared, the default, and
 # exclusive; they move, and their namespaces go, with and without programs.
-# Timeout: 240
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")

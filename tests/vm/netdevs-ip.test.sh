@@ -1,6 +1,6 @@
 #!/bin/bash
 # netdevs-ip: a device on network interfaces without a link layer, and on those where a host talks to itself.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netdevs.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # netdevs: a device on every kind of network interface that has a link layer, by IPv4 and IPv6.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netdevs.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # nvme-removal: the device, and its netdev, go while the kernel's NVMe host and target use them, idle and
 # with a disk in use. Removal comes to its end, nothing is left, and all works again afterwards.
-# Timeout: 240
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 NQN=nqn.2026-11.test:kwarp

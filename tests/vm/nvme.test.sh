@@ -3,7 +3,7 @@
 # registration, Send with Invalidate, local invalidation, RDMA Read into registered memory. First on one
 # device, which talks to itself, then over the wire, where things get lost. Both know the initial
 # namespace only.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 

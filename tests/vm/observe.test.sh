@@ -1,7 +1,7 @@
 #!/bin/bash
 # observe: what an administrator sees: tracepoints, `rdma resource`, `rdma statistic`, against what was
 # negotiated.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

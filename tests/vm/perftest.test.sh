@@ -1,7 +1,7 @@
 #!/bin/bash
 # perftest: each program through its ways of using a queue pair, with few iterations. It moves what it
 # says, and ends; how fast is another question.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

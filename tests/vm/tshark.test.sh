@@ -1,7 +1,7 @@
 #!/bin/bash
 # tshark: an independent decoder reads captured sessions: revision 2 startup, Send, Write and Read, with
 # and without markers. Every frame is well formed and every CRC is good; and the check can fail.
-# Timeout: 300
+# Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
 wire_check=build/peer/wire_check
