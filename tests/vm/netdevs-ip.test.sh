@@ -63,6 +63,9 @@ pings 'own address, IPv4' on_a on_a $IP_A
 pings 'own address, IPv6' on_a on_a $IP6_A
 PORT=7174 server rping on_a rping -s -P
 ok 'own address: listener of any address' on_a rping -c -a $IP_A -v -V -C 5
+stop rping
+# rping's own default is 0.0.0.0, which is no IPv6 address
+PORT=7174 server rping on_a rping -s -a :: -P
 ok 'own address: listener of any address, IPv6' on_a rping -c -a $IP6_A -v -V -C 5
 stop rping
 ok 'own address: link delete' rdma link delete "$DEV_A"
