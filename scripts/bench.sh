@@ -35,8 +35,10 @@ if [ "${TIME:-1}" = 1 ]; then
 fi
 if [ "${COST:-1}" = 1 ]; then
 	step 'cost: instructions of the stock kernel in QEMU'
+	"$TOP/scripts/stage.sh"
 	export CPUS=1 ICOUNT=1
 	guest scripts/vm.sh 900 tests/bench/cost-guest.sh
-	cp "$BUILD/results/bench/cost.md" "$BUILD/results/bench/cost.json" "$out/"
+	cp "$BUILD/results/bench/cost.md" "$out/cost.md"
+	cp "$BUILD/results/bench/bench.json" "$out/cost.json"
 	cat "$out/cost.md"
 fi

@@ -11,13 +11,6 @@ cost() {
 	return 1
 }
 
-policy() {
-	local device
-	for device in "$DEV_A" "$DEV_B"; do
-		echo "$2" >"/sys/class/infiniband/$device/kwarp/$1"
-	done
-}
-
 : >/results/cost.tsv
 drivers_load
 modprobe -q siw

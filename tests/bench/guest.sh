@@ -109,13 +109,6 @@ some() {
 	lat send 64
 }
 
-policy() {
-	local device
-	for device in "$DEV_A" "$DEV_B"; do
-		echo "$2" >"/sys/class/infiniband/$device/kwarp/$1"
-	done
-}
-
 # links DRIVER: its devices on both ends
 links() {
 	driver=$1

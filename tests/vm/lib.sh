@@ -284,6 +284,14 @@ uverbs_node() {
 	[ -n "$node" ] && [ -c "/dev/infiniband/$node" ]
 }
 
+# policy KEY VALUE: of both devices
+policy() {
+	local device
+	for device in "$DEV_A" "$DEV_B"; do
+		echo "$2" >"/sys/class/infiniband/$device/kwarp/$1" || return 1
+	done
+}
+
 # hosts_down: in the order in which an administrator would; nothing may be left.
 hosts_down() {
 	local name
