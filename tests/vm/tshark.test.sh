@@ -8,7 +8,6 @@ wire_check=build/peer/wire_check
 [ -x $wire_check ] || bail "no $wire_check: make -C tests/peer O=build/peer, in the tree"
 hosts_up
 
-
 # offloads on|off: with off, TCP makes the segments that the wire would carry. tshark follows FPDUs
 # with markers only if each segment holds one, so that is how those are captured.
 offloads() {
