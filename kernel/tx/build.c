@@ -181,7 +181,7 @@ static void message_sent(struct kwarp_qp *qp)
 		qp->rx.in_head++;
 	else if (msg->kind == KWARP_TX_SQ &&
 		 msg->qn != KWARP_QN_READ)
-		kwarp_sq_mark_built(qp, msg->slot);
+		kwarp_tx_sent(qp);
 	msg->kind = KWARP_TX_IDLE;
 }
 
@@ -241,6 +241,26 @@ struct tx_segment {
 	u32 off;
 };
 
+/*
+ * The end of a message and the fence behind it share a segment, so that the peer
+ * answers the one before its consumer can act on the other, and close. If they do
+ * not fit, some of the end stays with what is before.
+ */
+static u32 leave_room(const struct kwarp_qp *qp, const struct tx_segment *seg,
+		      u32 ulpdu, u32 hdr_len)
+{
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+	u32 left = msg->len - msg->done;
+	u32 both;
+
+	if (ulpdu < hdr_len + left || left < 2 || !kwarp_tx_fence_follows(qp))
+		return ulpdu;
+	both = kwarp_fpdu_len(ulpdu, qp->tx.pos, qp->params.tx_markers) +
+	       kwarp_fpdu_len(KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN,
+			      0, false) + 2 * KWARP_MARKER_LEN;
+	return both <= seg->max ? ulpdu : hdr_len + left / 2;
+}
+
 /* Decide on the next FPDU's payload and build it. 0, or -errno and nothing built. */
 static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		     struct tx_source *src, struct kwarp_tx_out *out,
@@ -258,6 +278,7 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	int ret;
 
 	ulpdu = min(hdr_len + left, kwarp_mulpdu(seg->max, tx->pos, markers));
+	ulpdu = leave_room(qp, seg, ulpdu, hdr_len);
 	flen = kwarp_fpdu_len(ulpdu, tx->pos, markers);
 	/* Share a segment only with a whole message: otherwise start a new one. */
 	if (seg->off && (seg->off + flen > seg->max || ulpdu < hdr_len + left)) {
