@@ -105,7 +105,7 @@ static bool has_work(struct kwarp_qp *qp)
 
 	return kwarp_sq_pending(qp) || tx->msg.kind != KWARP_TX_IDLE ||
 	       qp->rx.in_head != qp->rx.in_tail || tx->held || tx->term ||
-	       tx->rtr;
+	       tx->rtr || (tx->unacked && !tx->fence_out);
 }
 
 /* Return: true to go on. */
