@@ -80,7 +80,6 @@ pair ib_write_lat -F -x "$v4" -n 100
 pair ib_read_lat -F -x "$v4" -n 100
 pair ib_send_lat -F -x "$v4" -n 100
 pair ib_atomic_bw -F -x "$v4" -n 100
-pair ib_send_bw -F -x "$v4" -n 100 --use-srq -q 4
 
 # what is open and what waits does not keep anything
 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
