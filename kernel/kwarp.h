@@ -7,6 +7,7 @@
  *	verbs, cm, ctl -> tx, rx -> core, llp -> proto
  *
  * Lock order, outermost first (Documentation/locking.rst has the reasons):
+ *	listeners_mutex		devices' listeners for a rendezvous
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
@@ -45,6 +46,7 @@ enum kwarp_limits {
 	KWARP_MAX_ORD		= 128,
 	KWARP_MAX_FAST_REG	= 1024,		/* pages in one REG_MR */
 	KWARP_MAX_PRIVATE_DATA	= 512,
+	KWARP_GIDS		= 64,		/* addresses of the netdev */
 };
 
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
@@ -73,6 +75,9 @@ enum kwarp_crc_policy {
  *		0: never
  * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
  * @send_imm:	use our own opcodes for Send with Immediate, and take them
+ * @rendezvous_port:	TCP port on which queue pairs that know each other by number
+ *		and GID meet (cm/rendezvous.c); 0: none
+ * @rendezvous_ack:	of such connections: sends complete when the peer has them
  *
  * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new
  * connections only.
@@ -90,7 +95,11 @@ struct kwarp_policy {
 	u32 keepalive_s;
 	bool fpdu_large;
 	bool send_imm;
+	u16 rendezvous_port;
+	bool rendezvous_ack;
 };
+
+struct kwarp_ep;
 
 /**
  * struct kwarp_device - one RNIC over one net_device
@@ -104,11 +113,15 @@ struct kwarp_policy {
  * @counted_lock: protects @counted, @counted_qps and what a QP has told; leaf
  * @counted:	what counters of single QPs have been told so far
  * @counted_qps: QPs that have such a counter
- * @lock:	protects @eps and @gid_raw
+ * @lock:	protects @eps, @gids and @number
  * @eps:	every endpoint of the device, for removal
  * @cq_ids:	source of CQ numbers
  * @srq_ids:	source of SRQ numbers
- * @gid_raw:	GID 0
+ * @gids:	the GID table (core/gid.h); written under RTNL, too
+ * @number:	GID of a device without an address
+ * @gid_work:	brings @gids up to date; holds a reference on @ibdev while queued
+ * @rendezvous:	listener of policy.rendezvous_port, or NULL (cm/rdv_port.c)
+ * @rendezvous_link:	in a list of all that have one
  * @up:	the netdev runs
  */
 struct kwarp_device {
@@ -125,7 +138,11 @@ struct kwarp_device {
 	struct list_head eps;
 	struct ida cq_ids;
 	struct ida srq_ids;
-	union ib_gid gid_raw;
+	union ib_gid gids[KWARP_GIDS];
+	union ib_gid number;
+	struct work_struct gid_work;
+	struct kwarp_ep *rendezvous;
+	struct list_head rendezvous_link;
 	bool up;
 };
 

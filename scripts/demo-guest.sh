@@ -31,6 +31,15 @@ ping_pong() {
 	row rping - '50 rounds, data verified' 'both sides ok'
 }
 
+# What siw does not have.
+without_cm() {
+	run rendezvous on || give_up 'policy rendezvous_port'
+	PORT=18515 server server on_b ibv_rc_pingpong -d "$DEV_B" -g 0 || give_up 'ibv_rc_pingpong server'
+	LIMIT=30 run on_a ibv_rc_pingpong -d "$DEV_A" -g 0 $IP_B || give_up 'ibv_rc_pingpong client'
+	finish server 10 || give_up 'ibv_rc_pingpong server'
+	row ibv_rc_pingpong 4096 'no rdma_cm, 1000 rounds' 'both sides ok'
+}
+
 # perftest PROGRAM SIZE OPTION...: run it, and leave the line of figures in $figures.
 perftest() {
 	local program=$1 size=$2
@@ -60,9 +69,10 @@ say "modprobe $DRIVER, rdma link add on both ends"
 hosts_up
 run rdma link show || give_up 'rdma link show'
 sed 's/^/         /' "$WORK/out"
-say 'rping and perftest'
+say 'rping, perftest, ibv_rc_pingpong'
 row test octets what figure
 ping_pong
+[ "$DRIVER" != kwarp ] || without_cm
 bandwidth ib_write_bw 65536
 bandwidth ib_read_bw 65536
 bandwidth ib_send_bw 65536

@@ -150,7 +150,8 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 		kwarp_passive_drop(ep);
 		return;
 	}
-	if (!nothing_behind(ep) || kwarp_attach_request(ep))
+	if (!nothing_behind(ep) || kwarp_attach_request(ep) ||
+	    kwarp_meet_request(ep))
 		return;
 	/*
 	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP

@@ -81,6 +81,23 @@ void kwarp_addr_clear_port(struct sockaddr_storage *ss)
 		((struct sockaddr_in *)ss)->sin_port = 0;
 }
 
+/**
+ * kwarp_addr_wildcard() - every address, of both families if there are two
+ * @ss:		result
+ * @port:	TCP port
+ */
+void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port)
+{
+	memset(ss, 0, sizeof(*ss));
+	if (IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled()) {
+		ss->ss_family = AF_INET6;
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+	} else {
+		ss->ss_family = AF_INET;
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+	}
+}
+
 /* A listener for both families: rdma_cm knows IPv4 peers by IPv4 addresses. */
 static void unmap(struct sockaddr_storage *ss)
 {

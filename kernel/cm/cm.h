@@ -83,4 +83,53 @@ int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
 /* A QP without a connection is freed: forget its last attach. */
 void kwarp_cm_attach_forget(struct kwarp_qp *qp);
 
+/**
+ * kwarp_rdv_init() - a queue pair is created
+ * @qp:		queue pair
+ */
+void kwarp_rdv_init(struct kwarp_qp *qp);
+
+/**
+ * kwarp_rdv_begin() - INIT to RTR: look for the partner
+ * @qp:		queue pair in INIT, its mutex held
+ * @attr:	ah_attr with sgid_attr, dest_qp_num, rq_psn, max_dest_rd_atomic
+ *
+ * Returns at once. Posts go out when the partner has been found; if it has not by
+ * a deadline (three times the policy's startup_timeout_ms, from here and again from
+ * RTS), kwarp_qp_unreachable() is called. Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP if the policy has no rendezvous_port; -EINVAL if the
+ * path is not between an address of ours and that of a single host.
+ */
+int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
+
+/**
+ * kwarp_rdv_sends() - RTR to RTS
+ * @qp:		queue pair in rendezvous, its mutex held
+ * @attr:	sq_psn, max_rd_atomic
+ *
+ * Context: process.
+ */
+void kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
+
+/**
+ * kwarp_rdv_end() - look for no partner any more, leave the one that was found
+ * @qp:		queue pair in ERR, its mutex not held
+ *
+ * On return no connection is attached, and none will be. Context: process, may
+ * sleep, but not for the network.
+ */
+void kwarp_rdv_end(struct kwarp_qp *qp);
+
+/**
+ * kwarp_rdv_set_port() - policy rendezvous_port: where partners find this device
+ * @dev:	device
+ * @port:	TCP port, 0: nowhere
+ *
+ * Its listener ends with the namespace, or by port 0. Context: process, may sleep.
+ * Return: 0; -ENODEV; -EADDRINUSE or what else the socket layer says: then there
+ * is none.
+ */
+int kwarp_rdv_set_port(struct kwarp_device *dev, u16 port);
+
 #endif /* _KWARP_CM_H */

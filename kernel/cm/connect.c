@@ -7,9 +7,9 @@
 #include "../proto/rdmap.h"
 #include "ep.h"
 
-/* Make the connection. On success the new endpoint owns @su. */
+/* Make the connection. */
 static int start(struct kwarp_device *dev, struct iw_cm_id *id,
-		 struct kwarp_startup *su)
+		 struct kwarp_qp *partner, struct kwarp_startup *su)
 {
 	struct kwarp_ep *ep;
 	struct net *net;
@@ -38,7 +38,13 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 	put_net(net);
 	if (ret)
 		goto out;
-	kwarp_ep_set_id(ep, id);
+	if (id)
+		kwarp_ep_set_id(ep, id);
+	if (partner) {
+		kwarp_qp_get(partner);
+		ep->partner = partner;
+	}
+	ep->rendezvous = partner;
 	ep->su = su;
 	kwarp_ep_set_state(ep, KWARP_EP_CONNECTING);
 	kwarp_ep_arm_startup(ep);
@@ -50,20 +56,28 @@ out:
 	return ret;
 }
 
-/*
+/**
+ * kwarp_active_start() - make a connection
+ * @dev:	device
+ * @id:		who gets the connection's events, or NULL
+ * @partner:	queue pair in rendezvous, or NULL
+ * @su:		addresses, parameters; the new endpoint's on success
+ *
  * rdma_cm chooses the source port without asking TCP, so another socket may
  * have it, or this connection's predecessor in TIME_WAIT. Which port the peer
  * sees is of no importance then: RNICs with a port mapper have others, too.
+ *
+ * Return: 0: the endpoint reports how it ends; or negative errno.
  */
-static int start_any_port(struct kwarp_device *dev, struct iw_cm_id *id,
-			  struct kwarp_startup *su)
+int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
+		       struct kwarp_qp *partner, struct kwarp_startup *su)
 {
-	int ret = start(dev, id, su);
+	int ret = start(dev, id, partner, su);
 
 	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
 		return ret;
 	kwarp_addr_clear_port(&su->from);
-	return start(dev, id, su);
+	return start(dev, id, partner, su);
 }
 
 int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
@@ -105,7 +119,7 @@ int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 		ret = kwarp_addr_scope(dev, &su->to);
 	if (ret)
 		goto err;
-	ret = start_any_port(dev, id, su);
+	ret = kwarp_active_start(dev, id, NULL, su);
 	if (ret)
 		goto err;
 	return 0;
@@ -121,6 +135,13 @@ static void fail(struct kwarp_ep *ep, int status)
 	kwarp_ep_close(ep, false);
 }
 
+/* A partner that is not ready closes, or does not listen yet: nothing unusual. */
+static void count_closed(const struct kwarp_ep *ep)
+{
+	if (!ep->rendezvous)
+		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+}
+
 /*
  * RFC 6581 10: a responder that does not know enhanced startup closes the
  * connection; then, once, without it. Others answer in their own revision, and
@@ -132,6 +153,11 @@ static void fall_back(struct kwarp_ep *ep)
 	struct kwarp_startup *su = ep->su;
 	int ret;
 
+	if (ep->rendezvous) {
+		/* It speaks no other revision. */
+		fail(ep, -ECONNRESET);
+		return;
+	}
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
 	if (ep->attach) {
 		/* It is for the program to make another connection. */
@@ -142,7 +168,7 @@ static void fall_back(struct kwarp_ep *ep)
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
 	su->have = 0;
-	ret = start_any_port(ep_dev(ep), ep->cm_id, su);
+	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, NULL, su);
 	if (ret) {
 		fail(ep, ret);
 		return;
@@ -161,7 +187,7 @@ void kwarp_active_connected(struct kwarp_ep *ep)
 	kwarp_mpa_request(&su->pol, &su->local, &su->req);
 	ret = kwarp_startup_send(ep, &su->req, su->pd);
 	if (ret) {
-		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+		count_closed(ep);
 		fail(ep, ret == -EPIPE ? -ECONNRESET : ret);
 		return;
 	}
@@ -253,6 +279,10 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 		terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
+	if (!kwarp_meet_reply_ok(ep, ep->su->rx + rep->pd_off, rep->pd_len)) {
+		fail(ep, -EPROTO);
+		return;
+	}
 	if (agreed->rtr == KWARP_RTR_FRAME)
 		ret = send_rtr_frame(ep, agreed);
 	if (!ret)
@@ -292,7 +322,7 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	}
 	if (ret < 0) {
 		if (ret != -EPROTO)
-			kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+			count_closed(ep);
 		fail(ep, ret);
 		return;
 	}
@@ -325,7 +355,7 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 /* KWARP_EP_CONNECTING: refused, unreachable, TCP's own timeout. */
 void kwarp_active_refused(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
+	count_closed(ep);
 	fail(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
 }
 

@@ -133,6 +133,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	timer_shutdown_sync(&ep->timer);
 
 	kwarp_attach_put(ep);
+	kwarp_meet_over(ep, -ECONNABORTED);
 	kwarp_ep_drop_id(ep);
 	kfree(ep->su);
 	ep->su = NULL;
@@ -154,6 +155,18 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 	kwarp_llp_get(&ep->llp);
 	if (!queue_work(ep->taken ? attach_wq : cm_wq, &ep->work))
 		kwarp_llp_put(&ep->llp);
+}
+
+/**
+ * kwarp_cm_delay() - work for later, in order with that of the endpoints
+ * @work:	work, perhaps queued already: then the delay counts anew
+ * @delay:	jiffies
+ *
+ * Context: any.
+ */
+void kwarp_cm_delay(struct delayed_work *work, unsigned long delay)
+{
+	mod_delayed_work(cm_wq, work, delay);
 }
 
 /**
@@ -483,15 +496,22 @@ int kwarp_cm_init(void)
 	 * own: only attached sockets may have to wait for that.
 	 */
 	attach_wq = alloc_workqueue("kwarp_attach", WQ_UNBOUND, 0);
-	if (!attach_wq) {
+	if (attach_wq) {
+		int ret = kwarp_rdv_module_init();
+
+		if (!ret)
+			return 0;
+		destroy_workqueue(attach_wq);
 		destroy_workqueue(cm_wq);
-		return -ENOMEM;
+		return ret;
 	}
-	return 0;
+	destroy_workqueue(cm_wq);
+	return -ENOMEM;
 }
 
 void kwarp_cm_exit(void)
 {
+	kwarp_rdv_module_exit();
 	destroy_workqueue(attach_wq);
 	destroy_workqueue(cm_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));

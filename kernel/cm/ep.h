@@ -10,6 +10,9 @@
  *	listen.c	listeners and their children
  *	accept.c	the passive side
  *	attach.c	a program's own socket, in either role
+ *	rendezvous.c	queue pairs that know each other by number and GID
+ *	meet.c		their connections, in either role
+ *	rdv_port.c	where they meet
  *	addr.c		addresses, namespaces
  *	upcall.c	events for iw_cm
  */
@@ -130,6 +133,10 @@ struct kwarp_startup {
  * @handle:	what iw_cm holds as provider_data, or 0
  * @attach:	the socket is a program's: what it asked for; @mutex
  * @taken:	the socket is a program's: its own work queue; constant
+ * @rendezvous:	listener or child of the device's rendezvous, or a connection to
+ *		one: there is no cm_id; constant
+ * @partner:	rendezvous: the QP, with a reference, that the connection is for,
+ *		until it is over; @mutex
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: whose, with a reference, until answered; @mutex
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
@@ -161,6 +168,8 @@ struct kwarp_ep {
 	u32 handle;
 	struct kwarp_attach *attach;
 	bool taken;
+	bool rendezvous;
+	struct kwarp_qp *partner;
 	u32 startup_ms;
 	struct kwarp_ep *listener;
 	struct list_head sibling;
@@ -186,6 +195,7 @@ static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 /* ep.c */
 struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
+void kwarp_cm_delay(struct delayed_work *work, unsigned long delay);
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
 void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
 bool kwarp_ep_timed_out(struct kwarp_ep *ep);
@@ -220,6 +230,8 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */
+int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
+		       struct kwarp_qp *partner, struct kwarp_startup *su);
 void kwarp_active_connected(struct kwarp_ep *ep);
 void kwarp_active_reply(struct kwarp_ep *ep);
 void kwarp_active_refused(struct kwarp_ep *ep);
@@ -232,6 +244,7 @@ void kwarp_listen_children(struct kwarp_ep *ep);
 void kwarp_listen_end(struct kwarp_ep *ep);
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
 void kwarp_listen_leave(struct kwarp_ep *child);
+struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port);
 
 /* accept.c */
 void kwarp_passive_request(struct kwarp_ep *ep);
@@ -253,10 +266,29 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 void kwarp_attach_closed(struct kwarp_ep *ep, int status);
 void kwarp_attach_put(struct kwarp_ep *ep);
 
+/* meet.c; all but the first do nothing for other endpoints */
+int kwarp_meet_connect(struct kwarp_qp *qp);
+bool kwarp_meet_request(struct kwarp_ep *ep);
+bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len);
+void kwarp_meet_made(struct kwarp_ep *ep);
+void kwarp_meet_over(struct kwarp_ep *ep, int status);
+
+/* rendezvous.c; for meet.c */
+bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
+		     struct iw_cm_conn_param *params, u8 *pd);
+void kwarp_rdv_unclaim(struct kwarp_qp *qp);
+bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs);
+void kwarp_rdv_made(struct kwarp_qp *qp);
+
+/* rdv_port.c */
+int kwarp_rdv_module_init(void);
+void kwarp_rdv_module_exit(void);
+
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
+void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
 

@@ -61,6 +61,7 @@ static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 	}
 	kwarp_llp_get(&ep->llp);
 	child->listener = ep;
+	child->rendezvous = ep->rendezvous;
 	kwarp_ep_set_state(child, KWARP_EP_WAIT_REQ);
 	kwarp_ep_arm_startup(child);
 }
@@ -210,7 +211,7 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	if (!kwarp_addr_any(&local))
 		ifindex = 0;
 	ret = kwarp_llp_listen(&ep->llp, net, ifindex, &local, limit,
-			       id->tos_set ? id->tos : -1, id->afonly);
+			       id->tos_set ? id->tos : -1, id->afonly, true);
 	put_net(net);
 	if (ret)
 		return ret;
@@ -239,6 +240,51 @@ static bool elsewhere(const struct iw_cm_id *id)
 	ret = !net_eq(net, cm->route.addr.dev_addr.net);
 	put_net(net);
 	return ret;
+}
+
+/**
+ * kwarp_listen_rendezvous() - listen where partners meet
+ * @dev:	device
+ * @port:	TCP port
+ *
+ * On all addresses of the netdev, and no others': devices of one namespace may
+ * have the same port. The listener does not keep the namespace, so it must be
+ * closed before that ends.
+ *
+ * Return: endpoint with a reference, or ERR_PTR(): what the socket layer says.
+ */
+struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
+{
+	struct sockaddr_storage any = {};
+	struct kwarp_ep *ep;
+	struct net *net;
+	int ifindex, ret;
+
+	net = kwarp_addr_net(dev, &ifindex);
+	if (!net)
+		return ERR_PTR(-ENODEV);
+	ep = kwarp_ep_alloc(dev);
+	if (!ep) {
+		put_net(net);
+		return ERR_PTR(-ENOMEM);
+	}
+	mutex_lock(&ep->mutex);
+	kwarp_llp_get(&ep->llp);
+	ep->rendezvous = true;
+	ep->backlog = INT_MAX;
+	kwarp_addr_wildcard(&any, port);
+	ret = kwarp_llp_listen(&ep->llp, net, ifindex, &any, child_limit(ep),
+			       -1, false, false);
+	if (ret)
+		kwarp_ep_close(ep, true);
+	else
+		kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
+	mutex_unlock(&ep->mutex);
+	put_net(net);
+	if (!ret)
+		return ep;
+	kwarp_llp_put(&ep->llp);
+	return ERR_PTR(ret);
 }
 
 int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)

@@ -191,6 +191,9 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 		.fpdu_large = READ_ONCE(ep_dev(ep)->policy.fpdu_large),
 		.rtr = initiator ? 0 : agreed->rtr & KWARP_RTR_ALL,
 		.send_imm = READ_ONCE(ep_dev(ep)->policy.send_imm),
+		.ack = ep->rendezvous && agreed->ord &&
+		       READ_ONCE(ep_dev(ep)->policy.rendezvous_ack),
+		.user_ord = agreed->ord,
 	};
 
 	lockdep_assert_held(&ep->mutex);

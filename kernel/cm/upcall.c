@@ -45,6 +45,13 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		kwarp_attach_done(ep, status, pd, pd_len);
 		return 0;
 	}
+	if (ep->rendezvous) {
+		if (status)
+			kwarp_meet_over(ep, status);
+		else
+			kwarp_meet_made(ep);
+		return 0;
+	}
 	ev.local_addr = ep->cm_id->local_addr;
 	ev.remote_addr = ep->cm_id->remote_addr;
 	if (!status)
@@ -83,6 +90,12 @@ void kwarp_up_established(struct kwarp_ep *ep, int status)
 		kwarp_attach_done(ep, status, NULL, 0);
 		return;
 	}
+	if (ep->rendezvous) {
+		/* What was made in vain is told when it is over. */
+		if (!status)
+			kwarp_meet_made(ep);
+		return;
+	}
 	if (WARN_ON_ONCE(ep->established))
 		return;
 	kwarp_addr_event(ep, &ev);
@@ -115,6 +128,7 @@ void kwarp_up_close(struct kwarp_ep *ep, int status)
 	};
 
 	kwarp_attach_closed(ep, status);
+	kwarp_meet_over(ep, status);
 	if (!ep->established)
 		return;
 	ep->established = false;

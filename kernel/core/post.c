@@ -142,6 +142,8 @@ static void doorbell(struct kwarp_qp *qp)
 	kwarp_tx_enter(qp);
 	if (READ_ONCE(qp->state) == IB_QPS_ERR)
 		kwarp_wq_flush(qp);
+	else if (READ_ONCE(qp->rdv.lost))
+		kwarp_qp_check_lost(qp);
 }
 
 int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
@@ -163,7 +165,8 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	spin_lock_irqsave(&sq->lock, flags);
 	for (; wr; wr = wr->next) {
-		if (qp->state == IB_QPS_INIT || qp->state == IB_QPS_RESET)
+		if ((qp->state == IB_QPS_INIT && !qp->rdv.on) ||
+		    qp->state == IB_QPS_RESET)
 			ret = -EINVAL;
 		else if (sq->prod - sq->done >= sq->size)
 			ret = -ENOMEM;

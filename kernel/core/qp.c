@@ -93,6 +93,27 @@ static void enter_error(struct kwarp_qp *qp)
 		qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
+void kwarp_qp_unreachable(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
+	enter_error(qp);
+	qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
+void kwarp_qp_check_lost(struct kwarp_qp *qp)
+{
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	/* Still attached: kwarp_qp_detach() looks again. */
+	if (qp->rdv.lost && !rcu_access_pointer(qp->llp) &&
+	    qp->state == IB_QPS_RTS && !kwarp_sq_idle(qp)) {
+		kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
+		enter_error(qp);
+	}
+	mutex_unlock(&qp->mutex);
+}
+
 /* Stable while a connection is attached and the socket lock is held. */
 static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
 {
@@ -155,6 +176,36 @@ static bool cut_short(const struct kwarp_qp *qp)
 	return qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail;
 }
 
+/* Has its connection not said a word yet? Then it may look for its partner again. */
+static bool never_met(const struct kwarp_qp *qp)
+{
+	return qp->rdv.on && qp->state == IB_QPS_RTS &&
+	       qp->params.wait_first && !qp->rx.got_first;
+}
+
+/*
+ * The partner of a rendezvous has gone. InfiniBand's partners go without a word:
+ * what is missed is the acknowledgment of a request. Without one under way the
+ * queue pair stays as it is, receives included, until something is posted.
+ * Return: false if there is more to it.
+ */
+static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	if (!qp->rdv.on || qp->state != IB_QPS_RTS || qp->rx.recv.active)
+		return false;
+	if (!never_met(qp)) {
+		if (!kwarp_sq_drained(qp) || !kwarp_sq_idle(qp)) {
+			kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
+			return false;
+		}
+		qp->rdv.lost = true;
+	}
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	return true;
+}
+
 static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 {
 	struct kwarp_qp *qp = llp->qp;
@@ -166,11 +217,12 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	if (err) {
 		/* Nothing can be sent any more. */
 		qp->tx.dead = true;
-		kwarp_qp_fail(qp);
+		if (!partner_gone(qp, llp))
+			kwarp_qp_fail(qp);
 	} else if (left) {
 		/* FIN inside an FPDU; our direction still stands. */
 		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
-	} else {
+	} else if (!partner_gone(qp, llp)) {
 		kwarp_qp_fail(qp);
 	}
 }
@@ -209,6 +261,11 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_llp_lock(llp);
 	llp->engine = &qp_engine;
 	llp->qp = qp;
+	/*
+	 * Nobody is to be told first; what begins with the first FPDU is answered
+	 * in the pass that takes it in.
+	 */
+	qp->tx.running = qp->rdv.on && params->wait_first;
 	rcu_assign_pointer(qp->llp, llp);
 	trace_kwarp_qp_attach(qp, params);
 	kwarp_qp_set_state(qp, IB_QPS_RTS);
@@ -248,7 +305,9 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 		trace_kwarp_qp_detach(qp);
 		kwarp_rx_stop(qp);
 		kwarp_tx_stop(qp);
-		if (qp->state != IB_QPS_ERR)
+		if (never_met(qp))
+			kwarp_qp_set_state(qp, IB_QPS_INIT);
+		else if (qp->state != IB_QPS_ERR && !qp->rdv.lost)
 			enter_error(qp);
 		kwarp_tx_free(qp);
 		kwarp_rx_free(qp);
@@ -260,6 +319,8 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	mutex_lock(&qp->mutex);
 	rcu_assign_pointer(qp->llp, NULL);
 	mutex_unlock(&qp->mutex);
+	if (READ_ONCE(qp->rdv.lost))
+		kwarp_qp_check_lost(qp);
 	kwarp_llp_put(llp);
 	kwarp_qp_put(qp);
 }

@@ -6,6 +6,7 @@
 #include "../kwarp.h"
 #include "../proto/errors.h"
 #include "../proto/rdmap.h"
+#include "../proto/rendezvous.h"
 #include "../rx/rx.h"
 #include "../tx/tx.h"
 #include "wq.h"
@@ -31,6 +32,9 @@ struct kwarp_srq;
  *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
  *		consumer does not see; 0: none was agreed
  * @send_imm:	policy of the device
+ * @ack:	sends complete when the peer has them: a zero-length RDMA Read behind
+ *		them has come back. Rendezvous only
+ * @user_ord:	of @ord, what work requests may use
  */
 struct kwarp_qp_params {
 	u16 ird;
@@ -44,6 +48,44 @@ struct kwarp_qp_params {
 	bool fpdu_large;
 	u8 rtr;
 	bool send_imm;
+	bool ack;
+	u16 user_ord;
+};
+
+/**
+ * struct kwarp_rdv - a queue pair that was told of its partner by modify_qp
+ * @on:		it was: what follows is valid, and verbs' rules for InfiniBand hold
+ * @initiator:	we make the connection
+ * @held:	an endpoint is at it; changes wake waiters on this address
+ * @met:	the connection was made
+ * @lost:	and is over, which nothing that was posted has suffered from; written
+ *		under the socket lock
+ * @paused:	SQD: nothing is taken from the send queue; the socket lock if a
+ *		connection is attached
+ * @delay_ms:	pause before the next try
+ * @deadline:	end of all tries, jiffies
+ * @id:		who we are and whom we look for
+ * @ord:	most outbound reads; unknown before RTS
+ * @ird:	most inbound reads
+ * @tos:	traffic class of the path
+ * @work:	next try, or the deadline; cancelled before the QP goes
+ *
+ * Protected by qp->mutex, unless it says otherwise.
+ */
+struct kwarp_rdv {
+	bool on;
+	bool initiator;
+	bool held;
+	bool met;
+	bool lost;
+	bool paused;
+	u16 delay_ms;
+	unsigned long deadline;
+	struct kwarp_rdv_id id;
+	u16 ord;
+	u16 ird;
+	u8 tos;
+	struct delayed_work work;
 };
 
 /**
@@ -83,6 +125,7 @@ struct kwarp_qp_params {
  * @work:	runs the send engine on kwarp_wq
  * @retry:	does so after a moment, when memory was short
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
+ * @rdv:	how it finds its partner by itself (cm/rendezvous.c); @mutex
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -116,6 +159,7 @@ struct kwarp_qp {
 	struct work_struct work;
 	struct delayed_work retry;
 	struct kwarp_attach *attach;
+	struct kwarp_rdv rdv;
 };
 
 /* Count for the device and for the QP. Context: socket lock held. */
@@ -175,7 +219,8 @@ void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state);
  *
  * Allocates the read queues, switches the socket's callbacks to the engines and
  * processes what has already arrived. Nothing is sent yet: the send engine
- * starts with kwarp_qp_start(). Context: process, may sleep.
+ * starts with kwarp_qp_start(); a rendezvous' responder's with the first FPDU.
+ * Context: process, may sleep.
  * Return: 0, -EISCONN if the QP is not in INIT, -ENOMEM, -ENOTCONN.
  */
 int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
@@ -231,5 +276,22 @@ void kwarp_qp_fail(struct kwarp_qp *qp);
  * Context: process, may sleep.
  */
 void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt);
+
+/**
+ * kwarp_qp_unreachable() - there will be no connection
+ * @qp:		queue pair in rendezvous, qp->mutex held, nothing attached
+ *
+ * ERR; the oldest send completes with RETRY_EXC_ERR, all else is flushed, and the
+ * consumer gets an event. Context: process.
+ */
+void kwarp_qp_unreachable(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_check_lost() - has something been posted to a partner that has gone
+ * @qp:		queue pair
+ *
+ * Then it fails like a request that is never acknowledged. Context: process.
+ */
+void kwarp_qp_check_lost(struct kwarp_qp *qp);
 
 #endif /* _KWARP_CORE_QP_H */

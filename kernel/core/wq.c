@@ -149,7 +149,7 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 	/* Until the state is ERR, only the engine moves @fetched. */
 	idx = sq->fetched;
 	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) ||
-	    sq_prod(qp) == idx)
+	    qp->rdv.paused || sq_prod(qp) == idx)
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -244,7 +244,8 @@ static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 		status = s->status;
 		*deliver = status || s->signaled;
 	} else if (flush) {
-		status = KWARP_WC_WR_FLUSH_ERR;
+		status = sq->blame ? : KWARP_WC_WR_FLUSH_ERR;
+		sq->blame = 0;
 		*deliver = true;
 	} else {
 		return false;
@@ -285,9 +286,21 @@ static void sq_reap(struct kwarp_qp *qp)
 		kwarp_cq_push(qp->scq, cqe, n, false);
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
+	/* What is posted later was not there. */
+	if (qp->state == IB_QPS_ERR)
+		sq->blame = 0;
 	sq->reaping = false;
 out:
 	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+void kwarp_sq_blame(struct kwarp_qp *qp, u8 status)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	qp->sq.blame = status;
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
 /* sq->done may have moved past @slot by a flush: then there is nothing to do. */
@@ -354,6 +367,43 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp)
 	}
 	if (any)
 		sq_reap(qp);
+}
+
+void kwarp_sq_ack(struct kwarp_qp *qp, u32 end)
+{
+	struct kwarp_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	for (; (s32)(sq->built - end) < 0; sq->built++) {
+		struct kwarp_slot *s = sq_slot(sq, sq->built);
+
+		if ((s32)(sq->built - sq->done) >= 0 &&
+		    s->state == KWARP_SLOT_BUILT)
+			s->state = KWARP_SLOT_DONE;
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	sq_reap(qp);
+}
+
+void kwarp_sq_refused(struct kwarp_qp *qp, u32 opcodes, u8 status)
+{
+	struct kwarp_sq *sq = &qp->sq;
+	unsigned long flags;
+	u32 idx;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	for (idx = sq->done; idx != sq->fetched; idx++) {
+		const struct kwarp_slot *s = sq_slot(sq, idx);
+
+		if (s->state == KWARP_SLOT_BUILT && BIT(s->opcode) & opcodes)
+			break;
+	}
+	if (idx == sq->fetched)
+		idx = sq->done;
+	sq->blame = status;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	kwarp_sq_ack(qp, idx);
 }
 
 /* ---- receive queue ------------------------------------------------------ */
@@ -466,6 +516,7 @@ void kwarp_wq_reset(struct kwarp_qp *qp)
 	sq->fetched = 0;
 	sq->built = 0;
 	sq->prod = 0;
+	sq->blame = 0;
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
 

@@ -66,6 +66,7 @@ struct kwarp_rqe_copy {
  * @fetched:	elements before it were copied out
  * @built:	elements before it are not in state BUILT
  * @reaping:	somebody delivers completions: leave the rest to him
+ * @blame:	status of the oldest element in the flush that is to come, or 0
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  */
 struct kwarp_sq {
@@ -83,6 +84,7 @@ struct kwarp_sq {
 	u32 built;
 	u32 prod;
 	bool reaping;
+	u8 blame;
 };
 
 /**
@@ -185,11 +187,34 @@ void kwarp_sq_busy(struct kwarp_qp *qp);
  */
 void kwarp_sq_complete(struct kwarp_qp *qp, u32 slot, u8 status);
 
+/**
+ * kwarp_sq_blame() - what the oldest element that is not complete has come to
+ * @qp:		queue pair that is about to enter ERR
+ * @status:	enum kwarp_wc_status, in place of the flush's
+ */
+void kwarp_sq_blame(struct kwarp_qp *qp, u8 status);
+
 /* The payload of @slot is copied: kwarp_sq_complete_built() may report it. */
 void kwarp_sq_mark_built(struct kwarp_qp *qp, u32 slot);
 
 /* Complete with success all that is marked. Socket lock held. */
 void kwarp_sq_complete_built(struct kwarp_qp *qp);
+
+/**
+ * kwarp_sq_ack() - the peer has what was sent: complete what is marked
+ * @qp:		queue pair, socket lock held
+ * @end:	slot behind the last; all before it are sent
+ */
+void kwarp_sq_ack(struct kwarp_qp *qp, u32 end);
+
+/**
+ * kwarp_sq_refused() - the peer complains of a message that is not acknowledged
+ * @qp:		queue pair that is about to enter ERR, socket lock held
+ * @opcodes:	mask of BIT(enum kwarp_opcode) that it can be of
+ * @status:	enum kwarp_wc_status of the oldest such element; those before it are
+ *		complete
+ */
+void kwarp_sq_refused(struct kwarp_qp *qp, u32 opcodes, u8 status);
 
 /* Everything fetched and everything posted is completed. Socket lock held. */
 bool kwarp_sq_drained(struct kwarp_qp *qp);

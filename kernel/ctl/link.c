@@ -11,29 +11,16 @@
 
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
-#include <rdma/kwarp-abi.h>
 #include <rdma/rdma_netlink.h>
 
 #include "../cm/cm.h"
+#include "../core/gid.h"
 #include "../verbs/verbs.h"
+#include "addr.h"
 #include "trace.h"
 
 /* One at a time: two for the same netdev must not both find no device. */
 static DEFINE_MUTEX(newlink_mutex);
-
-static struct kwarp_device *device_get(struct net_device *netdev)
-{
-	struct ib_device *ibdev =
-		ib_device_get_by_netdev(netdev,
-					(enum rdma_driver_id)KWARP_DRIVER_ID);
-
-	return ibdev ? to_kdev(ibdev) : NULL;
-}
-
-static void device_put(struct kwarp_device *dev)
-{
-	ib_device_put(&dev->ibdev);
-}
 
 static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 {
@@ -45,19 +32,6 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 	dev->up = up;
 	trace_kwarp_link(dev, netdev->name, up ? "up" : "down");
 	kwarp_port_event(&dev->ibdev, netdev, up);
-}
-
-static void address_changed(struct kwarp_device *dev,
-			    const struct net_device *netdev)
-{
-	struct ib_event ev = {
-		.device = &dev->ibdev,
-		.element.port_num = KWARP_PORT,
-		.event = IB_EVENT_GID_CHANGE,
-	};
-
-	kwarp_device_set_gid(dev, netdev);
-	ib_dispatch_event(&ev);
 }
 
 /* The netdev leaves, or leaves its namespace: our sockets cannot follow it. */
@@ -72,7 +46,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *ptr)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(ptr);
-	struct kwarp_device *dev = device_get(netdev);
+	struct kwarp_device *dev = kwarp_device_get(netdev);
 
 	if (!dev)
 		return NOTIFY_DONE;
@@ -87,7 +61,8 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		port_changed(dev, netdev);
 		break;
 	case NETDEV_CHANGEADDR:
-		address_changed(dev, netdev);
+		kwarp_gid_set_number(dev, netdev);
+		kwarp_addr_changed(dev, netdev);
 		break;
 	case NETDEV_CHANGENAME:
 		strscpy(dev->ibdev.iw_ifname, netdev->name,
@@ -97,7 +72,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		netdev_gone(dev);
 		break;
 	}
-	device_put(dev);
+	kwarp_device_put(dev);
 	return NOTIFY_DONE;
 }
 
@@ -134,15 +109,16 @@ static int newlink_settle(struct net_device *netdev)
 	int ret = 0;
 
 	rtnl_lock();
-	dev = device_get(netdev);
+	dev = kwarp_device_get(netdev);
 	if (dev) {
 		if (netdev->reg_state != NETREG_REGISTERED) {
 			netdev_gone(dev);
 			ret = -ENODEV;
 		} else {
 			port_changed(dev, netdev);
+			kwarp_addr_changed(dev, netdev);
 		}
-		device_put(dev);
+		kwarp_device_put(dev);
 	}
 	rtnl_unlock();
 	return ret;
@@ -157,9 +133,9 @@ static int newlink(const char *name, struct net_device *netdev)
 	if (!netdev_suits(netdev))
 		return -EOPNOTSUPP;
 	mutex_lock(&newlink_mutex);
-	dev = device_get(netdev);
+	dev = kwarp_device_get(netdev);
 	if (dev) {
-		device_put(dev);
+		kwarp_device_put(dev);
 		ret = -EEXIST;
 		goto unlock;
 	}
@@ -178,10 +154,15 @@ static struct rdma_link_ops link_ops = {
 
 int kwarp_link_init(void)
 {
-	int ret = register_netdevice_notifier(&netdev_nb);
+	int ret = kwarp_addr_watch();
 
 	if (ret)
 		return ret;
+	ret = register_netdevice_notifier(&netdev_nb);
+	if (ret) {
+		kwarp_addr_unwatch();
+		return ret;
+	}
 	rdma_link_register(&link_ops);
 	return 0;
 }
@@ -192,6 +173,7 @@ void kwarp_link_exit(void)
 	rdma_link_unregister(&link_ops);
 	/* Reports every netdev as gone to us: removals begin here. */
 	unregister_netdevice_notifier(&netdev_nb);
+	kwarp_addr_unwatch();
 	/* Removes what is left, and waits for all removals. */
 	ib_unregister_driver((enum rdma_driver_id)KWARP_DRIVER_ID);
 }

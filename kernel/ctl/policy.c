@@ -10,6 +10,7 @@
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
+#include "../cm/cm.h"
 #include "../kwarp.h"
 #include "../proto/mpa_startup.h"
 #include "trace.h"
@@ -157,6 +158,13 @@ static struct uint_attr permissive_attr = {
 	.max = 1,
 };
 
+static struct uint_attr rendezvous_ack_attr = {
+	.attr = __ATTR(rendezvous_ack, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, rendezvous_ack),
+	.size = sizeof_field(struct kwarp_policy, rendezvous_ack),
+	.max = 1,
+};
+
 static struct uint_attr send_imm_attr = {
 	.attr = __ATTR(send_imm, 0644, uint_show, uint_store),
 	.offset = offsetof(struct kwarp_policy, send_imm),
@@ -170,6 +178,30 @@ static struct uint_attr startup_timeout_ms_attr = {
 	.size = sizeof_field(struct kwarp_policy, startup_timeout_ms),
 	.min = TIMEOUT_MIN_MS,
 	.max = TIMEOUT_MAX_MS,
+};
+
+/* ---- rendezvous_port ------------------------------------------------------- */
+
+static ssize_t rendezvous_port_store(struct device *d,
+				     struct device_attribute *attr,
+				     const char *buf, size_t len)
+{
+	struct kwarp_device *dev =
+		rdma_device_to_drv_device(d, struct kwarp_device, ibdev);
+	u16 port;
+	int ret;
+
+	ret = kstrtou16(buf, 0, &port);
+	if (!ret)
+		ret = kwarp_rdv_set_port(dev, port);
+	return ret ? : len;
+}
+
+static struct uint_attr rendezvous_port_attr = {
+	.attr = __ATTR(rendezvous_port, 0644, uint_show,
+		       rendezvous_port_store),
+	.offset = offsetof(struct kwarp_policy, rendezvous_port),
+	.size = sizeof_field(struct kwarp_policy, rendezvous_port),
 };
 
 /* ---- words ---------------------------------------------------------------- */
@@ -339,6 +371,8 @@ static struct attribute *policy_attrs[] = {
 	&ord_attr.attr.attr,
 	&p2p_attr.attr.attr,
 	&permissive_attr.attr.attr,
+	&rendezvous_ack_attr.attr.attr,
+	&rendezvous_port_attr.attr.attr,
 	&send_imm_attr.attr.attr,
 	&startup_timeout_ms_attr.attr.attr,
 	NULL,
@@ -373,5 +407,9 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.fpdu_large = false,
 		/* Reserved opcodes stay so unless the administrator wants them. */
 		.send_imm = false,
+		/* An open port is the administrator's to decide on. */
+		.rendezvous_port = 0,
+		/* What programs made for InfiniBand take a completion for. */
+		.rendezvous_ack = true,
 	};
 }

@@ -48,6 +48,8 @@ static const struct rdma_stat_desc descs[] = {
 	[KWARP_STAT_STARTUP_CRC_ERR].name = "startup_crc_errors",
 	[KWARP_STAT_BACKLOG_DROP].name = "backlog_drops",
 	[KWARP_STAT_FALLBACK].name = "revision_fallbacks",
+	[KWARP_STAT_RDV_REFUSED].name = "rendezvous_refused",
+	[KWARP_STAT_RDV_TIMEOUT].name = "rendezvous_timeouts",
 	[KWARP_STAT_CQ_OVERFLOW].name = "cq_overflows",
 };
 

@@ -56,6 +56,8 @@ enum kwarp_counter {
 	KWARP_STAT_STARTUP_CRC_ERR,	/* required by policy, denied by the peer */
 	KWARP_STAT_BACKLOG_DROP,
 	KWARP_STAT_FALLBACK,		/* rev 2 refused, rev 1 tried */
+	KWARP_STAT_RDV_REFUSED,		/* nobody here waits for this one */
+	KWARP_STAT_RDV_TIMEOUT,		/* the partner was not found */
 	KWARP_STAT_CQ_OVERFLOW,
 	KWARP_STAT_COUNT
 };

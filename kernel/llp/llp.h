@@ -114,11 +114,13 @@ int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
 /**
  * kwarp_llp_listen() - start a passive open
  * @afonly:	IPv6: do not accept mapped IPv4
+ * @hold_net:	keep the namespace; else the caller closes the listener before that
+ *		ends. Its children do in any case
  * Other arguments as for connect; children come as KWARP_LLP_EV_READABLE.
  */
 int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
 		     const struct sockaddr_storage *local, int backlog,
-		     int tos, bool afonly);
+		     int tos, bool afonly, bool hold_net);
 
 /**
  * kwarp_llp_accept() - take one child of a listener

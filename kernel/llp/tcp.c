@@ -220,7 +220,7 @@ static void llp_set_tos(struct sock *sk, int tos)
 
 static struct socket *llp_socket(struct net *net, int ifindex,
 				 const struct sockaddr_storage *local, int tos,
-				 bool v6only)
+				 bool v6only, bool hold_net)
 {
 	int len = llp_addr_len(local);
 	struct socket *sock;
@@ -236,7 +236,8 @@ static struct socket *llp_socket(struct net *net, int ifindex,
 	 * Hold the namespace as a user's socket does: what TCP has accepted is
 	 * still retransmitted after close, which needs timers in a living one.
 	 */
-	sk_net_refcnt_upgrade(sock->sk);
+	if (hold_net)
+		sk_net_refcnt_upgrade(sock->sk);
 
 	sock_set_reuseaddr(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);
@@ -273,7 +274,7 @@ int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
 	might_sleep();
 	if (len < 0)
 		return len;
-	sock = llp_socket(net, ifindex, local, tos, false);
+	sock = llp_socket(net, ifindex, local, tos, false, true);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
@@ -283,16 +284,31 @@ int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
 
 int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
 		     const struct sockaddr_storage *local, int backlog,
-		     int tos, bool afonly)
+		     int tos, bool afonly, bool hold_net)
 {
 	struct socket *sock;
 
 	might_sleep();
-	sock = llp_socket(net, ifindex, local, tos, afonly);
+	sock = llp_socket(net, ifindex, local, tos, afonly, hold_net);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
 	return kernel_listen(sock, backlog);
+}
+
+/* A child inherits its listener's hold on the namespace, or that it has none. */
+static int hold_net_too(struct sock *sk)
+{
+	struct net *net;
+
+	if (sk->sk_net_refcnt)
+		return 0;
+	net = maybe_get_net(sock_net(sk));
+	if (!net)
+		return -ECONNABORTED;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return 0;
 }
 
 int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
@@ -306,6 +322,11 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	if (ret)
 		return ret;
 	sk = sock->sk;
+	ret = hold_net_too(sk);
+	if (ret) {
+		sock_release(sock);
+		return ret;
+	}
 	tcp_sock_set_nodelay(sk);
 	kwarp_tcp_hook(child, sock, listener);
 

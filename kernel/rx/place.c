@@ -90,6 +90,11 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 
 	qp->rx.read_head++;
 	pass->kick_tx = true;
+	if (rd->fence)
+		qp->tx.fence_out = false;
+	/* Whoever answers has all that went before. */
+	if (qp->params.ack && (rd->fence || !rd->internal))
+		kwarp_sq_ack(qp, rd->slot);
 	if (rd->internal)
 		return KWARP_ERR_NONE;
 	if (rd->invalidate) {
@@ -260,12 +265,50 @@ static void read_terminated(struct kwarp_qp *qp,
 	if (rx->read_head == rx->read_tail || err->layer != KWARP_LAYER_RDMAP)
 		return;
 	rd = kwarp_rx_read(rx, rx->read_head);
+	/* The fence has nothing that could be wrong. */
+	if (rd->fence && rx->read_head + 1 != rx->read_tail)
+		rd = kwarp_rx_read(rx, rx->read_head + 1);
 	if (rd->internal)
 		return;
+	if (qp->params.ack)
+		kwarp_sq_ack(qp, rd->slot);
 	if (err->etype == KWARP_RDMAP_PROTECTION)
 		kwarp_sq_complete(qp, rd->slot, KWARP_WC_REM_ACCESS_ERR);
 	else if (err->etype == KWARP_RDMAP_OPERATION)
 		kwarp_sq_complete(qp, rd->slot, KWARP_WC_REM_OP_ERR);
+}
+
+/* What InfiniBand's consumers are told where RDMAP's peer has sent a Terminate. */
+static u8 term_status(const struct kwarp_term_err *err)
+{
+	if (err->layer == KWARP_LAYER_RDMAP)
+		return err->etype == KWARP_RDMAP_PROTECTION ?
+		       KWARP_WC_REM_ACCESS_ERR : KWARP_WC_REM_OP_ERR;
+	if (err->layer != KWARP_LAYER_DDP)
+		return KWARP_WC_REM_OP_ERR;
+	if (err->etype == KWARP_DDP_TAGGED)
+		return KWARP_WC_REM_ACCESS_ERR;
+	if (err->etype == KWARP_DDP_UNTAGGED &&
+	    err->code == kwarp_err_term(KWARP_ERR_UNTAGGED_NO_BUFFER)->code)
+		return KWARP_WC_RNR_RETRY_EXC_ERR;
+	return KWARP_WC_REM_INV_REQ_ERR;
+}
+
+/*
+ * With acknowledgments a message that the peer refuses is not complete yet: it is
+ * the oldest one of its kind, if the Terminate tells that.
+ */
+static void message_terminated(struct kwarp_qp *qp,
+			       const struct kwarp_term_msg *term)
+{
+	const u32 writes = BIT(KWARP_OP_WRITE) | BIT(KWARP_OP_WRITE_IMM);
+	const u32 sends = BIT(KWARP_OP_SEND) | BIT(KWARP_OP_SEND_IMM) |
+			  BIT(KWARP_OP_SEND_INV) | BIT(KWARP_OP_WRITE_IMM);
+	u32 opcodes = writes | sends;
+
+	if (term->has_ddp)
+		opcodes = term->ddp.tagged ? writes : sends;
+	kwarp_sq_refused(qp, opcodes, term_status(&term->err));
 }
 
 static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
@@ -284,6 +327,8 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 		if (term.has_ddp && !term.ddp.tagged &&
 		    term.ddp.qn == KWARP_QN_READ)
 			read_terminated(qp, &term.err);
+		else if (qp->params.ack)
+			message_terminated(qp, &term);
 	}
 	qp->term_received = true;
 	pass->terminated = true;

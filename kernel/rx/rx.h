@@ -15,8 +15,9 @@ struct kwarp_qp;
 /**
  * struct kwarp_read - one of our RDMA Reads or atomics on its way
  * @atomic:	an Atomic Operation: @sink_stag is its request identifier
- * @internal:	an RTR message: nobody waits for its completion
- * @slot:	SQ slot to complete
+ * @internal:	an RTR message, or @fence: no work request's
+ * @fence:	what was sent before it is acknowledged by its answer
+ * @slot:	SQ slot to complete; fence: behind the last that it covers
  * @sink_stag:	STag we named as data sink: valid for this read only, never in
  *		the STag table, so no RDMA Write can use it
  * @sink_to:	tagged offset of the first octet
@@ -32,6 +33,7 @@ struct kwarp_qp;
 struct kwarp_read {
 	bool atomic;
 	bool internal;
+	bool fence;
 	u32 slot;
 	u32 sink_stag;
 	u64 sink_to;

@@ -181,7 +181,7 @@ static void message_sent(struct kwarp_qp *qp)
 		qp->rx.in_head++;
 	else if (msg->kind == KWARP_TX_SQ &&
 		 msg->qn != KWARP_QN_READ)
-		kwarp_sq_mark_built(qp, msg->slot);
+		kwarp_tx_sent(qp);
 	msg->kind = KWARP_TX_IDLE;
 }
 
@@ -241,6 +241,42 @@ struct tx_segment {
 	u32 off;
 };
 
+/* The next FPDU starts a segment, whatever room this one has. */
+static void new_segment(struct kwarp_tx_buf *buf, struct tx_segment *seg)
+{
+	if (seg->off)
+		kwarp_tx_close_run(buf, true);
+	seg->off = 0;
+}
+
+/*
+ * The end of a message and the fence behind it share a segment, so that the peer
+ * answers the one before its consumer can act on the other, and close. If they do
+ * not fit into one, half of the end goes into a segment before.
+ * Return: true if the segment ends behind the next FPDU.
+ */
+static bool leave_room(const struct kwarp_qp *qp, struct tx_segment *seg,
+		       u32 hdr_len, u32 *ulpdu)
+{
+	const u32 fence = KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN;
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+	bool markers = qp->params.tx_markers;
+	u32 left = msg->len - msg->done;
+	u32 need;
+
+	if (*ulpdu < hdr_len + left || !kwarp_tx_fence_follows(qp))
+		return false;
+	need = kwarp_fpdu_len(*ulpdu, qp->tx.pos, markers);
+	need += kwarp_fpdu_len(fence, qp->tx.pos + need, markers);
+	if (seg->off + need <= seg->max)
+		return false;
+	new_segment(qp->tx.buf, seg);
+	if (need <= seg->max || left < 2)
+		return false;
+	*ulpdu = hdr_len + left / 2;
+	return true;
+}
+
 /* Decide on the next FPDU's payload and build it. 0, or -errno and nothing built. */
 static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		     struct tx_source *src, struct kwarp_tx_out *out,
@@ -255,15 +291,15 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	u16 cur_sge = msg->cur_sge;
 	struct kwarp_tx_mark mark;
 	u32 ulpdu, flen;
+	bool ends;
 	int ret;
 
 	ulpdu = min(hdr_len + left, kwarp_mulpdu(seg->max, tx->pos, markers));
+	ends = leave_room(qp, seg, hdr_len, &ulpdu);
 	flen = kwarp_fpdu_len(ulpdu, tx->pos, markers);
 	/* Share a segment only with a whole message: otherwise start a new one. */
-	if (seg->off && (seg->off + flen > seg->max || ulpdu < hdr_len + left)) {
-		kwarp_tx_close_run(tx->buf, true);
-		seg->off = 0;
-	}
+	if (seg->off + flen > seg->max || ulpdu < hdr_len + left)
+		new_segment(tx->buf, seg);
 
 	mark = kwarp_tx_mark(tx->buf);
 	ret = put_fpdu(qp, cache, src, out, flen, hdr_len, ulpdu - hdr_len);
@@ -283,6 +319,8 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 			kwarp_tx_close_run(tx->buf, true);
 		seg->off = 0;
 	}
+	if (ends)
+		new_segment(tx->buf, seg);
 	if (markers)
 		kwarp_qp_count_n(qp, KWARP_STAT_TX_MARKERS,
 				 (flen - kwarp_fpdu_len(ulpdu, 0, false)) /

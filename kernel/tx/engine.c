@@ -105,7 +105,7 @@ static bool has_work(struct kwarp_qp *qp)
 
 	return kwarp_sq_pending(qp) || tx->msg.kind != KWARP_TX_IDLE ||
 	       qp->rx.in_head != qp->rx.in_tail || tx->held || tx->term ||
-	       tx->rtr;
+	       tx->rtr || (tx->unacked && !tx->fence_out);
 }
 
 /* Return: true to go on. */
@@ -130,7 +130,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		buf_drop(tx->buf);
 		return false;
 	}
-	kwarp_sq_complete_built(qp);
+	kwarp_tx_complete_sent(qp);
 	if ((*budget)-- <= 0) {
 		kwarp_tx_kick(qp);
 		return false;
@@ -143,7 +143,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	if (ret > 0)
 		return true;
 	/* Local work requests complete without an octet sent. */
-	kwarp_sq_complete_built(qp);
+	kwarp_tx_complete_sent(qp);
 	if (ret < 0) {
 		tx_retry(qp);
 		return false;
@@ -192,6 +192,8 @@ void kwarp_tx_work(struct work_struct *work)
 	struct kwarp_qp *qp = container_of(work, struct kwarp_qp, work);
 
 	kwarp_tx_enter(qp);
+	if (READ_ONCE(qp->rdv.lost))
+		kwarp_qp_check_lost(qp);
 	kwarp_qp_put(qp);
 }
 

@@ -280,11 +280,14 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 static bool must_wait(const struct kwarp_qp *qp)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
-	u32 out = reads_outstanding(&qp->rx);
+	u32 out = reads_outstanding(&qp->rx) - qp->tx.fence_out;
 
 	if ((sqe->flags & KWARP_WQE_FENCE) && out)
 		return true;
-	return kwarp_op_read(sqe->opcode) && out && out >= qp->params.ord;
+	return kwarp_op_read(sqe->opcode) &&
+	       (out >= qp->params.user_ord ||
+		reads_outstanding(&qp->rx) >= qp->params.ord) &&
+	       reads_outstanding(&qp->rx);
 }
 
 /* Return: true if tx->msg is set; false if there is nothing, or it must wait. */
@@ -329,7 +332,7 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 		case KWARP_OP_READ_INV:
 		case KWARP_OP_CMP_SWAP:
 		case KWARP_OP_FETCH_ADD:
-			if (!qp->params.ord) {
+			if (!qp->params.user_ord) {
 				kwarp_tx_local_error(qp, slot,
 						     KWARP_WC_LOC_QP_OP_ERR,
 						     KWARP_ERR_RDMAP_LOCAL);
@@ -382,6 +385,14 @@ static void start_rtr(struct kwarp_qp *qp)
 		tx->msg.msn = tx->send_msn++;
 }
 
+static void start_fence(struct kwarp_qp *qp)
+{
+	struct kwarp_read *rd = read_start(qp, KWARP_TX_INTERNAL, 0, 0, 0);
+
+	rd->fence = true;
+	rd->slot = kwarp_tx_fenced(qp);
+}
+
 static void start_terminate(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -401,7 +412,7 @@ static bool may_send(const struct kwarp_qp *qp)
 
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 {
-	return may_send(qp) && !qp->tx.held &&
+	return may_send(qp) && !qp->tx.held && !qp->rdv.paused &&
 	       qp->tx.msg.kind == KWARP_TX_IDLE;
 }
 
@@ -418,6 +429,10 @@ bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 		return false;
 	if (tx->rtr) {
 		start_rtr(qp);
+		return true;
+	}
+	if (kwarp_tx_fence_due(qp, reads_outstanding(&qp->rx))) {
+		start_fence(qp);
 		return true;
 	}
 	inread = qp->rx.in_head != qp->rx.in_tail;

@@ -114,6 +114,9 @@ struct kwarp_tx_buf {
  * @msg:	message in progress
  * @wqe:	its element
  * @buf:	built FPDUs
+ * @unacked:	something was sent that no fence covers (qp->params.ack)
+ * @unacked_sig:	somebody waits for its completion
+ * @fence_out:	a fence, the zero-length RDMA Read, has not come back
  * @rtr:	RTR message still to send (cm): RDMAP opcode + 1, or 0
  * @term:	a Terminate is to be sent
  * @term_len:	octets of @term_msg
@@ -138,6 +141,9 @@ struct kwarp_tx {
 	struct kwarp_tx_msg msg;
 	struct kwarp_sqe_copy *wqe;
 	struct kwarp_tx_buf *buf;
+	bool unacked;
+	bool unacked_sig;
+	bool fence_out;
 	u8 rtr;
 	bool term;
 	u32 term_len;
@@ -178,6 +184,31 @@ bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache);
 
 /* The RDMA Write in tx->msg is sent: make its Immediate Data the next message. */
 void kwarp_tx_immediate(struct kwarp_qp *qp);
+
+/* ack.c; socket lock held */
+
+/* The message of a work request, in tx->msg, is sent. */
+void kwarp_tx_sent(struct kwarp_qp *qp);
+
+/* Complete what need not, or need not any more, wait for the peer. */
+void kwarp_tx_complete_sent(struct kwarp_qp *qp);
+
+/* Will a fence follow the message in tx->msg? */
+bool kwarp_tx_fence_follows(const struct kwarp_qp *qp);
+
+/**
+ * kwarp_tx_fence_due() - is a fence the next thing to send
+ * @qp:		queue pair
+ * @reads:	reads outstanding
+ *
+ * One at a time: what is sent meanwhile is covered by the next.
+ *
+ * Return: true if so: send it, and call kwarp_tx_fenced().
+ */
+bool kwarp_tx_fence_due(struct kwarp_qp *qp, u32 reads);
+
+/* A fence goes out. Return: SQ slot behind the last one that it covers. */
+u32 kwarp_tx_fenced(struct kwarp_qp *qp);
 
 /**
  * kwarp_tx_local_error() - a work request cannot be served

@@ -2,13 +2,14 @@
 /* The RDMA device: what the core calls, birth and death. */
 #include "verbs.h"
 
-#include <linux/etherdevice.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <rdma/kwarp-abi.h>
 
 #include "../cm/cm.h"
+#include "../core/gid.h"
 #include "../core/srq.h"
+#include "../ctl/addr.h"
 #include "../ctl/counter.h"
 #include "../ctl/policy.h"
 #include "../ctl/restrack.h"
@@ -73,6 +74,8 @@ static void device_free(struct ib_device *ibdev)
 {
 	struct kwarp_device *dev = to_kdev(ibdev);
 
+	kwarp_addr_flush(dev);
+	kwarp_rdv_set_port(dev, 0);
 	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
 	/* Connections that were closing on their own when their consumers went. */
 	kwarp_cm_device_down(dev, true);
@@ -157,36 +160,6 @@ static const struct ib_device_ops device_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, kwarp_ucontext, ibuctx),
 };
 
-void kwarp_device_set_gid(struct kwarp_device *dev,
-			  const struct net_device *netdev)
-{
-	union ib_gid gid = {};
-	u8 mac[ETH_ALEN];
-
-	ASSERT_RTNL();
-	if (netdev->addr_len == ETH_ALEN &&
-	    !is_zero_ether_addr(netdev->dev_addr))
-		ether_addr_copy(mac, netdev->dev_addr);
-	else
-		eth_random_addr(mac);
-
-	/*
-	 * The upper half as other RNICs have it. The lower half like a modified
-	 * EUI-64, with the interface number in the middle: netdevs may share
-	 * a MAC address (VLANs), devices must not share a GID. User space
-	 * takes an entry with a lower half of zero for an empty one.
-	 */
-	memcpy(&gid.raw[0], mac, ETH_ALEN);
-	memcpy(&gid.raw[8], mac, 3);
-	gid.raw[8] ^= 2;
-	put_unaligned_be16(netdev->ifindex, &gid.raw[11]);
-	memcpy(&gid.raw[13], mac + 3, 3);
-
-	spin_lock_bh(&dev->lock);
-	dev->gid_raw = gid;
-	spin_unlock_bh(&dev->lock);
-}
-
 static struct kwarp_device *device_alloc(struct net_device *netdev)
 {
 	struct kwarp_device *dev;
@@ -208,6 +181,7 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	INIT_LIST_HEAD(&dev->counted_qps);
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->eps);
+	kwarp_addr_init(dev);
 	/* QP numbers 0 and 1 are special in the verbs. */
 	dev->next_qpn = 2;
 	kwarp_policy_init(&dev->policy);
@@ -217,18 +191,19 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 }
 
 static void device_describe(struct kwarp_device *dev,
-			    const struct net_device *netdev)
+			    struct net_device *netdev)
 {
 	struct ib_device *ibdev = &dev->ibdev;
 
 	rtnl_lock();
-	kwarp_device_set_gid(dev, netdev);
+	kwarp_gid_set_number(dev, netdev);
+	kwarp_gid_refresh(dev, netdev);
 	strscpy(ibdev->iw_ifname, netdev->name, sizeof(ibdev->iw_ifname));
 	dev->up = kwarp_netdev_active(netdev);
 	rtnl_unlock();
 
 	ibdev->node_type = RDMA_NODE_RNIC;
-	ibdev->node_guid = dev->gid_raw.global.interface_id;
+	ibdev->node_guid = dev->number.global.interface_id;
 	strscpy(ibdev->node_desc, "kwarp software iWARP RNIC",
 		sizeof(ibdev->node_desc));
 	ibdev->phys_port_cnt = 1;

@@ -8,6 +8,8 @@
 #include <linux/time64.h>
 #include <rdma/ib_mad.h>
 
+#include "../core/gid.h"
+
 /* Not a vendor's OUI: the group bit of the first octet is set. */
 #define KWARP_VENDOR_ID		0x6b7772
 #define KWARP_VENDOR_PART_ID	1
@@ -122,7 +124,7 @@ int kwarp_query_port(struct ib_device *ibdev, u32 port,
 	}
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = ib_mtu_int_to_enum(READ_ONCE(netdev->mtu));
-	attr->gid_tbl_len = 1;
+	attr->gid_tbl_len = KWARP_GIDS;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = KWARP_MAX_MSG_SIZE;
 	port_speed(netdev_speed(netdev), attr);
@@ -134,19 +136,15 @@ int kwarp_get_port_immutable(struct ib_device *ibdev, u32 port,
 			     struct ib_port_immutable *immutable)
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
-	immutable->gid_tbl_len = 1;
+	immutable->gid_tbl_len = KWARP_GIDS;
 	return 0;
 }
 
 int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
 		    union ib_gid *gid)
 {
-	struct kwarp_device *dev = to_kdev(ibdev);
-
-	if (index)
+	if (index < 0 || index >= KWARP_GIDS)
 		return -EINVAL;
-	spin_lock_bh(&dev->lock);
-	*gid = dev->gid_raw;
-	spin_unlock_bh(&dev->lock);
+	kwarp_gid_get(to_kdev(ibdev), index, gid);
 	return 0;
 }

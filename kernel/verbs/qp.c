@@ -5,8 +5,15 @@
  * What verbs calls a state is here what RDMAP's RNICs have: INIT is Idle, SQD
  * is Closing. A connection takes a QP from INIT to RTS, modify_qp never does.
  * The connection manager's RTR is accepted and shown, but means nothing.
+ *
+ * A QP whose RTR names a partner (cm/rendezvous.c) has the states of InfiniBand:
+ * RTR, RTS and SQD are what modify_qp made them, qp->attr.qp_state, while qp->state
+ * is INIT before its connection and RTS from then on.
  */
 #include "verbs.h"
+
+#include "../cm/cm.h"
+#include "../llp/llp.h"
 
 #define KWARP_REMOTE_ACCESS	(IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ | \
@@ -17,6 +24,8 @@ static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
 {
 	enum ib_qp_state state = READ_ONCE(qp->state);
 
+	if (qp->rdv.on && (state == IB_QPS_INIT || state == IB_QPS_RTS))
+		return qp->attr.qp_state;
 	if (state == IB_QPS_INIT && qp->attr.qp_state == IB_QPS_RTR)
 		return IB_QPS_RTR;
 	return state;
@@ -43,6 +52,9 @@ static int to_reset(struct kwarp_qp *qp)
 	kwarp_wq_reset(qp);
 	kwarp_cq_forget_qp(qp->scq, qp);
 	kwarp_cq_forget_qp(qp->rcq, qp);
+	qp->rdv.on = false;
+	qp->rdv.lost = false;
+	qp->rdv.paused = false;
 	kwarp_qp_set_state(qp, IB_QPS_RESET);
 	return 0;
 }
@@ -61,14 +73,60 @@ static int to_init(struct kwarp_qp *qp)
 	return 0;
 }
 
-static int to_rtr(const struct kwarp_qp *qp, int mask)
+static int to_rtr(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	if (qp->state != IB_QPS_INIT)
+	if (qp->state != IB_QPS_INIT || qp->rdv.on)
 		return -EINVAL;
-	/* To a peer named by number and path: not without a connection manager. */
-	if (mask & (IB_QP_DEST_QPN | IB_QP_AV))
-		return -EOPNOTSUPP;
-	return 0;
+	if (!(mask & (IB_QP_DEST_QPN | IB_QP_AV)))
+		return 0;
+	/* To a partner named by number and path, without a connection manager. */
+	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask) ||
+	    attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096)
+		return -EINVAL;
+	return kwarp_rdv_begin(qp, attr);
+}
+
+/* SQD of a QP with a partner: nothing more is taken from the send queue. */
+static void pause(struct kwarp_qp *qp, bool pause)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	if (llp)
+		kwarp_llp_lock(llp);
+	WRITE_ONCE(qp->rdv.paused, pause);
+	if (llp) {
+		kwarp_llp_unlock(llp);
+		kwarp_llp_put(llp);
+	}
+	if (!pause)
+		kwarp_tx_kick(qp);
+}
+
+static int change_with_partner(struct kwarp_qp *qp,
+			       const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state from = shown_state(qp), to = attr->qp_state;
+
+	if (!ib_modify_qp_is_ok(from, to, IB_QPT_RC, mask))
+		return -EINVAL;
+	switch (to) {
+	case IB_QPS_RTS:
+		if (from == IB_QPS_RTR)
+			kwarp_rdv_sends(qp, attr);
+		else if (from == IB_QPS_SQD)
+			pause(qp, false);
+		return 0;
+	case IB_QPS_SQD:
+		pause(qp, true);
+		return 0;
+	case IB_QPS_ERR:
+		kwarp_qp_disconnect(qp, true);
+		return 0;
+	case IB_QPS_RESET:
+		return to_reset(qp);
+	default:
+		return -EINVAL;
+	}
 }
 
 static int to_sqd(struct kwarp_qp *qp)
@@ -89,16 +147,21 @@ static int to_sqd(struct kwarp_qp *qp)
 	}
 }
 
-static int change_state(struct kwarp_qp *qp, enum ib_qp_state to, int mask)
+static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+			int mask)
 {
+	enum ib_qp_state to = attr->qp_state;
+
 	lockdep_assert_held(&qp->mutex);
+	if (qp->rdv.on)
+		return change_with_partner(qp, attr, mask);
 	switch (to) {
 	case IB_QPS_RESET:
 		return to_reset(qp);
 	case IB_QPS_INIT:
 		return to_init(qp);
 	case IB_QPS_RTR:
-		return to_rtr(qp, mask);
+		return to_rtr(qp, attr, mask);
 	case IB_QPS_RTS:
 		return qp->state == IB_QPS_RTS ? 0 : -EINVAL;
 	case IB_QPS_SQD:
@@ -166,6 +229,17 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_DEST_QPN)
+		qp->attr.dest_qp_num = attr->dest_qp_num;
+	if (mask & IB_QP_AV) {
+		qp->attr.ah_attr = attr->ah_attr;
+		/* The core's, and only for this call. */
+		qp->attr.ah_attr.grh.sgid_attr = NULL;
+	}
+	if (mask & IB_QP_PATH_MTU)
+		qp->attr.path_mtu = attr->path_mtu;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		qp->attr.en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & IB_QP_RQ_PSN)
 		qp->attr.rq_psn = attr->rq_psn;
 	if (mask & IB_QP_SQ_PSN)
@@ -180,6 +254,26 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.min_rnr_timer = attr->min_rnr_timer;
 }
 
+/*
+ * RESET of a QP with a partner: its connection is ended first, which takes the
+ * connection manager a moment, but not the peer.
+ */
+static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+			  int mask)
+{
+	bool on;
+
+	mutex_lock(&qp->mutex);
+	on = qp->rdv.on && !check_attr(qp, attr, mask) &&
+	     ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC,
+				mask);
+	if (on)
+		kwarp_qp_disconnect(qp, true);
+	mutex_unlock(&qp->mutex);
+	if (on)
+		kwarp_rdv_end(qp);
+}
+
 int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		    struct ib_udata *udata)
 {
@@ -190,10 +284,12 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ret;
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		leave_partner(qp, attr, mask);
 	mutex_lock(&qp->mutex);
 	ret = check_attr(qp, attr, mask);
 	if (!ret && (mask & IB_QP_STATE))
-		ret = change_state(qp, attr->qp_state, mask);
+		ret = change_state(qp, attr, mask);
 	if (!ret)
 		store_attr(qp, attr, mask);
 	mutex_unlock(&qp->mutex);
@@ -205,22 +301,28 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct net_device *netdev;
+	bool told;
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
 	attr->qp_state = shown_state(qp);
-	/* A connection has agreed on its own numbers. */
-	if (rcu_access_pointer(qp->llp)) {
+	/* A connection of rdma_cm has agreed on its own numbers. */
+	if (!qp->rdv.on && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
 		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);
 	}
+	told = qp->rdv.on;
+	/* Of a closing connection, or of one that pauses: is something left? */
+	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
+			    (!told || READ_ONCE(qp->sq.done) !=
+				      READ_ONCE(qp->sq.fetched));
 	mutex_unlock(&qp->mutex);
 
 	attr->cur_qp_state = attr->qp_state;
-	attr->sq_draining = attr->qp_state == IB_QPS_SQD;
-	attr->path_mtu = IB_MTU_1024;
-	netdev = ib_device_get_netdev(ibqp->device, KWARP_PORT);
+	if (!told)
+		attr->path_mtu = IB_MTU_1024;
+	netdev = told ? NULL : ib_device_get_netdev(ibqp->device, KWARP_PORT);
 	if (netdev) {
 		attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(netdev->mtu));
 		dev_put(netdev);

@@ -30,16 +30,6 @@
  */
 int kwarp_device_add(const char *name, struct net_device *netdev);
 
-/**
- * kwarp_device_set_gid() - derive GID 0 from the netdev's address
- * @dev:	device
- * @netdev:	its netdev
- *
- * Context: RTNL, which protects the address.
- */
-void kwarp_device_set_gid(struct kwarp_device *dev,
-			  const struct net_device *netdev);
-
 /* port.c */
 int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		       struct ib_udata *udata);

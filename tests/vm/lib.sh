@@ -271,6 +271,15 @@ hosts_here() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
 
+# rendezvous on|off: queue pairs of both devices find each other without rdma_cm.
+rendezvous() {
+	local dev port=0
+	[ "$1" = off ] || port=7600
+	for dev in "$DEV_A" "$DEV_B"; do
+		echo $port >"/sys/class/infiniband/$dev/kwarp/rendezvous_port" || return 1
+	done
+}
+
 # rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&

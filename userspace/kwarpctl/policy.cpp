@@ -36,6 +36,8 @@ constexpr std::array keys{
 	Key{"backlog", "NUMBER", "most connections of one listener in set-up"},
 	Key{"keepalive_s", "NUMBER", "silence after which TCP probes the peer; 0: never"},
 	Key{"send_imm", on_off, "Send with Immediate, in a form of our own"},
+	Key{"rendezvous_port", "NUMBER", "TCP port of queue pairs without rdma_cm; 0: none"},
+	Key{"rendezvous_ack", on_off, "their sends complete when the peer has them"},
 	Key{"fpdu", "emss|large", "FPDUs of one TCP segment, or as large as MPA allows"},
 };
 

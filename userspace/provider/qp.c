@@ -172,6 +172,33 @@ err_free:
 	return NULL;
 }
 
+/* The kernel may have emptied the rings; then its indices are zero, and ours. */
+static void follow(struct kwarp_wq *wq)
+{
+	if (!wq->ctl)
+		return;
+	pthread_spin_lock(&wq->lock);
+	wq->prod = kwarp_load_relaxed(&wq->ctl->user_idx);
+	wq->done = kwarp_load_acquire(&wq->ctl->kern_idx);
+	pthread_spin_unlock(&wq->lock);
+}
+
+static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp *ibqp = &qp->vqp.qp;
+
+	if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
+		return;
+	follow(&qp->sq);
+	follow(&qp->rq);
+	if (state != IBV_QPS_RESET)
+		return;
+	/* What had been completed is void. */
+	kwarp_cq_forget_qp(to_kcq(ibqp->send_cq), ibqp->qp_num);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		kwarp_cq_forget_qp(to_kcq(ibqp->recv_cq), ibqp->qp_num);
+}
+
 /*
  * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) where a
  * port is named on the way to INIT. The connection manager of iWARP names none.
@@ -180,6 +207,7 @@ int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_modify_qp cmd = {};
 	struct ibv_qp_attr named;
+	int ret;
 
 	if ((mask & IBV_QP_STATE) && !(mask & IBV_QP_PORT) &&
 	    attr->qp_state == IBV_QPS_INIT) {
@@ -188,7 +216,10 @@ int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		attr = &named;
 		mask |= IBV_QP_PORT;
 	}
-	return ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	if (!ret && (mask & IBV_QP_STATE))
+		state_changed(to_kqp(ibqp), attr->qp_state);
+	return ret;
 }
 
 int kwarp_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The connections of a rendezvous. They are those of rdma_cm, of MPA revision 2
+ * with a ready-to-receive indication, since here both ends may send first; but no
+ * consumer is asked and none gets an event: what the queue pairs were told
+ * decides. Who does not know that gets no answer.
+ */
+#include "cm.h"
+
+#include <linux/slab.h>
+
+#include "../core/gid.h"
+#include "ep.h"
+
+/* Policy decides what it can without making both ends disagree. */
+static void set_policy(struct kwarp_startup *su,
+		       const struct iw_cm_conn_param *params)
+{
+	su->pol.rev = KWARP_MPA_REV_2;
+	su->pol.p2p = true;
+	su->pol.rtr = KWARP_RTR_ALL;
+	/* The one more is not the consumer's. */
+	su->pol.max_ird++;
+	su->pol.max_ord++;
+	su->local.ird = params->ird;
+	su->local.ord = params->ord;
+}
+
+/* From the address of our GID to that of the partner's. */
+static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
+{
+	__be16 port = htons(READ_ONCE(qp->dev->policy.rendezvous_port));
+	union ib_gid from, to;
+	int ret;
+
+	memcpy(&from, qp->rdv.id.gid, sizeof(from));
+	memcpy(&to, qp->rdv.id.peer_gid, sizeof(to));
+	if (!port || !kwarp_gid_to_addr(&to, &su->to))
+		return -EADDRNOTAVAIL;
+	if (!kwarp_gid_to_addr(&from, &su->from) ||
+	    su->from.ss_family != su->to.ss_family) {
+		/* It stands for the device, which has others. */
+		memset(&su->from, 0, sizeof(su->from));
+		su->from.ss_family = su->to.ss_family;
+	}
+	if (su->to.ss_family == AF_INET)
+		((struct sockaddr_in *)&su->to)->sin_port = port;
+	else
+		((struct sockaddr_in6 *)&su->to)->sin6_port = port;
+	ret = kwarp_addr_scope(qp->dev, &su->from);
+	return ret ? : kwarp_addr_scope(qp->dev, &su->to);
+}
+
+/**
+ * kwarp_meet_connect() - try to reach the partner
+ * @qp:		queue pair that the caller holds and has claimed
+ *
+ * Return: 0: kwarp_meet_made() or kwarp_meet_over() follows; or negative errno.
+ */
+int kwarp_meet_connect(struct kwarp_qp *qp)
+{
+	struct iw_cm_conn_param params;
+	struct kwarp_startup *su;
+	u8 pd[KWARP_RDV_LEN];
+	int ret;
+
+	might_sleep();
+	if (!kwarp_rdv_claim(qp, NULL, &params, pd))
+		return -EINVAL;
+	su = kwarp_startup_alloc(qp->dev, pd, sizeof(pd));
+	if (!su)
+		return -ENOMEM;
+	set_policy(su, &params);
+	su->qpn = params.qpn;
+	su->tos = qp->rdv.tos ? : -1;
+	ret = set_addresses(qp, su);
+	if (!ret)
+		ret = kwarp_active_start(qp->dev, NULL, qp, su);
+	if (ret)
+		kfree(su);
+	return ret;
+}
+
+/**
+ * kwarp_meet_reply_ok() - is it our partner that answers
+ * @ep:		endpoint in KWARP_EP_WAIT_REP, mutex held
+ * @pd:		private data of the reply
+ * @pd_len:	their length
+ *
+ * Return: false if not; true also for other endpoints.
+ */
+bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len)
+{
+	struct kwarp_rdv_id theirs;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!ep->rendezvous)
+		return true;
+	return ep->partner && kwarp_rdv_decode(pd, pd_len, &theirs) &&
+	       kwarp_rdv_match(ep->partner, &theirs);
+}
+
+/* Nobody waits for this one. Not a word: he is told nothing that he did not know. */
+static void refuse(struct kwarp_ep *ep)
+{
+	kwarp_count(ep_dev(ep), KWARP_STAT_RDV_REFUSED);
+	kwarp_passive_drop(ep);
+}
+
+/**
+ * kwarp_meet_request() - a good request has come: is there a partner for it
+ * @ep:		endpoint in KWARP_EP_WAIT_REQ, mutex held
+ *
+ * Return: false if it is for a consumer that listens.
+ */
+bool kwarp_meet_request(struct kwarp_ep *ep)
+{
+	struct kwarp_startup *su = ep->su;
+	struct iw_cm_conn_param params;
+	struct kwarp_rdv_id theirs;
+	struct kwarp_qp *qp = NULL;
+	u8 pd[KWARP_RDV_LEN];
+	int ret;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!ep->rendezvous)
+		return false;
+	if (kwarp_mpa_enhanced(&su->req) &&
+	    kwarp_rdv_decode(su->rx + su->req.pd_off, su->req.pd_len, &theirs))
+		qp = kwarp_qp_find(ep_dev(ep), theirs.peer_qpn);
+	if (!qp || !kwarp_rdv_claim(qp, &theirs, &params, pd)) {
+		if (qp)
+			kwarp_qp_put(qp);
+		refuse(ep);
+		return true;
+	}
+	ep->partner = qp;
+	set_policy(su, &params);
+	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
+	ret = kwarp_passive_answer(ep, NULL, &params);
+	if (ret)
+		kwarp_meet_over(ep, ret);
+	return true;
+}
+
+/**
+ * kwarp_meet_made() - partners have met
+ * @ep:		endpoint with an attached QP, mutex held
+ */
+void kwarp_meet_made(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	if (ep->partner)
+		kwarp_rdv_made(ep->partner);
+}
+
+/**
+ * kwarp_meet_over() - the connection has ended, or has not come about
+ * @ep:		endpoint without an attached QP, or that is about to lose it; mutex
+ *		held
+ * @status:	0 or negative errno
+ *
+ * A partner that has gone is no event, see core/qp.c; a netdev that has is.
+ */
+void kwarp_meet_over(struct kwarp_ep *ep, int status)
+{
+	struct kwarp_qp *qp = ep->partner;
+	struct ib_event ev = { .event = IB_EVENT_QP_FATAL };
+
+	lockdep_assert_held(&ep->mutex);
+	if (!qp)
+		return;
+	ep->partner = NULL;
+	if (status == -ENETDOWN && ep->state == KWARP_EP_ESTABLISHED &&
+	    qp->ibqp.event_handler) {
+		ev.device = qp->ibqp.device;
+		ev.element.qp = &qp->ibqp;
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+	}
+	kwarp_rdv_unclaim(qp);
+	kwarp_qp_put(qp);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Rendezvous: a queue pair that modify_qp has told of its partner, by number and GID,
+ * finds it without rdma_cm (Documentation/wire.rst). This is the queue pair's side
+ * of it; meet.c has the connections.
+ *
+ * The end that initiates tries, and tries again after a growing pause: the other
+ * device closes what it has no partner for, so a try costs little and tells
+ * nothing. The other end waits to be found. Both give up at a deadline. Nobody waits
+ * here: modify_qp returns at once, and posts stay in the rings.
+ */
+#include "cm.h"
+
+#include <linux/jiffies.h>
+#include <linux/wait_bit.h>
+
+#include "../core/gid.h"
+#include "ep.h"
+
+enum rdv_limits {
+	RDV_DELAY_FIRST_MS	= 5,
+	RDV_DELAY_MAX_MS	= 500,
+	RDV_NO_TRY_MS		= 3600 * 1000,
+	/* The partner's program may be late: more than one wait of startup. */
+	RDV_WAITS		= 3,
+};
+
+static union ib_gid *as_gid(u8 *raw)
+{
+	return (union ib_gid *)raw;
+}
+
+/* ---- the queue pair ---------------------------------------------------------- */
+
+static void set_deadline(struct kwarp_qp *qp)
+{
+	u32 ms = READ_ONCE(qp->dev->policy.startup_timeout_ms);
+
+	qp->rdv.deadline = jiffies + RDV_WAITS * msecs_to_jiffies(ms);
+}
+
+/* In @ms, or at the deadline if that is earlier. */
+static void plan(struct kwarp_qp *qp, u32 ms)
+{
+	long left = qp->rdv.deadline - jiffies;
+	unsigned long delay = min_t(long, msecs_to_jiffies(ms), max(left, 0L));
+
+	lockdep_assert_held(&qp->mutex);
+	kwarp_cm_delay(&qp->rdv.work, delay);
+}
+
+/* What comes next, now that nobody is at it. */
+static void plan_next(struct kwarp_qp *qp)
+{
+	struct kwarp_rdv *rdv = &qp->rdv;
+
+	if (!rdv->initiator) {
+		plan(qp, RDV_NO_TRY_MS);
+		return;
+	}
+	plan(qp, rdv->delay_ms);
+	rdv->delay_ms = min_t(u32, 2 * rdv->delay_ms, RDV_DELAY_MAX_MS);
+}
+
+/* Does it still look for its partner, with nobody at it? */
+static bool looking(const struct kwarp_qp *qp)
+{
+	return qp->rdv.on && !qp->rdv.held && !qp->rdv.met &&
+	       qp->state == IB_QPS_INIT;
+}
+
+static void rdv_work(struct work_struct *work)
+{
+	struct kwarp_qp *qp = container_of(to_delayed_work(work),
+					   struct kwarp_qp, rdv.work);
+	bool try = false;
+
+	mutex_lock(&qp->mutex);
+	if (looking(qp)) {
+		if (time_after_eq(jiffies, qp->rdv.deadline)) {
+			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
+			kwarp_qp_unreachable(qp);
+		} else if (qp->rdv.initiator) {
+			try = true;
+			qp->rdv.held = true;
+		} else {
+			plan_next(qp);
+		}
+	}
+	mutex_unlock(&qp->mutex);
+	/* Whoever cancels us waits: the QP stays. */
+	if (try && kwarp_meet_connect(qp))
+		kwarp_rdv_unclaim(qp);
+}
+
+void kwarp_rdv_init(struct kwarp_qp *qp)
+{
+	INIT_DELAYED_WORK(&qp->rdv.work, rdv_work);
+}
+
+static bool same_device(struct kwarp_qp *qp)
+{
+	return kwarp_gid_is_ours(qp->dev, as_gid(qp->rdv.id.peer_gid));
+}
+
+int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(&attr->ah_attr);
+	struct kwarp_rdv *rdv = &qp->rdv;
+	struct sockaddr_storage ss;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!READ_ONCE(qp->dev->policy.rendezvous_port))
+		return -EOPNOTSUPP;
+	/* Partners have addresses: a path needs its global part. */
+	if (!(rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH) ||
+	    !kwarp_gid_to_addr(&grh->dgid, &ss) ||
+	    !kwarp_gid_is_ours(qp->dev, &grh->sgid_attr->gid))
+		return -EINVAL;
+
+	rdv->id = (struct kwarp_rdv_id) {
+		.qpn = qp->ibqp.qp_num,
+		.peer_qpn = attr->dest_qp_num,
+		.rq_psn = attr->rq_psn,
+	};
+	memcpy(rdv->id.gid, &grh->sgid_attr->gid, sizeof(rdv->id.gid));
+	memcpy(rdv->id.peer_gid, &grh->dgid, sizeof(rdv->id.peer_gid));
+	rdv->initiator = kwarp_rdv_initiates(&rdv->id, same_device(qp));
+	rdv->ird = attr->max_dest_rd_atomic;
+	rdv->ord = KWARP_MAX_ORD;
+	rdv->tos = grh->traffic_class;
+	rdv->met = false;
+	rdv->lost = false;
+	rdv->paused = false;
+	rdv->delay_ms = RDV_DELAY_FIRST_MS;
+	rdv->on = true;
+	set_deadline(qp);
+	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
+	return 0;
+}
+
+/* The connection is there already: its depth can only become less. */
+static void limit_ord(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	if (!llp)
+		return;
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp) {
+		u16 ord = qp->params.ord;
+
+		/* One is the acknowledgment's, if there is more than one. */
+		if (qp->params.ack && ord > 1)
+			ord--;
+		qp->params.user_ord = min(ord, qp->rdv.ord);
+	}
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
+}
+
+void kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
+{
+	struct kwarp_rdv *rdv = &qp->rdv;
+
+	lockdep_assert_held(&qp->mutex);
+	rdv->id.sq_psn = attr->sq_psn;
+	rdv->id.sends = true;
+	rdv->ord = attr->max_rd_atomic;
+	limit_ord(qp);
+	if (!looking(qp))
+		return;
+	/* If nobody could send before, nobody would be found. */
+	rdv->delay_ms = RDV_DELAY_FIRST_MS;
+	set_deadline(qp);
+	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
+}
+
+void kwarp_rdv_end(struct kwarp_qp *qp)
+{
+	might_sleep();
+	cancel_delayed_work_sync(&qp->rdv.work);
+	kwarp_cm_qp_gone(qp);
+	wait_var_event(&qp->rdv.held, !READ_ONCE(qp->rdv.held));
+}
+
+/* ---- for its connections ------------------------------------------------------- */
+
+/* Both may name one device by different addresses. */
+static bool gids_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
+{
+	const struct kwarp_rdv_id *mine = &qp->rdv.id;
+	union ib_gid from, to;
+
+	if (!memcmp(theirs->gid, mine->peer_gid, sizeof(mine->gid)) &&
+	    !memcmp(theirs->peer_gid, mine->gid, sizeof(mine->gid)))
+		return true;
+	memcpy(&from, theirs->gid, sizeof(from));
+	memcpy(&to, theirs->peer_gid, sizeof(to));
+	return same_device(qp) && kwarp_gid_is_ours(qp->dev, &from) &&
+	       kwarp_gid_is_ours(qp->dev, &to);
+}
+
+static bool match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
+{
+	return kwarp_rdv_numbers_match(&qp->rdv.id, theirs) &&
+	       gids_match(qp, theirs);
+}
+
+/**
+ * kwarp_rdv_match() - is it the partner that we look for
+ * @qp:		queue pair in rendezvous
+ * @theirs:	what the peer says of itself
+ *
+ * Return: true if so.
+ */
+bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
+{
+	bool yes;
+
+	mutex_lock(&qp->mutex);
+	yes = qp->rdv.on && match(qp, theirs);
+	mutex_unlock(&qp->mutex);
+	return yes;
+}
+
+/* What the queue pair says in its frame. One read more than verbs know of. */
+static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
+		 u8 *pd)
+{
+	kwarp_rdv_encode(&qp->rdv.id, pd);
+	memset(params, 0, sizeof(*params));
+	params->qpn = qp->ibqp.qp_num;
+	params->ird = qp->rdv.ird + 1;
+	params->ord = qp->rdv.ord + 1;
+	params->private_data = pd;
+	params->private_data_len = KWARP_RDV_LEN;
+}
+
+/**
+ * kwarp_rdv_claim() - take a queue pair for a connection
+ * @qp:		queue pair
+ * @theirs:	responder: what the initiator says of itself; NULL: our own try, for
+ *		which it is taken already
+ * @params:	result: for connect or accept
+ * @pd:		room for KWARP_RDV_LEN octets, to which @params refers
+ *
+ * Return: false if the queue pair does not wait for this one.
+ */
+bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
+		     struct iw_cm_conn_param *params, u8 *pd)
+{
+	bool ours;
+
+	mutex_lock(&qp->mutex);
+	if (theirs)
+		ours = looking(qp) && !qp->rdv.initiator && match(qp, theirs);
+	else
+		ours = qp->rdv.held;
+	if (ours) {
+		qp->rdv.held = true;
+		fill(qp, params, pd);
+	}
+	mutex_unlock(&qp->mutex);
+	return ours;
+}
+
+/**
+ * kwarp_rdv_unclaim() - the connection is over, or has not come about
+ * @qp:		queue pair, with a reference of the caller's
+ */
+void kwarp_rdv_unclaim(struct kwarp_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	qp->rdv.held = false;
+	if (looking(qp))
+		plan_next(qp);
+	mutex_unlock(&qp->mutex);
+	wake_up_var(&qp->rdv.held);
+}
+
+/**
+ * kwarp_rdv_made() - the connection is made
+ * @qp:		queue pair
+ */
+void kwarp_rdv_made(struct kwarp_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	qp->rdv.met = true;
+	/* What it was to be depends on when RTS came. */
+	limit_ord(qp);
+	mutex_unlock(&qp->mutex);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The GID table. What the functions promise: gid.h. */
+#include "gid.h"
+
+#include <linux/etherdevice.h>
+#include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+
+/* What the netdev has now, in order of preference. */
+struct gid_list {
+	union ib_gid gid[KWARP_GIDS];
+	int nr;
+};
+
+static bool gid_equal(const union ib_gid *a, const union ib_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static bool gid_empty(const union ib_gid *gid)
+{
+	return !memchr_inv(gid, 0, sizeof(*gid));
+}
+
+static void list_add_addr(struct gid_list *list, const struct in6_addr *addr)
+{
+	if (list->nr < KWARP_GIDS)
+		memcpy(&list->gid[list->nr++], addr, sizeof(list->gid[0]));
+}
+
+static void list_ipv4(struct gid_list *list, const struct net_device *netdev)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
+	const struct in_ifaddr *ifa;
+	struct in6_addr addr;
+
+	if (!in_dev)
+		return;
+	in_dev_for_each_ifa_rtnl(ifa, in_dev) {
+		ipv6_addr_set_v4mapped(ifa->ifa_local, &addr);
+		list_add_addr(list, &addr);
+	}
+}
+
+/* Those of one kind: addresses that reach further come first. */
+static void list_ipv6(struct gid_list *list, const struct net_device *netdev,
+		      bool link_local)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct inet6_dev *idev = __in6_dev_get(netdev);
+	const struct inet6_ifaddr *ifp;
+
+	if (!idev)
+		return;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifp, &idev->addr_list, if_list) {
+		int type = ipv6_addr_type(&ifp->addr);
+
+		/* A tentative one will do, in a moment. */
+		if (!(ifp->flags & IFA_F_DADFAILED) &&
+		    !!(type & IPV6_ADDR_LINKLOCAL) == link_local)
+			list_add_addr(list, &ifp->addr);
+	}
+	read_unlock_bh(&idev->lock);
+#endif
+}
+
+static bool list_has(const struct gid_list *list, const union ib_gid *gid)
+{
+	int i;
+
+	for (i = 0; i < list->nr; i++)
+		if (gid_equal(&list->gid[i], gid))
+			return true;
+	return false;
+}
+
+static int table_find(const union ib_gid *table, const union ib_gid *gid)
+{
+	int i;
+
+	for (i = 0; i < KWARP_GIDS; i++)
+		if (gid_equal(&table[i], gid))
+			return i;
+	return -1;
+}
+
+/* Index 0: the address with the lowest index, or the device's number. */
+static void fill_first(union ib_gid *table, const union ib_gid *number)
+{
+	int i;
+
+	for (i = 0; i < KWARP_GIDS; i++) {
+		if (gid_empty(&table[i]))
+			continue;
+		swap(table[0], table[i]);
+		return;
+	}
+	table[0] = *number;
+}
+
+static void merge(union ib_gid *table, const struct gid_list *list,
+		  const union ib_gid *number)
+{
+	static const union ib_gid empty;
+	int i, slot;
+
+	for (i = 0; i < KWARP_GIDS; i++)
+		if (!list_has(list, &table[i]))
+			table[i] = empty;
+	for (i = 0; i < list->nr; i++) {
+		if (table_find(table, &list->gid[i]) >= 0)
+			continue;
+		slot = table_find(table, &empty);
+		if (slot < 0)
+			break;
+		table[slot] = list->gid[i];
+	}
+	fill_first(table, number);
+}
+
+bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
+{
+	union ib_gid *old;
+	struct gid_list *list;
+	bool changed = false;
+
+	ASSERT_RTNL();
+	list = kzalloc(sizeof(*list), GFP_KERNEL);
+	old = kmalloc(sizeof(dev->gids), GFP_KERNEL);
+	if (!list || !old)
+		goto out;
+	list_ipv4(list, netdev);
+	list_ipv6(list, netdev, false);
+	list_ipv6(list, netdev, true);
+
+	/* Only writers change it, and those hold RTNL. */
+	memcpy(old, dev->gids, sizeof(dev->gids));
+	spin_lock_bh(&dev->lock);
+	merge(dev->gids, list, &dev->number);
+	spin_unlock_bh(&dev->lock);
+	changed = memcmp(old, dev->gids, sizeof(dev->gids));
+out:
+	kfree(old);
+	kfree(list);
+	return changed;
+}
+
+void kwarp_gid_set_number(struct kwarp_device *dev,
+			  const struct net_device *netdev)
+{
+	union ib_gid gid = {};
+	u8 mac[ETH_ALEN];
+
+	ASSERT_RTNL();
+	if (netdev->addr_len == ETH_ALEN &&
+	    !is_zero_ether_addr(netdev->dev_addr))
+		ether_addr_copy(mac, netdev->dev_addr);
+	else
+		eth_random_addr(mac);
+
+	/*
+	 * The upper half as other RNICs have it. The lower half like a modified
+	 * EUI-64, with the interface number in the middle: netdevs may share
+	 * a MAC address (VLANs), devices must not share a number. User space
+	 * takes an entry with a lower half of zero for an empty one.
+	 */
+	memcpy(&gid.raw[0], mac, ETH_ALEN);
+	memcpy(&gid.raw[8], mac, 3);
+	gid.raw[8] ^= 2;
+	put_unaligned_be16(netdev->ifindex, &gid.raw[11]);
+	memcpy(&gid.raw[13], mac + 3, 3);
+
+	spin_lock_bh(&dev->lock);
+	dev->number = gid;
+	spin_unlock_bh(&dev->lock);
+}
+
+void kwarp_gid_get(struct kwarp_device *dev, int index, union ib_gid *gid)
+{
+	spin_lock_bh(&dev->lock);
+	*gid = dev->gids[index];
+	spin_unlock_bh(&dev->lock);
+}
+
+bool kwarp_gid_is_ours(struct kwarp_device *dev, const union ib_gid *gid)
+{
+	bool ours;
+
+	if (gid_empty(gid))
+		return false;
+	spin_lock_bh(&dev->lock);
+	ours = !gid_equal(gid, &dev->number) &&
+	       table_find(dev->gids, gid) >= 0;
+	spin_unlock_bh(&dev->lock);
+	return ours;
+}
+
+bool kwarp_gid_to_addr(const union ib_gid *gid, struct sockaddr_storage *ss)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+	int type = ipv6_addr_type(addr);
+
+	memset(ss, 0, sizeof(*ss));
+	if (type == IPV6_ADDR_MAPPED) {
+		in->sin_family = AF_INET;
+		in->sin_addr.s_addr = addr->s6_addr32[3];
+		return !ipv4_is_zeronet(in->sin_addr.s_addr) &&
+		       !ipv4_is_multicast(in->sin_addr.s_addr) &&
+		       !ipv4_is_lbcast(in->sin_addr.s_addr);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = *addr;
+	return type & IPV6_ADDR_UNICAST;
+}

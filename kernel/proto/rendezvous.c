@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Identities of a rendezvous. What the functions promise: rendezvous.h. */
+#include "rendezvous.h"
+
+#define RDV_MAGIC	0x6b575276	/* "kWRv" */
+#define RDV_VERSION	1
+
+#define RDV_SENDS	0x80
+
+enum rdv_offsets {
+	RDV_OFF_MAGIC		= 0,
+	RDV_OFF_VERSION		= 4,
+	RDV_OFF_FLAGS		= 5,
+	RDV_OFF_RESERVED	= 6,
+	RDV_OFF_QPN		= 8,
+	RDV_OFF_PEER_QPN	= 12,
+	RDV_OFF_SQ_PSN		= 16,
+	RDV_OFF_RQ_PSN		= 20,
+	RDV_OFF_GID		= 24,
+	RDV_OFF_PEER_GID	= 40,
+};
+
+void kwarp_rdv_encode(const struct kwarp_rdv_id *id, u8 *dst)
+{
+	memset(dst, 0, KWARP_RDV_LEN);
+	put_unaligned_be32(RDV_MAGIC, dst + RDV_OFF_MAGIC);
+	dst[RDV_OFF_VERSION] = RDV_VERSION;
+	dst[RDV_OFF_FLAGS] = id->sends ? RDV_SENDS : 0;
+	put_unaligned_be32(id->qpn, dst + RDV_OFF_QPN);
+	put_unaligned_be32(id->peer_qpn, dst + RDV_OFF_PEER_QPN);
+	if (id->sends)
+		put_unaligned_be32(id->sq_psn & KWARP_RDV_PSN_MASK,
+				   dst + RDV_OFF_SQ_PSN);
+	put_unaligned_be32(id->rq_psn & KWARP_RDV_PSN_MASK,
+			   dst + RDV_OFF_RQ_PSN);
+	memcpy(dst + RDV_OFF_GID, id->gid, sizeof(id->gid));
+	memcpy(dst + RDV_OFF_PEER_GID, id->peer_gid, sizeof(id->peer_gid));
+}
+
+bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id)
+{
+	memset(id, 0, sizeof(*id));
+	if (len != KWARP_RDV_LEN ||
+	    get_unaligned_be32(p + RDV_OFF_MAGIC) != RDV_MAGIC ||
+	    p[RDV_OFF_VERSION] != RDV_VERSION)
+		return false;
+	id->sends = p[RDV_OFF_FLAGS] & RDV_SENDS;
+	id->qpn = get_unaligned_be32(p + RDV_OFF_QPN);
+	id->peer_qpn = get_unaligned_be32(p + RDV_OFF_PEER_QPN);
+	id->sq_psn = get_unaligned_be32(p + RDV_OFF_SQ_PSN);
+	id->rq_psn = get_unaligned_be32(p + RDV_OFF_RQ_PSN);
+	memcpy(id->gid, p + RDV_OFF_GID, sizeof(id->gid));
+	memcpy(id->peer_gid, p + RDV_OFF_PEER_GID, sizeof(id->peer_gid));
+	return true;
+}
+
+static bool psn_equal(u32 a, u32 b)
+{
+	return !((a ^ b) & KWARP_RDV_PSN_MASK);
+}
+
+bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
+			     const struct kwarp_rdv_id *theirs)
+{
+	if (theirs->qpn != mine->peer_qpn || theirs->peer_qpn != mine->qpn)
+		return false;
+	/* Without either there is nothing that a stranger could not guess. */
+	if (!mine->sends && !theirs->sends)
+		return false;
+	if (mine->sends && !psn_equal(theirs->rq_psn, mine->sq_psn))
+		return false;
+	return !theirs->sends || psn_equal(theirs->sq_psn, mine->rq_psn);
+}
+
+bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same)
+{
+	int order = same ? 0 : memcmp(id->gid, id->peer_gid, sizeof(id->gid));
+
+	return order ? order < 0 : id->qpn < id->peer_qpn;
+}

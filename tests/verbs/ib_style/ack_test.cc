@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Completions as InfiniBand has them: what completes has arrived, and a request that the partner refuses
+// says so itself.
+#include "player.h"
+
+using namespace rdma;
+using namespace ib_style;
+
+namespace {
+
+constexpr size_t half = 32 * 1024;
+
+struct ack : Rendezvous {};
+
+struct Met {
+	Player a{lab::a()}, b{lab::b()};
+
+	Met() { introduce(a, b); }
+};
+
+void refused(Player &player, ibv_wc_status status)
+{
+	std::vector<ibv_wc> all = wait(player.scq(), 2);
+	EXPECT_EQ(all[0].status, status) << to_string(all[0]);
+	EXPECT_EQ(all[1].status, IBV_WC_WR_FLUSH_ERR) << to_string(all[1]);
+	EXPECT_TRUE(player.reaches(IBV_QPS_ERR));
+}
+
+} // namespace
+
+TEST_F(ack, write__is_there_when_it_completes)
+{
+	Met met;
+	for (unsigned int round = 1; round <= 200; round++) {
+		size_t length = round * 97 % 20000 + 1;
+		fill(met.a.memory().span(0, length), round);
+		post(met.a.qp(), write(round, {met.a.memory().sge(0, length)}, met.b.remote(half)));
+		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, round);
+		ASSERT_TRUE(filled(met.b.memory().span(half, length), round)) << round;
+	}
+}
+
+TEST_F(ack, batch__in_order)
+{
+	Met met;
+	for (uint64_t id = 0; id < 30; id++) {
+		Send wr = write(id, {met.a.memory().sge(0, 2000)}, met.b.remote(half));
+		if (id % 3)
+			wr.unsignaled();
+		post(met.a.qp(), wr);
+	}
+	for (uint64_t id = 0; id < 30; id += 3)
+		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
+}
+
+// Nobody asks for a completion, and the room in the queue comes back nevertheless.
+TEST_F(ack, unsignaled__then_one)
+{
+	Met met;
+	for (uint64_t round = 0; round < 20; round++) {
+		for (int i = 0; i < 31; i++)
+			post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)).unsignaled());
+		post(met.a.qp(), write(round, {met.a.memory().sge(0, 64)}, met.b.remote(half)));
+		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, round);
+	}
+}
+
+TEST_F(ack, partner__may_leave_with_the_last_receive)
+{
+	for (size_t length : {1, 1370, 1400, 1428, 2800, 20000}) {
+		for (int round = 0; round < 5; round++) {
+			Met met;
+			met.b.post_recv(1, half, length);
+			met.a.post_send(2, 0, length);
+			wait_ok(met.b.rcq());
+			met.b.destroy_qp();
+			EXPECT_EQ(wait(met.a.scq()).status, IBV_WC_SUCCESS) << length;
+		}
+	}
+}
+
+TEST_F(ack, write__wrong_key)
+{
+	Met met;
+	Remote to = met.b.remote();
+	to.rkey ^= 0x100;
+	post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, to));
+	post(met.a.qp(), write(2, {met.a.memory().sge(0, 64)}, met.b.remote()));
+	refused(met.a, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(ack, write__behind_good_ones)
+{
+	Met met;
+	Remote to = met.b.remote();
+	to.rkey ^= 0x100;
+	met.b.post_recv(9, half, 64);
+	met.a.post_send(1, 0, 64);
+	post(met.a.qp(), write(2, {met.a.memory().sge(0, 64)}, to));
+	post(met.a.qp(), write(3, {met.a.memory().sge(0, 64)}, to));
+	EXPECT_EQ(wait(met.a.scq()).status, IBV_WC_SUCCESS);
+	refused(met.a, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(ack, read__wrong_key)
+{
+	Met met;
+	Remote from = met.b.remote();
+	from.rkey ^= 0x100;
+	post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, met.b.remote()));
+	post(met.a.qp(), read(2, {met.a.memory().sge(0, 64)}, from));
+	post(met.a.qp(), read(3, {met.a.memory().sge(0, 64)}, from));
+	EXPECT_EQ(wait(met.a.scq()).status, IBV_WC_SUCCESS);
+	refused(met.a, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(ack, send__too_long)
+{
+	Met met;
+	met.b.post_recv(1, half, 16);
+	met.a.post_send(1, 0, 64);
+	met.a.post_send(2, 0, 64);
+	refused(met.a, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_F(ack, send__receiver_cannot_place_it)
+{
+	Met met;
+	Region gone(met.b.pd(), 4096);
+	ibv_sge sge = gone.sge(0, 64);
+	gone.deregister();
+	post_recv(met.b.qp(), 1, {sge});
+	met.a.post_send(1, 0, 64);
+	met.a.post_send(2, 0, 64);
+	refused(met.a, IBV_WC_REM_OP_ERR);
+}
+
+TEST_F(ack, send__no_receive)
+{
+	Met met;
+	met.a.post_send(1, 0, 64);
+	met.a.post_send(2, 0, 64);
+	refused(met.a, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// All the reads that were asked for are still the consumer's.
+TEST_F(ack, reads__beside_writes)
+{
+	Met met;
+	for (uint64_t id = 0; id < 24; id += 2) {
+		post(met.a.qp(), write(id, {met.a.memory().sge(0, 5000)}, met.b.remote(half)));
+		post(met.a.qp(), read(id + 1, {met.a.memory().sge(half, 5000)}, met.b.remote()));
+	}
+	for (uint64_t id = 0; id < 24; id++)
+		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
+}
+
+TEST_F(ack, policy__off)
+{
+	lab::Policy off(lab::a(), "rendezvous_ack", 0);
+	Met met;
+	transfers(met.a, met.b);
+	uint64_t before = lab::a().counter("tx_fpdus");
+	post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)));
+	wait_ok(met.a.scq());
+	EXPECT_EQ(lab::a().counter("tx_fpdus"), before + 1);
+}

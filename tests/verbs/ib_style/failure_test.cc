@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Partners that do not come, are others than expected, or leave.
+#include "player.h"
+
+#include <thread>
+
+using namespace rdma;
+using namespace ib_style;
+
+namespace {
+
+// Three of these are the time for everything.
+struct failure : Rendezvous {
+	lab::Policy a{lab::a(), "startup_timeout_ms", 500};
+	lab::Policy b{lab::b(), "startup_timeout_ms", 500};
+};
+
+struct departure : Rendezvous {};
+
+void post_some(Player &player)
+{
+	player.post_recv(1, 0, 64);
+	player.post_send(2, 0, 64);
+	player.post_send(3, 0, 64);
+}
+
+// What was posted before.
+void fails(Player &player)
+{
+	EXPECT_EQ(player.events().of(player.qp()).event_type, IBV_EVENT_QP_FATAL);
+	EXPECT_EQ(player.state(), IBV_QPS_ERR);
+	std::vector<ibv_wc> all = wait(player.scq(), 2);
+	EXPECT_EQ(all[0].wr_id, 2u);
+	EXPECT_EQ(all[0].status, IBV_WC_RETRY_EXC_ERR);
+	EXPECT_EQ(all[1].wr_id, 3u);
+	EXPECT_EQ(all[1].status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(wait(player.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+}
+
+// The partner has gone; the next send finds out.
+void send_fails(Player &player)
+{
+	EXPECT_EQ(player.state(), IBV_QPS_RTS);
+	player.post_recv(1, 0, 64);
+	player.post_send(2, 0, 64);
+	player.post_send(3, 0, 64);
+	std::vector<ibv_wc> all = wait(player.scq(), 2);
+	EXPECT_EQ(all[0].status, IBV_WC_RETRY_EXC_ERR);
+	EXPECT_EQ(all[1].status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(wait(player.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(player.state(), IBV_QPS_ERR);
+}
+
+} // namespace
+
+TEST_F(failure, nobody__comes)
+{
+	for (bool initiator : {true, false}) {
+		Player a(lab::a()), b(lab::b());
+		Player &alone = initiator ? a : b, &never = initiator ? b : a;
+		uint64_t before = alone.host().counter("rendezvous_timeouts");
+		alone.bring_up(never.name());
+		post_some(alone);
+		fails(alone);
+		EXPECT_EQ(alone.host().counter("rendezvous_timeouts"), before + 1);
+	}
+}
+
+TEST_F(failure, nobody__lives_there)
+{
+	Player a(lab::a());
+	Name nobody{77, gid_of("10.0.0.99"), 1};
+	a.bring_up(nobody);
+	post_some(a);
+	fails(a);
+}
+
+TEST_F(failure, nobody__listens_there)
+{
+	lab::Policy off(lab::b(), "rendezvous_port", 0);
+	Player a(lab::a()), b(lab::b());
+	a.bring_up(b.name());
+	post_some(a);
+	fails(a);
+}
+
+TEST_F(failure, partner__expects_another)
+{
+	struct Case {
+		const char *what;
+		void (*change)(Name &);
+	};
+	const Case cases[] = {
+		{"number", [](Name &n) { n.qpn ^= 0x100; }},
+		{"psn", [](Name &n) { n.psn ^= 1; }},
+		{"gid", [](Name &n) { n.gid = gid_of("10.0.0.98"); }},
+	};
+	for (const Case &c : cases)
+		for (bool a_is_wrong : {true, false}) {
+			SCOPED_TRACE(std::string(c.what) + (a_is_wrong ? ", at A" : ", at B"));
+			Player a(lab::a()), b(lab::b());
+			Name name_a = a.name(), name_b = b.name();
+			c.change(a_is_wrong ? name_b : name_a);
+			a.bring_up(name_b);
+			b.bring_up(name_a);
+			post_some(a);
+			post_some(b);
+			fails(a);
+			fails(b);
+		}
+}
+
+TEST_F(failure, itself__is_no_partner)
+{
+	Player a(lab::a());
+	a.bring_up(a.name());
+	post_some(a);
+	fails(a);
+}
+
+// A queue pair that failed may be used again.
+TEST_F(failure, again__after_reset)
+{
+	Player a(lab::a()), b(lab::b());
+	a.bring_up(b.name());
+	post_some(a);
+	fails(a);
+	ASSERT_EQ(a.modify(IBV_QPS_RESET), 0);
+	introduce(a, b);
+	transfers(a, b);
+}
+
+TEST_F(departure, destroyed__next_send_fails)
+{
+	for (bool a_leaves : {true, false}) {
+		Player a(lab::a()), b(lab::b());
+		introduce(a, b);
+		transfers(a, b);
+		Player &leaves = a_leaves ? a : b, &stays = a_leaves ? b : a;
+		stays.post_recv(9, 0, 64);
+		leaves.destroy_qp();
+		// nothing is flushed: nothing was asked for
+		EXPECT_TRUE(drain(stays.rcq(), Milliseconds(300)).empty());
+		EXPECT_EQ(stays.state(), IBV_QPS_RTS);
+		ASSERT_EQ(stays.modify(IBV_QPS_RTS), 0);
+		stays.post_send(2, 0, 64);
+		EXPECT_EQ(wait(stays.scq()).status, IBV_WC_RETRY_EXC_ERR);
+		EXPECT_EQ(wait(stays.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+		EXPECT_EQ(stays.state(), IBV_QPS_ERR);
+	}
+}
+
+TEST_F(departure, error__next_send_fails)
+{
+	Player a(lab::a()), b(lab::b());
+	introduce(a, b);
+	transfers(a, b);
+	ASSERT_EQ(a.modify(IBV_QPS_ERR), 0);
+	std::this_thread::sleep_for(Milliseconds(200));
+	send_fails(b);
+}
+
+TEST_F(departure, policy__connections_stay)
+{
+	Player a(lab::a()), b(lab::b());
+	introduce(a, b);
+	transfers(a, b);
+	{
+		SCOPED_TRACE("closed");
+		lab::Policy a_off(lab::a(), "rendezvous_port", 0), b_off(lab::b(), "rendezvous_port", 0);
+		transfers(a, b);
+	}
+	lab::Policy other_a(lab::a(), "rendezvous_port", port + 1), other_b(lab::b(), "rendezvous_port", port + 1);
+	Player c(lab::a()), d(lab::b());
+	introduce(c, d);
+	transfers(c, d);
+	transfers(a, b);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// modify_qp and query_qp of a queue pair with a partner: ibv_modify_qp(3), ibv_query_qp(3).
+#include "player.h"
+
+#include <thread>
+
+using namespace rdma;
+using namespace ib_style;
+
+namespace {
+
+struct state : Rendezvous {};
+
+void expect_rtr(const ibv_qp_attr &got, const ibv_qp_attr &set)
+{
+	EXPECT_EQ(got.path_mtu, set.path_mtu);
+	EXPECT_EQ(got.dest_qp_num, set.dest_qp_num);
+	EXPECT_EQ(got.rq_psn, set.rq_psn);
+	EXPECT_EQ(got.max_dest_rd_atomic, set.max_dest_rd_atomic);
+	EXPECT_EQ(got.min_rnr_timer, set.min_rnr_timer);
+	EXPECT_EQ(got.port_num, 1);
+	EXPECT_EQ(got.ah_attr.is_global, 1);
+	EXPECT_EQ(got.ah_attr.port_num, 1);
+	EXPECT_EQ(got.ah_attr.sl, set.ah_attr.sl);
+	EXPECT_EQ(got.ah_attr.grh.sgid_index, set.ah_attr.grh.sgid_index);
+	EXPECT_EQ(got.ah_attr.grh.hop_limit, set.ah_attr.grh.hop_limit);
+	EXPECT_EQ(got.ah_attr.grh.flow_label, set.ah_attr.grh.flow_label);
+	EXPECT_EQ(memcmp(&got.ah_attr.grh.dgid, &set.ah_attr.grh.dgid, sizeof(ibv_gid)), 0);
+}
+
+void expect_rts(const ibv_qp_attr &got, const ibv_qp_attr &set)
+{
+	EXPECT_EQ(got.timeout, set.timeout);
+	EXPECT_EQ(got.retry_cnt, set.retry_cnt);
+	EXPECT_EQ(got.rnr_retry, set.rnr_retry);
+	EXPECT_EQ(got.sq_psn, set.sq_psn);
+	EXPECT_EQ(got.max_rd_atomic, set.max_rd_atomic);
+}
+
+} // namespace
+
+TEST_F(state, query__what_was_set)
+{
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	EXPECT_EQ(a.state(), IBV_QPS_INIT);
+	ibv_qp_attr rtr = a.rtr(b.name()), rts = a.rts();
+	ASSERT_EQ(a.try_rtr(rtr), 0);
+	EXPECT_EQ(a.state(), IBV_QPS_RTR);
+	expect_rtr(a.query(), rtr);
+	ASSERT_EQ(a.try_rts(rts), 0);
+	EXPECT_EQ(a.state(), IBV_QPS_RTS);
+	expect_rts(a.query(), rts);
+	// and when the partner has come
+	b.bring_up(a.name());
+	transfers(a, b);
+	EXPECT_EQ(a.state(), IBV_QPS_RTS);
+	EXPECT_EQ(a.query().cur_qp_state, IBV_QPS_RTS);
+	expect_rtr(a.query(), rtr);
+	expect_rts(a.query(), rts);
+	EXPECT_EQ(a.query().qp_access_flags, static_cast<unsigned int>(all_access));
+}
+
+TEST_F(state, rtr__needs_the_policy)
+{
+	lab::Policy off(lab::a(), "rendezvous_port", 0);
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	EXPECT_EQ(a.try_rtr(a.rtr(b.name())), EOPNOTSUPP);
+	EXPECT_EQ(a.state(), IBV_QPS_INIT);
+}
+
+TEST_F(state, rtr__refuses)
+{
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	ibv_qp_attr attr = a.rtr(b.name());
+	attr.ah_attr.is_global = 0;
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	attr = a.rtr(b.name());
+	attr.ah_attr.grh.dgid = gid_of("::");
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	attr.ah_attr.grh.dgid = gid_of("224.0.0.1");
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	attr.ah_attr.grh.dgid = gid_of("ff02::1");
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	attr = a.rtr(b.name());
+	attr.ah_attr.grh.sgid_index = 60; // empty
+	EXPECT_NE(a.try_rtr(attr), 0);
+	attr = a.rtr(b.name());
+	attr.path_mtu = static_cast<ibv_mtu>(0);
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	// an attribute is missing
+	attr = a.rtr(b.name());
+	EXPECT_EQ(ibv_modify_qp(a.qp(), &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN), EINVAL);
+	EXPECT_EQ(a.state(), IBV_QPS_INIT);
+	// none of that has changed anything
+	introduce(a, b);
+	transfers(a, b);
+}
+
+TEST_F(state, rts__needs_rtr_and_all_attributes)
+{
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	EXPECT_EQ(a.try_rts(a.rts()), EINVAL);
+	a.to_rtr(b.name());
+	ibv_qp_attr attr = a.rts();
+	EXPECT_EQ(ibv_modify_qp(a.qp(), &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), EINVAL);
+	EXPECT_EQ(a.state(), IBV_QPS_RTR);
+	a.to_rts();
+}
+
+TEST_F(state, error__flushes_what_waits)
+{
+	for (bool connected : {false, true}) {
+		Player a(lab::a()), b(lab::b());
+		a.bring_up(b.name());
+		if (connected) {
+			b.bring_up(a.name());
+			transfers(a, b);
+		}
+		a.post_recv(1, 0, 64);
+		if (!connected)
+			a.post_send(2, 0, 64);
+		ASSERT_EQ(a.modify(IBV_QPS_ERR), 0);
+		EXPECT_EQ(a.state(), IBV_QPS_ERR);
+		EXPECT_EQ(wait(a.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+		if (!connected) {
+			EXPECT_EQ(wait(a.scq()).status, IBV_WC_WR_FLUSH_ERR);
+		}
+		// as on InfiniBand, the partner hears nothing of it until it asks for something
+		if (connected) {
+			std::this_thread::sleep_for(Milliseconds(200));
+			EXPECT_EQ(b.state(), IBV_QPS_RTS);
+		}
+		ASSERT_EQ(a.modify(IBV_QPS_RESET), 0);
+		EXPECT_EQ(a.state(), IBV_QPS_RESET);
+	}
+}
+
+TEST_F(state, sqd__pauses_and_goes_on)
+{
+	Player a(lab::a()), b(lab::b());
+	introduce(a, b);
+	transfers(a, b);
+	ASSERT_EQ(a.modify(IBV_QPS_SQD), 0);
+	EXPECT_EQ(a.state(), IBV_QPS_SQD);
+	EXPECT_EQ(a.query().sq_draining, 0);
+	b.post_recv(1, 0, 64);
+	a.post_send(2, 0, 64);
+	EXPECT_TRUE(drain(b.rcq(), Milliseconds(300)).empty());
+	// the other direction is not concerned
+	a.post_recv(3, 0, 64);
+	b.post_send(4, 0, 64);
+	EXPECT_EQ(wait_ok(a.rcq()).wr_id, 3u);
+	ASSERT_EQ(a.modify(IBV_QPS_RTS), 0);
+	EXPECT_EQ(wait_ok(b.rcq()).wr_id, 1u);
+	EXPECT_EQ(wait_ok(a.scq()).wr_id, 2u);
+}
+
+TEST_F(state, destroy__at_every_step)
+{
+	for (int step = 0; step < 6; step++)
+		for (int round = 0; round < 4; round++) {
+			Player a(lab::a()), b(lab::b());
+			Player &first = round % 2 ? a : b, &second = round % 2 ? b : a;
+			Name name_second = second.name();
+			first.to_init();
+			if (step >= 1)
+				first.to_rtr(name_second);
+			if (step >= 2)
+				first.to_rts();
+			if (step >= 3)
+				second.bring_up(first.name());
+			if (step == 4)
+				std::this_thread::sleep_for(Milliseconds(3 * round));
+			if (step == 5)
+				transfers(first, second);
+			first.destroy_qp();
+			second.destroy_qp();
+		}
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Who connects to the rendezvous without being a partner gets not an octet and holds nothing for long;
+// who is one gets in. The peer of tests/peer plays both.
+#include "player.h"
+
+#include <thread>
+
+#include "iwarp/peer.h"
+#include "rdma/endpoint.h"
+
+using namespace rdma;
+using namespace ib_style;
+
+namespace {
+
+constexpr uint32_t peer_qpn = 4711, peer_psn = 0x654321;
+
+// Documentation/wire.rst, "Rendezvous".
+struct Card {
+	uint32_t magic = 0x6b575276;
+	uint8_t version = 1;
+	uint8_t flags = 0x80;
+	uint32_t qpn = peer_qpn;
+	uint32_t partner = 0;
+	uint32_t sq_psn = peer_psn;
+	uint32_t rq_psn = 0;
+	ibv_gid gid = gid_of(lab::a().ip4);
+	ibv_gid partner_gid = gid_of(lab::b().ip4);
+
+	iwarp::Octets encode() const
+	{
+		iwarp::Octets o;
+		iwarp::put32(o, magic);
+		iwarp::put8(o, version);
+		iwarp::put8(o, flags);
+		iwarp::put16(o, 0);
+		for (uint32_t v : {qpn, partner, sq_psn, rq_psn})
+			iwarp::put32(o, v);
+		iwarp::put(o, gid.raw);
+		iwarp::put(o, partner_gid.raw);
+		return o;
+	}
+};
+
+Card card_for(const Name &partner)
+{
+	Card card;
+	card.partner = partner.qpn;
+	card.rq_psn = partner.psn;
+	return card;
+}
+
+Name peer_name(const lab::Host &host)
+{
+	return {peer_qpn, gid_of(host.ip4), peer_psn};
+}
+
+iwarp::StartupFrame request(const iwarp::Octets &pd)
+{
+	return iwarp::StartupFrame::request(2, iwarp::Enhanced{4, 4, true, true, true, true}, pd);
+}
+
+iwarp::Address door()
+{
+	return {lab::b().ip4, port};
+}
+
+const iwarp::SocketOptions from_a{"/run/netns/hostA", 0};
+
+iwarp::Peer knock()
+{
+	return iwarp::Peer(iwarp::Socket::connect(door(), from_a));
+}
+
+// The stream ends, without an octet.
+void closed_silently(iwarp::Socket &socket, iwarp::Millis limit = patience)
+{
+	iwarp::Octets got;
+	iwarp::Event event = socket.receive(got, limit);
+	EXPECT_TRUE(event == iwarp::Event::fin || event == iwarp::Event::reset);
+	EXPECT_TRUE(got.empty());
+}
+
+void gets_in(Player &b, const Card &card)
+{
+	iwarp::Peer peer = iwarp::Peer::connect(door(), request(card.encode()), from_a);
+	EXPECT_FALSE(peer.reply.r);
+	b.post_recv(1, 0, 64);
+	peer.send_message({1, 2, 3});
+	EXPECT_EQ(wait_ok(b.rcq()).byte_len, 3u);
+}
+
+// A connection whose reply has come, with nothing sent behind the request. Tries until the device has seen
+// that an earlier one has left.
+iwarp::Socket answered(const Card &card)
+{
+	auto end = std::chrono::steady_clock::now() + patience;
+	while (std::chrono::steady_clock::now() < end) {
+		iwarp::Peer peer = knock();
+		iwarp::Octets reply;
+		peer.send_request(request(card.encode()));
+		while (reply.size() < iwarp::startup_header_len &&
+		       peer.socket.receive(reply, patience) == iwarp::Event::data)
+			;
+		if (reply.size() >= iwarp::startup_header_len)
+			return std::move(peer.socket);
+	}
+	throw Failure("no reply");
+}
+
+struct stranger : Rendezvous {
+	uint64_t refused() { return lab::b().counter("rendezvous_refused"); }
+};
+
+} // namespace
+
+TEST_F(stranger, partner__gets_in)
+{
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	gets_in(b, card_for(b.name()));
+}
+
+TEST_F(stranger, request__wrong_card)
+{
+	struct Case {
+		const char *what;
+		void (*change)(Card &);
+	};
+	const Case cases[] = {
+		{"magic", [](Card &c) { c.magic ^= 1; }},
+		{"version", [](Card &c) { c.version = 2; }},
+		{"number of its own", [](Card &c) { c.qpn++; }},
+		{"number of the partner", [](Card &c) { c.partner += 1000; }},
+		{"number 0", [](Card &c) { c.partner = 0; }},
+		{"number beyond all", [](Card &c) { c.partner = 0xffffffff; }},
+		{"first PSN sent", [](Card &c) { c.sq_psn ^= 1; }},
+		{"first PSN expected", [](Card &c) { c.rq_psn ^= 0x800000; }},
+		{"no PSN sent, wrong one expected", [](Card &c) { c.flags = 0; c.rq_psn ^= 1; }},
+		{"GID of its own", [](Card &c) { c.gid = gid_of("10.0.0.9"); }},
+		{"GID of the partner", [](Card &c) { c.partner_gid = gid_of("10.0.0.9"); }},
+		{"no GID", [](Card &c) { c.gid = c.partner_gid = {}; }},
+	};
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	for (const Case &c : cases) {
+		SCOPED_TRACE(c.what);
+		uint64_t before = refused();
+		Card card = card_for(b.name());
+		c.change(card);
+		iwarp::Peer peer = knock();
+		peer.send_request(request(card.encode()));
+		closed_silently(peer.socket);
+		EXPECT_EQ(refused(), before + 1);
+	}
+	gets_in(b, card_for(b.name()));
+}
+
+TEST_F(stranger, request__wrong_form)
+{
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	iwarp::Octets good = card_for(b.name()).encode();
+	iwarp::Octets shorter(good.begin(), good.end() - 1), longer = good;
+	longer.push_back(0);
+	const iwarp::StartupFrame requests[] = {
+		request({}), request(shorter), request(longer), request(iwarp::Octets(508, 0x6b)),
+		iwarp::StartupFrame::request(1, {}, good), iwarp::StartupFrame::request(0, {}, good),
+		iwarp::StartupFrame::reply(2, iwarp::Enhanced{}, good),
+	};
+	for (const iwarp::StartupFrame &r : requests) {
+		iwarp::Peer peer = knock();
+		peer.send_request(r);
+		closed_silently(peer.socket);
+	}
+	// octets behind it
+	iwarp::Peer peer = knock();
+	iwarp::Octets more = request(good).encode();
+	more.push_back(0);
+	peer.socket.send(more);
+	closed_silently(peer.socket);
+	// nonsense
+	iwarp::Peer other = knock();
+	other.socket.send(iwarp::octets("GET / HTTP/1.0\r\n\r\n"));
+	closed_silently(other.socket);
+	gets_in(b, card_for(b.name()));
+}
+
+TEST_F(stranger, silence__ends)
+{
+	lab::Policy soon(lab::b(), "startup_timeout_ms", 300);
+	Player b(lab::b());
+	uint64_t before = lab::b().counter("startup_timeouts");
+	iwarp::Octets whole = request(card_for(b.name()).encode()).encode();
+	for (size_t octets : {size_t{0}, size_t{1}, size_t{20}, size_t{24}, whole.size() - 1}) {
+		iwarp::Peer peer = knock();
+		if (octets)
+			peer.socket.send(iwarp::View(whole).first(octets));
+		closed_silently(peer.socket);
+	}
+	EXPECT_EQ(lab::b().counter("startup_timeouts"), before + 5);
+}
+
+TEST_F(stranger, flood__displaces_itself)
+{
+	lab::Policy few(lab::b(), "backlog", 4);
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	uint64_t before = lab::b().counter("backlog_drops");
+	std::vector<iwarp::Peer> crowd;
+	for (int i = 0; i < 20; i++)
+		crowd.push_back(knock());
+	for (int i = 0; i < 16; i++)
+		closed_silently(crowd[static_cast<size_t>(i)].socket);
+	EXPECT_EQ(lab::b().counter("backlog_drops"), before + 16);
+	gets_in(b, card_for(b.name()));
+}
+
+TEST_F(stranger, replay__on_a_connection)
+{
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	Card card = card_for(b.name());
+	iwarp::Peer partner = iwarp::Peer::connect(door(), request(card.encode()), from_a);
+	for (int i = 0; i < 3; i++) {
+		iwarp::Peer again = knock();
+		again.send_request(request(card.encode()));
+		closed_silently(again.socket);
+	}
+	b.post_recv(1, 0, 64);
+	partner.send_message({1});
+	EXPECT_EQ(wait_ok(b.rcq()).byte_len, 1u);
+}
+
+TEST_F(stranger, queue_pair__of_rdma_cm)
+{
+	Pair pair;
+	Card card;
+	card.partner = pair.server.qp()->qp_num;
+	iwarp::Peer peer = knock();
+	peer.send_request(request(card.encode()));
+	closed_silently(peer.socket);
+	post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 64)});
+	post(pair.client.qp(), send(2, {pair.client.memory().sge(0, 64)}));
+	wait_ok(pair.client.scq());
+	wait_ok(pair.server.rcq());
+}
+
+TEST_F(stranger, queue_pair__in_init)
+{
+	Player b(lab::b());
+	b.to_init();
+	iwarp::Peer peer = knock();
+	peer.send_request(request(card_for(b.name()).encode()));
+	closed_silently(peer.socket);
+	EXPECT_EQ(b.state(), IBV_QPS_INIT);
+}
+
+// In RTR alone it has no PSN of its own that the peer could show.
+TEST_F(stranger, queue_pair__in_rtr)
+{
+	Player b(lab::b());
+	b.to_init();
+	b.to_rtr(peer_name(lab::a()));
+	Card card = card_for(b.name());
+	card.flags = 0;
+	iwarp::Peer peer = knock();
+	peer.send_request(request(card.encode()));
+	closed_silently(peer.socket);
+	gets_in(b, card_for(b.name()));
+}
+
+// It answers, and leaves before a word: nothing was said, so the partner may come once more.
+TEST_F(stranger, partner__leaves_at_once)
+{
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	for (int round = 0; round < 4; round++) {
+		iwarp::Socket socket = answered(card_for(b.name()));
+		if (round % 2)
+			socket.reset();
+		else
+			socket.close();
+	}
+	answered(card_for(b.name())).close();
+	EXPECT_EQ(b.state(), IBV_QPS_RTS);
+}
+
+// The device connects, and somebody else answers.
+TEST_F(stranger, reply__wrong_card)
+{
+	lab::Policy off(lab::b(), "rendezvous_port", 0);
+	iwarp::Socket listener = iwarp::Socket::listen({lab::b().ip4, port}, {"/run/netns/hostB", 0});
+	Player a(lab::a());
+	a.bring_up(peer_name(lab::b()));
+	a.post_recv(1, 0, 64);
+	Card good = card_for(a.name());
+	std::swap(good.gid, good.partner_gid);
+	Card wrong = good, other = good;
+	wrong.sq_psn ^= 1;
+	other.partner_gid = gid_of("10.0.0.9");
+	const iwarp::Octets replies[] = {{}, wrong.encode(), other.encode(), good.encode()};
+	for (const iwarp::Octets &pd : replies) {
+		iwarp::Peer peer(listener.accept(patience));
+		peer.receive_request(patience);
+		EXPECT_EQ(peer.request.private_data.size(), 56u);
+		peer.send_reply(iwarp::StartupFrame::reply(2, iwarp::Enhanced{4, 4, true, true, true, true}, pd));
+		if (&pd != &replies[3]) {
+			closed_silently(peer.socket);
+			continue;
+		}
+		peer.receive_rtr(patience);
+		peer.send_message({1, 2});
+		EXPECT_EQ(wait_ok(a.rcq()).byte_len, 2u);
+	}
+}

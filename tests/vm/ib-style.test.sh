@@ -1,0 +1,93 @@
+#!/bin/bash
+# ib-style: queue pairs brought up by modify_qp with a number and a GID, without rdma_cm: tests/verbs,
+# part "ib_style", and the programs that do so.
+# Timeout: 300
+. "$(dirname "$0")/lib.sh"
+
+top=$(dirname "$0")/../..
+
+hosts_up
+# neighbours are known: who waits for an address is not what is tested
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+on_a ping -qc 1 $IP6_B >"$WORK/ping"
+
+timeout -k 5 200 "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
+[ $# -eq 0 ] || done_testing
+
+must rendezvous on
+
+# gid_index DEVICE ADDRESS: the index of an address, as sysfs writes it.
+gid_index() {
+	local file
+	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
+		[ "$(cat "$file")" != "$2" ] || { basename "$file"; return 0; }
+	done
+	return 1
+}
+
+# pair PROGRAM OPTION...: server on B, client on A, each with its device.
+pair() {
+	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || return 1
+	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
+	ok "$*: server" finish pair 20
+}
+
+two_devices() {
+	ip -n hostB link add dB type dummy && end_up hostB dB 10.0.1.2 fd01::2 1500 &&
+		rdma_link hostB "${DRIVER_B}C" "$DRIVER_B" dB &&
+		echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" &&
+		[ "$(on_b ss -Htln 'sport = :7600' | wc -l)" -eq 2 ]
+}
+
+port_in_use() {
+	PORT=7601 server taken on_b python3 -c 'import socket,time; s=socket.create_server(("", 7601)); time.sleep(60)' &&
+		echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
+}
+
+# A listener of the kernel's does not keep it: its devices go, one by one, and the wire with them.
+namespace_ends() {
+	stop taken
+	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" && ip netns del hostB &&
+		wait_for 20 test ! -d "/sys/class/infiniband/$DEV_B" &&
+		wait_for 20 test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
+		wait_for 20 no_netdev hostA vA
+}
+
+no_netdev() {
+	! ip -n "$1" link show "$2"
+}
+
+v4=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
+v6=$(gid_index "$DEV_A" fd00:0000:0000:0000:0000:0000:0000:0001)
+is 'both devices have their GIDs in the same order' "$v4 $v6" "$(gid_index "$DEV_B" 0000:0000:0000:0000:0000:ffff:0a00:0002) $(gid_index "$DEV_B" fd00:0000:0000:0000:0000:0000:0000:0002)"
+
+for index in "$v4" "$v6" 0; do
+	pair ibv_rc_pingpong -g "$index" -n 200
+done
+pair ibv_rc_pingpong -g "$v4" -n 100 -e
+pair ibv_rc_pingpong -g "$v4" -n 100 -c -s 1
+pair ibv_rc_pingpong -g "$v4" -n 20 -c -s 1000000
+pair ibv_srq_pingpong -g "$v4" -n 100 -q 8
+pair ibv_srq_pingpong -g "$v6" -n 100 -e
+
+# perftest without -R; -x: it would take an IPv6 address by itself only for RoCE
+pair ib_write_bw -F -x "$v4" -n 200 -s 65536
+pair ib_write_bw -F -x "$v4" -n 100 -q 4 -b
+pair ib_read_bw -F -x "$v6" -n 100 -s 8192
+pair ib_send_bw -F -x "$v4" -n 200 -s 4096
+pair ib_send_bw -F -x "$v4" -n 100 -r 64 -e
+pair ib_write_lat -F -x "$v4" -n 100
+pair ib_read_lat -F -x "$v4" -n 100
+pair ib_send_lat -F -x "$v4" -n 100
+pair ib_atomic_bw -F -x "$v4" -n 100
+
+# what is open and what waits does not keep anything
+server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
+is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
+ok 'two devices of one namespace have the same port' two_devices
+fails 'a port that is in use is refused' port_in_use
+stop alone
+ok 'a namespace with a listener ends' namespace_ends
+hosts_down
+ok 'nothing holds the module' wait_for 20 rmmod kwarp
+done_testing
