@@ -45,6 +45,7 @@ help:
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'Measure'
 	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0 or COST=0 leave a half out'
+	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how many pass on each'
 	@echo 'V=1 shows all that happens.'
 
 modules:
@@ -92,6 +93,10 @@ check-debug:
 bench:
 	$(Q)$(scripts)/bench.sh
 
+compare-pyverbs:
+	$(Q)scripts/setup && scripts/tree.sh && NO_TESTS=1 scripts/stage.sh
+	$(Q)scripts/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
+
 checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
@@ -103,4 +108,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check check-debug bench checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug bench compare-pyverbs checkpatch fuzz sparse clean distclean

@@ -1,6 +1,7 @@
 #!/bin/bash
 # perftest: each program through its ways of using a queue pair, with few iterations. It moves what it
-# says, and ends; how fast is another question.
+# says, and ends; how fast is another question. It has no option to compare data; rping, qperf, libfabric
+# and tests/verbs do.
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
 
@@ -24,36 +25,64 @@ figures_bad() {
 		END { print !(n && !bad) }' "$WORK/out"
 }
 
-perf ib_write_bw -n 50 -s 1
-perf ib_write_bw -n 50 -s 65536
-perf ib_write_bw -n 10 -s 1048576
-for size in 1429 65536; do
-	perf ib_send_bw -n 50 -s $size
-	perf ib_read_bw -n 50 -s $size
-done
-perf ib_write_lat -n 100 -s 2
-perf ib_read_lat -n 100 -s 64
-perf ib_send_lat -n 50 -s 4096
+# ---- every operation ----
 
-# several queue pairs, both directions at once, sleeping instead of polling, small messages inline,
-# one request at a time, a short receive queue. Not ib_send_bw with events: over iWARP its credits are RDMA
-# Writes, of which no event tells, so its sleeping sender misses the last one by design.
-for program in ib_write_bw ib_read_bw ib_send_bw; do
-	perf $program -n 20 -s 8192 -q 8
+for size in 1 65536; do
+	perf ib_write_bw -n 50 -s $size
+	perf ib_read_bw -n 50 -s $size
+	perf ib_send_bw -n 50 -s $size
+	perf ib_write_bw -n 50 -s $size --write_with_imm
 done
-perf ib_write_bw -n 20 -s 65536 -q 4 -b
-perf ib_send_bw -n 20 -s 65536 -q 4 -b
-perf ib_read_bw -n 50 -s 8192 -e
-perf ib_read_bw -n 50 -s 8192 -b -e
-perf ib_send_lat -n 50 -s 64 -e
-perf ib_write_bw -n 50 -s 128 -I 128
-perf ib_send_lat -n 50 -s 64 -I 64
-perf ib_write_bw -n 50 -s 4096 -t 1
-perf ib_read_bw -n 50 -s 4096 -o 1
-perf ib_send_bw -n 50 -s 4096 -r 8
+perf ib_write_lat -n 50 -s 2
+perf ib_write_lat -n 50 -s 64 --write_with_imm
+perf ib_read_lat -n 50 -s 64
+perf ib_send_lat -n 50 -s 4096
+perf ib_atomic_bw -n 50 -A FETCH_AND_ADD
+perf ib_atomic_bw -n 50 -A CMP_AND_SWAP
+perf ib_atomic_lat -n 50
 
 # every size from 2 octets to 8 MiB
+export LIMIT=120
 perf ib_write_bw -n 5 -a
+perf ib_read_bw -n 5 -a
 perf ib_send_bw -n 5 -a
+perf ib_write_lat -n 5 -s 8388608
+unset LIMIT
+
+# ---- queue pairs and queues ----
+
+for program in ib_write_bw ib_read_bw ib_send_bw; do
+	perf $program -n 10 -s 512 -q 64 -t 16
+done
+# both directions at once
+perf ib_write_bw -n 20 -s 65536 -q 4 -b
+perf ib_send_bw -n 20 -s 65536 -q 4 -b
+perf ib_read_bw -n 20 -s 8192 -q 4 -b
+perf ib_atomic_bw -n 20 -q 4 -b
+# a shared receive queue; of one queue pair, see Documentation/consumers.rst
+perf ib_send_bw -n 50 -s 4096 --use-srq
+perf ib_send_lat -n 50 -s 64 --use-srq
+# one request at a time, many, lists of them; a short receive queue
+perf ib_write_bw -n 50 -s 4096 -t 1
+perf ib_write_bw -n 600 -s 64 -t 512
+perf ib_write_bw -n 64 -s 4096 -l 16
+perf ib_read_bw -n 64 -s 4096 -l 16
+perf ib_send_bw -n 64 -s 4096 -l 16 --recv_post_list=8
+perf ib_read_bw -n 50 -s 4096 -o 1
+perf ib_send_bw -n 50 -s 4096 -r 8
+# for a time instead of a number
+perf ib_send_bw -D 1 -s 4096
+
+# ---- ways to post and to wait ----
+
+# Sleeping instead of polling. Not ib_send_bw: over iWARP its credits are RDMA Writes, of which no event
+# tells, so its sleeping sender misses the last one by design.
+perf ib_read_bw -n 50 -s 8192 -b -e
+perf ib_send_lat -n 50 -s 64 -e
+# inline
+perf ib_write_bw -n 50 -s 512 -I 512
+perf ib_send_lat -n 50 -s 64 -I 64
+perf ib_write_bw -n 20 -s 65536 -q 2 --mr_per_qp
+
 ADDRESS=$IP6_B perf ib_write_bw -n 50 -s 65536 --ipv6-addr
 done_testing

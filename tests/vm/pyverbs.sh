@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# For pyverbs.test.sh and pyverbs-compare, besides lib.sh: rdma-core's own Python suite, as the package
+# ships it, on a device of any driver.
+
+PYVERBS=/usr/share/doc/rdma-core/tests
+
+# pyverbs_device DRIVER: dummy interface and device DRIVER0 on it, in this namespace: the suite has both
+# of its ends on one device, looks it up in sysfs, and takes its interface's first address.
+# siw does not look at addresses of an interface but at its number, so it gets the real one.
+pyverbs_device() {
+	local driver=$1 netdev=dummy-$1 n=1
+	case $driver in
+	siw) n=2 ;;
+	rxe) n=3 ;;
+	esac
+	modprobe -a ib_uverbs rdma_ucm dummy &&
+		{ modprobe "$driver" 2>/dev/null || modprobe "rdma_$driver"; } &&
+		ip link add "$netdev" type dummy &&
+		sysctl -qw "net.ipv6.conf.$netdev.accept_dad=0" &&
+		ip addr add "192.0.2.$n/32" dev "$netdev" &&
+		ip link set "$netdev" up &&
+		rdma link add "${driver}0" type "$driver" netdev "$netdev" &&
+		wait_for 10 uverbs_node "${driver}0" &&
+		pyverbs_policy "${driver}0"
+}
+
+# pyverbs_policy DEV: most of the suite connects by queue pair numbers, some of it sends with immediate
+pyverbs_policy() {
+	local dir=/sys/class/infiniband/$1/kwarp
+	[ ! -d "$dir" ] || { echo 4791 >"$dir/rendezvous_port" && echo 1 >"$dir/send_imm"; }
+}
+
+# pyverbs_down: whatever of the above is there
+pyverbs_down() {
+	local driver
+	for driver in kwarp siw rxe; do
+		[ ! -d "/sys/class/infiniband/${driver}0" ] || timeout 30 rdma link delete "${driver}0"
+		ip link delete "dummy-$driver"
+	done
+	sysctl -qw vm.nr_hugepages=0
+} >/dev/null 2>&1
+trap 'pyverbs_down; suite_end' EXIT
+
+# pyverbs_prepare DIR: the suite, unpacked, and the huge pages that some of its tests want
+pyverbs_prepare() {
+	mkdir -p "$1" && cp "$PYVERBS"/*.py* "$1" && gunzip "$1"/*.gz && sysctl -qw vm.nr_hugepages=16
+}
+
+# pyverbs_parse LOG: "NAME ok", "NAME error", "NAME fail" or "NAME skip REASON" for each test of a verbose
+# log, and "NAME unfinished" if it ends in that one. What programs and the interpreter say in between
+# may stand between a name and its result.
+pyverbs_parse() {
+	awk '
+		function flush() { if (name) print name, "unfinished"; name = "" }
+		/^test[A-Za-z0-9_]* \(tests\./ { flush(); name = $2; gsub(/[()]|^\(?tests\./, "", name) }
+		name && /(^|\.\.\. )(ok|ERROR|FAIL|skipped .*)$/ {
+			result = $0
+			sub(/^.*\.\.\. /, "", result)
+			if (sub(/^skipped .?/, "skip ", result))
+				sub(/.$/, "", result)
+			else
+				result = tolower(result)
+			print name, result
+			name = ""
+		}
+		END { flush() }' "$1"
+}
+
+# pyverbs_run DIR DEV RESULTS: the whole suite in DIR on DEV; one line for each test in RESULTS, DEV written
+# as DEV, and all that it said in RESULTS.log. A test that ends the interpreter (result "crash") or does
+# not end ("hang", after LIMIT seconds for all) does not keep those after it from running; nor does one that
+# only finds what an earlier one left.
+pyverbs_run() {
+	local dir=$1 dev=$2 results=$3 log=$3.log rc first names=()
+	: >"$results"
+	: >"$log"
+	(cd "$dir" && python3 run_tests.py --list-tests) 2>/dev/null | grep '^tests\.' >"$results.all"
+	[ -s "$results.all" ] || return 1
+	while :; do
+		rc=0
+		(cd "$dir" && timeout -k 5 "${LIMIT:-300}" python3 run_tests.py --dev "$dev" -v "${names[@]}") \
+			>"$results.out" 2>"$results.err" </dev/null || rc=$?
+		cat "$results.out" "$results.err" >>"$log"
+		pyverbs_parse "$results.err" >"$results.part"
+		grep -v ' unfinished$' "$results.part" >>"$results"
+		! grep -q '^Ran [0-9]* test' "$results.err" || break
+		first=${names[0]:-}
+		# the first of a run has none to blame but itself
+		if grep -qx "${first#tests.} unfinished" "$results.part" || [ $rc -eq 124 ]; then
+			sed -n "s/ unfinished\$/ $([ $rc -eq 124 ] && echo hang || echo crash)/p" "$results.part" >>"$results"
+		fi
+		cut -d' ' -f1 "$results" | sed 's/^/tests./' >"$results.done"
+		grep -vxFf "$results.done" "$results.all" >"$results.left" || break
+		mapfile -t names <"$results.left"
+	done
+	sed -i "s/\<$dev\>/DEV/g" "$results"
+	LC_ALL=C sort -o "$results" "$results"
+}
+
+# pyverbs_count RESULTS WORD...: how many
+pyverbs_count() {
+	local file=$1
+	shift
+	awk -v words="$*" 'BEGIN { n = split(words, w, " "); for (i = 1; i <= n; i++) want[w[i]] = 1 }
+		want[$2] { count++ } END { print count + 0 }' "$file"
+}
+
+# pyverbs_summary RESULTS WHO: one line for run.sh to show
+pyverbs_summary() {
+	echo "# summary: $2: $(pyverbs_count "$1" ok) ok, $(pyverbs_count "$1" skip) skipped," \
+		"$(pyverbs_count "$1" error fail crash hang) failed of $(grep -c . "$1")"
+}

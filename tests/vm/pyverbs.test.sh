@@ -1,0 +1,31 @@
+#!/bin/bash
+# pyverbs: rdma-core's own Python suite, run bare. pyverbs.expected has the result of each of its tests, and
+# of each that is skipped the reason; this fails if any is another, also if one now passes. One case for
+# each file of the suite. To write the list anew, after a look at it: cp RESULTS/pyverbs.results
+# tests/vm/pyverbs.expected, RESULTS being what scripts/vm.sh -o was given.
+# Timeout: 400
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pyverbs.sh"
+
+EXPECTED=$(dirname "$0")/pyverbs.expected
+
+must pyverbs_device kwarp
+must pyverbs_prepare "$WORK/tests"
+ok 'the suite runs to its end' pyverbs_run "$WORK/tests" kwarp0 "$WORK/results"
+if [ -d /results ]; then
+	cp "$WORK/results" /results/pyverbs.results
+	cp "$WORK/results.log" /results/pyverbs.log
+fi
+sed '/^#/d; /^$/d' "$EXPECTED" | LC_ALL=C sort >"$WORK/expected"
+
+cut -d. -f1 "$WORK/results" "$WORK/expected" | sort -u >"$WORK/files"
+while read -r file; do
+	grep "^$file\." "$WORK/expected" >"$WORK/expected.1"
+	grep "^$file\." "$WORK/results" >"$WORK/results.1"
+	diff "$WORK/expected.1" "$WORK/results.1" >"$WORK/out"
+	report $(($? != 0)) "$file: each of $(grep -c . "$WORK/expected.1") tests as expected" "$WORK/out"
+done <"$WORK/files"
+is 'as many results as tests' "$(grep -c . "$WORK/results")" "$(grep -c . "$WORK/results.all")"
+pyverbs_summary "$WORK/results" kwarp
+ok 'the device goes' rdma link delete kwarp0
+done_testing
