@@ -20,8 +20,10 @@ figures_bad() {
 	awk '$2 == "=" { n++; if (!($3 + 0 > 0)) bad = 1 } END { print !(n && !bad) }' "$WORK/out"
 }
 
+# A Send to which no receive is posted ends an iWARP connection, and qperf sends without asking: no more
+# than the 1024 receives it begins with. rc_bi_bw knows no such limit, so it is left out.
 for size in 1 1429 65536; do
-	measure rc_bw -m $size
+	measure rc_bw -m $size --no_msgs 1000
 	measure rc_lat -m $size
 	measure rc_rdma_write_bw -m $size
 done
@@ -30,13 +32,12 @@ measure rc_rdma_read_bw -m 1
 measure rc_rdma_read_bw -m 512
 measure rc_rdma_read_bw -m 512 -nr 1
 measure rc_rdma_read_lat -m 65536
-measure rc_bi_bw -m 8192
 measure rc_rdma_write_lat -m 4096
 measure rc_rdma_write_poll_lat -m 4096
 # polling instead of sleeping, data looked at, roles exchanged
-measure rc_bw -m 4096 -cp1
+measure rc_bw -m 4096 --no_msgs 1000 -cp1
 measure rc_lat -m 4096 -cp1 -ar1
-measure rc_bw -m 4096 -f1
+measure rc_bw -m 4096 --no_msgs 1000 -f1
 
 measure rc_compare_swap_mr
 measure rc_fetch_add_mr
