@@ -3,7 +3,7 @@
 # of each that is skipped the reason; this fails if any is another, also if one now passes. One case for
 # each file of the suite. To write the list anew, after a look at it: cp RESULTS/pyverbs.results
 # tests/vm/pyverbs.expected, RESULTS being what scripts/vm.sh -o was given.
-# Timeout: 400
+# Timeout: 900
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pyverbs.sh"
 
