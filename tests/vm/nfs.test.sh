@@ -64,21 +64,11 @@ by_rdma() {
 
 # round VERSION: all that is done with one
 round() {
-	local dir=$MOUNT/tree before_a before_b
 	ok "$1: mount" nfs_mount "$1"
 	ok "$1: by RDMA, 1 MiB at once" by_rdma "$1"
-	before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
-	mkdir "$dir"
-	ok "$1: a tree is written" tree_make "$dir"
-	ok "$1: the server has it" tree_same "$EXPORT/tree"
-	drop_caches
-	ok "$1: read back" tree_same "$dir"
-	# the three biggest files there and back
-	ok "$1: it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
-	ok "$1: and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
+	tree_goes_round "$MOUNT" "$EXPORT" "$1: "
 	[ "$1" = 4.1 ] || fio_round "$1"
-	ok "$1: the tree is removed" rm -r "$dir"
-	is "$1: on the server, too" "$(ls "$EXPORT")" ''
+	tree_goes "$MOUNT" "$EXPORT" "$1: "
 	ok "$1: unmount" umount "$MOUNT"
 	ok "$1: the connection is gone" wait_for 20 no_qp
 }

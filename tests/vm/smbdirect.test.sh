@@ -58,19 +58,12 @@ hosts_here
 ok 'server listens' server_up || bail 'no server'
 ok 'mount' share_mount || bail 'no share'
 has 'mount: by RDMA' ',rdma,'
-before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
-mkdir "$MOUNT/tree"
-ok 'a tree is written' tree_make "$MOUNT/tree"
-ok 'the server has it' tree_same "$SHARE/tree"
-drop_caches
-ok 'read back' tree_same "$MOUNT/tree"
-ok "it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
-ok "and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
+tree_goes_round "$MOUNT" "$SHARE" ''
 ok 'fio, small blocks' fio_verify "$MOUNT/f" 2M --rw=randwrite --bs=4k
 ok 'fio, blocks of 1 MiB' fio_verify "$MOUNT/f" 16M --rw=write --bs=1M
 ok 'fio, reads and writes of all sizes' fio_verify "$MOUNT/f" 8M --rw=randrw --bsrange=4k-256k
-ok 'the tree is removed' rm -r "$MOUNT/tree" "$MOUNT/f"
-is 'on the server, too' "$(ls "$SHARE")" ''
+rm "$MOUNT/f"
+tree_goes "$MOUNT" "$SHARE" ''
 ok 'unmount' umount "$MOUNT"
 ok 'the connection is gone' wait_for 30 no_qp
 

@@ -74,6 +74,27 @@ tree_same() {
 		diff "$WORK/sums" "$WORK/sums.now"
 }
 
+# tree_goes_round MOUNT SERVER NAME: a tree is written to the mount, found on the server, and read back, by
+# both devices. NAME begins the names of the tests.
+tree_goes_round() {
+	local before_a before_b
+	before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
+	mkdir "$1/tree"
+	ok "${3}a tree is written" tree_make "$1/tree"
+	ok "${3}the server has it" tree_same "$2/tree"
+	drop_caches
+	ok "${3}read back" tree_same "$1/tree"
+	# the three biggest files there and back
+	ok "${3}it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
+	ok "${3}and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
+}
+
+# tree_goes MOUNT SERVER NAME: and nothing is left there
+tree_goes() {
+	ok "${3}the tree is removed" rm -r "$1/tree"
+	is "${3}on the server, too" "$(ls "$2")" ''
+}
+
 drop_caches() {
 	sync && echo 3 >/proc/sys/vm/drop_caches
 }
