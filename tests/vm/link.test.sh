@@ -108,22 +108,26 @@ done
 
 # ---- addresses ----
 
-# the RDMA core updates its GID table, but has an event of that for RoCE only
+# GIDs are the netdev's addresses; the RDMA core has an event of their change for RoCE only
+has_gid() { grep -qx "0000:0000:0000:0000:0000:ffff:$1" "/sys/class/infiniband/$DEV_A/ports/1/gids/"*; }
+no_gid() { ! has_gid "$1"; }
 gid=$(port 'GID\[  0\]')
 guid=$(port node_guid)
 must ip -n hostA link set vA address 02:00:00:00:0a:07
-new_gid() { [ "$(port 'GID\[  0\]')" != "$gid" ]; }
-ok 'MAC changed: another GID' wait_for 10 new_gid
+is 'MAC changed: the GID stays' "$(port 'GID\[  0\]')" "$gid"
 is 'MAC changed: the GUID of the device stays' "$(port node_guid)" "$guid"
 must wait_for 20 on_a ping -qc 1 -W 1 $IP_B
 works 'MAC changed'
 must ip -n hostA addr add 10.9.0.1/24 dev vA
 must ip -n hostB addr add 10.9.0.2/24 dev vB
 must wait_for 20 on_a ping -qc 1 -W 1 10.9.0.2
+ok 'new address: it is a GID' wait_for 10 has_gid 0a09:0001
 PORT=7174 server rping on_b rping -s -a 10.9.0.2 -v -V -C 5
 ok 'new address: rping' on_a rping -c -a 10.9.0.2 -v -V -C 5
 finish rping
 ip -n hostB addr del 10.9.0.2/24 dev vB
+ip -n hostA addr del 10.9.0.1/24 dev vA
+ok 'address that is gone: no GID any more' wait_for 10 no_gid 0a09:0001
 refused() { ! "$@"; }
 ok 'address that is gone' refused on_b timeout 20 rping -s -a 10.9.0.2
 done_testing
