@@ -88,6 +88,8 @@ static void rdv_work(struct work_struct *work)
 		}
 	}
 	mutex_unlock(&qp->mutex);
+	if (READ_ONCE(qp->rdv.lost))
+		kwarp_qp_check_lost(qp);
 	/* Whoever cancels us waits: the QP stays. */
 	if (try && kwarp_meet_connect(qp))
 		kwarp_rdv_unclaim(qp);
@@ -131,6 +133,7 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->tos = grh->traffic_class;
 	rdv->met = false;
 	rdv->lost = false;
+	rdv->missed = false;
 	rdv->paused = false;
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	rdv->on = true;

@@ -10,6 +10,9 @@
 #include "cq.h"
 #include "error.h"
 
+/* Longest wait for an acknowledgment that will not come; jiffies. */
+#define QP_PATIENCE_MAX	(4UL * HZ)
+
 /* ---- lifetime ------------------------------------------------------------ */
 
 void kwarp_qp_get(struct kwarp_qp *qp)
@@ -101,16 +104,42 @@ void kwarp_qp_unreachable(struct kwarp_qp *qp)
 	qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
+/* All tries of a request on InfiniBand: 4.096 us * 2^timeout each, 0 is for ever. */
+static unsigned long patience(const struct kwarp_qp *qp)
+{
+	u64 ns = 4096ULL << min_t(u8, qp->attr.timeout, 31);
+
+	if (!qp->attr.timeout)
+		return QP_PATIENCE_MAX;
+	ns *= qp->attr.retry_cnt + 1;
+	return min(nsecs_to_jiffies(ns) + 1, QP_PATIENCE_MAX);
+}
+
 void kwarp_qp_check_lost(struct kwarp_qp *qp)
 {
+	struct kwarp_rdv *rdv = &qp->rdv;
+	unsigned long wait;
+	bool idle;
+
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	/* Still attached: kwarp_qp_detach() looks again. */
-	if (qp->rdv.lost && !rcu_access_pointer(qp->llp) &&
-	    qp->state == IB_QPS_RTS && !kwarp_sq_idle(qp)) {
+	if (!rdv->lost || rcu_access_pointer(qp->llp) ||
+	    qp->state != IB_QPS_RTS)
+		goto unlock;
+	idle = kwarp_sq_idle(qp);
+	if (idle && kwarp_sq_drained(qp))
+		goto unlock;
+	if (!rdv->missed) {
+		wait = patience(qp);
+		rdv->missed = true;
+		rdv->deadline = jiffies + wait;
+		mod_delayed_work(kwarp_wq, &rdv->work, wait);
+	} else if (time_after_eq(jiffies, rdv->deadline)) {
 		kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
 		enter_error(qp);
 	}
+unlock:
 	mutex_unlock(&qp->mutex);
 }
 
@@ -185,21 +214,16 @@ static bool never_met(const struct kwarp_qp *qp)
 
 /*
  * The partner of a rendezvous has gone. InfiniBand's partners go without a word:
- * what is missed is the acknowledgment of a request. Without one under way the
- * queue pair stays as it is, receives included, until something is posted.
+ * what is missed is the acknowledgment of a request, after a while. The queue pair
+ * stays as it is, receives included: see kwarp_qp_check_lost().
  * Return: false if there is more to it.
  */
 static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	if (!qp->rdv.on || qp->state != IB_QPS_RTS || qp->rx.recv.active)
 		return false;
-	if (!never_met(qp)) {
-		if (!kwarp_sq_drained(qp) || !kwarp_sq_idle(qp)) {
-			kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
-			return false;
-		}
+	if (!never_met(qp))
 		qp->rdv.lost = true;
-	}
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);

@@ -58,17 +58,18 @@ struct kwarp_qp_params {
  * @initiator:	we make the connection
  * @held:	an endpoint is at it; changes wake waiters on this address
  * @met:	the connection was made
- * @lost:	and is over, which nothing that was posted has suffered from; written
- *		under the socket lock
+ * @lost:	and is over; written under the socket lock
+ * @missed:	and an acknowledgment is missed: the QP fails at @deadline
  * @paused:	SQD: nothing is taken from the send queue; the socket lock if a
  *		connection is attached
  * @delay_ms:	pause before the next try
- * @deadline:	end of all tries, jiffies
+ * @deadline:	end of all tries, or of patience; jiffies
  * @id:		who we are and whom we look for
  * @ord:	most outbound reads; unknown before RTS
  * @ird:	most inbound reads
  * @tos:	traffic class of the path
- * @work:	next try, or the deadline; cancelled before the QP goes
+ * @work:	next try, or the deadline; cancelled before the QP goes. Once lost, it
+ *		is queued on kwarp_wq
  *
  * Protected by qp->mutex, unless it says otherwise.
  */
@@ -78,6 +79,7 @@ struct kwarp_rdv {
 	bool held;
 	bool met;
 	bool lost;
+	bool missed;
 	bool paused;
 	u16 delay_ms;
 	unsigned long deadline;
@@ -287,10 +289,11 @@ void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt);
 void kwarp_qp_unreachable(struct kwarp_qp *qp);
 
 /**
- * kwarp_qp_check_lost() - has something been posted to a partner that has gone
+ * kwarp_qp_check_lost() - does something wait for a partner that has gone
  * @qp:		queue pair
  *
- * Then it fails like a request that is never acknowledged. Context: process.
+ * Then it fails like a request that is never acknowledged, and as late: a program
+ * that has what it wanted, and is about to end, has that time. Context: process.
  */
 void kwarp_qp_check_lost(struct kwarp_qp *qp);
 

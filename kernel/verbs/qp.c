@@ -54,6 +54,7 @@ static int to_reset(struct kwarp_qp *qp)
 	kwarp_cq_forget_qp(qp->rcq, qp);
 	qp->rdv.on = false;
 	qp->rdv.lost = false;
+	qp->rdv.missed = false;
 	qp->rdv.paused = false;
 	kwarp_qp_set_state(qp, IB_QPS_RESET);
 	return 0;

@@ -150,6 +150,36 @@ TEST_F(departure, destroyed__next_send_fails)
 	}
 }
 
+// InfiniBand's sender tries again for a while, and many a program ends its partner in that time.
+TEST_F(departure, destroyed__is_noticed_after_all_tries)
+{
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	b.to_init();
+	for (auto [one, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+		one->to_rtr(other->name());
+		ibv_qp_attr attr = one->rts();
+		attr.timeout = 16; // 268 ms
+		attr.retry_cnt = 7;
+		ASSERT_EQ(one->try_rts(attr), 0);
+	}
+	transfers(a, b);
+	b.destroy_qp();
+	a.post_send(2, 0, 64);
+	EXPECT_TRUE(drain(a.scq(), Milliseconds(300)).empty());
+	EXPECT_EQ(a.state(), IBV_QPS_RTS);
+	EXPECT_EQ(wait(a.scq()).status, IBV_WC_RETRY_EXC_ERR);
+	EXPECT_EQ(a.state(), IBV_QPS_ERR);
+
+	// The end of a queue pair waits for no such time.
+	Player c(lab::a()), d(lab::b());
+	introduce(c, d);
+	transfers(c, d);
+	d.destroy_qp();
+	c.post_send(2, 0, 64);
+	c.destroy_qp();
+}
+
 TEST_F(departure, error__next_send_fails)
 {
 	Player a(lab::a()), b(lab::b());
