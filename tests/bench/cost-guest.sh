@@ -3,9 +3,13 @@
 # Leaves /results/cost.tsv and the report's cost.md and bench.json.
 . "$(dirname "$0")/../vm/lib.sh"
 
+# A function, so that run() sets no limit of time: the clock that counts instructions leaps while the guest has
+# none to execute, hundreds of seconds for one page from the disk of a busy host. The host's limit holds.
+program() { /src/build/bench/cost "$@"; }
+
 # cost DRIVER VARIANT MTU
 cost() {
-	LIMIT=300 run /src/build/bench/cost "$1" "$2" "$3" && cat "$WORK/out" && cat "$WORK/out" >>/results/cost.tsv && return
+	run program "$1" "$2" "$3" && cat "$WORK/out" && cat "$WORK/out" >>/results/cost.tsv && return
 	echo "cost $*:"
 	tail -n 3 "$WORK/out"
 	return 1
