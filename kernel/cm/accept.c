@@ -199,6 +199,8 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 	if (id)
 		kwarp_ep_set_id(ep, id);
 	if (agreed->rtr) {
+		if (ep->su->rtr_frame)
+			kwarp_qp_expect(ep->qp);
 		kwarp_ep_set_state(ep, KWARP_EP_WAIT_RTR);
 		kwarp_ep_arm_startup(ep);
 	} else {

@@ -165,8 +165,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	spin_lock_irqsave(&sq->lock, flags);
 	for (; wr; wr = wr->next) {
-		if ((qp->state == IB_QPS_INIT && !qp->rdv.on) ||
-		    qp->state == IB_QPS_RESET)
+		if (sq->closed)
 			ret = -EINVAL;
 		else if (sq->prod - sq->done >= sq->size)
 			ret = -ENOMEM;
@@ -209,7 +208,7 @@ int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 
 	spin_lock_irqsave(&rq->lock, flags);
 	for (; wr; wr = wr->next) {
-		ret = recv_wr_to_rqe(rq, wr);
+		ret = rq->closed ? -EINVAL : recv_wr_to_rqe(rq, wr);
 		if (ret) {
 			*bad_wr = wr;
 			break;

@@ -57,6 +57,53 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 
 /* ---- state --------------------------------------------------------------- */
 
+enum ib_qp_state kwarp_qp_shown_state(const struct kwarp_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	if (qp->rdv.on && (state == IB_QPS_INIT || state == IB_QPS_RTS))
+		return qp->attr.qp_state;
+	if (state == IB_QPS_INIT && qp->attr.qp_state == IB_QPS_RTR)
+		return IB_QPS_RTR;
+	return state;
+}
+
+/* Both queues' locks are held. */
+static void gate_locked(struct kwarp_qp *qp)
+{
+	enum ib_qp_state state = kwarp_qp_shown_state(qp);
+	struct kwarp_sq *sq = &qp->sq;
+	struct kwarp_rq *rq = &qp->rq;
+
+	rq->closed = state == IB_QPS_RESET;
+	sq->closed = rq->closed ||
+		     (!qp->accepted &&
+		      (state == IB_QPS_INIT || state == IB_QPS_RTR));
+	/* For user space, whose own queues they are. */
+	WRITE_ONCE(sq->ctl->closed, sq->closed);
+	WRITE_ONCE(rq->ctl->closed, rq->closed);
+}
+
+void kwarp_qp_gate(struct kwarp_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	spin_lock(&qp->rq.lock);
+	gate_locked(qp);
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+}
+
+void kwarp_qp_expect(struct kwarp_qp *qp)
+{
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	qp->accepted = qp->state == IB_QPS_INIT;
+	kwarp_qp_gate(qp);
+	mutex_unlock(&qp->mutex);
+}
+
 void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state)
 {
 	unsigned long flags;
@@ -65,6 +112,7 @@ void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state)
 	spin_lock(&qp->rq.lock);
 	trace_kwarp_qp_state(qp, qp->state, state);
 	qp->state = state;
+	gate_locked(qp);
 	spin_unlock(&qp->rq.lock);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }

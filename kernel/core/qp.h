@@ -128,6 +128,8 @@ struct kwarp_rdv {
  * @retry:	does so after a moment, when memory was short
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	how it finds its partner by itself (cm/rendezvous.c); @mutex
+ * @accepted:	accepted, but the initiator's last startup frame has not come: INIT,
+ *		yet sends may be posted; as @state
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -162,6 +164,7 @@ struct kwarp_qp {
 	struct delayed_work retry;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
+	bool accepted;
 };
 
 /* Count for the device and for the QP. Context: socket lock held. */
@@ -212,6 +215,28 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
  * The caller holds the socket lock if a connection is attached, else qp->mutex.
  */
 void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state);
+
+/* The state as consumers see it. */
+enum ib_qp_state kwarp_qp_shown_state(const struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_gate() - open or close the queues to posts, as the state shown demands
+ * @qp:		queue pair
+ *
+ * No sends before RTS, no receives in RESET: an immediate error, as InfiniBand and
+ * most providers have it. To be called when something has changed what
+ * kwarp_qp_shown_state() says; kwarp_qp_set_state() does so itself.
+ * Context: any.
+ */
+void kwarp_qp_gate(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_expect() - accepted, but the initiator's last startup frame is to come
+ * @qp:		queue pair in INIT
+ *
+ * To its consumer it is as good as connected. Context: process.
+ */
+void kwarp_qp_expect(struct kwarp_qp *qp);
 
 /**
  * kwarp_qp_attach() - put a connection in Full Operation under a QP: INIT -> RTS

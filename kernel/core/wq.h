@@ -67,6 +67,7 @@ struct kwarp_rqe_copy {
  * @built:	elements before it are not in state BUILT
  * @reaping:	somebody delivers completions: leave the rest to him
  * @blame:	status of the oldest element in the flush that is to come, or 0
+ * @closed:	the QP's state allows no posts; @ctl->closed is its copy
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  */
 struct kwarp_sq {
@@ -84,6 +85,7 @@ struct kwarp_sq {
 	u32 built;
 	u32 prod;
 	bool reaping;
+	bool closed;
 	u8 blame;
 };
 
@@ -99,6 +101,7 @@ struct kwarp_sq {
  * @fetched:	elements before it were copied out; @ctl->kern_idx is its copy
  * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
  * @reaping:	somebody flushes: leave the rest to him
+ * @closed:	as of a send queue; a shared one's never
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
@@ -111,6 +114,7 @@ struct kwarp_rq {
 	u32 fetched;
 	u32 prod;
 	bool reaping;
+	bool closed;
 };
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
@@ -237,7 +241,7 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
  * @wr:		list of work requests
  * @bad_wr:	set to the first that was not posted, if there is one
  *
- * Return: 0, -ENOMEM if the queue is full, -EINVAL. Context: any.
+ * Return: 0, -ENOMEM if the queue is full, -EINVAL, also in RESET. Context: any.
  */
 int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad_wr);

@@ -19,18 +19,6 @@
 				 IB_ACCESS_REMOTE_READ | \
 				 IB_ACCESS_REMOTE_ATOMIC)
 
-/* The state as consumers see it. */
-static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
-{
-	enum ib_qp_state state = READ_ONCE(qp->state);
-
-	if (qp->rdv.on && (state == IB_QPS_INIT || state == IB_QPS_RTS))
-		return qp->attr.qp_state;
-	if (state == IB_QPS_INIT && qp->attr.qp_state == IB_QPS_RTR)
-		return IB_QPS_RTR;
-	return state;
-}
-
 /* ---- transitions --------------------------------------------------------- */
 
 static int to_reset(struct kwarp_qp *qp)
@@ -56,6 +44,7 @@ static int to_reset(struct kwarp_qp *qp)
 	qp->rdv.lost = false;
 	qp->rdv.missed = false;
 	qp->rdv.paused = false;
+	qp->accepted = false;
 	kwarp_qp_set_state(qp, IB_QPS_RESET);
 	return 0;
 }
@@ -106,7 +95,7 @@ static void pause(struct kwarp_qp *qp, bool pause)
 static int change_with_partner(struct kwarp_qp *qp,
 			       const struct ib_qp_attr *attr, int mask)
 {
-	enum ib_qp_state from = shown_state(qp), to = attr->qp_state;
+	enum ib_qp_state from = kwarp_qp_shown_state(qp), to = attr->qp_state;
 
 	if (!ib_modify_qp_is_ok(from, to, IB_QPT_RC, mask))
 		return -EINVAL;
@@ -185,7 +174,8 @@ static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE | IB_QP_QKEY |
 		    IB_QP_CAP))
 		return -EOPNOTSUPP;
-	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != shown_state(qp))
+	if ((mask & IB_QP_CUR_STATE) &&
+	    attr->cur_qp_state != kwarp_qp_shown_state(qp))
 		return -EINVAL;
 	if ((mask & IB_QP_PORT) && attr->port_num != KWARP_PORT)
 		return -EINVAL;
@@ -266,8 +256,8 @@ static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 
 	mutex_lock(&qp->mutex);
 	on = qp->rdv.on && !check_attr(qp, attr, mask) &&
-	     ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC,
-				mask);
+	     ib_modify_qp_is_ok(kwarp_qp_shown_state(qp), IB_QPS_RESET,
+				IB_QPT_RC, mask);
 	if (on)
 		kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
@@ -293,6 +283,8 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		ret = change_state(qp, attr, mask);
 	if (!ret)
 		store_attr(qp, attr, mask);
+	if (!ret && (mask & IB_QP_STATE))
+		kwarp_qp_gate(qp);
 	mutex_unlock(&qp->mutex);
 	return ret;
 }
@@ -307,7 +299,7 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
-	attr->qp_state = shown_state(qp);
+	attr->qp_state = kwarp_qp_shown_state(qp);
 	/* A connection of rdma_cm has agreed on its own numbers. */
 	if (!qp->rdv.on && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);

@@ -202,6 +202,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = alloc_rings(qp, udata, &resp);
 	if (ret)
 		goto err_fields;
+	kwarp_qp_gate(qp);
 	ret = publish(qp);
 	if (ret)
 		goto err_rings;

@@ -190,12 +190,13 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	struct ibv_send_wr *first = wr;
 	uint32_t flags = 0;
 	uint32_t start;
-	int ret = 0;
+	int ret;
 	int db;
 
 	pthread_spin_lock(&sq->lock);
 	start = sq->prod;
-	for (; wr; wr = wr->next) {
+	ret = kwarp_wq_closed(sq);
+	for (; wr && !ret; wr = wr->next) {
 		ret = kwarp_wq_full(sq) ? kwarp_wq_full_error(sq) :
 					  write_sqe(sq, wr);
 		if (ret)
@@ -221,12 +222,13 @@ static int post_rq(struct kwarp_wq *rq, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr, uint32_t *flags)
 {
 	uint32_t start;
-	int ret = 0;
+	int ret;
 
 	*flags = 0;
 	pthread_spin_lock(&rq->lock);
 	start = rq->prod;
-	for (; wr; wr = wr->next) {
+	ret = kwarp_wq_closed(rq);
+	for (; wr && !ret; wr = wr->next) {
 		ret = kwarp_wq_full(rq) ? kwarp_wq_full_error(rq) :
 					  write_rqe(rq, wr);
 		if (ret)

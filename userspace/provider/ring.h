@@ -126,6 +126,15 @@ static inline int kwarp_wq_full_error(const struct kwarp_wq *wq)
 									ENOMEM;
 }
 
+/* Does the state of the queue pair allow posts? 0, EINVAL, or EIO without a device. */
+static inline int kwarp_wq_closed(const struct kwarp_wq *wq)
+{
+	if (!kwarp_load_relaxed(&wq->ctl->closed))
+		return 0;
+	return kwarp_load_relaxed(&wq->ctl->flags) & KWARP_RING_ERROR ? EIO :
+									EINVAL;
+}
+
 /*
  * Hand over everything up to @prod. Return: the kernel's flags, read after the
  * index is visible, so a kernel that went to sleep before has said so.

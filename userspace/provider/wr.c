@@ -28,7 +28,10 @@ static void wr_start(struct ibv_qp_ex *qpx)
 	struct kwarp_qp *qp = to_kqp_ex(qpx);
 
 	pthread_spin_lock(&qp->sq.lock);
-	qp->batch = (struct kwarp_batch){ .start = qp->sq.prod };
+	qp->batch = (struct kwarp_batch){
+		.start = qp->sq.prod,
+		.err = kwarp_wq_closed(&qp->sq),
+	};
 }
 
 static void wr_abort(struct ibv_qp_ex *qpx)

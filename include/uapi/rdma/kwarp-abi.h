@@ -161,7 +161,8 @@ struct kwarp_ring_ctl {
 	__u32	kern_idx;	/* SQ, RQ: elements completed; CQ: producer index */
 	__u32	flags;		/* enum kwarp_ring_flags */
 	__u32	event_idx;	/* CQ: producer index at the last event */
-	__u32	kern_reserved[13];
+	__u32	closed;		/* SQ, RQ: the QP's state allows no posts, if not zero */
+	__u32	kern_reserved[12];
 };
 
 /* ---- uverbs private data ---------------------------------------------- */

@@ -254,6 +254,28 @@ static void post_send__granted_less_than_the_ring(void)
 	check(!kwarp_destroy_qp(small));
 }
 
+/* The kernel says that the state of the queue pair takes no posts. */
+static void post__closed(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad_wr = NULL;
+	struct ibv_recv_wr recv = {}, *bad_recv = NULL;
+
+	sq_ctl->closed = 1;
+	sq_ctl->flags = KWARP_RING_NEED_WAKEUP;
+	check(kwarp_post_send(qp, &wr, &bad_wr) == EINVAL && bad_wr == &wr);
+	sq_ctl->flags = KWARP_RING_ERROR;
+	check(kwarp_post_send(qp, &wr, &bad_wr) == EIO && bad_wr == &wr);
+	check(sq_ctl->user_idx == 0 && send_doorbells == 0);
+	sq_ctl->flags = 0;
+	check(!kwarp_post_recv(qp, &recv, &bad_recv) && !bad_recv);
+
+	rq_ctl->closed = 1;
+	check(kwarp_post_recv(qp, &recv, &bad_recv) == EINVAL);
+	check(bad_recv == &recv && rq_ctl->user_idx == 1);
+	sq_ctl->closed = 0;
+	check(!kwarp_post_send(qp, &wr, &bad_wr) && sq_ctl->user_idx == 1);
+}
+
 static void post_send__doorbell(void)
 {
 	struct ibv_send_wr second = { .opcode = IBV_WR_SEND };
@@ -528,6 +550,7 @@ static const struct test all_tests[] = {
 	TEST(post_send__bad_request_ends_the_chain),
 	TEST(post_send__full),
 	TEST(post_send__granted_less_than_the_ring),
+	TEST(post__closed),
 	TEST(post_send__doorbell),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
