@@ -1,7 +1,7 @@
 #!/bin/bash
 # stage.sh: build everything inside the tree and lay it out under build/stage as it goes onto the VM's
 # root: what "make install" puts there, siw.ko, and a module index that knows both. The tests' own
-# programs are built, too, unless NO_TESTS=1.
+# programs and their kernel module are built, too, unless NO_TESTS=1.
 # With DRIVER=siw our own module and provider are left out.
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -30,6 +30,13 @@ for name in $programs; do
 	step "tests/$name"
 	quietly "$BUILD/log/tests-$name.log" in_tree -w "/src/tests/$name" make -s -j"$(nproc)" all O="/src/build/$name"
 done
+
+if [ -z "${NO_TESTS:-}" ]; then
+	step 'tests/kernel'
+	"$TOP/scripts/mirror" "$TOP/tests/kernel" "$BUILD/ktest" .
+	quietly "$BUILD/log/tests-kernel.log" in_tree make -s -C "$kdir" M=/src/build/ktest W=1 modules
+	install -D -m 644 "$BUILD/ktest/kwarp_ktest.ko" "$modules/updates/kwarp_ktest.ko"
+fi
 
 # The index takes the guest most of a minute, so it is made here, only for a new set of modules, and
 # without the kernel's drivers for hardware that a VM does not have.

@@ -78,11 +78,14 @@ stage() {
 	[ "${DRIVER:-kwarp}" = kwarp ] || return 0
 	step "module ($kver)"
 	quietly "$BUILD/log/uml-$flavour-kwarp.log" in_tree make modules ARCH=um KDIR="$inside" O="$inside-kwarp"
+	"$TOP/scripts/mirror" "$TOP/tests/kernel" "$out-ktest" .
+	quietly "$BUILD/log/uml-$flavour-ktest.log" in_tree make -s -C "$inside" ARCH=um M="$inside-ktest" W=1 modules
 	lock "uml-$flavour-stage"
-	cmp -s "$out-kwarp/kwarp.ko" "$stage/lib/modules/$kver/updates/kwarp.ko" || {
-		install -D -m 644 "$out-kwarp/kwarp.ko" "$stage/lib/modules/$kver/updates/kwarp.ko"
+	local updates=$stage/lib/modules/$kver/updates
+	if ! cmp -s "$out-kwarp/kwarp.ko" "$updates/kwarp.ko" || ! cmp -s "$out-ktest/kwarp_ktest.ko" "$updates/kwarp_ktest.ko"; then
+		install -D -m 644 -t "$updates" "$out-kwarp/kwarp.ko" "$out-ktest/kwarp_ktest.ko"
 		quietly "$BUILD/log/uml-$flavour-depmod.log" in_tree depmod -b "$inside-stage" "$kver"
-	}
+	fi
 }
 
 # emulate: the kernel's own log goes to console 1, which is a file

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A kernel consumer of verbs that tests what programs cannot reach. It runs when
+ * it is loaded, between the devices that rdma_cm finds for two addresses, and
+ * reports TAP lines to the kernel log.
+ */
+#include <linux/module.h>
+
+#include "ktest.h"
+
+static bool races;
+module_param(races, bool, 0444);
+MODULE_PARM_DESC(races, "run the cases of races, and no others");
+
+static int cases, failures;
+
+void kt_tap(const char *name, int ret)
+{
+	cases++;
+	failures += ret != 0;
+	if (ret)
+		pr_info("ktest: not ok %d - %s (%d)\n", cases, name, ret);
+	else
+		pr_info("ktest: ok %d - %s\n", cases, name);
+}
+
+static int __init ktest_init(void)
+{
+	if (races) {
+		kt_race_cases();
+	} else {
+		kt_region_cases();
+		kt_refusal_cases();
+		kt_queue_cases();
+	}
+	pr_info("ktest: 1..%d\n", cases);
+	pr_info("ktest: %d failed\n", failures);
+	return 0;
+}
+
+static void __exit ktest_exit(void)
+{
+}
+
+module_init(ktest_init);
+module_exit(ktest_exit);
+MODULE_DESCRIPTION("Test of kwarp by a kernel consumer");
+MODULE_LICENSE("Dual BSD/GPL");

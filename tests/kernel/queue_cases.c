@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Queues: contexts of CQs, shared receive queues, draining, what posting answers. */
+#include "ktest.h"
+#include "mem.h"
+
+#include <linux/mm.h>
+#include <linux/version.h>
+
+#define ROUNDS	32
+
+static struct kt_op ops[KT_RECV_WR + 1];
+
+/* ---- completion queues ----------------------------------------------------------- */
+
+/* @count messages from one side to the other, received in their order. */
+static int messages(struct kt_env *e, bool back, int count)
+{
+	struct kt_side *from = back ? &e->p.server : &e->p.client;
+	struct kt_side *to = back ? &e->p.client : &e->p.server;
+	struct kt_mem *source = back ? e->b : e->a;
+	struct kt_mem *sink = back ? e->a : e->b;
+	int i, ret = 0;
+
+	kt_fill(source, 1);
+	for (i = 0; i < count && !ret; i++)
+		ret = kt_recv(to, NULL, sink, 1 + i, &ops[i]);
+	for (i = 0; i < count && !ret; i++) {
+		*(u32 *)page_address(source->page[0]) = i;
+		ret = kt_send(from, source, 0);
+	}
+	for (i = 0; i < count && !ret; i++) {
+		ret = kt_op_wait(to, &ops[i]);
+		if (!ret && (ops[i].wc.byte_len != PAGE_SIZE ||
+			     *(u32 *)page_address(sink->page[1 + i]) != i))
+			ret = -EIO;
+	}
+	return ret;
+}
+
+static void contexts(void)
+{
+	static const struct {
+		const char *name;
+		enum ib_poll_context poll;
+	} all[] = {
+		{ "IB_POLL_SOFTIRQ", IB_POLL_SOFTIRQ },
+		{ "IB_POLL_WORKQUEUE", IB_POLL_WORKQUEUE },
+		{ "IB_POLL_UNBOUND_WORKQUEUE", IB_POLL_UNBOUND_WORKQUEUE },
+		{ "IB_POLL_DIRECT", IB_POLL_DIRECT },
+	};
+	static struct kt_env e;
+	int i, ret;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		ret = kt_env_open(&e, all[i].poll) ? :
+		      messages(&e, false, ROUNDS) ? :
+		      messages(&e, true, ROUNDS);
+		kt_env_close(&e);
+		kt_tap(all[i].name, ret);
+	}
+}
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+/* With completions in it that nobody has seen yet. Later kernels have only users do it. */
+static void resized(void)
+{
+	static struct kt_env e;
+	int i, ret = kt_env_open(&e, IB_POLL_DIRECT);
+
+	for (i = 0; i < ROUNDS && !ret; i++)
+		ret = kt_recv(&e.p.server, NULL, e.b, 1 + i, &ops[i]);
+	for (i = 0; i < ROUNDS && !ret; i++)
+		ret = kt_send(&e.p.client, e.a, 0);
+	kt_tap("ib_resize_cq(): more room",
+	       ret ? : ib_resize_cq(e.p.server.cq, 2048) ? :
+	       e.p.server.cq->cqe < 2048);
+	for (i = 0; i < ROUNDS && !ret; i++)
+		ret = kt_op_wait(&e.p.server, &ops[i]);
+	kt_tap("what was there comes out", ret);
+	kt_tap("ib_resize_cq(): less room, and it goes on",
+	       ret ? : ib_resize_cq(e.p.server.cq, 256) ? :
+	       messages(&e, false, ROUNDS));
+	kt_tap("ib_resize_cq(): more than there can be",
+	       ib_resize_cq(e.p.server.cq, INT_MAX) != -EINVAL);
+	kt_env_close(&e);
+}
+#else
+static void resized(void)
+{
+}
+#endif
+
+static void moderated(struct kt_env *e)
+{
+	kt_tap("CQ moderation", rdma_set_cq_moderation(e->p.server.cq, 16, 500));
+	kt_tap("all completions come, if later", messages(e, false, 8));
+	rdma_set_cq_moderation(e->p.server.cq, 0, 0);
+}
+
+/* ---- posting ------------------------------------------------------------------------ */
+
+static void inline_send(struct kt_env *e)
+{
+	char text[KT_INLINE] = "not in any region";
+	struct ib_sge sge = {
+		.addr = (uintptr_t)text, .length = sizeof(text),
+	};
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IB_SEND_INLINE,
+	};
+	int ret;
+
+	ret = kt_recv(&e->p.server, NULL, e->b, 5, &ops[0]) ? :
+	      kt_do(&e->p.client, &wr) ? : kt_op_wait(&e->p.server, &ops[0]);
+	kt_tap("inline data from the stack",
+	       ret ? : memcmp(page_address(e->b->page[5]), text, sizeof(text)));
+}
+
+/* Posts @n copies of a Send in one list, the one at @odd changed; bad_wr's place. */
+static int post_many(struct kt_side *s, struct kt_mem *m, int n, int odd,
+		     int opcode, int num_sge, int *bad)
+{
+	static struct ib_send_wr wr[KT_SEND_WR + 1];
+	static struct ib_sge sge[KT_SEND_SGE + 1];
+	const struct ib_send_wr *bad_wr = NULL;
+	int i, ret;
+
+	for (i = 0; i < ARRAY_SIZE(sge); i++) {
+		sge[i] = kt_page(s, m, 0);
+		sge[i].length = 1;
+	}
+	for (i = 0; i < n; i++) {
+		kt_op_init(&ops[i]);
+		wr[i] = (struct ib_send_wr) {
+			.wr_cqe = &ops[i].cqe, .opcode = IB_WR_SEND,
+			.sg_list = sge, .num_sge = 1,
+			.send_flags = IB_SEND_SIGNALED,
+			.next = i + 1 < n ? &wr[i + 1] : NULL,
+		};
+	}
+	if (odd < n) {
+		wr[odd].opcode = opcode;
+		wr[odd].num_sge = num_sge;
+	}
+	ret = ib_post_send(s->id->qp, wr, &bad_wr);
+	*bad = bad_wr ? bad_wr - wr : -1;
+	return ret;
+}
+
+static void post_errors(void)
+{
+	static struct kt_op received[KT_SEND_WR + 1];
+	static struct kt_env e;
+	int i, ret, bad;
+
+	ret = kt_env_open(&e, IB_POLL_WORKQUEUE);
+	for (i = 0; i <= KT_SEND_WR && !ret; i++)
+		ret = kt_recv(&e.p.server, NULL, e.b, i, &received[i]);
+	kt_tap("receives are posted", ret);
+	if (ret)
+		goto out;
+	ret = post_many(&e.p.client, e.a, 3, 1, 99, 1, &bad);
+	kt_tap("an operation there is not: EINVAL, bad_wr",
+	       ret != -EINVAL || bad != 1 ||
+	       kt_op_wait(&e.p.client, &ops[0]));
+	ret = post_many(&e.p.client, e.a, 3, 2, IB_WR_SEND, KT_SEND_SGE + 1,
+			&bad);
+	kt_tap("too many elements: EINVAL, bad_wr",
+	       ret != -EINVAL || bad != 2 ||
+	       kt_op_wait(&e.p.client, &ops[0]) ||
+	       kt_op_wait(&e.p.client, &ops[1]));
+	ret = kt_op_wait(&e.p.server, &received[2]);
+	kt_tap("what is before the bad one arrives, and no more",
+	       ret ? : completion_done(&received[3].done));
+out:
+	kt_env_close(&e);
+}
+
+/* Nobody can take anything out of the queue while a list is being posted. */
+static void full(void)
+{
+	static struct kt_op received[KT_SEND_WR + 1];
+	struct ib_recv_wr *recv;
+	const struct ib_recv_wr *bad_recv = NULL;
+	static struct kt_env e;
+	int i, ret, bad;
+
+	ret = kt_env_open(&e, IB_POLL_WORKQUEUE);
+	for (i = 0; i <= KT_SEND_WR && !ret; i++)
+		ret = kt_recv(&e.p.server, NULL, e.b, i, &received[i]);
+	ret = ret ? : post_many(&e.p.client, e.a, KT_SEND_WR + 1, INT_MAX, 0, 0,
+				&bad);
+	kt_tap("one more than there is room for: ENOMEM, bad_wr",
+	       ret != -ENOMEM || bad != KT_SEND_WR);
+	for (i = 0, ret = 0; i < KT_SEND_WR && !ret; i++)
+		ret = kt_op_wait(&e.p.client, &ops[i]);
+	kt_tap("all the others are sent", ret);
+
+	recv = kcalloc(KT_RECV_WR + 1, sizeof(*recv), GFP_KERNEL);
+	for (i = 0; recv && i <= KT_RECV_WR; i++) {
+		kt_op_init(&ops[i]);
+		recv[i].wr_cqe = &ops[i].cqe;
+		recv[i].next = i < KT_RECV_WR ? &recv[i + 1] : NULL;
+	}
+	ret = recv ? ib_post_recv(e.p.client.id->qp, recv, &bad_recv) : 0;
+	kt_tap("receives: one more than there is room for",
+	       ret != -ENOMEM || bad_recv != &recv[KT_RECV_WR]);
+	kt_env_close(&e);
+	kfree(recv);
+}
+
+static void not_connected(void)
+{
+	static struct kt_side s;
+	const struct ib_recv_wr *bad_recv = NULL;
+	struct ib_recv_wr recv = { .wr_cqe = &ops[3].cqe };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	struct kt_mem *m = NULL;
+	int ret, bad = 0;
+
+	kt_op_init(&ops[3]);
+	ret = kt_side_alone(&s);
+	if (!ret) {
+		m = kt_mem_new(s.pd);
+		ret = m ? 0 : -ENOMEM;
+	}
+	kt_tap("a queue pair alone", ret);
+	if (ret)
+		goto out;
+	ret = post_many(&s, m, 2, INT_MAX, 0, 0, &bad);
+	kt_tap("INIT: no sends", ret != -EINVAL || bad != 0);
+	kt_tap("INIT: receives", ib_post_recv(s.id->qp, &recv, NULL));
+	ret = ib_modify_qp(s.id->qp, &attr, IB_QP_STATE);
+	kt_tap("RESET", ret);
+	ret = post_many(&s, m, 2, INT_MAX, 0, 0, &bad);
+	kt_tap("RESET: no sends", ret != -EINVAL || bad != 0);
+	ret = ib_post_recv(s.id->qp, &recv, &bad_recv);
+	kt_tap("RESET: no receives", ret != -EINVAL || bad_recv != &recv);
+	attr.qp_state = IB_QPS_ERR;
+	ret = ib_modify_qp(s.id->qp, &attr, IB_QP_STATE) ? :
+	      post_many(&s, m, 2, INT_MAX, 0, 0, &bad);
+	kt_tap("ERR: sends are flushed",
+	       ret ? : kt_op_wait(&s, &ops[0]) != IB_WC_WR_FLUSH_ERR ||
+		       kt_op_wait(&s, &ops[1]) != IB_WC_WR_FLUSH_ERR);
+out:
+	kt_mem_free(m);
+	kt_side_close(&s);
+}
+
+/* ---- draining and sharing ---------------------------------------------------------- */
+
+static void drained(struct kt_env *e)
+{
+	int i, ret = 0, early = 0, other = 0;
+
+	for (i = 0; i < 64 && !ret; i++)
+		ret = kt_recv(&e->p.server, NULL, e->b, i, &ops[i]);
+	ib_drain_qp(e->p.server.id->qp);
+	for (i = 0; i < 64; i++) {
+		early += !completion_done(&ops[i].done);
+		other += ops[i].wc.status != IB_WC_WR_FLUSH_ERR;
+	}
+	kt_tap("ib_drain_qp() returns behind every completion", ret ? : early);
+	kt_tap("and all are flushed", other);
+}
+
+static struct completion limit_reached;
+
+static void srq_event(struct ib_event *ev, void *context)
+{
+	if (ev->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		complete(&limit_reached);
+}
+
+/* A second connection of the server of @first, which has all that is shared. */
+static void shared_queue(struct kt_env *first)
+{
+	struct ib_srq_init_attr init = {
+		.event_handler = srq_event,
+		.attr = { .max_wr = 16, .max_sge = 2 },
+	};
+	struct kt_pair p = { .server_pd = first->p.server.pd };
+	struct ib_srq_attr attr = { .srq_limit = 5 };
+	struct kt_mem *m = first->b;
+	struct ib_srq *srq;
+	int i, ret;
+
+	init_completion(&limit_reached);
+	srq = ib_create_srq(p.server_pd, &init);
+	kt_tap("ib_create_srq()", PTR_ERR_OR_ZERO(srq));
+	if (IS_ERR(srq))
+		return;
+	p.srq = srq;
+	ret = kt_pair_open(&p);
+	kt_tap("a queue pair of it", ret);
+	if (ret)
+		goto out;
+	for (i = 0; i < 8 && !ret; i++)
+		ret = kt_recv(&p.server, srq, m, 8 + i, &ops[i]);
+	kt_fill(first->a, 5);
+	ret = ret ? : ib_modify_srq(srq, &attr, IB_SRQ_LIMIT);
+	for (i = 0; i < 3 && !ret; i++)
+		ret = kt_rdma(&p.client, IB_WR_SEND, kt_page(&p.client, first->a, 0), 0, 0) ? :
+		      kt_op_wait(&p.server, &ops[i]);
+	kt_tap("receives in their order",
+	       ret ? : memcmp(page_address(m->page[10]),
+			      page_address(first->a->page[0]), PAGE_SIZE));
+	kt_tap("not yet at the limit", completion_done(&limit_reached));
+	ret = kt_rdma(&p.client, IB_WR_SEND, kt_page(&p.client, first->a, 0), 0, 0) ? :
+	      kt_op_wait(&p.server, &ops[3]);
+	kt_tap("the limit is reached",
+	       ret ? : !wait_for_completion_timeout(&limit_reached,
+						    KT_PATIENCE));
+	ret = ib_query_srq(srq, &attr);
+	kt_tap("which disarms it", ret ? : attr.srq_limit);
+	kt_pair_close(&p);
+	for (i = 4; i < 8; i++)
+		ret |= completion_done(&ops[i].done);
+	kt_tap("what was not taken stays when the queue pair goes", ret);
+out:
+	kt_tap("ib_destroy_srq()", ib_destroy_srq_user(srq, NULL));
+}
+
+void kt_queue_cases(void)
+{
+	static struct kt_env e;
+	int ret;
+
+	contexts();
+	resized();
+	not_connected();
+	post_errors();
+	full();
+	ret = kt_env_open(&e, IB_POLL_WORKQUEUE);
+	kt_tap("connect", ret);
+	if (ret)
+		return;
+	inline_send(&e);
+	moderated(&e);
+	shared_queue(&e);
+	drained(&e);
+	kt_env_close(&e);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory that is closed while the peer writes to it. What is looked for is one
+ * copy that goes on a little too long. The suite sets FPDUs as large as MPA
+ * allows, so each Write is one copy; the moment of closing differs from round to
+ * round; what is watched is the last octet of the copy.
+ */
+#include "ktest.h"
+#include "mem.h"
+
+#include <linux/kthread.h>
+#include <linux/mm.h>
+
+#define CHUNK	15	/* pages in one Write: less than an FPDU */
+#define BATCH	8	/* Writes in one list */
+#define ROUNDS	48
+#define WRITTEN	0xaa
+#define CLOSED	0x55
+
+struct writer {
+	struct kt_env *e;
+	struct completion over;
+};
+
+/* Until the peer turns it away. */
+static int write_on(void *arg)
+{
+	struct writer *w = arg;
+	struct kt_side *s = &w->e->p.client;
+	struct ib_rdma_wr wr[BATCH] = {};
+	struct ib_sge sge[CHUNK];
+	struct kt_op op;
+	int i;
+
+	for (i = 0; i < CHUNK; i++) {
+		sge[i] = kt_page(s, w->e->a, i);
+		memset(page_address(w->e->a->page[i]), WRITTEN, PAGE_SIZE);
+	}
+	for (i = 0; i < BATCH; i++) {
+		wr[i].wr.opcode = IB_WR_RDMA_WRITE;
+		wr[i].wr.sg_list = sge;
+		wr[i].wr.num_sge = CHUNK;
+		wr[i].wr.wr_cqe = &op.cqe;
+		wr[i].remote_addr = w->e->b->mr->iova;
+		wr[i].rkey = w->e->b->mr->rkey;
+		if (i)
+			wr[i - 1].wr.next = &wr[i].wr;
+	}
+	wr[BATCH - 1].wr.send_flags = IB_SEND_SIGNALED;
+	do {
+		kt_op_init(&op);
+		if (ib_post_send(s->id->qp, &wr[0].wr, NULL))
+			break;
+		cond_resched();
+	} while (!kt_op_wait(s, &op));
+	/* Those that fail complete unasked: none of them may name what is gone. */
+	ib_drain_qp(s->id->qp);
+	complete_all(&w->over);
+	return 0;
+}
+
+/* Some Writes have been placed, and the moment is another one each time. */
+static void under_way(u8 *last, int round)
+{
+	unsigned long end = jiffies + KT_PATIENCE;
+	int n, spin;
+
+	for (n = 0; n < 2; n++) {
+		WRITE_ONCE(*last, 0);
+		while (READ_ONCE(*last) != WRITTEN && time_before(jiffies, end))
+			cond_resched();
+	}
+	for (spin = 0; spin < round * 50; spin++)
+		cpu_relax();
+}
+
+/* Return: 0, 1 if a copy came late, or negative errno. */
+static int one_round(struct kt_env *other, struct kt_env *e, int round)
+{
+	struct writer w = { .e = e };
+	struct kt_side *s = &other->p.server;
+	u8 *last;
+	int ret;
+
+	ret = kt_reg(s, e->b, KT_ACCESS);
+	if (ret)
+		return -EIO;
+	init_completion(&w.over);
+	last = page_address(e->b->page[CHUNK - 1]) + PAGE_SIZE - 1;
+	if (IS_ERR(kthread_run(write_on, &w, "ktest")))
+		return -ENOMEM;
+	under_way(last, round);
+	ret = kt_local_inv(s, e->b);
+	WRITE_ONCE(*last, CLOSED);
+	/* It ends when it is refused, at the latest when this ends the queue pair. */
+	if (!wait_for_completion_timeout(&w.over, KT_PATIENCE))
+		ret = -ETIMEDOUT;
+	ib_drain_qp(e->p.server.id->qp);
+	wait_for_completion(&w.over);
+	return ret ? : READ_ONCE(*last) != CLOSED;
+}
+
+/*
+ * The region is invalidated on another QP than the one that is written to: when
+ * that is complete nothing more is placed.
+ */
+static int closed_under_traffic(struct kt_env *other, int round)
+{
+	static struct kt_env e;
+	int ret;
+
+	/* In the other's domain: only so can the other invalidate it. */
+	memset(&e, 0, sizeof(e));
+	e.p.poll = IB_POLL_WORKQUEUE;
+	e.p.server_pd = other->p.server.pd;
+	ret = kt_pair_open(&e.p);
+	if (ret)
+		return ret;
+	e.a = kt_mem_new(e.p.client.pd);
+	e.b = kt_mem_new(e.p.server.pd);
+	ret = e.a && e.b ? one_round(other, &e, round) : -ENOMEM;
+	kt_env_close(&e);
+	return ret;
+}
+
+void kt_race_cases(void)
+{
+	static struct kt_env other;
+	int i, ret, late = 0;
+
+	/* Who polls himself learns at once that the region is closed. */
+	ret = kt_env_open(&other, IB_POLL_DIRECT);
+	for (i = 0; i < ROUNDS && ret >= 0; i++) {
+		ret = closed_under_traffic(&other, i);
+		late += ret == 1;
+	}
+	kt_tap("LOCAL_INV on another queue pair while the peer writes",
+	       ret < 0 ? ret : late);
+	kt_env_close(&other);
+}
