@@ -76,9 +76,14 @@ static void gate_locked(struct kwarp_qp *qp)
 	struct kwarp_rq *rq = &qp->rq;
 
 	rq->closed = state == IB_QPS_RESET;
+	/*
+	 * A rendezvous' sends in RTR wait: perftest's server, which takes any
+	 * iWARP device to be in RTS by then, posts its credits there.
+	 */
 	sq->closed = rq->closed ||
 		     (!qp->accepted &&
-		      (state == IB_QPS_INIT || state == IB_QPS_RTR));
+		      (state == IB_QPS_INIT ||
+		       (state == IB_QPS_RTR && !qp->rdv.on)));
 	/* For user space, whose own queues they are. */
 	WRITE_ONCE(sq->ctl->closed, sq->closed);
 	WRITE_ONCE(rq->ctl->closed, rq->closed);

@@ -111,6 +111,22 @@ TEST_F(state, rts__needs_rtr_and_all_attributes)
 	a.to_rts();
 }
 
+// perftest's server posts its credits there, and goes no further.
+TEST_F(state, rtr__takes_sends)
+{
+	Player a(lab::a()), b(lab::b());
+	a.to_init();
+	a.to_rtr(b.name());
+	a.post_send(1, 0, 64);
+	b.to_init();
+	b.post_recv(2, 0, 64);
+	b.to_rtr(a.name());
+	b.to_rts();
+	EXPECT_EQ(wait(b.rcq()).status, IBV_WC_SUCCESS);
+	EXPECT_EQ(wait(a.scq()).status, IBV_WC_SUCCESS);
+	EXPECT_EQ(a.state(), IBV_QPS_RTR);
+}
+
 TEST_F(state, error__flushes_what_waits)
 {
 	for (bool connected : {false, true}) {
