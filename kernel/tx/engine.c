@@ -50,7 +50,6 @@ static int buf_send(struct kwarp_tx *tx, struct kwarp_llp *llp)
 
 	while (b->first_run < b->nr_runs) {
 		const struct kwarp_tx_run *run = &b->runs[b->first_run];
-		bool more = b->first_run + 1 < b->nr_runs;
 		size_t len = 0;
 		int i, ret;
 
@@ -58,7 +57,7 @@ static int buf_send(struct kwarp_tx *tx, struct kwarp_llp *llp)
 			len += b->bv[i].bv_len;
 		ret = kwarp_llp_send_bvec(llp, &b->bv[b->first],
 					  run->bv_end - b->first, len,
-					  run->eor, more);
+					  run->eor);
 		/* The backlog may have been processed in there. */
 		if (tx->dead)
 			return -EPIPE;
