@@ -107,7 +107,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	mutex_lock(&qp->mutex);
 	/* Still attached: kwarp_qp_detach() looks again. */
 	if (qp->rdv.lost && !rcu_access_pointer(qp->llp) &&
-	    qp->state == IB_QPS_RTS && !kwarp_sq_idle(qp)) {
+	    qp->state == IB_QPS_RTS && !kwarp_sq_idle(qp, false)) {
 		kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
 		enter_error(qp);
 	}
@@ -194,7 +194,7 @@ static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	if (!qp->rdv.on || qp->state != IB_QPS_RTS || qp->rx.recv.active)
 		return false;
 	if (!never_met(qp)) {
-		if (!kwarp_sq_drained(qp) || !kwarp_sq_idle(qp)) {
+		if (!kwarp_sq_drained(qp) || !kwarp_sq_idle(qp, false)) {
 			kwarp_sq_blame(qp, KWARP_WC_RETRY_EXC_ERR);
 			return false;
 		}

@@ -396,12 +396,11 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 		kwarp_payload_mem(&pl, &flat, pass->flat + h->len, len);
 	else
 		kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
-	switch (h->opcode) {
-	case RDMAP_WRITE:
-		return do_write(pass, &pl, len);
-	case RDMAP_READ_RESPONSE:
+	if (h->opcode == RDMAP_READ_RESPONSE)
 		return do_read_response(pass, &pl, len);
-	default:
-		return kwarp_rx_send(pass, &pl, len);
-	}
+	/* The peer says something by itself: who answers is not in a burst. */
+	pass->qp->tx.quiet = pass->qp->sq.fetched;
+	if (h->opcode == RDMAP_WRITE)
+		return do_write(pass, &pl, len);
+	return kwarp_rx_send(pass, &pl, len);
 }

@@ -148,7 +148,8 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	try_fin(qp, llp);
-	return kwarp_tx_can_fetch(qp) && !kwarp_sq_idle(qp);
+	return kwarp_tx_can_fetch(qp) &&
+	       !kwarp_sq_idle(qp, kwarp_tx_linger(qp));
 }
 
 void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
@@ -159,6 +160,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 	if (!tx->buf || tx->active)
 		return;
 	tx->active = true;
+	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
 		kwarp_sq_busy(qp);
 	while (run_once(qp, llp, &budget))
