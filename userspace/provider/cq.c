@@ -264,6 +264,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		kwarp_cq_unlock(cq);
 		return EIO;
 	}
+	kwarp_cq_armed(cq);
 	arm = &cq->ctl->arm;
 	if (solicited_only)
 		__atomic_compare_exchange_n(arm, &none, KWARP_CQ_ARM_SOLICITED,

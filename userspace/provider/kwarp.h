@@ -35,6 +35,8 @@ struct kwarp_td {
 	atomic_uint users;
 };
 
+#define KWARP_EVENT_POLLS	256	/* without arming: it polls, and no more waits for events */
+
 /* A completion queue: the kernel produces, we consume. */
 struct kwarp_cq {
 	struct verbs_cq vcq;
@@ -47,6 +49,7 @@ struct kwarp_cq {
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last looked at */
 	uint32_t polls;		/* calls, for who reads it without the lock */
+	uint32_t events;	/* polls for which it counts as one of events */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
@@ -134,6 +137,14 @@ static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 static inline void kwarp_cq_polled(struct kwarp_cq *cq)
 {
 	__atomic_store_n(&cq->polls, cq->polls + 1, __ATOMIC_RELAXED);
+	if (cq->events)
+		__atomic_store_n(&cq->events, cq->events - 1, __ATOMIC_RELAXED);
+}
+
+/* Under the lock: the program will wait for an event, and again and again. */
+static inline void kwarp_cq_armed(struct kwarp_cq *cq)
+{
+	__atomic_store_n(&cq->events, KWARP_EVENT_POLLS, __ATOMIC_RELAXED);
 }
 
 /* Release: the kernel may overwrite what has been read. */

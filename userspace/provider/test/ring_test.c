@@ -294,6 +294,26 @@ static void post_send__tells_of_bursts(void)
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
 }
 
+/* Who waits for events does not say when: until he has polled for long without. */
+static void post_send__no_bursts_with_events(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_wr = NULL;
+	struct ibv_wc wc;
+	int i;
+
+	check(!kwarp_req_notify_cq(cq, 0));
+	for (i = 0; i < 4; i++)
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	for (i = 0; i < KWARP_EVENT_POLLS; i++)
+		check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	sq_ctl->kern_idx = 4;
+	for (i = 0; i < 4; i++)
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+}
+
 /* What waits for the doorbell does not wait longer than the program. */
 static void post_send__rings_when_the_program_waits(void)
 {
@@ -589,6 +609,7 @@ static const struct test all_tests[] = {
 	TEST(post_send__granted_less_than_the_ring),
 	TEST(post_send__doorbell),
 	TEST(post_send__tells_of_bursts),
+	TEST(post_send__no_bursts_with_events),
 	TEST(post_send__rings_when_the_program_waits),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
