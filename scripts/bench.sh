@@ -26,6 +26,9 @@ guest() {
 if [ "${TIME:-1}" = 1 ]; then
 	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 4)) minutes"
 	export FLAVOUR=fast NO_LEAKS=1
+	"$TOP/scripts/uml.sh" build
+	"$TOP/scripts/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
+	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um M=/src/build/bench/crc_rate modules
 	guest 'scripts/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
 	cp "$BUILD/results/bench/records.tsv" "$out/"
