@@ -44,7 +44,7 @@ help:
 	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'Measure'
-	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0 or COST=0 leave a half out'
+	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0, COST=0 or MICRO=0 leave a part out'
 	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how many pass on each'
 	@echo 'V=1 shows all that happens.'
 

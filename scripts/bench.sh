@@ -1,7 +1,8 @@
 #!/bin/bash
 # bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in one run of user-mode Linux, and leaves
-# build/bench/bench.json, table.md and plots; then counts what messages cost in QEMU (cost.md).
-# ROUNDS (3), SECONDS_EACH (1) and ONLY (all) go to tests/bench/guest.sh; COST=0 or TIME=0 leave a half out.
+# build/bench/bench.json, table.md and plots; counts what messages cost in QEMU (cost.md); then the
+# micro-benchmarks of the protocol core (micro.txt, micro.json).
+# ROUNDS (3), SECONDS_EACH (1) and ONLY (all) go to tests/bench/guest.sh; TIME=0, COST=0, MICRO=0 leave a part out.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -25,6 +26,9 @@ guest() {
 if [ "${TIME:-1}" = 1 ]; then
 	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 4)) minutes"
 	export FLAVOUR=fast NO_LEAKS=1
+	"$TOP/scripts/uml.sh" build
+	"$TOP/scripts/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
+	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um M=/src/build/bench/crc_rate modules
 	guest 'scripts/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
 	cp "$BUILD/results/bench/records.tsv" "$out/"
@@ -41,4 +45,10 @@ if [ "${COST:-1}" = 1 ]; then
 	cp "$BUILD/results/bench/cost.md" "$out/cost.md"
 	cp "$BUILD/results/bench/bench.json" "$out/cost.json"
 	cat "$out/cost.md"
+fi
+if [ "${MICRO:-1}" = 1 ]; then
+	step 'micro: the protocol core, on this machine'
+	in_tree /src/build/bench/micro --benchmark_counters_tabular=true --benchmark_out=/src/build/bench/micro.json \
+		--benchmark_out_format=json >"$out/micro.txt" 2>"$BUILD/log/bench-micro.log"
+	cat "$out/micro.txt"
 fi

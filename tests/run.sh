@@ -8,7 +8,7 @@
 # a failed case.
 . "$(dirname "$0")/../scripts/lib.sh"
 
-host_suites='build sparse checkpatch shellcheck unit fuzz peer provider kwarpctl dkms requirements'
+host_suites='build sparse checkpatch shellcheck unit fuzz bench peer provider kwarpctl dkms requirements'
 vm_suites=$(cd "$TOP/tests/vm" && find . -name '*.test.sh' -perm -u+x | sed 's|^\./||; s|\.test\.sh$||; s|^|vm-|' | LC_ALL=C sort)
 
 if [ "${SUITES:-}" = list ]; then

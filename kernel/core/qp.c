@@ -180,7 +180,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	if (!rdv->lost || rcu_access_pointer(qp->llp) ||
 	    qp->state != IB_QPS_RTS)
 		goto unlock;
-	idle = kwarp_sq_idle(qp);
+	idle = kwarp_sq_idle(qp, false);
 	if (idle && kwarp_sq_drained(qp))
 		goto unlock;
 	if (!rdv->missed) {

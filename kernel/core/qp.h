@@ -3,6 +3,8 @@
 #ifndef _KWARP_CORE_QP_H
 #define _KWARP_CORE_QP_H
 
+#include <linux/hrtimer.h>
+
 #include "../kwarp.h"
 #include "../proto/errors.h"
 #include "../proto/rdmap.h"
@@ -126,6 +128,7 @@ struct kwarp_rdv {
  * @attr:	attributes stored for query_qp
  * @work:	runs the send engine on kwarp_wq
  * @retry:	does so after a moment, when memory was short
+ * @linger:	does so after a burst; cancelled before the QP goes
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	how it finds its partner by itself (cm/rendezvous.c); @mutex
  * @accepted:	accepted, but the initiator's last startup frame has not come: INIT,
@@ -162,6 +165,7 @@ struct kwarp_qp {
 	struct ib_qp_attr attr;
 	struct work_struct work;
 	struct delayed_work retry;
+	struct hrtimer linger;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
 	bool accepted;

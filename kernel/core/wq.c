@@ -62,6 +62,11 @@ static void ring_wakeup(struct kwarp_ring_ctl *ctl, bool need)
 	WRITE_ONCE(ctl->flags, need ? KWARP_RING_NEED_WAKEUP : 0);
 }
 
+bool kwarp_sq_bursts(const struct kwarp_qp *qp)
+{
+	return !qp->kernel && READ_ONCE(qp->sq.ctl->arm) == KWARP_SQ_BURST;
+}
+
 /* ---- fetching ---------------------------------------------------------- */
 
 /* Octets of all elements, or -EMSGSIZE. */
@@ -177,9 +182,11 @@ bool kwarp_sq_pending(struct kwarp_qp *qp)
 	return sq_prod(qp) != qp->sq.fetched;
 }
 
-bool kwarp_sq_idle(struct kwarp_qp *qp)
+bool kwarp_sq_idle(struct kwarp_qp *qp, bool linger)
 {
-	if (!qp->kernel) {
+	if (linger) {
+		WRITE_ONCE(qp->sq.ctl->flags, KWARP_RING_LINGER);
+	} else if (!qp->kernel) {
 		ring_wakeup(qp->sq.ctl, true);
 		/* Pairs with the barrier between a user's post and his look at flags. */
 		smp_mb();

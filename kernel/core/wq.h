@@ -172,11 +172,16 @@ bool kwarp_sq_pending(struct kwarp_qp *qp);
 
 /**
  * kwarp_sq_idle() - the engine is about to sleep: ask for a doorbell
+ * @qp:		queue pair
+ * @linger:	do not ask: a timer will wake the engine
  *
  * Return: true if the engine may sleep, false if an element came in meanwhile.
  * Socket lock held.
  */
-bool kwarp_sq_idle(struct kwarp_qp *qp);
+bool kwarp_sq_idle(struct kwarp_qp *qp, bool linger);
+
+/* A user who posts again and again without looking for completions? His word. */
+bool kwarp_sq_bursts(const struct kwarp_qp *qp);
 
 /* The engine works: posts need no doorbell from here on. Socket lock held. */
 void kwarp_sq_busy(struct kwarp_qp *qp);

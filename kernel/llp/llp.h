@@ -230,13 +230,12 @@ bool kwarp_llp_writeable(const struct kwarp_llp *llp);
  * @nr:		number of elements
  * @len:	octets in all
  * @eor:	end of record: the next call starts a new segment
- * @more:	another call follows before the lock is released
  *
  * Return: octets taken (may be less), -EAGAIN (write space will be reported),
  * other errno if the connection is unusable.
  */
 int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
-			unsigned int nr, size_t len, bool eor, bool more);
+			unsigned int nr, size_t len, bool eor);
 
 /* Ask for a wake-up at write space although nothing was refused. */
 void kwarp_llp_want_wspace(struct kwarp_llp *llp);

@@ -473,7 +473,7 @@ bool kwarp_llp_writeable(const struct kwarp_llp *llp)
 }
 
 int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
-			unsigned int nr, size_t len, bool eor, bool more)
+			unsigned int nr, size_t len, bool eor)
 {
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
@@ -485,8 +485,6 @@ int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 	kwarp_llp_assert_locked(llp);
 	if (eor)
 		msg.msg_flags |= MSG_EOR;
-	if (more)
-		msg.msg_flags |= MSG_MORE;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, nr, len);
 	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
 	ret = tcp_sendmsg_locked(sk, &msg, len);

@@ -159,8 +159,9 @@ static void drain(struct sock *sk)
 
 u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
+	struct kwarp_cqe cqes[KWARP_RX_CQES];
 	struct kwarp_rx_pass pass = {
-		.qp = qp, .sk = llp->sk, .cache.qp = qp,
+		.qp = qp, .sk = llp->sk, .cache.qp = qp, .cqes = cqes,
 	};
 	struct kwarp_rx *rx = &qp->rx;
 	struct kwarp_stream st;
@@ -181,6 +182,7 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	local_bh_disable();
 	err = run_fpdus(&pass, &st, avail, &used);
 	kwarp_mr_cache_put(&pass.cache);
+	kwarp_rx_deliver(&pass, false);
 	local_bh_enable();
 
 	if (used)

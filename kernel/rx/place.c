@@ -388,20 +388,23 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	case RDMAP_ATOMIC_REQUEST:
 		return kwarp_rx_atomic_request(pass);
 	case RDMAP_ATOMIC_RESPONSE:
+		kwarp_rx_deliver(pass, false);
 		return kwarp_rx_atomic_response(pass);
 	case RDMAP_TERMINATE:
+		kwarp_rx_deliver(pass, false);
 		return do_terminate(pass);
 	}
 	if (pass->flat)
 		kwarp_payload_mem(&pl, &flat, pass->flat + h->len, len);
 	else
 		kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
-	switch (h->opcode) {
-	case RDMAP_WRITE:
-		return do_write(pass, &pl, len);
-	case RDMAP_READ_RESPONSE:
+	if (h->opcode == RDMAP_READ_RESPONSE) {
+		kwarp_rx_deliver(pass, false);
 		return do_read_response(pass, &pl, len);
-	default:
-		return kwarp_rx_send(pass, &pl, len);
 	}
+	/* The peer says something by itself: who answers is not in a burst. */
+	pass->qp->tx.quiet = pass->qp->sq.fetched;
+	if (h->opcode == RDMAP_WRITE)
+		return do_write(pass, &pl, len);
+	return kwarp_rx_send(pass, &pl, len);
 }

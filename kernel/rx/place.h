@@ -14,6 +14,9 @@
 #define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
 				 KWARP_RDMAP_ATOMIC_REQ_LEN)
 
+/* Completions of receives that are delivered together. */
+#define KWARP_RX_CQES		8
+
 /**
  * struct kwarp_rx_pass - one run of the receive engine
  * @qp:		queue pair
@@ -22,6 +25,8 @@
  * @kick_tx:	the send engine has got work
  * @terminated:	the peer's Terminate was received
  * @fpdus:	processed in this run
+ * @nr_cqes:	completions that wait in @cqes
+ * @cqes:	room for KWARP_RX_CQES
  * @fpdu:	FPDU in work, verified
  * @flat:	its ULPDU, if it lies contiguous and has no markers; else NULL
  * @stream:	at its first octet, unless @flat
@@ -37,6 +42,8 @@ struct kwarp_rx_pass {
 	bool kick_tx;
 	bool terminated;
 	u32 fpdus;
+	u32 nr_cqes;
+	struct kwarp_cqe *cqes;
 	const struct kwarp_fpdu *fpdu;
 	const u8 *flat;
 	struct kwarp_stream stream;
@@ -70,6 +77,14 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
  */
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len);
+
+/**
+ * kwarp_rx_deliver() - completions of receives, to the CQ
+ * @solicited:	the last one asks for an event
+ *
+ * Before any other completion that the pass gives, and at its end.
+ */
+void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited);
 
 /* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,

@@ -31,29 +31,47 @@ static u64 recv_size(const struct kwarp_recv *recv)
 	return size;
 }
 
-/* @cqe: what is known beyond the element itself. */
-static void recv_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
-			  bool solicited)
+void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
 {
-	qp->rx.recv.active = false;
-	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
-	kwarp_rq_complete(qp, cqe, solicited);
+	if (pass->nr_cqes)
+		kwarp_cq_push(pass->qp->rcq, pass->cqes, pass->nr_cqes,
+			      solicited);
+	pass->nr_cqes = 0;
 }
 
-static void recv_failed(struct kwarp_qp *qp, u8 status)
+/* @cqe: what is known beyond the element itself. */
+static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
+			  bool solicited)
 {
+	struct kwarp_qp *qp = pass->qp;
+
+	qp->rx.recv.active = false;
+	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
+	cqe->qp_num = qp->ibqp.qp_num;
+	pass->cqes[pass->nr_cqes++] = *cqe;
+	if (solicited || pass->nr_cqes == KWARP_RX_CQES)
+		kwarp_rx_deliver(pass, solicited);
+}
+
+static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
+{
+	struct kwarp_recv *recv = &pass->qp->rx.recv;
 	struct kwarp_cqe cqe = {
+		.wr_id = recv->wqe->hdr.wr_id,
 		.opcode = KWARP_OP_RECV,
 		.status = status,
-		.byte_len = qp->rx.recv.len,
+		.byte_len = recv->len,
 	};
 
-	recv_complete(qp, &cqe, true);
+	kwarp_rx_deliver(pass, false);
+	recv->active = false;
+	kwarp_rq_complete(pass->qp, &cqe, true);
 }
 
 /* Take a receive for a message that begins. */
-static enum kwarp_err recv_start(struct kwarp_qp *qp)
+static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
 {
+	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_recv *recv = &qp->rx.recv;
 	int ret = kwarp_rq_fetch(qp, recv->wqe);
 
@@ -64,7 +82,7 @@ static enum kwarp_err recv_start(struct kwarp_qp *qp)
 	recv->cur_off = 0;
 	recv->len = 0;
 	if (ret) {
-		recv_failed(qp, KWARP_WC_LOC_QP_OP_ERR);
+		recv_failed(pass, KWARP_WC_LOC_QP_OP_ERR);
 		return KWARP_ERR_RDMAP_LOCAL;
 	}
 	return KWARP_ERR_NONE;
@@ -90,7 +108,7 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 		}
 		if (kwarp_mr_access(qp->dev, &pass->cache, pd, sge->lkey, addr,
 				    n, IB_ACCESS_LOCAL_WRITE, &mr)) {
-			recv_failed(qp, KWARP_WC_LOC_PROT_ERR);
+			recv_failed(pass, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
 		kwarp_rx_copy(pl, mr, addr, n);
@@ -123,7 +141,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	}
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(qp, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
 	return KWARP_ERR_NONE;
 }
 
@@ -145,7 +163,7 @@ static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 	memcpy(&cqe.ex, pass->seg + pass->hdr.len, sizeof(cqe.ex));
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(qp, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
 	return KWARP_ERR_NONE;
 }
 
@@ -182,7 +200,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	if (!rx->recv.active) {
 		if (h->mo)
 			return KWARP_ERR_UNTAGGED_MO;
-		err = recv_start(qp);
+		err = recv_start(pass);
 		if (err)
 			return err;
 		if (is_imm(pass))
@@ -191,7 +209,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	err = kwarp_ddp_check_mo(h->mo, len, recv_size(&rx->recv));
 	if (err) {
 		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
-			recv_failed(qp, KWARP_WC_LOC_LEN_ERR);
+			recv_failed(pass, KWARP_WC_LOC_LEN_ERR);
 		return err;
 	}
 	if (h->mo != rx->recv.len)

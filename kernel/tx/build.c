@@ -18,6 +18,11 @@
 #include "../proto/mpa_writer.h"
 #include "../proto/rdmap.h"
 
+enum tx_build_limits {
+	TX_FILL_MIN	= 64,		/* octets of a segment worth filling */
+	TX_FILL_LEN	= 16 * 1024,	/* longest message that fills it */
+};
+
 /**
  * struct tx_source - payload octets that lie contiguous in memory
  * @p:		next octet
@@ -277,6 +282,23 @@ static bool leave_room(const struct kwarp_qp *qp, struct tx_segment *seg,
 	return true;
 }
 
+/*
+ * A message that does not fit into the rest of a segment may begin there, so that
+ * rows of messages make rows of full segments, for one call to TCP. Not a long one,
+ * nor what RDMAP does not segment.
+ * Return: octets of the ULPDU that fills the segment, or 0.
+ */
+static u32 fill_segment(const struct kwarp_qp *qp, const struct tx_segment *seg)
+{
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+	u32 room = seg->max - seg->off;
+
+	if (!seg->off || !seg->exact || room < TX_FILL_MIN || msg->done ||
+	    msg->data || msg->len > TX_FILL_LEN || qp->params.ack)
+		return 0;
+	return kwarp_mulpdu(room, qp->tx.pos, qp->params.tx_markers);
+}
+
 /* Decide on the next FPDU's payload and build it. 0, or -errno and nothing built. */
 static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		     struct tx_source *src, struct kwarp_tx_out *out,
@@ -297,9 +319,16 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	ulpdu = min(hdr_len + left, kwarp_mulpdu(seg->max, tx->pos, markers));
 	ends = leave_room(qp, seg, hdr_len, &ulpdu);
 	flen = kwarp_fpdu_len(ulpdu, tx->pos, markers);
-	/* Share a segment only with a whole message: otherwise start a new one. */
-	if (seg->off + flen > seg->max || ulpdu < hdr_len + left)
-		new_segment(tx->buf, seg);
+	if (seg->off + flen > seg->max || ulpdu < hdr_len + left) {
+		u32 part = fill_segment(qp, seg);
+
+		if (part) {
+			ulpdu = part;
+			flen = kwarp_fpdu_len(ulpdu, tx->pos, markers);
+		} else {
+			new_segment(tx->buf, seg);
+		}
+	}
 
 	mark = kwarp_tx_mark(tx->buf);
 	ret = put_fpdu(qp, cache, src, out, flen, hdr_len, ulpdu - hdr_len);

@@ -50,7 +50,6 @@ static int buf_send(struct kwarp_tx *tx, struct kwarp_llp *llp)
 
 	while (b->first_run < b->nr_runs) {
 		const struct kwarp_tx_run *run = &b->runs[b->first_run];
-		bool more = b->first_run + 1 < b->nr_runs;
 		size_t len = 0;
 		int i, ret;
 
@@ -58,7 +57,7 @@ static int buf_send(struct kwarp_tx *tx, struct kwarp_llp *llp)
 			len += b->bv[i].bv_len;
 		ret = kwarp_llp_send_bvec(llp, &b->bv[b->first],
 					  run->bv_end - b->first, len,
-					  run->eor, more);
+					  run->eor);
 		/* The backlog may have been processed in there. */
 		if (tx->dead)
 			return -EPIPE;
@@ -149,7 +148,8 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	try_fin(qp, llp);
-	return kwarp_tx_can_fetch(qp) && !kwarp_sq_idle(qp);
+	return kwarp_tx_can_fetch(qp) &&
+	       !kwarp_sq_idle(qp, kwarp_tx_linger(qp));
 }
 
 void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
@@ -160,6 +160,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 	if (!tx->buf || tx->active)
 		return;
 	tx->active = true;
+	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
 		kwarp_sq_busy(qp);
 	while (run_once(qp, llp, &budget))

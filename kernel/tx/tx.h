@@ -21,6 +21,8 @@ enum kwarp_tx_limits {
 	KWARP_TX_BATCH		= 64 * 1024,	/* octets built per call to TCP */
 	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
 	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is let go */
+	KWARP_TX_BURST		= 4,		/* requests in a row that make a burst */
+	KWARP_TX_LINGER_NS	= 20 * 1000,	/* sleep behind one without a doorbell */
 };
 
 enum kwarp_tx_msg_kind {
@@ -117,6 +119,10 @@ struct kwarp_tx_buf {
  * @unacked:	something was sent that no fence covers (qp->params.ack)
  * @unacked_sig:	somebody waits for its completion
  * @fence_out:	a fence, the zero-length RDMA Read, has not come back
+ * @quiet:	SQ slot that was next when the peer last said something by itself
+ * @lingered:	SQ slot that was next when @qp->linger was started last
+ * @slept:	when the engine went to sleep last; ns, CLOCK_MONOTONIC
+ * @brisk:	and it has not slept for long; both valid while the program bursts
  * @rtr:	RTR message still to send (cm): RDMAP opcode + 1, or 0
  * @term:	a Terminate is to be sent
  * @term_len:	octets of @term_msg
@@ -144,6 +150,10 @@ struct kwarp_tx {
 	bool unacked;
 	bool unacked_sig;
 	bool fence_out;
+	bool brisk;
+	u32 quiet;
+	u32 lingered;
+	u64 slept;
 	u8 rtr;
 	bool term;
 	u32 term_len;
@@ -227,6 +237,24 @@ void kwarp_tx_enter(struct kwarp_qp *qp);
 
 /* Queue the engine on kwarp_wq. Context: any, any locks. */
 void kwarp_tx_kick(struct kwarp_qp *qp);
+
+/* linger.c */
+
+void kwarp_tx_linger_init(struct kwarp_qp *qp);
+
+/* Context: process, may sleep; the engine has stopped for good. */
+void kwarp_tx_linger_exit(struct kwarp_qp *qp);
+
+/* The engine has been called. Socket lock held. */
+void kwarp_tx_woken(struct kwarp_qp *qp);
+
+/**
+ * kwarp_tx_linger() - may the engine sleep without asking for a doorbell?
+ * @qp:		queue pair, socket lock held; the engine has nothing to do
+ *
+ * Return: true if so: a timer will wake it.
+ */
+bool kwarp_tx_linger(struct kwarp_qp *qp);
 
 /* qp->work and qp->retry */
 void kwarp_tx_work(struct work_struct *work);

@@ -94,6 +94,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	INIT_LIST_HEAD(&qp->counted_link);
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
+	kwarp_tx_linger_init(qp);
 	kwarp_rdv_init(qp);
 	qp->scq = to_kcq(attr->send_cq);
 	qp->rcq = to_kcq(attr->recv_cq);
@@ -165,6 +166,7 @@ static void retire(struct kwarp_qp *qp)
 
 	/* Its endpoint lets go of it, attached or not yet. */
 	kwarp_rdv_end(qp);
+	kwarp_tx_linger_exit(qp);
 
 	/*
 	 * Connection, iw_cm and queued work hold references. No new one can be

@@ -2,6 +2,7 @@
 // report RECORDS.tsv DIRECTORY: what guest.sh measured, as DIRECTORY/bench.json and data files for
 // gnuplot, and as a table of medians on the standard output. A spread is (maximum - minimum) / median.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <format>
 #include <fstream>
@@ -56,6 +57,10 @@ public:
 	}
 
 	const std::vector<Test> &tests() const { return order_; }
+	bool has(const Column &c) const
+	{
+		return std::ranges::any_of(values_, [&](const auto &v) { return v.first.second == c; });
+	}
 	std::optional<Summary> get(const Test &t, const Column &c) const
 	{
 		auto found = values_.find({t, c});
@@ -73,7 +78,7 @@ private:
 };
 
 const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "markers"}, siw{"siw", "plain"},
-	rxe{"rxe", "plain"}, tcp{"tcp", "plain"};
+	rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"};
 
 bool is_latency(const Test &t)
 {
@@ -82,12 +87,18 @@ bool is_latency(const Test &t)
 
 bool less_is_better(const Test &t)
 {
-	return is_latency(t) || t.name.ends_with("_cost");
+	return is_latency(t) || t.name.ends_with("_cost") || t.name == "idle_qp";
 }
 
 std::string unit(const Test &t)
 {
-	return is_latency(t) ? "us" : t.name.ends_with("_cost") ? "instructions" : t.name.ends_with("_rate") ? "k/s" : t.name == "wire" ? "segments/FPDU" : "MiB/s";
+	if (is_latency(t))
+		return "us";
+	if (t.name.ends_with("_cost"))
+		return "instructions";
+	if (t.name.ends_with("_rate"))
+		return "k/s";
+	return t.name.starts_with("wire") ? "segments/FPDU" : t.name == "idle_qp" ? "octets" : "MiB/s";
 }
 
 std::string number(const std::optional<Summary> &s)
@@ -118,7 +129,7 @@ void table(const Records &r)
 	for (const Test &t : r.tests()) {
 		bool bw = t.name.ends_with("_bw");
 		auto ours = r.get(t, kwarp), limit = bw ? stream(r, t.mtu) : std::nullopt;
-		if (t.name == "tcp")
+		if (t.name == "tcp" || t.name == "crc32c")
 			continue;
 		std::cout << std::format("| {} {}{}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", t.name, t.size,
 					 t.qps > 1 ? std::format(" x {} QPs", t.qps) : "", unit(t), t.mtu, number(ours),
@@ -130,18 +141,102 @@ void table(const Records &r)
 	std::cout << "\nColumns CRC and markers: kwarp with them, against kwarp without. A ratio above 1 is better.\n";
 }
 
+// ---- what is to be reached: ratios of medians ----
+
+struct Goal {
+	std::string text;
+	std::optional<double> value;
+	double wanted;
+	bool at_most;
+
+	bool met() const { return at_most ? *value <= wanted : *value >= wanted; }
+};
+
+std::optional<double> quotient(const std::optional<Summary> &a, const std::optional<Summary> &b)
+{
+	if (!a || !b || b->median <= 0)
+		return {};
+	return a->median / b->median;
+}
+
+// Of what CRC leaves possible: each octet takes the time that it takes without, and a pass of crc32c() on each
+// side. On a veth pair both are the sender's processor's work: its softirq is the receiver.
+std::optional<double> crc_share(const Records &r, const Test &t)
+{
+	auto with = r.get(t, crc), without = r.get(t, kwarp), pass = r.get({"crc32c", 1444, 1, 1500}, kernel);
+	if (!with || !without || !pass)
+		return {};
+	return with->median * (1 / without->median + 2 / pass->median);
+}
+
+std::vector<Goal> goals(const Records &r)
+{
+	const Test write{"write_bw", 65536, 1, 1500}, read{"read_bw", 65536, 1, 1500}, send{"send_bw", 4096, 1, 1500},
+		rate{"send_rate", 64, 1, 1500}, lat{"send_lat", 64, 1, 1500}, jumbo{"write_bw", 65536, 1, 9000},
+		many{"write_bw", 65536, 256, 1500}, idle{"idle_qp", 0, 1, 1500};
+	auto against = [&](const Test &t, const Column &c) { return quotient(r.get(t, kwarp), r.get(t, c)); };
+	auto of_tcp = [&](const Test &t) { return quotient(r.get(t, kwarp), stream(r, t.mtu)); };
+	auto value = [&](const Test &t) -> std::optional<double> {
+		auto s = r.get(t, kwarp);
+		return s ? std::optional(s->median) : std::nullopt;
+	};
+	std::optional<double> segments;
+	for (const Test &t : r.tests())
+		if (auto found = t.name.starts_with("wire") ? value(t) : std::nullopt)
+			segments = std::max(segments.value_or(0), std::abs(*found - 1));
+	auto memory = value(idle);
+	if (memory)
+		memory = *memory / 1024;
+	return {{"Write 64 KiB : siw", against(write, siw), 10, false},
+		{"Write 64 KiB : TCP", of_tcp(write), 0.7, false},
+		{"Read 64 KiB : siw", against(read, siw), 15, false},
+		{"Send 4 KiB : siw", against(send, siw), 10, false},
+		{"Send 64 octets, rate : siw", against(rate, siw), 5, false},
+		{"Send 64 octets, latency : siw", against(lat, siw), 0.8, true},
+		{"MTU 9000, Write 64 KiB : siw", against(jumbo, siw), 3, false},
+		{"MTU 9000, Write 64 KiB : TCP", of_tcp(jumbo), 0.8, false},
+		{"Write 64 KiB, markers : without", quotient(r.get(write, markers), r.get(write, kwarp)), 0.8, false},
+		{"Write 64 KiB, CRC : what a pass on each side leaves", crc_share(r, write), 0.9, false},
+		{"Write 64 KiB, 256 QPs : 1 QP", quotient(r.get(many, kwarp), r.get(write, kwarp)), 0.9, false},
+		{"idle QP, KiB", memory, 16, true},
+		{"segments for an FPDU, distance from 1", segments, 0.01, true}};
+}
+
+void print_goals(const Records &r)
+{
+	std::cout << "\n| goal | wanted | found | |\n| --- | --- | --- | --- |\n";
+	for (const Goal &g : goals(r))
+		std::cout << std::format("| {} | {} {} | {} | {} |\n", g.text, g.at_most ? "<=" : ">=", g.wanted,
+					 g.value ? std::format("{:.3g}", *g.value) : "–",
+					 g.value ? g.met() ? "met" : "missed" : "not measured");
+}
+
+Json json_goals(const Records &r)
+{
+	Json list = Json::array();
+	for (const Goal &g : goals(r)) {
+		Json entry = {{"goal", g.text}, {g.at_most ? "at_most" : "at_least", g.wanted}};
+		if (g.value) {
+			entry["value"] = *g.value;
+			entry["met"] = g.met();
+		}
+		list.push_back(entry);
+	}
+	return list;
+}
+
 Json json(const Records &r)
 {
 	Json list = Json::array();
 	for (const Test &t : r.tests()) {
 		Json entry = {{"test", t.name}, {"unit", unit(t)}, {"size", t.size}, {"qps", t.qps}, {"mtu", t.mtu}};
-		for (const Column &c : {kwarp, crc, markers, siw, rxe, tcp})
+		for (const Column &c : {kwarp, crc, markers, siw, rxe, tcp, kernel})
 			if (auto s = r.get(t, c))
 				entry[c.second == "plain" ? c.first : c.first + "_" + c.second] = {
 					{"median", s->median}, {"min", s->low}, {"max", s->high}, {"runs", s->runs}};
 		list.push_back(entry);
 	}
-	return {{"measurements", list}};
+	return {{"measurements", list}, {"goals", json_goals(r)}};
 }
 
 // a file for gnuplot: x, and a column for each driver
@@ -187,6 +282,9 @@ int main(int argc, char **argv)
 		std::ofstream(dir / "bench.json") << json(records).dump(1, '\t') << '\n';
 		plots(records, dir);
 		table(records);
+		// Counted instructions have no goals of their own.
+		if (records.has(tcp))
+			print_goals(records);
 	} catch (const std::exception &e) {
 		std::cerr << "report: " << e.what() << "\n";
 		return 2;

@@ -246,6 +246,13 @@ here_down() {
 	ip link del vA
 }
 
+# wire_down: whichever of the two it was
+wire_down() {
+	[ -z "$(ip rule list pref 20)" ] || here_down
+	ip netns del hostA
+	ip netns del hostB
+}
+
 # end_up NETNS NETDEV IP IP6 MTU
 end_up() {
 	ip -n "$1" link set lo up &&
@@ -310,9 +317,7 @@ hosts_down() {
 	for name in "$DEV_A" "$DEV_B"; do
 		[ ! -d "/sys/class/infiniband/$name" ] || timeout 30 rdma link delete "$name"
 	done
-	[ -z "$(ip rule list pref 20)" ] || here_down
-	ip netns del hostA 2>/dev/null
-	ip netns del hostB 2>/dev/null
+	wire_down 2>/dev/null
 }
 
 suite_end() {

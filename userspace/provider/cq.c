@@ -215,6 +215,7 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	int n;
 
 	kwarp_cq_lock(cq);
+	kwarp_cq_polled(cq);
 	start = cq->cons;
 	for (n = 0; n < num; n++, cq->cons++) {
 		cqe = kwarp_cq_head(cq);
@@ -227,6 +228,8 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	if (cq->cons != start)
 		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
+	if (!n)
+		kwarp_waits(ibcq->context);
 	return n;
 }
 
@@ -261,6 +264,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		kwarp_cq_unlock(cq);
 		return EIO;
 	}
+	kwarp_cq_armed(cq);
 	arm = &cq->ctl->arm;
 	if (solicited_only)
 		__atomic_compare_exchange_n(arm, &none, KWARP_CQ_ARM_SOLICITED,
@@ -271,6 +275,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	kwarp_full_barrier();
 	late = untold(cq);
 	kwarp_cq_unlock(cq);
+	kwarp_waits(ibcq->context);
 	return late ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;
 }
 

@@ -49,6 +49,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	if (attr->comp_mask)
 		return EINVAL;
 	kwarp_cq_lock(cq);
+	kwarp_cq_polled(cq);
 	start = cq->cons;
 	ret = next_poll(ibcq);
 	if (!ret)
@@ -59,6 +60,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	if (cq->cons != start)
 		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
+	kwarp_waits(cq->vcq.cq.context);
 	return ret;
 }
 

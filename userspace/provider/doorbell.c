@@ -19,9 +19,10 @@ struct doorbell {
 	struct ib_uverbs_post_send cmd;
 };
 
-int kwarp_doorbell(struct ibv_qp *ibqp)
+int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle)
 {
 	struct ib_uverbs_post_send_resp resp = {};
+	struct ibv_qp qp = { .context = ibctx, .handle = qp_handle };
 	struct ibv_send_wr *none = NULL;
 	struct doorbell db = {
 		.hdr = {
@@ -31,18 +32,18 @@ int kwarp_doorbell(struct ibv_qp *ibqp)
 		},
 		.cmd = {
 			.response = (uintptr_t)&resp,
-			.qp_handle = ibqp->handle,
+			.qp_handle = qp_handle,
 			.wqe_size = sizeof(struct ib_uverbs_send_wr),
 		},
 	};
 	ssize_t ret;
 
 	do
-		ret = write(ibqp->context->cmd_fd, &db, sizeof(db));
+		ret = write(ibctx->cmd_fd, &db, sizeof(db));
 	while (ret < 0 && errno == EINTR);
 	if (ret == (ssize_t)sizeof(db))
 		return 0;
 	if (ret < 0 && errno == EACCES)
-		return ibv_cmd_post_send(ibqp, NULL, &none);
+		return ibv_cmd_post_send(&qp, NULL, &none);
 	return ret < 0 ? errno : EIO;
 }

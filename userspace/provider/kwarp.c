@@ -90,6 +90,7 @@ static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
 		return NULL;
 	}
 
+	kwarp_burst_init(ctx);
 	verbs_set_ops(&ctx->vctx, &kwarp_context_ops);
 	return &ctx->vctx;
 }
@@ -117,6 +118,7 @@ static struct verbs_context *kwarp_import_context(struct ibv_device *ibdev,
 		return NULL;
 	}
 
+	kwarp_burst_init(ctx);
 	verbs_set_ops(&ctx->vctx, &kwarp_context_ops);
 	return &ctx->vctx;
 }
@@ -126,6 +128,7 @@ static void kwarp_free_context(struct ibv_context *ibctx)
 	struct kwarp_context *ctx =
 		container_of(ibctx, struct kwarp_context, vctx.context);
 
+	kwarp_burst_exit(ctx);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
 }

@@ -8,12 +8,17 @@
 
 #include <stdatomic.h>
 
+#include <ccan/list.h>
+
 #include <infiniband/driver.h>
 
 #include "ring.h"
 
 struct kwarp_context {
 	struct verbs_context vctx;
+	pthread_spinlock_t lock;
+	struct list_head unrung;	/* queue pairs whose doorbell can wait */
+	bool any_unrung;		/* written under the lock */
 };
 
 /* A protection domain, or a parent domain that stands for one. */
@@ -30,6 +35,8 @@ struct kwarp_td {
 	atomic_uint users;
 };
 
+#define KWARP_EVENT_POLLS	256	/* without arming: it polls, and no more waits for events */
+
 /* A completion queue: the kernel produces, we consume. */
 struct kwarp_cq {
 	struct verbs_cq vcq;
@@ -41,6 +48,8 @@ struct kwarp_cq {
 	uint32_t mask;
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last looked at */
+	uint32_t polls;		/* calls, for who reads it without the lock */
+	uint32_t events;	/* polls for which it counts as one of events */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
@@ -64,6 +73,10 @@ struct kwarp_qp {
 	struct kwarp_wq sq;
 	struct kwarp_wq rq;
 	struct kwarp_batch batch;
+	uint32_t polls;			/* of its CQs, at the last post; sq.lock */
+	uint32_t posts;			/* since a poll; sq.lock */
+	struct list_node link;		/* in the context's unrung */
+	bool unrung;			/* written under the context's lock */
 };
 
 static inline struct kwarp_pd *to_kpd(struct ibv_pd *ibpd)
@@ -120,6 +133,20 @@ static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 		pthread_spin_unlock(&cq->lock);
 }
 
+/* Under the lock. */
+static inline void kwarp_cq_polled(struct kwarp_cq *cq)
+{
+	__atomic_store_n(&cq->polls, cq->polls + 1, __ATOMIC_RELAXED);
+	if (cq->events)
+		__atomic_store_n(&cq->events, cq->events - 1, __ATOMIC_RELAXED);
+}
+
+/* Under the lock: the program will wait for an event, and again and again. */
+static inline void kwarp_cq_armed(struct kwarp_cq *cq)
+{
+	__atomic_store_n(&cq->events, KWARP_EVENT_POLLS, __ATOMIC_RELAXED);
+}
+
 /* Release: the kernel may overwrite what has been read. */
 static inline void kwarp_cq_release(struct kwarp_cq *cq)
 {
@@ -167,8 +194,30 @@ int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 /* What the kernel's answer to a post was: call it, or give up. */
 int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
-/* doorbell.c: tell the kernel of what is in the send queue; 0 or an errno */
-int kwarp_doorbell(struct ibv_qp *ibqp);
+/* doorbell.c: tell the kernel of what is in a send queue; 0 or an errno */
+int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle);
+
+/* burst.c */
+void kwarp_burst_init(struct kwarp_context *ctx);
+void kwarp_burst_exit(struct kwarp_context *ctx);
+/* Hand over the send queue up to @prod, under its lock. Return: the kernel's flags. */
+uint32_t kwarp_sq_publish(struct kwarp_qp *qp);
+/* The kernel lingers: ring when the program waits. */
+void kwarp_ring_later(struct kwarp_qp *qp);
+/* What was put off, before the queue pair changes. */
+void kwarp_ring_now(struct kwarp_qp *qp);
+/* What was put off in a whole context. */
+void kwarp_ring_all(struct ibv_context *ibctx);
+
+/* The program has nothing to do but wait. Not under a CQ's lock. */
+static inline void kwarp_waits(struct ibv_context *ibctx)
+{
+	struct kwarp_context *ctx =
+		container_of(ibctx, struct kwarp_context, vctx.context);
+
+	if (__atomic_load_n(&ctx->any_unrung, __ATOMIC_RELAXED))
+		kwarp_ring_all(ibctx);
+}
 
 /* IBV_SEND_* as the ring has them. */
 static inline uint8_t kwarp_wqe_flags(unsigned int send_flags)

@@ -166,27 +166,32 @@ static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
  * the kernel may run the send engine in it. An error here means that the device
  * is gone.
  */
-static int ring_doorbell(struct ibv_qp *ibqp, uint32_t flags, bool send)
+int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags)
 {
-	struct ibv_recv_wr *no_recv = NULL;
+	if (flags & KWARP_RING_ERROR)
+		return EIO;
+	if (flags & KWARP_RING_NEED_WAKEUP)
+		return kwarp_doorbell(ibqp->context, ibqp->handle);
+	if (flags & KWARP_RING_LINGER)
+		kwarp_ring_later(to_kqp(ibqp));
+	return 0;
+}
+
+static int ring_recv_doorbell(struct ibv_qp *ibqp, uint32_t flags)
+{
+	struct ibv_recv_wr *none = NULL;
 
 	if (flags & KWARP_RING_ERROR)
 		return EIO;
-	if (!(flags & KWARP_RING_NEED_WAKEUP))
-		return 0;
-	return send ? kwarp_doorbell(ibqp) :
-		      ibv_cmd_post_recv(ibqp, NULL, &no_recv);
-}
-
-int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags)
-{
-	return ring_doorbell(ibqp, flags, true);
+	return flags & KWARP_RING_NEED_WAKEUP ?
+		       ibv_cmd_post_recv(ibqp, NULL, &none) : 0;
 }
 
 int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad_wr)
 {
-	struct kwarp_wq *sq = &to_kqp(ibqp)->sq;
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_wq *sq = &qp->sq;
 	struct ibv_send_wr *first = wr;
 	uint32_t flags = 0;
 	uint32_t start;
@@ -204,12 +209,12 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		sq->prod++;
 	}
 	if (sq->prod != start)
-		flags = kwarp_wq_publish(sq);
+		flags = kwarp_sq_publish(qp);
 	pthread_spin_unlock(&sq->lock);
 
 	if (ret)
 		*bad_wr = wr;
-	db = ring_doorbell(ibqp, flags, true);
+	db = kwarp_ring_send_doorbell(ibqp, flags);
 	if (db) {
 		*bad_wr = first;
 		return db;
@@ -260,7 +265,7 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	}
 
 	ret = post_rq(rq, wr, bad_wr, &flags);
-	db = ring_doorbell(ibqp, flags, false);
+	db = ring_recv_doorbell(ibqp, flags);
 	if (db) {
 		*bad_wr = first;
 		return db;

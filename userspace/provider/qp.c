@@ -209,6 +209,8 @@ int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	struct ibv_qp_attr named;
 	int ret;
 
+	kwarp_ring_now(to_kqp(ibqp));
+
 	if ((mask & IBV_QP_STATE) && !(mask & IBV_QP_PORT) &&
 	    attr->qp_state == IBV_QPS_INIT) {
 		named = *attr;
@@ -235,6 +237,7 @@ int kwarp_destroy_qp(struct ibv_qp *ibqp)
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	int ret;
 
+	kwarp_ring_now(qp);
 	/* The rings stay mapped until the kernel no longer reads them. */
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret)

@@ -55,7 +55,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	}
 	qp->batch.sqe = NULL;
 	if (qp->sq.prod != qp->batch.start)
-		flags = kwarp_wq_publish(&qp->sq);
+		flags = kwarp_sq_publish(qp);
 	pthread_spin_unlock(&qp->sq.lock);
 	return kwarp_ring_send_doorbell(&qp->vqp.qp, flags);
 }

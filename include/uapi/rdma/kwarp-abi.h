@@ -142,6 +142,17 @@ enum kwarp_ring_flags {
 	KWARP_RING_NEED_WAKEUP	= 1 << 0,
 	/* The ring is dead: a CQ overflowed, or the device is gone. */
 	KWARP_RING_ERROR	= 1 << 1,
+	/*
+	 * SQ: the engine sleeps for a moment and will look by itself. Who has
+	 * nothing else to do may tell it of new elements all the same.
+	 */
+	KWARP_RING_LINGER	= 1 << 2,
+};
+
+/* The user's word in the arm field of a SQ; it decides on nothing but time. */
+enum kwarp_sq_hint {
+	KWARP_SQ_SINGLE		= 0,
+	KWARP_SQ_BURST		= 1,	/* posts follow each other, without a poll between */
 };
 
 enum kwarp_cq_arm {
@@ -156,7 +167,8 @@ enum kwarp_cq_arm {
  */
 struct kwarp_ring_ctl {
 	__u32	user_idx;	/* SQ, RQ: producer index; CQ: consumer index */
-	__u32	arm;		/* CQ: enum kwarp_cq_arm, cleared by the kernel when it fires */
+	/* CQ: enum kwarp_cq_arm, cleared by the kernel when it fires; SQ: enum kwarp_sq_hint */
+	__u32	arm;
 	__u32	user_reserved[14];
 	__u32	kern_idx;	/* SQ, RQ: elements completed; CQ: producer index */
 	__u32	flags;		/* enum kwarp_ring_flags */

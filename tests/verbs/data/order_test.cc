@@ -72,6 +72,23 @@ TEST(order, complete__signal_all)
 	EXPECT_EQ(wait_ok(client.scq(), 5).back().wr_id, 4u);
 }
 
+// Behind a burst the kernel may put off a look at what is posted; not for ever, though nobody polls.
+TEST(order, burst__goes_out_although_nobody_polls)
+{
+	Pair pair;
+	constexpr int burst = 40;
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < burst; i++)
+			post_recv(pair.server.qp(), i, {pair.server.memory().sge(100 * i, 100)});
+		for (int i = 0; i < burst; i++)
+			post(pair.client.qp(), send(i, {pair.client.memory().sge(0, 64)}));
+		std::vector<ibv_wc> received = wait_ok(pair.server.rcq(), burst);
+		for (int i = 0; i < burst; i++)
+			EXPECT_EQ(received[i].wr_id, uint64_t(i));
+		wait_ok(pair.client.scq(), burst);
+	}
+}
+
 TEST(order, list__posted_by_one_call)
 {
 	Pair pair;

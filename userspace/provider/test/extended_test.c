@@ -172,7 +172,7 @@ static struct ibv_qp_ex *create_qp_ex(void)
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = KWARP_SEND_OPS,
 	};
-	struct ibv_qp *made = kwarp_create_qp_ex(&context, &attr);
+	struct ibv_qp *made = kwarp_create_qp_ex(context, &attr);
 
 	check(made && attr.cap.max_send_wr == NUM_SQE);
 	return &container_of(made, struct verbs_qp, qp)->qp_ex;
@@ -207,7 +207,7 @@ static void create_qp_ex__refused(void)
 		};
 
 		errno = 0;
-		check(!kwarp_create_qp_ex(&context, &attr));
+		check(!kwarp_create_qp_ex(context, &attr));
 		check(errno == wrong[i].err);
 	}
 }
@@ -319,7 +319,7 @@ static struct ibv_cq_ex *create_cq_ex(uint64_t wc_flags)
 	struct ibv_cq_init_attr_ex attr = { .cqe = NUM_CQE,
 					    .wc_flags = wc_flags };
 
-	return kwarp_create_cq_ex(&context, &attr);
+	return kwarp_create_cq_ex(context, &attr);
 }
 
 static void create_cq_ex__refused(void)
@@ -329,10 +329,10 @@ static void create_cq_ex__refused(void)
 	check(!create_cq_ex(IBV_WC_EX_WITH_CVLAN) && errno == EOPNOTSUPP);
 	check(!create_cq_ex(IBV_WC_EX_WITH_TM_INFO) && errno == EOPNOTSUPP);
 	attr.comp_mask = 1 << 7;
-	check(!kwarp_create_cq_ex(&context, &attr) && errno == EOPNOTSUPP);
+	check(!kwarp_create_cq_ex(context, &attr) && errno == EOPNOTSUPP);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	check(!kwarp_create_cq_ex(&context, &attr) && errno == EOPNOTSUPP);
+	check(!kwarp_create_cq_ex(context, &attr) && errno == EOPNOTSUPP);
 }
 
 static void poll_ex__fields(void)

@@ -36,8 +36,9 @@ enum {
 
 /* ---- the kernel's side ------------------------------------------------ */
 
-static struct ibv_context context;
-static struct ibv_pd pd = { .context = &context };
+static struct kwarp_context kwarp;
+static struct ibv_context *const context = &kwarp.vctx.context;
+static struct ibv_pd pd = { .context = &kwarp.vctx.context };
 static uint8_t *dev_mem;	/* QP at 0, CQ at QP_BYTES, more at MORE */
 static struct kwarp_uresp_create_qp qp_resp;
 static struct ibv_qp_cap granted;
@@ -238,7 +239,7 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return 0;
 }
 
-int kwarp_doorbell(struct ibv_qp *qp)
+int kwarp_doorbell(struct ibv_context *ctx, uint32_t qp_handle)
 {
 	send_doorbells++;
 	awake = true;
@@ -281,7 +282,7 @@ static void set_up(void)
 		.rq_offset = RQ_OFF, .num_sqe = NUM_SQE, .num_rqe = NUM_RQE,
 		.sq_stride = SQ_STRIDE, .rq_stride = RQ_STRIDE,
 	};
-	cq = kwarp_create_cq(&context, NUM_CQE, NULL, 0);
+	cq = kwarp_create_cq(context, NUM_CQE, NULL, 0);
 	attr.send_cq = attr.recv_cq = cq;
 	qp = kwarp_create_qp(&pd, &attr);
 	if (!cq || !qp) {
@@ -318,7 +319,8 @@ static int run_tests(const struct test *all, size_t num)
 		       0);
 	if (dev_mem == MAP_FAILED)
 		return 1;
-	context.cmd_fd = fd;
+	context->cmd_fd = fd;
+	kwarp_burst_init(&kwarp);
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n1..%zu\n", num);

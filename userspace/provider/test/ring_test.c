@@ -296,6 +296,85 @@ static void post_send__doorbell(void)
 	check(send_doorbells == 2);
 }
 
+static void post_send__tells_of_bursts(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_wr = NULL;
+	struct ibv_wc wc;
+	int i;
+
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	for (i = 0; i < 2; i++) {
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+		check(sq_ctl->arm == KWARP_SQ_SINGLE);
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+		check(sq_ctl->arm == KWARP_SQ_BURST);
+		check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	}
+	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+}
+
+/* Who waits for events does not say when: until he has polled for long without. */
+static void post_send__no_bursts_with_events(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_wr = NULL;
+	struct ibv_wc wc;
+	int i;
+
+	check(!kwarp_req_notify_cq(cq, 0));
+	for (i = 0; i < 4; i++)
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	for (i = 0; i < KWARP_EVENT_POLLS; i++)
+		check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	sq_ctl->kern_idx = 4;
+	for (i = 0; i < 4; i++)
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+}
+
+/* What waits for the doorbell does not wait longer than the program. */
+static void post_send__rings_when_the_program_waits(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_wr = NULL;
+	const struct kwarp_cqe cqe = { .qp_num = 7 };
+	struct ibv_wc wc;
+
+	sq_ctl->flags = KWARP_RING_LINGER;
+	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 0);
+	complete(&cqe);
+	check(kwarp_poll_cq(cq, 1, &wc) == 1 && send_doorbells == 0);
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 1);
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 1);
+
+	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 1);
+	check(!kwarp_req_notify_cq(cq, 0) && send_doorbells == 2);
+
+	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 2);
+	check(!kwarp_modify_qp(qp, &attr, IBV_QP_STATE) && send_doorbells == 3);
+
+	/* Its time was up: it has looked, or it asks. */
+	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	sq_ctl->flags = KWARP_RING_NEED_WAKEUP;
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 3);
+	sq_ctl->flags = KWARP_RING_LINGER;
+	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	sq_ctl->flags = 0;
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 3);
+
+	sq_ctl->flags = KWARP_RING_LINGER;
+	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 3);
+	check(!kwarp_destroy_qp(qp) && send_doorbells == 4);
+	qp = NULL;
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 4);
+}
+
 static void post_recv__fields_full_doorbell(void)
 {
 	struct ibv_sge sge = { 0x1000, 10, 11 };
@@ -552,6 +631,9 @@ static const struct test all_tests[] = {
 	TEST(post_send__granted_less_than_the_ring),
 	TEST(post__closed),
 	TEST(post_send__doorbell),
+	TEST(post_send__tells_of_bursts),
+	TEST(post_send__no_bursts_with_events),
+	TEST(post_send__rings_when_the_program_waits),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
 	TEST(poll_cq__wraps),

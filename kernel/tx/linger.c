@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Lingering: behind a burst the engine sleeps without asking for a doorbell, and a
+ * timer wakes it. What is posted meanwhile makes one batch, for one way into the
+ * kernel and few segments, instead of one of each per message. A program that has
+ * nothing else to do than to wait for completions rings earlier.
+ *
+ * Only where it costs nobody time: the program has posted several times without
+ * looking for a completion, at short intervals, and the peer has said nothing
+ * meanwhile. So request and answer never wait.
+ */
+#include "tx.h"
+
+#include <linux/timekeeping.h>
+
+#include "../core/qp.h"
+
+/* The engine's work sets the need-wakeup flag if there was nothing. */
+static enum hrtimer_restart timeout(struct hrtimer *timer)
+{
+	kwarp_tx_kick(container_of(timer, struct kwarp_qp, linger));
+	return HRTIMER_NORESTART;
+}
+
+void kwarp_tx_linger_init(struct kwarp_qp *qp)
+{
+	kwarp_hrtimer_setup(&qp->linger, timeout, CLOCK_MONOTONIC,
+			    HRTIMER_MODE_REL_SOFT);
+}
+
+void kwarp_tx_linger_exit(struct kwarp_qp *qp)
+{
+	might_sleep();
+	hrtimer_cancel(&qp->linger);
+}
+
+void kwarp_tx_woken(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	if (kwarp_sq_bursts(qp))
+		tx->brisk = ktime_get_ns() - tx->slept < KWARP_TX_LINGER_NS;
+}
+
+bool kwarp_tx_linger(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	u32 fetched = qp->sq.fetched;
+
+	if (!kwarp_sq_bursts(qp))
+		return false;
+	tx->slept = ktime_get_ns();
+	/* Nothing new: the time that began behind the last burst goes on. */
+	if (fetched == tx->lingered)
+		return hrtimer_active(&qp->linger);
+	if (!tx->brisk || fetched - tx->quiet < KWARP_TX_BURST)
+		return false;
+	tx->lingered = fetched;
+	hrtimer_start(&qp->linger, ns_to_ktime(KWARP_TX_LINGER_NS),
+		      HRTIMER_MODE_REL_SOFT);
+	return true;
+}

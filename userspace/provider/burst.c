@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Bursts. A program that posts again and again without a look at its completions
+ * has more to post: the kernel is told so, and then sleeps without asking for a
+ * doorbell, since a timer wakes it. As soon as the program finds nothing to poll,
+ * or asks for an event, it waits for the kernel: then the doorbell is rung.
+ *
+ * A program that lives by events blocks without a word to us, and many of them
+ * (perftest) rely on few completions for an event: for those there are no bursts.
+ */
+#include <ccan/list.h>
+
+#include "kwarp.h"
+
+#define BURST	2	/* posts without a poll in between */
+
+static struct kwarp_context *context_of(struct ibv_context *ibctx)
+{
+	return container_of(ibctx, struct kwarp_context, vctx.context);
+}
+
+void kwarp_burst_init(struct kwarp_context *ctx)
+{
+	pthread_spin_init(&ctx->lock, PTHREAD_PROCESS_PRIVATE);
+	list_head_init(&ctx->unrung);
+	ctx->any_unrung = false;
+}
+
+void kwarp_burst_exit(struct kwarp_context *ctx)
+{
+	pthread_spin_destroy(&ctx->lock);
+}
+
+uint32_t kwarp_sq_publish(struct kwarp_qp *qp)
+{
+	struct kwarp_cq *scq = to_kcq(qp->vqp.qp.send_cq);
+	struct kwarp_cq *rcq = to_kcq(qp->vqp.qp.recv_cq);
+	uint32_t now = kwarp_load_relaxed(&scq->polls) +
+		       kwarp_load_relaxed(&rcq->polls);
+	uint32_t hint;
+
+	if (now != qp->polls || kwarp_load_relaxed(&scq->events) ||
+	    kwarp_load_relaxed(&rcq->events)) {
+		qp->polls = now;
+		qp->posts = 0;
+	} else if (qp->posts < BURST) {
+		qp->posts++;
+	}
+	hint = qp->posts < BURST ? KWARP_SQ_SINGLE : KWARP_SQ_BURST;
+	if (kwarp_load_relaxed(&qp->sq.ctl->arm) != hint)
+		__atomic_store_n(&qp->sq.ctl->arm, hint, __ATOMIC_RELAXED);
+	return kwarp_wq_publish(&qp->sq);
+}
+
+void kwarp_ring_later(struct kwarp_qp *qp)
+{
+	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
+
+	if (__atomic_load_n(&qp->unrung, __ATOMIC_RELAXED))
+		return;
+	pthread_spin_lock(&ctx->lock);
+	if (!qp->unrung) {
+		list_add_tail(&ctx->unrung, &qp->link);
+		__atomic_store_n(&qp->unrung, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&ctx->any_unrung, true, __ATOMIC_RELAXED);
+	}
+	pthread_spin_unlock(&ctx->lock);
+}
+
+/* Under the lock. */
+static void forget(struct kwarp_context *ctx, struct kwarp_qp *qp)
+{
+	list_del(&qp->link);
+	__atomic_store_n(&qp->unrung, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&ctx->any_unrung, !list_empty(&ctx->unrung),
+			 __ATOMIC_RELAXED);
+}
+
+/* If the kernel no longer lingers it has looked, or it will be called. */
+static bool take(struct kwarp_context *ctx, struct kwarp_qp *qp)
+{
+	forget(ctx, qp);
+	return kwarp_load_relaxed(&qp->sq.ctl->flags) & KWARP_RING_LINGER;
+}
+
+void kwarp_ring_now(struct kwarp_qp *qp)
+{
+	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
+	bool ring;
+
+	if (!__atomic_load_n(&qp->unrung, __ATOMIC_RELAXED))
+		return;
+	pthread_spin_lock(&ctx->lock);
+	ring = qp->unrung && take(ctx, qp);
+	pthread_spin_unlock(&ctx->lock);
+	if (ring)
+		kwarp_doorbell(qp->vqp.qp.context, qp->vqp.qp.handle);
+}
+
+/*
+ * The queue pair may be destroyed as soon as the lock is free; a doorbell for a
+ * handle that is gone, or another's by now, does no harm. Errors show elsewhere.
+ */
+void kwarp_ring_all(struct ibv_context *ibctx)
+{
+	struct kwarp_context *ctx = context_of(ibctx);
+	struct kwarp_qp *qp;
+	uint32_t handle;
+	bool ring;
+
+	for (;;) {
+		pthread_spin_lock(&ctx->lock);
+		qp = list_top(&ctx->unrung, struct kwarp_qp, link);
+		if (!qp) {
+			pthread_spin_unlock(&ctx->lock);
+			return;
+		}
+		handle = qp->vqp.qp.handle;
+		ring = take(ctx, qp);
+		pthread_spin_unlock(&ctx->lock);
+		if (ring)
+			kwarp_doorbell(ibctx, handle);
+	}
+}
