@@ -227,8 +227,8 @@ enum ib_qp_state kwarp_qp_shown_state(const struct kwarp_qp *qp);
  * kwarp_qp_gate() - open or close the queues to posts, as the state shown demands
  * @qp:		queue pair
  *
- * No sends before RTS, no receives in RESET: an immediate error, as InfiniBand and
- * most providers have it. To be called when something has changed what
+ * No sends before RTS (RTR in a rendezvous), no receives in RESET: an immediate error,
+ * as InfiniBand and most providers have it. To be called when something has changed what
  * kwarp_qp_shown_state() says; kwarp_qp_set_state() does so itself.
  * Context: any.
  */
