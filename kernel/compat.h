@@ -11,6 +11,7 @@
 #include <linux/socket.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
+#include <net/sock.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
@@ -142,6 +143,16 @@ kwarp_hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* Segments of a socket that TCP has thrown away, as 32 bits. */
+static inline u32 kwarp_sk_drops(struct sock *sk)
+{
+#if KWARP_KERNEL_FROM(6, 18)
+	return sk_drops_read(sk);
+#else
+	return atomic_read(&sk->sk_drops);
+#endif
+}
 
 int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);
 int kwarp_counter_unbind(struct ib_qp *ibqp);

@@ -64,6 +64,8 @@ enum kwarp_crc_policy {
  * @permissive:	serve revision 0 (RFC 5044 appendix C) without offering it
  * @crc:	enum kwarp_crc_policy
  * @markers:	ask the peer for markers
+ * @ooo:	place FPDUs that come out of order before their turn; needs markers
+ *		and CRCs on the connection
  * @p2p:	ask for the peer-to-peer model as initiator, with these kinds of
  *		ready-to-receive indication: bit mask of KWARP_RTR_*
  *		(proto/mpa_startup.h); 0: do not ask
@@ -87,6 +89,7 @@ struct kwarp_policy {
 	bool permissive;
 	u8 crc;
 	bool markers;
+	bool ooo;
 	u8 p2p;
 	u16 ird;
 	u16 ord;

@@ -185,6 +185,8 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 		.crc = agreed->crc,
 		.tx_markers = agreed->tx_markers,
 		.rx_markers = agreed->rx_markers,
+		.ooo = agreed->rx_markers && agreed->crc &&
+		       READ_ONCE(ep_dev(ep)->policy.ooo),
 		.mpa_rev = agreed->rev,
 		.initiator = initiator,
 		.wait_first = agreed->wait == KWARP_MPA_WAIT_FPDU,

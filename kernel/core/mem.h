@@ -26,6 +26,8 @@ enum kwarp_mr_state {
  * @ibmr:	core's part; a kernel consumer changes the key in lkey and rkey long
  *		before his REG_MR runs, so they decide nothing
  * @stag:	the STag in force: index << 8 | key; changed by REG_MR only
+ * @gen:	a number that no other registration has, of this or another region; with
+ *		the reference held in state VALID it is constant
  * @refs:	one for the table entry, one for each access in progress
  * @unused:	completed when @refs reaches zero; deregistration waits for it
  * @pd:		protection domain
@@ -59,6 +61,7 @@ enum kwarp_mr_state {
 struct kwarp_mr {
 	struct ib_mr ibmr;
 	u32 stag;
+	u64 gen;
 	refcount_t refs;
 	struct completion unused;
 	struct ib_pd *pd;
@@ -226,6 +229,9 @@ int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind);
 
 /* A window that is going away lets go of its region. Nobody else holds it. */
 void kwarp_mw_release(struct kwarp_mr *mw);
+
+/* The number of a registration that begins, before it becomes valid. Context: any. */
+u64 kwarp_mr_generation(void);
 
 /* Drops the reference that a look-up took. */
 void kwarp_mr_put(struct kwarp_mr *mr);

@@ -252,6 +252,11 @@ static void engine_writable(struct kwarp_llp *llp)
 	kwarp_tx_kick(llp->qp);
 }
 
+static void engine_early(struct kwarp_llp *llp)
+{
+	kwarp_rx_early(llp->qp, llp);
+}
+
 /* Does the stream end inside a message, or before an answer we wait for? */
 static bool cut_short(const struct kwarp_qp *qp)
 {
@@ -307,6 +312,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 static const struct kwarp_llp_engine qp_engine = {
 	.readable = engine_readable,
 	.writable = engine_writable,
+	.early = engine_early,
 	.ended = engine_ended,
 };
 
@@ -346,6 +352,8 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	rcu_assign_pointer(qp->llp, llp);
 	trace_kwarp_qp_attach(qp, params);
 	kwarp_qp_set_state(qp, IB_QPS_RTS);
+	if (qp->rx.ooo)
+		kwarp_llp_watch(llp);
 	kwarp_llp_poll(llp);
 	kwarp_llp_unlock(llp);
 out:
@@ -379,6 +387,7 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	if (qp) {
 		/* No callback and no doorbell gets past this line any more. */
 		llp->qp = NULL;
+		kwarp_llp_unwatch(llp);
 		trace_kwarp_qp_detach(qp);
 		kwarp_rx_stop(qp);
 		kwarp_tx_stop(qp);

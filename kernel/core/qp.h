@@ -25,6 +25,8 @@ struct kwarp_srq;
  * @crc:	CRC32c on, both directions
  * @tx_markers:	we insert markers
  * @rx_markers:	the peer inserts markers
+ * @ooo:	the receive engine places FPDUs before their turn; only with CRCs and
+ *		@rx_markers
  * @mpa_rev:	MPA revision in force
  * @initiator:	we sent the MPA request
  * @wait_first:	responder: send nothing before the peer's first FPDU
@@ -44,6 +46,7 @@ struct kwarp_qp_params {
 	bool crc;
 	bool tx_markers;
 	bool rx_markers;
+	bool ooo;
 	u8 mpa_rev;
 	bool initiator;
 	bool wait_first;

@@ -11,6 +11,13 @@
 #include <linux/log2.h>
 #include <linux/rcupdate.h>
 
+u64 kwarp_mr_generation(void)
+{
+	static atomic64_t last;
+
+	return atomic64_inc_return(&last);
+}
+
 /* The caller holds the reference that counts as ours. */
 static void wait_others(const struct kwarp_mr *mr)
 {
@@ -113,6 +120,7 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
 	mr->first = first;
 	mr->shift = shift;
 	mr->access = access;
+	mr->gen = kwarp_mr_generation();
 	WRITE_ONCE(mr->stag, key);
 	/* Pairs with the acquire in mr_valid(). */
 	smp_store_release(&mr->state, KWARP_MR_VALID);
@@ -220,6 +228,7 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 	u64 off = bind->addr - region->iova + region->first;
 	u32 skip = off >> region->shift;
 
+	mw->gen = kwarp_mr_generation();
 	mw->region = region;
 	mw->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
 	mw->length = bind->length;

@@ -426,26 +426,42 @@ u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 	return rq_posted(rq);
 }
 
+/* Return: 0 or -EINVAL. What is judged is the copy. */
+static int rq_copy(const struct kwarp_rq *rq, u32 idx,
+		   struct kwarp_rqe_copy *wqe)
+{
+	const void *src = kwarp_rq_elem(rq, idx);
+
+	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
+	barrier();
+	if (wqe->hdr.num_sge > rq->max_sge)
+		return -EINVAL;
+	memcpy(wqe->sge, src + sizeof(wqe->hdr),
+	       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
+	barrier();
+	return sge_total(wqe->sge, wqe->hdr.num_sge) >= 0 ? 0 : -EINVAL;
+}
+
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 {
-	int ret = -EINVAL;
-	const void *src;
+	int ret;
 
 	if (!rq->size || !rq_posted(rq))
 		return -ENOBUFS;
-	src = kwarp_rq_elem(rq, rq->fetched);
-	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
-	barrier();
-	if (wqe->hdr.num_sge <= rq->max_sge) {
-		memcpy(wqe->sge, src + sizeof(wqe->hdr),
-		       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
-		barrier();
-		if (sge_total(wqe->sge, wqe->hdr.num_sge) >= 0)
-			ret = 0;
-	}
+	ret = rq_copy(rq, rq->fetched, wqe);
 	/* The copy is taken: the ring's slot is free. */
 	publish_index(&rq->ctl->kern_idx, ++rq->fetched);
 	return ret;
+}
+
+bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead, struct kwarp_rqe_copy *wqe)
+{
+	const struct kwarp_rq *rq = &qp->rq;
+
+	/* As in kwarp_rq_fetch(): nobody else takes. */
+	if (qp->state == IB_QPS_ERR || !rq->size || ahead >= rq_posted(rq))
+		return false;
+	return !rq_copy(rq, rq->fetched + ahead, wqe);
 }
 
 int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)

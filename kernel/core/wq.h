@@ -263,6 +263,20 @@ int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe);
 
 /**
+ * kwarp_rq_peek() - look at a posted element without taking it
+ * @qp:		queue pair with a receive queue of its own, socket lock held
+ * @ahead:	0 for the one that kwarp_rq_fetch() would take next
+ * @wqe:	receives the copy
+ *
+ * Until it is taken a user may change it, against the rules: believe nothing of it
+ * then.
+ *
+ * Return: true if there is a well-formed one.
+ */
+bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead,
+		   struct kwarp_rqe_copy *wqe);
+
+/**
  * kwarp_rq_complete() - deliver a receive completion
  * @qp:		queue pair
  * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller

@@ -144,6 +144,13 @@ static struct uint_attr mpa_rev_attr = {
 	.max = KWARP_MPA_REV_MAX,
 };
 
+static struct uint_attr ooo_attr = {
+	.attr = __ATTR(ooo, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, ooo),
+	.size = sizeof_field(struct kwarp_policy, ooo),
+	.max = 1,
+};
+
 static struct uint_attr ord_attr = {
 	.attr = __ATTR(ord, 0644, uint_show, uint_store),
 	.offset = offsetof(struct kwarp_policy, ord),
@@ -368,6 +375,7 @@ static struct attribute *policy_attrs[] = {
 	&keepalive_s_attr.attr.attr,
 	&markers_attr.attr.attr,
 	&mpa_rev_attr.attr.attr,
+	&ooo_attr.attr.attr,
 	&ord_attr.attr.attr,
 	&p2p_attr.attr.attr,
 	&permissive_attr.attr.attr,
@@ -392,6 +400,8 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.crc = KWARP_CRC_PREFERRED,
 		/* Not every peer can send or receive them. */
 		.markers = false,
+		/* It needs them; a path that keeps order gains nothing. */
+		.ooo = false,
 		/*
 		 * Programs written for other RDMA networks let either side send
 		 * first; hardware asks for it by default, too. A peer that knows

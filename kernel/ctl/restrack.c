@@ -47,6 +47,7 @@ static int fill_params(struct sk_buff *msg, const struct kwarp_qp_params *p)
 	    rdma_nl_put_driver_u32(msg, "crc", p->crc) ||
 	    rdma_nl_put_driver_u32(msg, "tx_markers", p->tx_markers) ||
 	    rdma_nl_put_driver_u32(msg, "rx_markers", p->rx_markers) ||
+	    rdma_nl_put_driver_u32(msg, "ooo", p->ooo) ||
 	    rdma_nl_put_driver_u32(msg, "ird", p->ird) ||
 	    rdma_nl_put_driver_u32(msg, "ord", p->ord))
 		return -EMSGSIZE;

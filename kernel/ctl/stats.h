@@ -13,6 +13,10 @@ enum kwarp_counter {
 	KWARP_STAT_RX_FPDUS,
 	KWARP_STAT_RX_OCTETS,
 	KWARP_STAT_RX_MARKERS,
+	KWARP_STAT_OOO_PLACED,		/* before their turn */
+	KWARP_STAT_OOO_PLACED_OCTETS,	/* their payload */
+	KWARP_STAT_OOO_DELIVERED,	/* in their turn, nothing left to copy */
+	KWARP_STAT_OOO_REPLACED,	/* placed early, and in their turn again */
 	KWARP_STAT_TX_TERMINATE,
 	KWARP_STAT_RX_TERMINATE,
 	KWARP_STAT_LLP_LOST,		/* stream ended inside an FPDU, or reset */

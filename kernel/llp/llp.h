@@ -42,6 +42,8 @@ struct kwarp_llp_owner_ops {
  * @readable:	process the receive queue; returns the octets that are left in it
  *		as an incomplete FPDU
  * @writable:	TCP has send space again
+ * @early:	TCP holds segments behind a gap, perhaps new ones; only after
+ *		kwarp_llp_watch()
  * @ended:	the stream is over, once: @err is a positive errno (reset,
  *		timeout) or 0 for FIN; @left octets were never completed
  *
@@ -50,6 +52,7 @@ struct kwarp_llp_owner_ops {
 struct kwarp_llp_engine {
 	u32 (*readable)(struct kwarp_llp *llp);
 	void (*writable)(struct kwarp_llp *llp);
+	void (*early)(struct kwarp_llp *llp);
 	void (*ended)(struct kwarp_llp *llp, int err, u32 left);
 };
 
@@ -66,6 +69,8 @@ struct kwarp_llp_engine {
  * @engine:	valid while @qp is set
  * @qp:		attached queue pair (holds a reference) or NULL; socket lock
  * @eof:	FIN has been seen and reported; socket lock
+ * @watched:	sk_write_space is called for each segment received; socket lock
+ * @want_wspace: and this tells whether send space is waited for; socket lock
  * @sk_err:	positive errno of the socket's end, 0 while it lives
  * @saved_*:	the socket's own callbacks
  * @rcu:	qp->llp is read under RCU: the owner frees with kfree_rcu()
@@ -80,6 +85,8 @@ struct kwarp_llp {
 	const struct kwarp_llp_engine *engine;
 	struct kwarp_qp *qp;
 	bool eof;
+	bool watched;
+	bool want_wspace;
 	int sk_err;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
@@ -239,5 +246,15 @@ int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 
 /* Ask for a wake-up at write space although nothing was refused. */
 void kwarp_llp_want_wspace(struct kwarp_llp *llp);
+
+/**
+ * kwarp_llp_watch() - have engine->early called from now on
+ * @llp:	connection with a QP
+ *
+ * Behind each segment that TCP takes in while it holds any behind a gap, in softirq
+ * or from the backlog, up to kwarp_llp_unwatch().
+ */
+void kwarp_llp_watch(struct kwarp_llp *llp);
+void kwarp_llp_unwatch(struct kwarp_llp *llp);
 
 #endif /* _KWARP_LLP_H */

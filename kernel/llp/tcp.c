@@ -128,19 +128,38 @@ static void llp_error_report(struct sock *sk)
 		llp_state_change(sk);
 }
 
+/*
+ * TCP calls this behind each segment as long as SOCK_NOSPACE is set, with what has
+ * come out of order queued already: the flag stays.
+ */
+static void watched_write_space(struct kwarp_llp *llp, struct sock *sk)
+{
+	if (!RB_EMPTY_ROOT(&tcp_sk(sk)->out_of_order_queue))
+		llp->engine->early(llp);
+	if (!llp->want_wspace || !sk_stream_is_writeable(sk))
+		return;
+	llp->want_wspace = false;
+	llp->engine->writable(llp);
+}
+
 static void llp_write_space(struct sock *sk)
 {
 	struct kwarp_llp *llp;
 
-	if (!sk_stream_is_writeable(sk))
+	if (!sk_stream_is_writeable(sk) &&
+	    RB_EMPTY_ROOT(&tcp_sk(sk)->out_of_order_queue))
 		return;
 	llp = llp_of(sk);
 	if (!llp)
 		return;
-	if (sk->sk_socket)
-		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	if (llp->qp)
-		llp->engine->writable(llp);
+	if (llp->watched) {
+		watched_write_space(llp, sk);
+	} else if (sk_stream_is_writeable(sk)) {
+		if (sk->sk_socket)
+			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		if (llp->qp)
+			llp->engine->writable(llp);
+	}
 	kwarp_llp_put(llp);
 }
 
@@ -489,11 +508,30 @@ int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	sk->sk_allocation = gfp;
+	/* TCP has set SOCK_NOSPACE then, which says nothing on a watched socket. */
+	if (ret < (int)len)
+		llp->want_wspace = true;
 	return ret;
 }
 
 void kwarp_llp_want_wspace(struct kwarp_llp *llp)
 {
+	llp->want_wspace = true;
 	if (llp->sk->sk_socket)
 		set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
+}
+
+void kwarp_llp_watch(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	if (!llp->sk->sk_socket)
+		return;
+	llp->watched = true;
+	set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
+}
+
+void kwarp_llp_unwatch(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	llp->watched = false;
 }

@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 
 #include "../core/qp.h"
+#include "ooo.h"
 #include "rx.h"
 
 static_assert(sizeof(atomic64_t) == sizeof(u64));
@@ -67,6 +68,10 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	where = kwarp_mr_ptr(mr, req.to, &len);
 	if (!IS_ALIGNED((uintptr_t)where, sizeof(u64)))
 		return KWARP_ERR_RDMAP_STREAM;
+
+	/* What comes later in the stream and lies there already was too early. */
+	if (unlikely(pass->ooo))
+		kwarp_ooo_written(pass, mr, req.to, sizeof(u64));
 
 	in = kwarp_rx_queue_answer(pass);
 	in->atomic = true;

@@ -14,6 +14,7 @@
 #include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/ddp.h"
+#include "ooo.h"
 #include "place.h"
 #include "stream.h"
 
@@ -69,8 +70,12 @@ static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
 	struct kwarp_stream tmp = *st;
 	int ret;
 
-	ret = kwarp_fpdu_verify(&tmp.r, f, pass->qp->params.crc, pass->seg,
-				sizeof(pass->seg));
+	if (unlikely(pass->ooo))
+		pass->early = kwarp_ooo_find(pass, st, f);
+	/* The very octets that were verified when they were placed need no CRC. */
+	ret = kwarp_fpdu_verify(&tmp.r, f,
+				pass->qp->params.crc && !pass->early,
+				pass->seg, sizeof(pass->seg));
 	if (ret)
 		return verdict_err(ret);
 	pass->flat = NULL;
@@ -177,6 +182,8 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	if (!avail)
 		return 0;
 	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
+	if (unlikely(rx->ooo))
+		kwarp_ooo_begin(&pass);
 
 	/* Regions are held in the cache: no sleep, no preemption by softirq. */
 	local_bh_disable();
@@ -187,6 +194,8 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 
 	if (used)
 		tcp_read_done(llp->sk, used);
+	if (unlikely(rx->ooo))
+		kwarp_ooo_end(qp);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, pass.fpdus);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_OCTETS, used);
 	trace_kwarp_rx_batch(qp, pass.fpdus, used, avail - used);
@@ -223,7 +232,8 @@ int kwarp_rx_init(struct kwarp_qp *qp)
 	rx->recv.wqe = kmalloc(sizeof(*rx->recv.wqe), GFP_KERNEL);
 	rx->reads = kvcalloc(rx->ord, rx->read_stride, GFP_KERNEL);
 	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), GFP_KERNEL);
-	if (!rx->recv.wqe || !rx->reads || !rx->inreads) {
+	if (!rx->recv.wqe || !rx->reads || !rx->inreads ||
+	    kwarp_ooo_init(qp)) {
 		kwarp_rx_free(qp);
 		return -ENOMEM;
 	}
@@ -234,6 +244,7 @@ void kwarp_rx_free(struct kwarp_qp *qp)
 {
 	struct kwarp_rx *rx = &qp->rx;
 
+	kwarp_ooo_free(rx);
 	kvfree(rx->inreads);
 	kvfree(rx->reads);
 	kfree(rx->recv.wqe);

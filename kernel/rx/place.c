@@ -11,6 +11,7 @@
 #include "../llp/llp.h"
 #include "../proto/mpa_startup.h"
 #include "../proto/terminate.h"
+#include "ooo.h"
 
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len)
@@ -32,6 +33,14 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 			room -= n;
 		}
 	}
+}
+
+void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+		  const struct kwarp_mr *mr, u64 addr, u32 len)
+{
+	if (unlikely(pass->ooo) && kwarp_ooo_recall(pass, mr, addr, len))
+		return;
+	kwarp_rx_copy(pl, mr, addr, len);
 }
 
 /* ---- tagged ----------------------------------------------------------------- */
@@ -72,7 +81,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 			return tagged_err(err);
 		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
 			return KWARP_ERR_TAGGED_ACCESS;
-		kwarp_rx_copy(pl, mr, h->to, len);
+		kwarp_rx_put(pass, pl, mr, h->to, len);
 	}
 	qp->rx.write_len += len;
 	if (h->last) {
@@ -130,7 +139,7 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 			kwarp_sq_complete(qp, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
-		kwarp_rx_copy(pl, mr, addr, n);
+		kwarp_rx_put(pass, pl, mr, addr, n);
 		rd->cur_off += n;
 		rd->done += n;
 		len -= n;

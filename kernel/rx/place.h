@@ -10,6 +10,8 @@
 #include "../proto/rdmap.h"
 #include "stream.h"
 
+struct kwarp_early;
+
 /* Enough for every header that is interpreted; the rest is payload. */
 #define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
 				 KWARP_RDMAP_ATOMIC_REQ_LEN)
@@ -34,6 +36,10 @@
  * @seg:	first octets of its ULPDU
  * @seg_len:	how many of them are valid
  * @ulpdu_len:	octets of the ULPDU
+ * @ooo:	something was placed early, perhaps the FPDU in work; else NULL
+ * @base:	with @ooo: sequence number less stream position
+ * @early:	what is remembered of the FPDU in work, which has not changed since
+ *		it was placed; or NULL
  */
 struct kwarp_rx_pass {
 	struct kwarp_qp *qp;
@@ -51,6 +57,9 @@ struct kwarp_rx_pass {
 	u8 seg[KWARP_RX_SEG_MAX];
 	u32 seg_len;
 	u32 ulpdu_len;
+	struct kwarp_ooo *ooo;
+	u32 base;
+	const struct kwarp_early *early;
 };
 
 /* Is the FPDU in work the peer's first, and to be an RTR indication? */
@@ -85,6 +94,16 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
  * Before any other completion that the pass gives, and at its end.
  */
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited);
+
+/**
+ * kwarp_rx_put() - have the next payload octets in their place
+ * @pass:	with the FPDU in work
+ *
+ * Other arguments as for kwarp_rx_copy(), which it calls unless exactly these octets
+ * were placed there early.
+ */
+void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+		  const struct kwarp_mr *mr, u64 addr, u32 len);
 
 /* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,

@@ -10,6 +10,7 @@
 #include "../kwarp.h"
 
 struct kwarp_llp;
+struct kwarp_ooo;
 struct kwarp_qp;
 
 /**
@@ -103,6 +104,7 @@ struct kwarp_recv {
  * @ird:	size of @inreads, power of two; params.ird may be less
  * @in_head:	next to answer (send engine)
  * @in_tail:	next free one
+ * @ooo:	out-of-order placement, or NULL
  */
 struct kwarp_rx {
 	u32 pos;
@@ -123,6 +125,7 @@ struct kwarp_rx {
 	u32 ird;
 	u32 in_head;
 	u32 in_tail;
+	struct kwarp_ooo *ooo;
 };
 
 static inline struct kwarp_inread *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)
@@ -150,6 +153,15 @@ void kwarp_rx_free(struct kwarp_qp *qp);
  * Return: octets left in the queue as an incomplete FPDU.
  */
 u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp);
+
+/**
+ * kwarp_rx_early() - place what can be placed of the segments behind a gap
+ * @qp:		attached queue pair with out-of-order placement
+ * @llp:	its connection
+ *
+ * Delivers nothing. Context: socket lock held; softirq or process.
+ */
+void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp);
 
 /**
  * kwarp_rx_stop() - stop for good and return the receive that was being filled

@@ -24,6 +24,18 @@ static void enter_skb(struct kwarp_stream *st, struct sk_buff *skb)
 		st->end = seq + skb->len;
 }
 
+/* The skb behind st->skb without a gap between them, or NULL. */
+static struct sk_buff *next_skb(const struct kwarp_stream *st)
+{
+	struct sk_buff *skb;
+
+	if (likely(st->queue))
+		return skb_queue_is_last(st->queue, st->skb) ? NULL :
+		       skb_queue_next(st->queue, st->skb);
+	skb = skb_rb_next(st->skb);
+	return skb && !after(TCP_SKB_CB(skb)->seq, st->end) ? skb : NULL;
+}
+
 /* The next non-empty piece: linear part, fragments, frag_list, next skb. */
 static bool stream_next(struct kwarp_reader *r)
 {
@@ -46,16 +58,27 @@ static bool stream_next(struct kwarp_reader *r)
 		part = part == st->skb ? skb_shinfo(part)->frag_list :
 					 part->next;
 		if (!part) {
-			if (skb_queue_is_last(st->queue, st->skb))
+			part = next_skb(st);
+			if (!part)
 				return false;
-			enter_skb(st, skb_queue_next(st->queue, st->skb));
-			part = st->skb;
+			enter_skb(st, part);
 		}
 		st->part = part;
 		st->frag = 0;
 		if (load(st, part->data, skb_headlen(part)))
 			return true;
 	}
+}
+
+bool kwarp_stream_stand(struct kwarp_stream *st, struct sk_buff *skb, u32 off)
+{
+	st->end = TCP_SKB_CB(skb)->seq;
+	enter_skb(st, skb);
+	st->part = skb;
+	st->frag = 0;
+	st->r.next = stream_next;
+	load(st, skb->data, skb_headlen(skb));
+	return kwarp_reader_skip(&st->r, off);
 }
 
 u32 kwarp_stream_init(struct kwarp_stream *st, struct sock *sk)
@@ -70,14 +93,6 @@ u32 kwarp_stream_init(struct kwarp_stream *st, struct sock *sk)
 	skb = tcp_recv_skb(sk, tp->copied_seq, &off);
 	if (!skb)
 		return 0;
-	st->end = TCP_SKB_CB(skb)->seq;
-	enter_skb(st, skb);
 	st->queue = &sk->sk_receive_queue;
-	st->part = st->skb;
-	st->frag = 0;
-	st->r.next = stream_next;
-	load(st, st->part->data, skb_headlen(st->part));
-	if (!kwarp_reader_skip(&st->r, off))
-		return 0;
-	return avail;
+	return kwarp_stream_stand(st, skb, off) ? avail : 0;
 }

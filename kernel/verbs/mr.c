@@ -64,6 +64,7 @@ struct kwarp_mr *kwarp_mr_new(struct ib_pd *pd, int access)
 	mr->pd = pd;
 	mr->access = access;
 	mr->shift = PAGE_SHIFT;
+	mr->gen = kwarp_mr_generation();
 	init_completion(&mr->unused);
 	refcount_set(&mr->refs, 1);
 	return mr;

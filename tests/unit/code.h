@@ -10,7 +10,9 @@
 
 extern "C" {
 #include "ddp.h"
+#include "early.h"
 #include "errors.h"
+#include "mpa_find.h"
 #include "mpa_fpdu.h"
 #include "mpa_negotiate.h"
 #include "mpa_startup.h"

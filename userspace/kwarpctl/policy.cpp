@@ -29,6 +29,7 @@ constexpr std::array keys{
 	Key{"permissive", on_off, "serve MPA revision 0, too"},
 	Key{"crc", "off|preferred|required", "use of CRC32c"},
 	Key{"markers", on_off, "ask the peer for markers"},
+	Key{"ooo", on_off, "place what comes out of order at once; needs markers"},
 	Key{"p2p", "off|LIST", "peer-to-peer model: of send,write,read,rtr-frame"},
 	Key{"ird", "NUMBER", "most inbound RDMA Reads granted"},
 	Key{"ord", "NUMBER", "most outbound RDMA Reads asked for"},

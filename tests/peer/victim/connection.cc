@@ -40,6 +40,7 @@ void Connection::create_qp()
 	ibv_qp_init_attr a{};
 	a.send_cq = a.recv_cq = victim_.cq();
 	a.cap = {max_sends, victim_.options().receives + 1, 1, 1, 0};
+	a.srq = victim_.srq();
 	a.qp_type = IBV_QPT_RC;
 	a.sq_sig_all = 1;
 	check(rdma_create_qp(id_, victim_.pd(), &a), "rdma_create_qp");
@@ -66,7 +67,10 @@ void Connection::post_receive(unsigned n)
 	wr.wr_id = victim_.ledger_open(index_, false, n);
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
-	check(ibv_post_recv(qp(), &wr, &bad), "ibv_post_recv");
+	if (ibv_srq *srq = victim_.srq())
+		check(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
+	else
+		check(ibv_post_recv(qp(), &wr, &bad), "ibv_post_recv");
 }
 
 void Connection::post(ibv_send_wr &wr)

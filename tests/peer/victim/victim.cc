@@ -15,6 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int cq_size = 1024;
+constexpr uint32_t srq_size = 256;
 constexpr int resolve_ms = 2000;
 constexpr auto poll_pause = std::chrono::microseconds(100);
 
@@ -40,6 +41,12 @@ Victim::Victim(const Options &o) : options_(o)
 	cq_ = ibv_create_cq(verbs(), cq_size, nullptr, nullptr, 0);
 	if (!pd_ || !other_pd_ || !cq_)
 		fail("ibv_alloc_pd, ibv_create_cq");
+	if (options_.srq) {
+		ibv_srq_init_attr a{nullptr, {srq_size, 1, 0}};
+		srq_ = ibv_create_srq(pd_, &a);
+		if (!srq_)
+			fail("ibv_create_srq");
+	}
 	auto region = [&](ibv_pd *pd, int access) {
 		return std::make_unique<Region>(pd, options_.region_size, access);
 	};
@@ -72,6 +79,8 @@ Victim::~Victim()
 	close(stop_fd_);
 	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &alien, &spare})
 		r->reset();
+	if (srq_)
+		ibv_destroy_srq(srq_);
 	ibv_destroy_cq(cq_);
 	ibv_dealloc_pd(other_pd_);
 	ibv_dealloc_pd(pd_);

@@ -27,6 +27,7 @@ struct Options {
 	size_t region_size = 8192;
 	size_t rw_size = 8192; // of the region that peers may read and write
 	bool ipv6 = false;
+	bool srq = false; // all connections take from one receive queue
 };
 
 class Victim {
@@ -70,6 +71,7 @@ public:
 
 	ibv_pd *pd() const { return pd_; }
 	ibv_cq *cq() const { return cq_; }
+	ibv_srq *srq() const { return srq_; }
 	ibv_context *verbs() const { return listener_->verbs; }
 	uint64_t ledger_open(unsigned connection, bool send, unsigned n);
 
@@ -87,6 +89,7 @@ private:
 	ibv_pd *pd_ = nullptr;
 	ibv_pd *other_pd_ = nullptr;
 	ibv_cq *cq_ = nullptr;
+	ibv_srq *srq_ = nullptr;
 	iwarp::Address address_;
 	int stop_fd_ = -1;
 	std::map<uint64_t, unsigned> ledger_; // wr_id -> posted and not completed

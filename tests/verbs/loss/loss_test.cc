@@ -3,7 +3,9 @@
 // leaves all of it to TCP: every octet arrives once, in its place, and nothing stands still.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <memory>
+#include <vector>
 
 #include "network.h"
 #include "traffic.h"
@@ -17,18 +19,32 @@ namespace {
 
 constexpr int rounds = 6;
 
-// With markers or without, which also moves all FPDU boundaries.
-class loss : public testing::TestWithParam<bool> {
+// With markers, which also moves all FPDU boundaries, or without; and with out-of-order placement
+// (suite vm-ooo).
+enum class Form { nomarkers, markers, ooo };
+
+const char *name(Form f)
+{
+	return f == Form::ooo ? "ooo" : f == Form::markers ? "markers" : "nomarkers";
+}
+
+class loss : public testing::TestWithParam<Form> {
 protected:
 	void SetUp() override
 	{
-		if (!GetParam())
+		if (GetParam() == Form::nomarkers)
 			return;
 		if (!lab::both_kwarp())
 			GTEST_SKIP() << "kwarp only";
-		a_ = std::make_unique<lab::Policy>(lab::a(), "markers", 1);
-		b_ = std::make_unique<lab::Policy>(lab::b(), "markers", 1);
+		for (const lab::Host *host : {&lab::a(), &lab::b()}) {
+			policies_.push_back(std::make_unique<lab::Policy>(*host, "markers", 1));
+			if (GetParam() == Form::ooo)
+				policies_.push_back(std::make_unique<lab::Policy>(*host, "ooo", 1));
+		}
 	}
+
+	// Of both hosts.
+	static uint64_t counter(const char *name) { return lab::a().counter(name) + lab::b().counter(name); }
 
 	// On a network that loses, segments have to be sent again, or the test is none.
 	void lossy(const std::string &how, lab::Family family = lab::Family::ipv4)
@@ -46,6 +62,28 @@ protected:
 		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
 	}
 
+	// Much traffic, of which a good part must have been placed early and delivered without a copy.
+	void early(const std::string &how, int n)
+	{
+		if (GetParam() != Form::ooo)
+			GTEST_SKIP() << "of policy ooo";
+		const char *const names[] = {"ooo_placed_fpdus", "ooo_placed_octets", "ooo_delivered_without_copy", "ooo_replaced"};
+		uint64_t before[4];
+		for (int i = 0; i < 4; i++)
+			before[i] = counter(names[i]);
+		BadNetwork bad(how);
+		Traffic traffic;
+		traffic.rounds(n);
+		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
+		for (int i = 0; i < 4; i++) {
+			before[i] = counter(names[i]) - before[i];
+			printf("# %s: %s %llu\n", how.c_str(), names[i], static_cast<unsigned long long>(before[i]));
+		}
+		EXPECT_GT(before[0], 0U) << "nothing was placed early";
+		EXPECT_GT(before[2], 0U) << "all of it was copied again";
+		EXPECT_GE(before[0], before[2]);
+	}
+
 	// Traffic for as long as it takes.
 	void run_during(Traffic &traffic, Meanwhile &meanwhile)
 	{
@@ -57,7 +95,7 @@ protected:
 	}
 
 private:
-	std::unique_ptr<lab::Policy> a_, b_;
+	std::vector<std::unique_ptr<lab::Policy>> policies_;
 };
 
 } // namespace
@@ -149,7 +187,13 @@ TEST_P(loss, wire__is_cut_for_a_moment)
 		lab::shell(*host, "ip addr replace " + host->ip6 + "/64 dev " + host->netdev + " nodad");
 }
 
-INSTANTIATE_TEST_SUITE_P(policy, loss, testing::Bool(),
-			 [](const testing::TestParamInfo<bool> &info) {
-				 return std::string(info.param ? "markers" : "nomarkers");
+TEST_P(loss, early__lost) { early("delay 1ms loss 1%", 20); }
+
+TEST_P(loss, early__reordered) { early("delay 2ms reorder 25% 50%", 20); }
+
+TEST_P(loss, early__lost_and_reordered) { early("delay 2ms loss 1% reorder 25% 50%", 40); }
+
+INSTANTIATE_TEST_SUITE_P(policy, loss, testing::Values(Form::nomarkers, Form::markers, Form::ooo),
+			 [](const testing::TestParamInfo<Form> &info) {
+				 return std::string(name(info.param));
 			 });

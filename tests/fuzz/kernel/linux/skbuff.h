@@ -8,11 +8,11 @@
 #define container_of(p, type, member) \
 	((type *)((char *)(p) - offsetof(type, member)))
 
+#define likely(x) (x)
+
 #define MAX_SKB_FRAGS 17
 
 struct sk_buff;
-
-typedef int s32;
 
 typedef struct {
 	u8 *address;
@@ -78,6 +78,13 @@ static inline struct sk_buff *skb_queue_next(const struct sk_buff_head *list, co
 {
 	(void)list;
 	return skb->next;
+}
+
+/* Nothing is read out of order here. */
+static inline struct sk_buff *skb_rb_next(const struct sk_buff *skb)
+{
+	(void)skb;
+	return NULL;
 }
 
 #endif

@@ -15,6 +15,11 @@ struct sock {
 #define tcp_sock sock
 #define tcp_sk(sk) (sk)
 
+static inline bool after(u32 a, u32 b)
+{
+	return (s32)(b - a) < 0;
+}
+
 static inline int tcp_inq(struct sock *sk)
 {
 	return (int)(sk->rcv_nxt - sk->copied_seq);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Finding FPDUs by markers. What the functions promise: mpa_find.h. */
+#include "mpa_find.h"
+
+static bool read_marker(struct kwarp_reader *r, u8 *marker)
+{
+	u32 i;
+
+	for (i = 0; i < KWARP_MARKER_LEN; i++) {
+		if (!kwarp_reader_more(r))
+			return false;
+		marker[i] = *r->p++;
+		r->n--;
+	}
+	return true;
+}
+
+bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
+		     u32 *marker)
+{
+	u32 at = (0U - pos) % KWARP_MARKER_SPACING;
+	u8 octets[KWARP_MARKER_LEN];
+
+	if (!kwarp_reader_skip(r, at))
+		return false;
+	while (at + KWARP_MARKER_LEN <= len && read_marker(r, octets)) {
+		*marker = pos + at;
+		*start = kwarp_marker_locate(*marker, octets);
+		/* It points back by less than the stretch has before it. */
+		if (*marker - *start <= at)
+			return true;
+		if (!kwarp_reader_skip(r, KWARP_MARKER_DATA))
+			return false;
+		at += KWARP_MARKER_SPACING;
+	}
+	return false;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What is found behind a gap and placed before its turn: RFC 5044 Appendix B. In each test the first
+// FPDU is held back.
+#include <algorithm>
+#include <set>
+
+#include "session.h"
+
+namespace ooo {
+namespace {
+
+using iwarp::pattern;
+
+// Long enough to have a marker in it wherever it stands.
+constexpr size_t len = 1000;
+
+class Place : public testing::TestWithParam<bool> {
+protected:
+	Terms terms() { return {.ipv6 = GetParam()}; }
+};
+
+INSTANTIATE_TEST_SUITE_P(IP, Place, testing::Bool(),
+			 [](const testing::TestParamInfo<bool> &i) { return std::string(i.param ? "v6" : "v4"); });
+
+TEST_P(Place, write)
+{
+	Session s(terms());
+	s.write(0, 40, 1);
+	Span later = s.write(5000, len, 2);
+	s.send(later);
+	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	EXPECT_TRUE(s.written(5000, len, 2)) << "not placed although it is complete";
+	EXPECT_FALSE(s.written(0, 40, 1));
+	s.message(30, 3);
+	s.nothing_delivered();
+	s.fill();
+	s.delivers(30, 3);
+	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+	EXPECT_TRUE(s.written(0, 40, 1));
+	EXPECT_TRUE(s.written(5000, len, 2));
+}
+
+// The receive is the one that the MSN names, and it completes in its turn only.
+TEST_P(Place, send)
+{
+	Session s(terms());
+	s.message(100, 1);
+	Span second = s.message(len, 2), third = s.message(len, 3);
+	s.send(third);
+	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	EXPECT_TRUE(s.slot_has(2, 0, pattern(len, 3)));
+	s.send(second);
+	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	EXPECT_TRUE(s.slot_has(1, 0, pattern(len, 2)));
+	s.nothing_delivered();
+	s.fill();
+	s.delivers(100, 1);
+	s.delivers(len, 2);
+	s.delivers(len, 3);
+	EXPECT_EQ(s.counted(), (Counted{0, 2, 0}));
+}
+
+// A message in two FPDUs, the second early: at its offset in the receive that the first has begun to fill.
+TEST(PlaceSend, second_half)
+{
+	Session s;
+	const Octets all = pattern(2 * len, 5);
+	Span a = s.add(iwarp::send_segment(s.send_msn, {all.begin(), all.begin() + len}, 0, false));
+	Span gap = s.write(0, 40, 1);
+	Span b = s.add(iwarp::send_segment(s.send_msn++, {all.begin() + len, all.end()}, len, true));
+	s.send(a);
+	s.send(b);
+	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	EXPECT_TRUE(s.slot_has(0, len, View(all).subspan(len)));
+	s.nothing_delivered();
+	s.send(gap);
+	s.delivers(2 * len, 5);
+	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+}
+
+// Which element of a shared queue it will get is not known yet. Writes beside it are placed.
+TEST(PlaceSend, shared_receive_queue)
+{
+	Session s({.srq = true});
+	s.message(100, 1);
+	Span second = s.message(len, 2), w = s.write(0, len, 3);
+	s.send(second.from, w.to);
+	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	EXPECT_TRUE(s.written(0, len, 3));
+	s.nothing_delivered();
+	s.fill();
+	s.delivers(100, 1);
+	s.delivers(len, 2);
+	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+}
+
+TEST(PlaceSend, no_receive_is_posted_for_it)
+{
+	Session s;
+	s.write(0, 40, 1);
+	for (unsigned i = 0; i <= receives; i++)
+		s.message(40, 10 + i);
+	Span beyond = s.message(len, 60);
+	s.send(beyond);
+	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
+}
+
+// Responses to two reads, the later one's first.
+TEST(PlaceRead, responses)
+{
+	Session s;
+	// RFC 5044 7.1.2: before it the responder sends nothing
+	s.send(s.write(9000, 8, 1));
+	s.c().post_read(*s.v.rw, 0, len, 0x1234, 0);
+	s.c().post_read(*s.v.rw, 4000, 2 * len, 0x1234, 0);
+	std::vector<iwarp::ReadRequest> r;
+	for (int i = 0; i < 2; i++)
+		r.push_back(iwarp::ReadRequest::decode(s.receive().payload));
+	const Octets two = pattern(2 * len, 2);
+	s.add(iwarp::read_response_segment(r[0].sink_stag, r[0].sink_to, pattern(len, 1)));
+	Span b = s.add(iwarp::read_response_segment(r[1].sink_stag, r[1].sink_to, {two.begin(), two.begin() + len}, false));
+	Span c = s.add(iwarp::read_response_segment(r[1].sink_stag, r[1].sink_to + len, {two.begin() + len, two.end()}));
+	s.send(c);
+	s.send(b);
+	EXPECT_EQ(s.counted(), (Counted{2, 0, 0}));
+	EXPECT_TRUE(s.written(4000, 2 * len, 2));
+	s.nothing_delivered();
+	s.fill();
+	for (int i = 0; i < 2; i++) {
+		auto wc = s.v.completion();
+		ASSERT_TRUE(wc);
+		EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+		EXPECT_EQ(wc->opcode, IBV_WC_RDMA_READ);
+	}
+	EXPECT_TRUE(s.written(0, len, 1));
+	EXPECT_TRUE(s.written(4000, 2 * len, 2));
+	EXPECT_EQ(s.counted(), (Counted{0, 2, 0}));
+}
+
+TEST(PlaceMixed, tagged_and_untagged)
+{
+	Session s;
+	s.write(0, 40, 1);
+	Span from = s.write(1000, len, 2);
+	s.message(len, 3);
+	s.write(3000, 8, 4);
+	s.message(20, 5);
+	s.write(5000, len, 6);
+	s.message(len, 7);
+	s.send(from.from, s.end());
+	EXPECT_EQ(s.counted(), (Counted{6, 0, 0}));
+	EXPECT_TRUE(s.written(1000, len, 2) && s.written(3000, 8, 4) && s.written(5000, len, 6));
+	s.nothing_delivered();
+	s.fill();
+	s.delivers(len, 3);
+	s.delivers(20, 5);
+	s.delivers(len, 7);
+	EXPECT_EQ(s.counted(), (Counted{0, 6, 0}));
+}
+
+// Complete with its last segment, whichever that is.
+TEST(PlaceSegments, three_in_every_order)
+{
+	std::vector<int> order{0, 1, 2};
+	do {
+		Session s;
+		s.write(0, 40, 1);
+		Span f = s.write(4000, 3000, 2);
+		uint32_t third = (f.to - f.from) / 3;
+		uint32_t cut[] = {f.from, f.from + third, f.from + 2 * third, f.to};
+		for (int i : order) {
+			EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
+			s.send(cut[i], cut[i + 1]);
+		}
+		EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+		EXPECT_TRUE(s.written(4000, 3000, 2));
+		s.fill();
+		EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+		EXPECT_TRUE(s.written(0, 40, 1) && s.written(4000, 3000, 2));
+	} while (std::next_permutation(order.begin(), order.end()));
+}
+
+// A run of FPDUs from any octet on: those from the first on of which a marker tells, and no others.
+// The stream goes on from one round to the next, so markers fall everywhere.
+void every_split(const Terms &t, std::initializer_list<size_t> lengths)
+{
+	Session s(t);
+	uint64_t placed = 0, delivered = 0;
+	for (uint32_t cut = 0;; cut++) {
+		std::vector<Span> f;
+		s.write(0, 20, cut);
+		size_t at = 1000;
+		for (size_t n : lengths) {
+			f.push_back(s.write(at, n, cut + static_cast<uint32_t>(n)));
+			at += n;
+		}
+		uint32_t from = f[0].from + cut;
+		if (from >= f[0].to)
+			break;
+		// the first marker in the run that tells of an FPDU which begins in it
+		size_t first = f.size();
+		for (uint32_t m = (from + 511) / 512 * 512; m + 4 <= s.end() && first == f.size(); m += 512) {
+			size_t i = 0;
+			while (i + 1 < f.size() && f[i + 1].from <= m)
+				i++;
+			if (f[i].from >= from)
+				first = i;
+		}
+		s.send(from, s.end());
+		Counted c = s.counted();
+		ASSERT_EQ(c, (Counted{f.size() - first, 0, 0})) << "from octet " << cut;
+		placed += c.placed;
+		s.fill();
+		c = s.counted();
+		ASSERT_EQ(c, (Counted{0, f.size() - first, 0})) << "from octet " << cut;
+		delivered += c.delivered;
+		at = 1000;
+		ASSERT_TRUE(s.written(0, 20, cut));
+		for (size_t n : lengths) {
+			ASSERT_TRUE(s.written(at, n, cut + static_cast<uint32_t>(n))) << "from octet " << cut;
+			at += n;
+		}
+	}
+	EXPECT_EQ(placed, delivered);
+	EXPECT_GT(placed, 0U);
+}
+
+TEST(PlaceSplit, small_fpdus) { every_split({}, {300, 40, 500, 8, 700}); }
+
+TEST(PlaceSplit, fpdus_of_a_segment) { every_split({}, {1200, 1300}); }
+
+TEST(PlaceSplit, sequence_numbers_wrap) { every_split({.isn = 0U - 30000}, {100, 400, 300}); }
+
+// Runs that end anywhere: the FPDU that is not complete waits.
+TEST(PlaceSplit, every_end)
+{
+	Session s;
+	for (uint32_t cut = 1;; cut += 3) {
+		s.write(0, 20, cut);
+		Span a = s.write(1000, 600, cut + 1), b = s.write(3000, 500, cut + 2);
+		if (cut >= b.to - b.from)
+			break;
+		s.send(a.from, b.to - cut);
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " octets are missing";
+		s.send(b.to - cut, b.to);
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " octets were missing";
+		s.fill();
+		ASSERT_EQ(s.counted(), (Counted{0, 2, 0}));
+		ASSERT_TRUE(s.written(1000, 600, cut + 1) && s.written(3000, 500, cut + 2));
+	}
+}
+
+// Several gaps, closed from the last to the first.
+TEST(PlaceGaps, five)
+{
+	Session s;
+	std::vector<Span> f;
+	for (uint32_t i = 0; i < 11; i++)
+		f.push_back(s.write(i * len, len, i));
+	for (size_t i = 1; i < f.size(); i += 2)
+		s.send(f[i]);
+	EXPECT_EQ(s.counted(), (Counted{5, 0, 0}));
+	for (size_t i = 10; i > 0; i -= 2)
+		s.send(f[i]);
+	EXPECT_EQ(s.counted(), (Counted{5, 0, 0}));
+	// exactly the gap: of so many runs SACK does not tell all
+	s.send(f[0]);
+	s.fill();
+	EXPECT_EQ(s.counted(), (Counted{0, 10, 0}));
+	for (uint32_t i = 0; i < 11; i++)
+		EXPECT_TRUE(s.written(i * len, len, i));
+}
+
+// Without any of what it needs everything waits, and arrives.
+void waits(const Terms &t)
+{
+	Session s(t);
+	s.write(0, 40, 1);
+	Span later = s.write(5000, len, 2);
+	s.message(30, 3);
+	s.send(later.from, s.end());
+	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
+	EXPECT_FALSE(s.written(5000, len, 2));
+	s.fill();
+	s.delivers(30, 3);
+	EXPECT_TRUE(s.written(0, 40, 1) && s.written(5000, len, 2));
+	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
+}
+
+TEST(PlaceNot, policy_off) { waits({.ooo = false}); }
+TEST(PlaceNot, without_markers) { waits({.markers = false}); }
+TEST(PlaceNot, without_crc) { waits({.crc = false}); }
+TEST(PlaceNot, without_sack) { waits({.sack = false}); }
+
+} // namespace
+} // namespace ooo

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A TCP endpoint made by hand on a tun device: which octets go out, in which segments and in which
+// order, is the test's choice. It acknowledges what it receives and sends nothing again by itself.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "../iwarp/socket.h"
+
+namespace ooo {
+
+using iwarp::Octets;
+using iwarp::View;
+
+// The far end of a tun device that exists.
+class Tun {
+public:
+	explicit Tun(const std::string &name);
+	~Tun();
+	Tun(const Tun &) = delete;
+	Tun &operator=(const Tun &) = delete;
+
+	void send(View packet);
+	std::optional<Octets> receive(iwarp::Millis timeout);
+
+private:
+	int fd_;
+};
+
+class RawTcp {
+public:
+	// Connects from an address that is routed to the device. The initial sequence number is free.
+	RawTcp(Tun &tun, const iwarp::Address &from, const iwarp::Address &to, uint32_t isn, bool sack = true);
+	// Resets the connection, unless the other side has.
+	~RawTcp();
+	RawTcp(const RawTcp &) = delete;
+	RawTcp &operator=(const RawTcp &) = delete;
+
+	// One segment; offsets are those of the stream, from 0.
+	void send(uint32_t offset, View octets);
+	// Takes in what has come; waits for the first of it.
+	void poll(iwarp::Millis timeout);
+	// Polls until the condition holds; throws if that takes too long.
+	void wait(const char *what, const std::function<bool()> &condition);
+	// Does the other side have it, in order or not?
+	bool has(uint32_t from, uint32_t to) const;
+	// Where the next that it has begins, behind what it has in order; or the limit.
+	uint32_t gap_end(uint32_t limit) const;
+	// Octets it has in order.
+	uint32_t acknowledged() const { return acked_; }
+
+	Octets received; // its stream
+	bool finished = false;
+	bool reset = false;
+
+private:
+	struct Block {
+		uint32_t from, to;
+	};
+	struct Header;
+	void transmit(uint8_t flags, uint32_t seq, View octets, View options = {});
+	void take(View packet);
+	void take_segment(View tcp);
+	void take_options(View options);
+
+	Tun &tun_;
+	iwarp::Address from_, to_;
+	uint32_t isn_;
+	uint32_t peer_isn_ = 0;
+	bool open_ = false;
+	bool sack_;
+	uint32_t acked_ = 0;
+	std::vector<Block> sacked_;
+};
+
+} // namespace ooo

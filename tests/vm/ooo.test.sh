@@ -1,0 +1,45 @@
+#!/bin/bash
+# ooo: out-of-order placement: tests/peer/ooo, whose TCP segments are made by hand on a tun device, and traffic of
+# every kind with policy ooo on over a network that loses and reorders.
+# Timeout: 600
+. "$(dirname "$0")/lib.sh"
+
+build=$(realpath "$(dirname "$0")/../../build")
+drivers_load
+[ -c /dev/net/tun ] || must modprobe tun
+must ip netns add hostA
+must ip -n hostA link set lo up
+must ip -n hostA tuntap add mode tun name tunA
+must ip netns exec hostA sysctl -qw net.ipv6.conf.tunA.accept_dad=0
+must ip -n hostA link set tunA up
+must ip -n hostA addr add 10.9.0.1/24 dev tunA
+must ip -n hostA addr add fd09::1/64 dev tunA nodad
+must ip -n hostA route replace 10.9.0.0/24 dev tunA src 10.9.0.1 quickack 1
+must ip -n hostA route replace fd09::/64 dev tunA quickack 1
+must rdma_link hostA "$DEV_A" "$DRIVER_A" tunA
+
+nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=10.9.0.1 PEER_ADDR=10.9.0.2 VICTIM_ADDR6=fd09::1 \
+	PEER_ADDR6=fd09::2 timeout -k 5 300 "$build/peer/ooo" --gtest_brief=1 "$@" 2>&1 | tee "$WORK/log"
+rc=${PIPESTATUS[0]}
+[ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))
+grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"
+report $((rc != 0)) 'hand-made segments'
+
+# nothing_left: every object that the program made is gone; the last go with the process.
+nothing_left() {
+	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
+}
+ok 'no object is left' wait_for 10 nothing_left
+[ $# -eq 0 ] || done_testing
+
+# ---- traffic ----
+
+hosts_down
+modprobe -q sch_netem || [ -d /sys/module/sch_netem ] || bail 'no netem'
+hosts_up
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+on_a ping -qc 1 $IP6_B >"$WORK/ping"
+LIMIT=280 ok 'every operation, over a network that loses and reorders' \
+	"$build/verbs/loss" --gtest_filter='*/ooo' --gtest_brief=1
+grep -a '^# ' "$WORK/out"
+done_testing
