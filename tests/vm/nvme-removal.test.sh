@@ -30,7 +30,7 @@ link_up() { rdma link add kwarp0 type kwarp netdev dummy0; }
 # what it cannot do any more an NVMe host gives up at once
 connect() { nvme_connect --ctrl-loss-tmo=0; }
 # the target has no listener any more when its device went: an administrator's part
-listen_again() { port_down 1 && port_up 1 $IP; }
+listen_again() { port_down 1 && port_up 1 "$IP"; }
 
 # ready NAME: device, target, connection, disk
 ready() {
@@ -63,7 +63,7 @@ nvme_modules
 dummy_up
 must link_up
 ok 'subsystem' subsystem_up
-ok 'target listens' port_up 1 $IP
+ok 'target listens' port_up 1 "$IP"
 
 ready 'idle'
 ok 'idle: link delete' rdma link delete kwarp0
