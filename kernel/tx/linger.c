@@ -50,9 +50,13 @@ bool kwarp_tx_linger(struct kwarp_qp *qp)
 	if (!kwarp_sq_bursts(qp))
 		return false;
 	tx->slept = ktime_get_ns();
-	/* Nothing new: the time that began behind the last burst goes on. */
+	/*
+	 * Nothing new: the time that began behind the last burst goes on, if it
+	 * has not ended. A timer whose callback runs on another CPU is active, too,
+	 * but may have woken the very pass that asks: it will not come again.
+	 */
 	if (fetched == tx->lingered)
-		return hrtimer_active(&qp->linger);
+		return hrtimer_is_queued(&qp->linger);
 	if (!tx->brisk || fetched - tx->quiet < KWARP_TX_BURST)
 		return false;
 	tx->lingered = fetched;
