@@ -32,7 +32,7 @@ void find(Input &in)
 			back += 4;
 		if (back > m)
 			continue;
-		require(found && marker == pos + m && start == pos + m - back);
+		require(found && marker == pos + static_cast<u32>(m) && start == marker - static_cast<u32>(back));
 		return;
 	}
 	require(!found);
