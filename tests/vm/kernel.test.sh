@@ -8,7 +8,7 @@ consumer() {
 	echo "ktest: $$ $1 begins" >/dev/kmsg
 	LIMIT=150 ok "$1: module runs" modprobe kwarp_ktest \
 		client_ip=$IP_A server_ip=$IP_B "${@:2}"
-	dmesg | sed "1,/ktest: $$ $1 begins/d" >"$WORK/log"
+	dmesg | sed "0,/ktest: $$ $1 begins/d" >"$WORK/log"
 	sed -nE 's/^.*ktest: (ok|not ok) [0-9]+ - (.*)$/\1 \2/p' "$WORK/log" | sed 's/^not ok/bad/' >"$WORK/cases"
 	wanted=$(sed -nE 's/^.*ktest: 1\.\.([0-9]+)$/\1/p' "$WORK/log" | tail -n 1)
 	while read -r line; do
