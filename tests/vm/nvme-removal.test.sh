@@ -89,6 +89,7 @@ ok 'again: host disconnects' nvme disconnect -n "$NQN"
 ok 'target stops' port_down 1
 ok 'subsystem goes' subsystem_down
 ok 'link delete' rdma link delete kwarp0
+must ip link delete dummy0
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma
 ok 'module unloads' rmmod kwarp

@@ -17,7 +17,7 @@ pyverbs_device() {
 		{ modprobe "$driver" 2>/dev/null || modprobe "rdma_$driver"; } &&
 		ip link add "$netdev" type dummy &&
 		sysctl -qw "net.ipv6.conf.$netdev.accept_dad=0" &&
-		ip addr add "192.0.2.$n/32" dev "$netdev" &&
+		ip addr add "198.51.100.$n/32" dev "$netdev" &&
 		ip link set "$netdev" up &&
 		rdma link add "${driver}0" type "$driver" netdev "$netdev" &&
 		wait_for 10 uverbs_node "${driver}0" &&
