@@ -20,7 +20,7 @@ give_up() {
 
 # row TEST SIZE WHAT FIGURE
 row() {
-	printf '%-14s %9s   %-28s %s\n' "$@" | tee -a "$table" | sed 's/^/       /'
+	printf '%-17s %8s   %-28s %s\n' "$@" | tee -a "$table" | sed 's/^/       /'
 }
 
 ping_pong() {
