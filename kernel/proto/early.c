@@ -7,6 +7,43 @@ static bool before(u32 a, u32 b)
 	return (s32)(a - b) < 0;
 }
 
+void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi)
+{
+	if (x->n) {
+		x->lo = min(x->lo, lo);
+		x->hi = max(x->hi, hi);
+	} else {
+		x->lo = lo;
+		x->hi = hi;
+	}
+	if (x->n == KWARP_EXTENT_MAX) {
+		u32 last = x->n - 1;
+
+		x->piece[last].lo = min(x->piece[last].lo, lo);
+		x->piece[last].hi = max(x->piece[last].hi, hi);
+		return;
+	}
+	x->piece[x->n].lo = lo;
+	x->piece[x->n].hi = hi;
+	x->n++;
+}
+
+/* Do they have an octet in common? */
+static bool extents_meet(const struct kwarp_extent *a,
+			 const struct kwarp_extent *b)
+{
+	u32 i, k;
+
+	if (a->lo >= b->hi || b->lo >= a->hi)
+		return false;
+	for (i = 0; i < a->n; i++)
+		for (k = 0; k < b->n; k++)
+			if (a->piece[i].lo < b->piece[k].hi &&
+			    b->piece[k].lo < a->piece[i].hi)
+				return true;
+	return false;
+}
+
 /* Index of the first entry at or behind @pos. */
 static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 {
@@ -90,15 +127,16 @@ u32 kwarp_ledger_doubt(struct kwarp_ledger *l)
 	return n;
 }
 
-u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos, u64 lo, u64 hi)
+u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
+			 const struct kwarp_extent *mem)
 {
 	u32 i, n = 0;
 
 	for (i = lower_bound(l, pos + 1); i < l->tail; i++) {
 		struct kwarp_early *e = &l->e[i];
 
-		if (e->kind != KWARP_EARLY_PLACED || e->lo >= hi ||
-		    lo >= e->hi)
+		if (e->kind != KWARP_EARLY_PLACED ||
+		    !extents_meet(&e->mem, mem))
 			continue;
 		e->kind = KWARP_EARLY_LEFT;
 		n++;

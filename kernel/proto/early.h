@@ -22,6 +22,35 @@ enum kwarp_early_kind {
 	KWARP_EARLY_BAD,
 };
 
+/* Pieces of memory that are told apart: a payload of 9000 octets lies in four pages. */
+#define KWARP_EXTENT_MAX	4
+
+/**
+ * struct kwarp_extent - which octets of the machine a payload lies in
+ * @lo:		the first of all
+ * @hi:		behind the last of all
+ * @n:		pieces
+ * @piece:	the pieces; what lies between them belongs to others. With more of
+ *		them than there is room for, the last takes in what lies between, too.
+ */
+struct kwarp_extent {
+	u64 lo;
+	u64 hi;
+	u32 n;
+	struct {
+		u64 lo;
+		u64 hi;
+	} piece[KWARP_EXTENT_MAX];
+};
+
+/**
+ * kwarp_extent_add() - add a piece
+ * @x:		extent, all zero at first
+ * @lo:		first address
+ * @hi:		behind the last
+ */
+void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
+
 /**
  * struct kwarp_early - one early FPDU
  * @pos:	stream position
@@ -30,8 +59,7 @@ enum kwarp_early_kind {
  * @payload:	octets placed
  * @gen:	registration of the memory
  * @addr:	address in it
- * @lo:		no octet was written below this address of the machine,
- * @hi:		or from this one on
+ * @mem:	where that is
  */
 struct kwarp_early {
 	u32 pos;
@@ -40,8 +68,7 @@ struct kwarp_early {
 	u32 payload;
 	u64 gen;
 	u64 addr;
-	u64 lo;
-	u64 hi;
+	struct kwarp_extent mem;
 };
 
 /**
@@ -147,14 +174,14 @@ u32 kwarp_ledger_doubt(struct kwarp_ledger *l);
  * kwarp_ledger_written() - memory has been written to by an FPDU of the stream
  * @l:		ledger
  * @pos:	its position
- * @lo:		first address
- * @hi:		behind the last
+ * @mem:	where
  *
  * Whatever comes later in the stream and was placed there before must be placed
  * again in its turn: its entry becomes KWARP_EARLY_LEFT.
  *
  * Return: how many there were.
  */
-u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos, u64 lo, u64 hi);
+u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
+			 const struct kwarp_extent *mem);
 
 #endif /* _KWARP_PROTO_EARLY_H */

@@ -130,17 +130,15 @@ bool kwarp_ooo_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 	return false;
 }
 
-void kwarp_ooo_bounds(const struct kwarp_mr *mr, u64 addr, u32 len, u64 *lo,
-		      u64 *hi)
+void kwarp_ooo_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
+		      struct kwarp_extent *mem)
 {
-	*lo = U64_MAX;
-	*hi = 0;
+	mem->n = 0;
 	while (len) {
 		u32 n = len;
 		u64 p = (uintptr_t)kwarp_mr_ptr(mr, addr, &n);
 
-		*lo = min(*lo, p);
-		*hi = max(*hi, p + n);
+		kwarp_extent_add(mem, p, p + n);
 		addr += n;
 		len -= n;
 	}
@@ -149,12 +147,12 @@ void kwarp_ooo_bounds(const struct kwarp_mr *mr, u64 addr, u32 len, u64 *lo,
 void kwarp_ooo_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 		       u64 addr, u32 len)
 {
-	u64 lo, hi;
+	struct kwarp_extent mem;
 
-	kwarp_ooo_bounds(mr, addr, len, &lo, &hi);
+	kwarp_ooo_extent(mr, addr, len, &mem);
 	kwarp_qp_count_n(pass->qp, KWARP_STAT_OOO_REPLACED,
 			 kwarp_ledger_written(&pass->ooo->ledger,
-					      pass->fpdu->pos, lo, hi));
+					      pass->fpdu->pos, &mem));
 }
 
 /* ---- searching -------------------------------------------------------------- */

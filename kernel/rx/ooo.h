@@ -89,9 +89,9 @@ bool kwarp_ooo_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 void kwarp_ooo_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 		       u64 addr, u32 len);
 
-/* The stretch of this machine's addresses in which a checked range lies. */
-void kwarp_ooo_bounds(const struct kwarp_mr *mr, u64 addr, u32 len, u64 *lo,
-		      u64 *hi);
+/* Which octets of this machine a checked range is. */
+void kwarp_ooo_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
+		      struct kwarp_extent *mem);
 
 /**
  * kwarp_ooo_place() - place one FPDU before its turn (ooo_place.c)

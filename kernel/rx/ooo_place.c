@@ -149,7 +149,7 @@ static void place(struct kwarp_rx_pass *pass, const struct kwarp_stream *st,
 	e->payload = len;
 	e->gen = t.mr->gen;
 	e->addr = t.addr;
-	kwarp_ooo_bounds(t.mr, t.addr, len, &e->lo, &e->hi);
+	kwarp_ooo_extent(t.mr, t.addr, len, &e->mem);
 	kwarp_qp_count(qp, KWARP_STAT_OOO_PLACED);
 	kwarp_qp_count_n(qp, KWARP_STAT_OOO_PLACED_OCTETS, len);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Out-of-order placement's two pure parts: the search for an FPDU by markers, in any octets; and the
 // ledger of early FPDUs, against a map, wherever in the sequence space it is.
+#include <bitset>
 #include <map>
 
 #include "../unit/model.h"
@@ -38,6 +39,25 @@ void find(Input &in)
 	require(!found);
 }
 
+kwarp_extent extent(Input &in)
+{
+	kwarp_extent x{};
+	for (u32 n = 1 + in.below(KWARP_EXTENT_MAX); n; n--) {
+		u64 lo = in.octet();
+		kwarp_extent_add(&x, lo, lo + 1 + in.octet());
+	}
+	return x;
+}
+
+std::bitset<512> octets(const kwarp_extent &x)
+{
+	std::bitset<512> b;
+	for (u32 i = 0; i < x.n; i++)
+		for (u64 at = x.piece[i].lo; at < x.piece[i].hi; at++)
+			b.set(at);
+	return b;
+}
+
 void ledger(Input &in)
 {
 	constexpr u32 max = 12;
@@ -58,8 +78,7 @@ void ledger(Input &in)
 			e.pos = base + at;
 			e.len = 1 + in.octet();
 			e.kind = in.below(3);
-			e.lo = in.octet();
-			e.hi = e.lo + 1 + in.octet();
+			e.mem = extent(in);
 			auto next = model.lower_bound(at);
 			bool free = model.size() < max && (next == model.end() || next->first >= at + e.len);
 			if (next != model.begin())
@@ -75,13 +94,13 @@ void ledger(Input &in)
 			model.erase(model.begin(), model.lower_bound(at));
 			break;
 		case 3: {
-			u64 lo = in.octet(), hi = lo + 1 + in.octet();
+			const kwarp_extent mem = extent(in);
 			for (auto &[pos, m] : model)
-				if (pos > at && m.kind == KWARP_EARLY_PLACED && m.lo < hi && lo < m.hi) {
+				if (pos > at && m.kind == KWARP_EARLY_PLACED && (octets(m.mem) & octets(mem)).any()) {
 					m.kind = KWARP_EARLY_LEFT;
 					n++;
 				}
-			require(kwarp_ledger_written(&l, base + at, lo, hi) == n);
+			require(kwarp_ledger_written(&l, base + at, &mem) == n);
 			break;
 		}
 		default:

@@ -16,9 +16,14 @@ public:
 		e.pos = pos;
 		e.len = len;
 		e.kind = kind;
-		e.lo = lo;
-		e.hi = hi;
+		kwarp_extent_add(&e.mem, lo, hi);
 		return kwarp_ledger_add(&l, &e);
+	}
+	u32 written(u32 pos, u64 lo, u64 hi)
+	{
+		kwarp_extent mem{};
+		kwarp_extent_add(&mem, lo, hi);
+		return kwarp_ledger_written(&l, pos, &mem);
 	}
 	u32 kind(u32 pos) const { return kwarp_ledger_find(&l, pos)->kind; }
 	bool has(u32 pos) const { return kwarp_ledger_find(&l, pos); }
@@ -42,7 +47,7 @@ TEST(Early, empty)
 	EXPECT_EQ(kwarp_ledger_next(&l.l, 0), nullptr);
 	kwarp_ledger_pass(&l.l, 100);
 	EXPECT_EQ(kwarp_ledger_doubt(&l.l), 0U);
-	EXPECT_EQ(kwarp_ledger_written(&l.l, 0, 0, ~0ULL), 0U);
+	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
 TEST(Early, order_and_disjointness)
@@ -128,14 +133,52 @@ TEST(Early, written)
 	l.add(12, 4, KWARP_EARLY_PLACED, 900, 1000);
 	l.add(16, 4, KWARP_EARLY_PLACED, 500, 2000);
 	l.add(20, 4, KWARP_EARLY_LEFT, 1000, 1100);
-	EXPECT_EQ(kwarp_ledger_written(&l.l, 0, 1000, 1100), 2U);
+	EXPECT_EQ(l.written(0, 1000, 1100), 2U);
 	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
 	EXPECT_EQ(l.kind(4), KWARP_EARLY_LEFT);
 	EXPECT_EQ(l.kind(8), KWARP_EARLY_PLACED);
 	EXPECT_EQ(l.kind(12), KWARP_EARLY_PLACED);
 	EXPECT_EQ(l.kind(16), KWARP_EARLY_LEFT);
-	EXPECT_EQ(kwarp_ledger_written(&l.l, 0, 1099, 1101), 1U);
-	EXPECT_EQ(kwarp_ledger_written(&l.l, 0, 999, 1000), 1U);
+	EXPECT_EQ(l.written(0, 1099, 1101), 1U);
+	EXPECT_EQ(l.written(0, 999, 1000), 1U);
+}
+
+// Two payloads in pages that take turns: neither lies in the other's.
+TEST(Early, written_between_pieces)
+{
+	Ledger l(4);
+	kwarp_early e{};
+	e.len = 4;
+	e.kind = KWARP_EARLY_PLACED;
+	kwarp_extent_add(&e.mem, 5000, 6000);
+	kwarp_extent_add(&e.mem, 1000, 2000);
+	kwarp_extent_add(&e.mem, 9000, 9500);
+	ASSERT_TRUE(kwarp_ledger_add(&l.l, &e));
+	kwarp_extent between{};
+	kwarp_extent_add(&between, 2000, 5000);
+	kwarp_extent_add(&between, 6000, 9000);
+	kwarp_extent_add(&between, 9500, 9600);
+	kwarp_extent_add(&between, 900, 1000);
+	EXPECT_EQ(kwarp_ledger_written(&l.l, ~0U, &between), 0U);
+	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
+	EXPECT_EQ(l.written(~0U, 9499, 9500), 1U);
+}
+
+// Pieces that there is no room for are not forgotten.
+TEST(Early, many_pieces)
+{
+	for (u64 i = 0; i < 8; i++) {
+		Ledger l(4);
+		kwarp_early e{};
+		e.len = 4;
+		e.kind = KWARP_EARLY_PLACED;
+		for (u64 k = 0; k < 8; k++)
+			kwarp_extent_add(&e.mem, 8000 - k * 1000, 8100 - k * 1000);
+		ASSERT_TRUE(kwarp_ledger_add(&l.l, &e));
+		EXPECT_EQ(l.written(~0U, 900, 1000), 0U);
+		EXPECT_EQ(l.written(~0U, 8100, 8200), 0U);
+		EXPECT_EQ(l.written(~0U, 8099 - i * 1000, 8100 - i * 1000), 1U) << i;
+	}
 }
 
 TEST(Early, positions_wrap)

@@ -29,7 +29,7 @@ gid_index() {
 pair() {
 	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || return 1
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
-	ok "$*: server" finish pair 20
+	ok "$*: server" finish pair 60
 }
 
 two_devices() {
@@ -48,9 +48,9 @@ port_in_use() {
 namespace_ends() {
 	stop taken
 	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" && ip netns del hostB &&
-		wait_for 20 test ! -d "/sys/class/infiniband/$DEV_B" &&
-		wait_for 20 test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
-		wait_for 20 no_netdev hostA vA
+		wait_for 60 test ! -d "/sys/class/infiniband/$DEV_B" &&
+		wait_for 60 test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
+		wait_for 60 no_netdev hostA vA
 }
 
 no_netdev() {
@@ -91,5 +91,5 @@ fails 'a port that is in use is refused' port_in_use
 stop alone
 ok 'a namespace with a listener ends' namespace_ends
 hosts_down
-ok 'nothing holds the module' wait_for 20 rmmod kwarp
+ok 'nothing holds the module' wait_for 60 rmmod kwarp
 done_testing

@@ -28,7 +28,7 @@ perf() {
 	local name=$1 server=$2 client=$3 address=$4
 	shift 4
 	ok "$name: $*, client" perftest_pair "$server" "$client" "$address" "$@" -n 50
-	ok "$name: $*, server" finish perftest 20
+	ok "$name: $*, server" finish perftest 60
 }
 
 # agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: what kwarp says of the connection
@@ -36,7 +36,7 @@ agreed() {
 	local name=$1 server=$2 client=$3 address=$4
 	PORT=7500 server holdS "$server" "$HOLD" server "$address" 7500
 	server holdC "$client" "$HOLD" client "$address" 7500
-	wait_for 20 grep -q '^ready' "$WORK/holdC.log"
+	wait_for 60 grep -q '^ready' "$WORK/holdC.log"
 	is "$name: $5 is $6" "$(rdma -j -dd resource show qp link "$DEV_A" | python3 -c "
 import json, sys
 print([q['drv_$5'] for q in json.load(sys.stdin)])")" "[$6]"

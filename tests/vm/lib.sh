@@ -138,7 +138,7 @@ server() {
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
-	[ -z "${PORT:-}" ] || wait_for 20 listening $host "$PORT" || {
+	[ -z "${PORT:-}" ] || wait_for 60 listening $host "$PORT" || {
 		sed 's/^/#   /' "$WORK/$name.log"
 		echo "# server $name does not listen on port $PORT"
 		return 1
@@ -164,7 +164,7 @@ perftest_pair() {
 
 # finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).
 finish() {
-	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-30})) rc=0
+	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-60})) rc=0
 	while kill -0 "$pid" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || { stop "$1"; return 124; }
 		sleep 0.1
@@ -290,7 +290,7 @@ rendezvous() {
 # rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
-		wait_for 10 uverbs_node "$2"
+		wait_for 60 uverbs_node "$2"
 }
 
 # uverbs_node NAME: devtmpfs makes /dev/infiniband itself; there is no udev here.

@@ -23,7 +23,7 @@ addressed() {
 }
 
 # reached ADDRESS: from A; a carrier or a neighbour may take its time
-reached() { must wait_for 20 on_a ping -qc 1 -W 1 "$1"; }
+reached() { must wait_for 60 on_a ping -qc 1 -W 1 "$1"; }
 
 links() {
 	must rdma_link hostA "$DEV_A" "$DRIVER_A" "$1"
@@ -44,7 +44,7 @@ streams() {
 	local name=$1 address=$2
 	shift 2
 	ok "$name: ib_send_bw" perftest_pair on_b on_a "$address" ib_send_bw -n 20 -s 65536 "$@"
-	ok "$name: ib_send_bw, server" finish perftest 20
+	ok "$name: ib_send_bw, server" finish perftest 60
 }
 
 # deleted NAME: both devices, and no other was there

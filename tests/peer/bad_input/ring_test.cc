@@ -96,7 +96,7 @@ TEST_F(Ring, random_octets_in_rts)
 	int attacks = 0;
 	do
 		attack({"rts", std::to_string(100000 + 10000 * attacks), attack_time});
-	while (++attacks < most_attacks && !soon(reached));
+	while (++attacks < most_attacks && !soon(reached, Millis{500}));
 	EXPECT_TRUE(reached()) << attacks << " attacks";
 }
 

@@ -14,7 +14,7 @@ using victim::lab;
 
 namespace {
 
-constexpr iwarp::Millis long_patience{10000};
+constexpr iwarp::Millis long_patience{20000};
 
 // Errors by class. A device may have finer counters besides.
 const std::set<std::string> errors{

@@ -13,7 +13,6 @@
 
 namespace iwarp {
 
-inline constexpr Millis patience{4000}; // for what must come
 inline constexpr Millis moment{150};	// for what must not come
 
 // How the other side ended the connection.

@@ -13,6 +13,7 @@
 namespace iwarp {
 
 using Millis = std::chrono::milliseconds;
+inline constexpr Millis patience{15000}; // for what must come
 
 struct Timeout : std::runtime_error {
 	using std::runtime_error::runtime_error;

@@ -68,6 +68,6 @@ struct Lab {
 const Lab &lab();
 
 // Whether the condition comes true in time.
-bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::Millis{500});
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit = std::chrono::seconds(10));
 
 } // namespace victim

@@ -48,18 +48,18 @@ public:
 	Connection &connect(const iwarp::Address &to);
 
 	// The n-th connection (requests and own attempts counted together), when it is there.
-	Connection &connection(unsigned n = 0, iwarp::Millis timeout = std::chrono::seconds(4));
+	Connection &connection(unsigned n = 0, iwarp::Millis timeout = iwarp::patience);
 	unsigned connections();
 	// Destroys it; its number is not used again.
 	void drop(unsigned n);
 	// Waits until a condition on what happened holds. It runs with the lock held: no other
 	// function of the victim may be called in it.
-	bool wait(const std::function<bool()> &condition, iwarp::Millis timeout = std::chrono::seconds(4));
+	bool wait(const std::function<bool()> &condition, iwarp::Millis timeout = iwarp::patience);
 
 	// Next completion; all go through here.
-	std::optional<ibv_wc> completion(iwarp::Millis timeout = std::chrono::seconds(4));
+	std::optional<ibv_wc> completion(iwarp::Millis timeout = iwarp::patience);
 	// Polls until all that connection posted is completed.
-	bool settled(unsigned connection, iwarp::Millis timeout = std::chrono::seconds(4));
+	bool settled(unsigned connection, iwarp::Millis timeout = iwarp::patience);
 	// Every completion so far.
 	const std::vector<ibv_wc> &history() const { return history_; }
 	// What completed that was not posted, or twice; empty is right.
