@@ -14,21 +14,71 @@ policy() {
 	echo "$2" >"/sys/class/infiniband/$DEV_A/kwarp/$1"
 }
 
+# siw_unread: what lies in the TCP receive queues of siw's host
+siw_unread() {
+	on_b ss -Htn state established | awk '$1 > 0'
+}
+
+# watch_siw: ends the programs if siw leaves the same octets unread for ten seconds
+watch_siw() {
+	local now last='' same=0
+	while sleep 1; do
+		now=$(siw_unread)
+		if [ -z "$now" ] || [ "$now" != "$last" ]; then
+			same=0 last=$now
+		elif [ $((same += 1)) -eq 10 ]; then
+			echo "$now" >"$WORK/unread"
+			ip netns pids hostA | xargs -r kill
+			ip netns pids hostB | xargs -r kill
+		fi
+	done
+}
+
+# pair SERVER COMMAND...: run COMMAND, which starts SERVER and runs a client.
+# siw's data-ready callback does nothing while anybody has the state lock of its queue pair for writing, and nobody
+# calls it again (siw_qp_llp_data_ready(), Linux 6.12): now and then our first Send, which TCP has acknowledged,
+# stays unread, and both programs wait for ever. That, seen in the receive queue, and nothing else is tried again.
+pair() {
+	local server=$1 try rc watch
+	shift
+	for try in 1 2 3; do
+		rm -f "$WORK/unread"
+		watch_siw &
+		watch=$!
+		rc=0
+		"$@" || rc=$?
+		kill $watch
+		wait $watch 2>/dev/null
+		[ -e "$WORK/unread" ] || return $rc
+		sed "s/^/# siw left octets unread, try $try: /" "$WORK/unread"
+		stop "$server"
+	done
+	return $rc
+}
+
+ping_once() {
+	local server=$1 client=$2 address=$3
+	shift 3
+	PORT=7174 server rping "$server" rping -s -a "$address" -v -V -C 10 "$@" || return 1
+	run "$client" rping -c -a "$address" -v -V -C 10 "$@"
+}
+
 # ping NAME SERVER_HOST CLIENT_HOST ADDRESS [OPTION...]: rping with verified data
 ping() {
-	local name=$1 server=$2 client=$3 address=$4
-	shift 4
-	PORT=7174 server rping "$server" rping -s -a "$address" -v -V -C 10 "$@"
-	ok "$name: rping $*, client" "$client" rping -c -a "$address" -v -V -C 10 "$@"
-	ok "$name: rping $*, server" finish rping
+	local name=$1 rc=0
+	shift
+	pair rping ping_once "$@" || rc=$?
+	report $((rc != 0)) "$name: rping ${*:4}, client" "$WORK/out"
+	ok "$name: rping ${*:4}, server" finish rping
 }
 
 # perf NAME SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]
 perf() {
-	local name=$1 server=$2 client=$3 address=$4
-	shift 4
-	ok "$name: $*, client" perftest_pair "$server" "$client" "$address" "$@" -n 50
-	ok "$name: $*, server" finish perftest 60
+	local name=$1 rc=0
+	shift
+	pair perftest perftest_pair "$@" -n 50 || rc=$?
+	report $((rc != 0)) "$name: ${*:4}, client" "$WORK/out"
+	ok "$name: ${*:4}, server" finish perftest
 }
 
 # agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: what kwarp says of the connection
