@@ -102,7 +102,7 @@ private:
 
 TEST_P(loss, netem__one_percent) { lossy("delay 1ms loss 1%"); }
 
-TEST_P(loss, netem__bursts) { lossy("delay 1ms loss gemodel 1% 20% 80% 0.1%"); }
+TEST_P(loss, netem__bursts) { lossy("delay 1ms loss gemodel 2% 50% 80% 0.1%"); }
 
 TEST_P(loss, netem__reorders) { BadNetwork bad("delay 2ms reorder 25% 50%"); run(); }
 
