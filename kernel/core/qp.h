@@ -124,7 +124,8 @@ struct kwarp_rdv {
  * @stream_end:	FIN or reset ended it, with no error before; socket lock
  * @raised:	@err is valid
  * @stats:	counted for this QP alone: socket lock; read by anybody
- * @told:	@stats when the counter was told of them last; dev->counted_lock
+ * @told:	@stats when the counter was told of them last, while there is one;
+ *		dev->counted_lock
  * @counted_link: in dev->counted_qps while bound to a counter
  * @mem:	vmalloc_user() memory of the rings
  * @mmap:	entry of a user's QP, else NULL
@@ -161,7 +162,7 @@ struct kwarp_qp {
 	bool stream_end;
 	bool raised;
 	u64 stats[KWARP_STAT_QP];
-	u64 told[KWARP_STAT_QP];
+	u64 *told;
 	struct list_head counted_link;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;

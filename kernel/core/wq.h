@@ -37,6 +37,9 @@ struct kwarp_slot {
  * @hdr:	header
  * @sge:	hdr.num_sge elements, validated in number only
  * @data:	or hdr.inline_len octets, in a kernel copy
+ *
+ * An engine's has only the ring's stride of memory behind it: what an element of
+ * the queue can have.
  */
 struct kwarp_sqe_copy {
 	struct kwarp_sqe hdr;

@@ -8,6 +8,7 @@
  */
 #include "counter.h"
 
+#include <linux/slab.h>
 #include <rdma/rdma_counter.h>
 
 #include "../core/qp.h"
@@ -44,11 +45,16 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
+	u64 *told;
 	int i;
 
+	told = kmalloc_array(KWARP_STAT_QP, sizeof(*told), GFP_KERNEL);
+	if (!told)
+		return -ENOMEM;
 	spin_lock(&dev->counted_lock);
 	for (i = 0; i < KWARP_STAT_QP; i++)
-		qp->told[i] = READ_ONCE(qp->stats[i]);
+		told[i] = READ_ONCE(qp->stats[i]);
+	qp->told = told;
 	list_add_tail(&qp->counted_link, &dev->counted_qps);
 	ibqp->counter = counter;
 	spin_unlock(&dev->counted_lock);
@@ -59,12 +65,16 @@ int kwarp_counter_unbind(struct ib_qp *ibqp)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
+	u64 *told;
 
 	spin_lock(&dev->counted_lock);
 	settle(qp, ibqp->counter);
 	list_del(&qp->counted_link);
 	ibqp->counter = NULL;
+	told = qp->told;
+	qp->told = NULL;
 	spin_unlock(&dev->counted_lock);
+	kfree(told);
 	return 0;
 }
 

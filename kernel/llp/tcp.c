@@ -375,9 +375,22 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR,
 	};
+	struct sock *sk = llp->sk;
+	int ret;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
-	return inet_sendmsg(llp->sock, &msg, len);
+	kwarp_llp_lock(llp);
+	ret = tcp_sendmsg_locked(sk, &msg, len);
+	/*
+	 * TCP has copied a few octets to 32 KiB of the socket's own, and would keep
+	 * them for more of the kind. What follows are the engine's pages.
+	 */
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	kwarp_llp_unlock(llp);
+	return ret;
 }
 
 int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,

@@ -11,6 +11,7 @@
 
 #include "../core/mem.h"
 #include "../core/qp.h"
+#include "../core/srq.h"
 #include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/ddp.h"
@@ -219,6 +220,7 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 int kwarp_rx_init(struct kwarp_qp *qp)
 {
 	struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_rq *rq;
 
 	memset(rx, 0, sizeof(*rx));
 	rx->send_msn = KWARP_DDP_FIRST_MSN;
@@ -229,7 +231,9 @@ int kwarp_rx_init(struct kwarp_qp *qp)
 	rx->ird = roundup_pow_of_two(max_t(u32, qp->params.ird, 1));
 	rx->read_stride = struct_size_t(struct kwarp_read, sge,
 					qp->sq.max_sge);
-	rx->recv.wqe = kmalloc(sizeof(*rx->recv.wqe), GFP_KERNEL);
+	rq = qp->srq ? &qp->srq->rq : &qp->rq;
+	rx->recv.wqe = kmalloc(max_t(u32, rq->stride, sizeof(rx->recv.wqe->hdr)),
+			       GFP_KERNEL);
 	rx->reads = kvcalloc(rx->ord, rx->read_stride, GFP_KERNEL);
 	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), GFP_KERNEL);
 	if (!rx->recv.wqe || !rx->reads || !rx->inreads ||

@@ -26,6 +26,17 @@ struct kwarp_tx_out {
 	struct page_frag *frag;
 };
 
+/**
+ * kwarp_tx_buf_get() - an empty batch
+ *
+ * One per CPU waits for the next that sends: queue pairs with nothing to send have
+ * none. Context: any. Return: the batch, or NULL if there is no memory.
+ */
+struct kwarp_tx_buf *kwarp_tx_buf_get(void);
+
+/* Its pages are somebody else's or put already. Context: any. */
+void kwarp_tx_buf_put(struct kwarp_tx_buf *b);
+
 /* A point in the batch to return to if an FPDU cannot be finished. */
 struct kwarp_tx_mark {
 	u32 len;

@@ -380,7 +380,7 @@ static void segment_init(const struct kwarp_qp *qp, struct kwarp_llp *llp,
 int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_tx *tx = &qp->tx;
-	struct kwarp_tx_buf *b = tx->buf;
+	struct kwarp_tx_buf *b = kwarp_tx_buf_get();
 	struct kwarp_mr_cache cache = { .qp = qp };
 	struct kwarp_tx_out out = { .b = b };
 	struct tx_source src = {};
@@ -389,6 +389,9 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	int ret = 0;
 
 	kwarp_llp_assert_locked(llp);
+	if (!b)
+		return -ENOMEM;
+	tx->buf = b;
 	segment_init(qp, llp, &seg);
 	limit = clamp(kwarp_llp_wspace(llp), 4096, (int)KWARP_TX_BATCH);
 
@@ -418,5 +421,9 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_qp_count_n(qp, KWARP_STAT_TX_OCTETS, b->len);
 	if (fpdus)
 		trace_kwarp_tx_batch(qp, fpdus, b->len, seg.max);
-	return b->len ? b->len : ret;
+	if (b->len)
+		return b->len;
+	tx->buf = NULL;
+	kwarp_tx_buf_put(b);
+	return ret;
 }

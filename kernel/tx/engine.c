@@ -8,21 +8,23 @@
  */
 #include "tx.h"
 
+#include "buf.h"
 #include "../core/qp.h"
 #include "../llp/llp.h"
 #include "../proto/rdmap.h"
 
 #define TX_RETRY	(HZ / 50 + 1)
 
-static void buf_drop(struct kwarp_tx_buf *b)
+static void buf_drop(struct kwarp_tx *tx)
 {
+	struct kwarp_tx_buf *b = tx->buf;
+
+	if (!b)
+		return;
 	while (b->first < b->nr)
 		put_page(b->bv[b->first++].bv_page);
-	b->nr = 0;
-	b->first = 0;
-	b->nr_runs = 0;
-	b->first_run = 0;
-	b->len = 0;
+	kwarp_tx_buf_put(b);
+	tx->buf = NULL;
 }
 
 /* TCP took @len octets: drop our page references. */
@@ -68,7 +70,7 @@ static int buf_send(struct kwarp_tx *tx, struct kwarp_llp *llp)
 			return -EAGAIN;
 		b->first_run++;
 	}
-	buf_drop(b);
+	buf_drop(tx);
 	return 0;
 }
 
@@ -113,7 +115,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	struct kwarp_tx *tx = &qp->tx;
 	int ret;
 
-	if (!tx->dead && tx->buf->len) {
+	if (!tx->dead && tx->buf) {
 		ret = buf_send(tx, llp);
 		if (ret == -EAGAIN) {
 			/* With room left it was memory: no write space comes. */
@@ -126,7 +128,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	}
 	if (tx->dead) {
 		/* The socket's end is reported by its own callback. */
-		buf_drop(tx->buf);
+		buf_drop(tx);
 		return false;
 	}
 	kwarp_tx_complete_sent(qp);
@@ -157,7 +159,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 	struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_llp_assert_locked(llp);
-	if (!tx->buf || tx->active)
+	if (!tx->wqe || tx->active)
 		return;
 	tx->active = true;
 	kwarp_tx_woken(qp);
@@ -212,15 +214,9 @@ int kwarp_tx_init(struct kwarp_qp *qp)
 	struct kwarp_tx *tx = &qp->tx;
 
 	memset(tx, 0, sizeof(*tx));
-	tx->wqe = kmalloc(sizeof(*tx->wqe), GFP_KERNEL);
+	tx->wqe = kmalloc(qp->sq.stride, GFP_KERNEL);
 	if (!tx->wqe)
 		return -ENOMEM;
-	tx->buf = kzalloc(sizeof(*tx->buf), GFP_KERNEL);
-	if (!tx->buf) {
-		kfree(tx->wqe);
-		tx->wqe = NULL;
-		return -ENOMEM;
-	}
 	tx->send_msn = 1;
 	tx->read_msn = 1;
 	tx->atomic_msn = 1;
@@ -232,11 +228,7 @@ void kwarp_tx_free(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
-	if (!tx->buf)
-		return;
-	buf_drop(tx->buf);
-	kfree(tx->buf);
-	tx->buf = NULL;
+	buf_drop(tx);
 	kfree(tx->wqe);
 	tx->wqe = NULL;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Pages for FPDUs that go round. What the functions promise: pages.h. */
+/* Pages for FPDUs that go round, and batches. What the functions promise: pages.h, buf.h. */
 #include "pages.h"
 
 #include <linux/local_lock.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/shrinker.h>
+#include <linux/slab.h>
+
+#include "buf.h"
 
 /**
  * struct tx_pages - one CPU's memory
@@ -26,7 +29,27 @@ static DEFINE_PER_CPU(struct tx_pages, tx_pages) = {
 	.lock = INIT_LOCAL_LOCK(lock),
 };
 
+/* An empty batch, or NULL. Taken by xchg(). */
+static DEFINE_PER_CPU(struct kwarp_tx_buf *, tx_buf);
+
 static struct shrinker *shrinker;
+
+struct kwarp_tx_buf *kwarp_tx_buf_get(void)
+{
+	struct kwarp_tx_buf *b = this_cpu_xchg(tx_buf, NULL);
+
+	return b ?: kzalloc(sizeof(*b), GFP_ATOMIC | __GFP_NOWARN);
+}
+
+void kwarp_tx_buf_put(struct kwarp_tx_buf *b)
+{
+	b->nr = 0;
+	b->first = 0;
+	b->nr_runs = 0;
+	b->first_run = 0;
+	b->len = 0;
+	kfree(this_cpu_xchg(tx_buf, b));
+}
 
 static void slot_put(struct page **slot, struct page *page)
 {
@@ -141,5 +164,6 @@ void kwarp_tx_pages_exit(void)
 			slot_put(&tp->slot[i], NULL);
 		if (tp->frag.page)
 			put_page(tp->frag.page);
+		kfree(per_cpu(tx_buf, cpu));
 	}
 }

@@ -115,7 +115,7 @@ struct kwarp_tx_buf {
  * @held_slot:	its SQ slot
  * @msg:	message in progress
  * @wqe:	its element
- * @buf:	built FPDUs
+ * @buf:	built FPDUs, or NULL
  * @unacked:	something was sent that no fence covers (qp->params.ack)
  * @unacked_sig:	somebody waits for its completion
  * @fence_out:	a fence, the zero-length RDMA Read, has not come back
@@ -180,7 +180,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget);
  * kwarp_tx_build() - fill tx->buf with FPDUs from what is to be sent (build.c)
  *
  * Return: octets built, 0 if there is nothing to send now, -ENOMEM.
- * Context: socket lock held, tx->buf empty.
+ * Context: socket lock held, no tx->buf.
  */
 int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# limits: tests/verbs, part "limits": what an unprivileged user may take, and that he gives it back.
+# limits: tests/verbs, part "limits": what an unprivileged user may take, and that he gives it back; what the
+# kernel takes for idle connections.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

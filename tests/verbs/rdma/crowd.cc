@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "crowd.h"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace rdma {
+
+double kernel_memory()
+{
+	std::map<std::string, double> kib;
+	std::ifstream meminfo("/proc/meminfo"), zoneinfo("/proc/zoneinfo");
+	std::string name;
+	double value, listed = 0;
+
+	for (std::string line; std::getline(meminfo, line);) {
+		std::istringstream words(line);
+		if (words >> name >> value)
+			kib[name] = value;
+	}
+	// free pages on the lists of single CPUs, which are in no sum; megabytes at times
+	for (std::string line; std::getline(zoneinfo, line);) {
+		std::istringstream words(line);
+		if (words >> name >> value && name == "count:")
+			listed += value;
+	}
+	return 1024 * (kib["MemTotal:"] - kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] - kib["AnonPages:"]) -
+	       listed * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+void Crowd::Shared::create_qp(rdma_cm_id *id)
+{
+	if (!pd) {
+		pd = alloc_pd(id->verbs);
+		cq = create_cq(id->verbs, 64, nullptr);
+	}
+	ibv_qp_init_attr attr{};
+	attr.send_cq = attr.recv_cq = cq.get();
+	attr.cap = {16, 16, 1, 1, 0};
+	attr.qp_type = IBV_QPT_RC;
+	check(rdma_create_qp(id, pd.get(), &attr), "rdma_create_qp");
+}
+
+void Crowd::DestroyWithQp::operator()(rdma_cm_id *id) const
+{
+	if (id->qp)
+		rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+}
+
+Crowd::Crowd() : listener_(lab::b())
+{
+}
+
+void Crowd::add()
+{
+	decltype(all_)::value_type client(create_id(lab::a(), channel_).release()), server;
+	Address to(listener_.ip(), listener_.port());
+	rdma_conn_param param{};
+
+	check(rdma_resolve_addr(client.get(), nullptr, to.get(), 5000), "rdma_resolve_addr");
+	channel_.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+	check(rdma_resolve_route(client.get(), 5000), "rdma_resolve_route");
+	channel_.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	a_.create_qp(client.get());
+	{
+		lab::Inside inside(lab::a());
+		check(rdma_connect(client.get(), &param), "rdma_connect");
+	}
+	server.reset(listener_.request().id);
+	b_.create_qp(server.get());
+	check(rdma_accept(server.get(), &param), "rdma_accept");
+	channel_.expect(RDMA_CM_EVENT_ESTABLISHED);
+	listener_.channel().expect(RDMA_CM_EVENT_ESTABLISHED);
+	all_.push_back(std::move(client));
+	all_.push_back(std::move(server));
+}
+
+double idle_cost(size_t count)
+{
+	const rlimit files{65536, 65536};
+	Crowd crowd;
+
+	check(setrlimit(RLIMIT_NOFILE, &files) ? errno : 0, "setrlimit");
+	// what the first ones need is there for all
+	for (int i = 0; i < 32; i++)
+		crowd.add();
+	size_t some = crowd.size();
+	double before = kernel_memory();
+	while (count--)
+		crowd.add();
+	return (kernel_memory() - before) / (crowd.size() - some);
+}
+
+} // namespace rdma
