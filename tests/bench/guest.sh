@@ -69,17 +69,26 @@ tcp() {
 	stop iperf
 }
 
-# wire VERB: TCP segments per FPDU of bulk data, counted in a capture of real segments
+# offload on|off: segmentation below TCP, at both ends
+offload() {
+	on_a ethtool -K vA tso "$1" gso "$1" >"$WORK/ethtool"
+	on_b ethtool -K vB tso "$1" gso "$1" >>"$WORK/ethtool"
+}
+
+# wire VERB: TCP segments per FPDU of bulk data, counted in a capture of real segments, of whichever side
+# sends them
 wire() {
 	wants wire || return 0
-	on_a ethtool -K vA tso off gso off >"$WORK/ethtool"
+	offload off
 	server capture on_a tcpdump -i vA -w "$WORK/wire.pcap" -s 0 -B 65536 tcp
 	wait_for 10 grep -q listening "$WORK/capture.log"
 	perf "ib_${1}_bw" -s 65536 -n 200
 	stop capture
-	record "wire_$1" 65536 1 "$(/src/build/peer/wire_check "$WORK/wire.pcap" 2>&1 |
-		awk '$1 == "segments" { s = $2 } $1 == "fpdus" { f = $2 } END { print f ? s / f : "-" }')"
-	on_a ethtool -K vA tso on gso on >"$WORK/ethtool"
+	/src/build/peer/wire_check "$WORK/wire.pcap" >"$WORK/wire" 2>&1 ||
+		{ echo "== $driver: the capture of $1 is not sound"; tr '\n' ' ' <"$WORK/wire"; echo; } >>"$log"
+	record "wire_$1" 65536 1 "$(awk '$1 == "bulk_segments" { s = $2 } $1 == "bulk_fpdus" { f = $2 }
+		END { print f ? s / f : "-" }' "$WORK/wire")"
+	offload on
 }
 
 # everything that can be asked of all drivers
