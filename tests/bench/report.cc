@@ -239,16 +239,26 @@ Json json(const Records &r)
 	return {{"measurements", list}, {"goals", json_goals(r)}};
 }
 
-// a file for gnuplot: x, and a column for each driver
+// A file for gnuplot: x, and a column for each driver that has measured any of it.
 void data(const Records &r, const std::filesystem::path &file, auto &&wanted, auto &&x)
 {
+	std::vector<Test> rows;
+	std::ranges::copy_if(r.tests(), std::back_inserter(rows), [&](const Test &t) { return t.mtu == 1500 && wanted(t); });
+	std::vector<Column> columns{kwarp, siw, rxe};
+	auto measured = [&](const Test &t, const Column &c) { return r.get(t, c).has_value(); };
+	std::erase_if(columns, [&](const Column &c) {
+		return std::ranges::none_of(rows, [&](const Test &t) { return measured(t, c); });
+	});
 	std::ofstream out(file);
-	out << "x kwarp siw rxe\n";
-	for (const Test &t : r.tests()) {
-		if (t.mtu != 1500 || !wanted(t))
+	out << 'x';
+	for (const Column &c : columns)
+		out << ' ' << c.first;
+	out << '\n';
+	for (const Test &t : rows) {
+		if (std::ranges::none_of(columns, [&](const Column &c) { return measured(t, c); }))
 			continue;
 		out << x(t);
-		for (const Column &c : {kwarp, siw, rxe}) {
+		for (const Column &c : columns) {
 			auto s = r.get(t, c);
 			out << ' ' << (s ? std::to_string(s->median) : "nan");
 		}
