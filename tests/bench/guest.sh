@@ -117,10 +117,11 @@ all() {
 		done
 		lat $verb 64
 		lat $verb 4096
+		bw $verb 65536 16
+		# rxe's completion queues have 32767 elements at most
+		bw $verb 65536 256 -t 120 -r 120
+		bw $verb 65536 1 -b
 	done
-	bw write 65536 16
-	bw write 65536 256
-	bw write 65536 1 -b
 }
 
 # what a variant changes
@@ -196,10 +197,12 @@ set_mtu() {
 }
 
 large() {
-	local verb
+	local verb size
 	for verb in write read send; do
-		bw $verb 65536
-		bw $verb 1048576
+		for size in 64 4096 65536 1048576; do
+			bw $verb $size
+		done
+		lat $verb 64
 	done
 }
 

@@ -30,6 +30,10 @@ double kernel_memory()
 	return 1024 * (kib["MemTotal:"] - kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] - kib["AnonPages:"]);
 }
 
+// libsiw takes a mapping at offset 0x90000 for a failure, and some queue pair's would be there. A completion
+// queue of more than that is mapped before, for all drivers.
+constexpr int cq_entries = 32767;
+
 // What the queue pairs of a host share.
 struct Shared {
 	Pd pd;
@@ -39,7 +43,7 @@ struct Shared {
 	{
 		if (!pd) {
 			pd = alloc_pd(id->verbs);
-			cq = create_cq(id->verbs, 64, nullptr);
+			cq = create_cq(id->verbs, cq_entries, nullptr);
 		}
 		ibv_qp_init_attr attr{};
 		attr.send_cq = attr.recv_cq = cq.get();
