@@ -10,6 +10,7 @@
 #
 # Variants of kwarp: plain (CRC and markers off, which is all that siw has), crc, markers.
 . "$(dirname "$0")/../vm/lib.sh"
+. "$(dirname "$0")/ooo.sh"
 
 rounds=${ROUNDS:-3}
 length=${SECONDS_EACH:-1}
@@ -18,6 +19,7 @@ out=/results/records.tsv
 log=/results/failures.log
 : >"$out"
 : >"$log"
+: >/results/ooo.tsv
 
 # record TEST SIZE QPS VALUE
 record() {
@@ -247,6 +249,7 @@ one_round() {
 	unlink_all
 	driver=kernel mtu=1500
 	crc32c
+	ooo
 }
 
 drivers_load

@@ -26,11 +26,11 @@ class Capture {
 public:
 	Capture()
 	{
-		for (uint32_t word : {0xA1B2C3D4U, 0x00040002U, 0U, 0U, 65535U, 1U})
+		for (uint32_t word : {0xA1B23C4DU, 0x00040002U, 0U, 0U, 65535U, 1U})
 			put_little32(octets_, word);
 	}
 
-	// snap: octets of the packet that are kept
+	// Each packet comes a nanosecond after the one before, the first at 1. snap: octets of it that are kept
 	void segment(bool from_client, uint8_t flags, uint32_t seq, iwarp::View payload = {}, size_t snap = SIZE_MAX)
 	{
 		using namespace iwarp;
@@ -50,8 +50,8 @@ public:
 		put16(p, 1000);
 		put32(p, 0);
 		put(p, payload);
-		put32(octets_, 0);
-		put32(octets_, 0);
+		put_little32(octets_, 0);
+		put_little32(octets_, ++time_);
 		size_t kept = std::min(snap, p.size());
 		put_little32(octets_, static_cast<uint32_t>(kept));
 		put_little32(octets_, static_cast<uint32_t>(p.size()));
@@ -70,6 +70,7 @@ public:
 private:
 	std::string name_ = testing::TempDir() + "capture_check." + std::to_string(getpid());
 	iwarp::Octets octets_;
+	uint32_t time_ = 0;
 };
 
 } // namespace pcap

@@ -17,6 +17,7 @@ using iwarp::View;
 namespace {
 
 constexpr size_t file_header = 24, packet_header = 16, ethernet = 14;
+constexpr uint32_t in_us = 0xA1B2C3D4, in_ns = 0xA1B23C4D; // what the second half of a time is in
 constexpr uint8_t protocol_tcp = 6, flag_syn = 0x02;
 
 uint32_t little32(View v, size_t at)
@@ -44,7 +45,7 @@ std::optional<TcpSegment> tcp_segment(View p)
 	} else {
 		return {};
 	}
-	TcpSegment s;
+	TcpSegment s{};
 	s.flow.from = iwarp::join({ip.subspan(addresses, len), tcp.first(2)});
 	s.flow.to = iwarp::join({ip.subspan(addresses + len, len), tcp.subspan(2, 2)});
 	s.seq = get32(tcp, 4);
@@ -61,12 +62,15 @@ void for_each_segment(const std::string &file, const std::function<void(const Tc
 {
 	std::ifstream in(file, std::ios::binary);
 	Octets data{std::istreambuf_iterator<char>(in), {}};
-	if (data.size() < file_header || little32(data, 0) != 0xA1B2C3D4 || data[20] != 1)
+	if (data.size() < file_header || (little32(data, 0) != in_us && little32(data, 0) != in_ns) || data[20] != 1)
 		throw std::runtime_error(file + ": no capture of Ethernet in this machine's pcap format");
+	const uint64_t unit = little32(data, 0) == in_ns ? 1 : 1000;
 	for (size_t at = file_header; at + packet_header <= data.size();) {
 		size_t len = std::min<size_t>(little32(data, at + 8), data.size() - at - packet_header);
-		if (std::optional<TcpSegment> s = tcp_segment(View(data).subspan(at + packet_header, len)))
+		if (std::optional<TcpSegment> s = tcp_segment(View(data).subspan(at + packet_header, len))) {
+			s->time = little32(data, at) * uint64_t{1'000'000'000} + little32(data, at + 4) * unit;
 			take(*s);
+		}
 		at += packet_header + len;
 	}
 }

@@ -29,6 +29,7 @@ struct TcpSegment {
 	uint32_t seq;
 	uint32_t length; // octets of payload on the wire; the capture may have fewer
 	bool syn;
+	uint64_t time; // nanoseconds of the capture's clock
 	iwarp::View payload; // what was captured; for the time of the call
 };
 
