@@ -78,6 +78,8 @@ paced() {
 	wait_for 10 grep -q listening "$WORK/capture.log"
 	if LIMIT=$((length * 3 + 60)) run /src/build/bench/paced $((length * 1500000 / $1)) "$1" $paced_size "$WORK/times"; then
 		cp "$WORK/out" "$WORK/paced"
+		# what tcpdump has not been told of is lost when it ends: it is told once a second
+		sleep 1.5
 		stop capture
 		received >"$WORK/after"
 		grep -q '^0 packets dropped by kernel' "$WORK/capture.log" || failure 'the capture has holes' "$WORK/capture.log"
