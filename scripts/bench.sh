@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in one run of user-mode Linux, and leaves
-# build/bench/bench.json, table.md and plots; counts what messages cost in QEMU (cost.md); then the
-# micro-benchmarks of the protocol core (micro.txt, micro.json).
+# build/bench/bench.json, table.md and plots, and ooo.json and ooo.md about out-of-order placement; counts what
+# messages cost in QEMU (cost.md); then the micro-benchmarks of the protocol core (micro.txt, micro.json).
 # ROUNDS (3), SECONDS_EACH (1) and ONLY (all) go to tests/bench/guest.sh; TIME=0, COST=0, MICRO=0 leave a part out.
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -24,18 +24,25 @@ guest() {
 }
 
 if [ "${TIME:-1}" = 1 ]; then
-	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 4)) minutes"
+	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 8)) minutes"
 	export FLAVOUR=fast NO_LEAKS=1
 	"$TOP/scripts/uml.sh" build
 	"$TOP/scripts/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
 	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um M=/src/build/bench/crc_rate modules
 	guest 'scripts/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
-	cp "$BUILD/results/bench/records.tsv" "$out/"
-	in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench >"$out/table.md"
-	in_tree -w /src/build/bench gnuplot /src/tests/bench/plot.gp
-	[ ! -s "$BUILD/results/bench/failures.log" ] || cp "$BUILD/results/bench/failures.log" "$out/"
-	cat "$out/table.md"
+	rm -f "$out"/*.svg "$out"/*.dat "$out/table.md" "$out"/ooo.{md,json}
+	cp "$BUILD/results/bench"/{records.tsv,ooo.tsv,failures.log} "$out/"
+	if [ -s "$out/records.tsv" ]; then
+		in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench >"$out/table.md"
+		in_tree -w /src/build/bench gnuplot /src/tests/bench/plot.gp
+		cat "$out/table.md"
+	fi
+	if [ -s "$out/ooo.tsv" ]; then
+		in_tree /src/build/bench/ooo_report /src/build/bench/ooo.tsv /src/build/bench/ooo.json >"$out/ooo.md"
+		cat "$out/ooo.md"
+	fi
+	[ ! -s "$out/failures.log" ] || echo "what failed: $out/failures.log" >&2
 fi
 if [ "${COST:-1}" = 1 ]; then
 	step 'cost: instructions of the stock kernel in QEMU'

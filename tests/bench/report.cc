@@ -1,81 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // report RECORDS.tsv DIRECTORY: what guest.sh measured, as DIRECTORY/bench.json and data files for
-// gnuplot, and as a table of medians on the standard output. A spread is (maximum - minimum) / median.
+// gnuplot, README's table as DIRECTORY/readme.md, and a table of medians on the standard output.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <format>
 #include <fstream>
 #include <iostream>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "records.h"
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-struct Test {
-	std::string name;
-	unsigned long size, qps, mtu;
-	auto operator<=>(const Test &) const = default;
-};
-
-// a driver, or one of its variants
-using Column = std::pair<std::string, std::string>;
-
-struct Summary {
-	double median, low, high;
-	size_t runs;
-	double spread() const { return median > 0 ? (high - low) / median : 0; }
-};
-
-class Records {
-public:
-	explicit Records(const std::string &file)
-	{
-		std::ifstream in(file);
-		if (!in)
-			throw std::runtime_error(file + ": cannot be read");
-		for (std::string line; std::getline(in, line);) {
-			std::istringstream words(line);
-			std::string round, driver, variant, value;
-			Test t;
-			if (!(words >> round >> driver >> variant >> t.name >> t.size >> t.qps >> t.mtu >> value))
-				throw std::runtime_error(file + ": not a record: " + line);
-			if (std::ranges::find(order_, t) == order_.end())
-				order_.push_back(t);
-			std::vector<double> &list = values_[{t, Column{driver, variant}}];
-			if (value != "-")
-				list.push_back(std::stod(value));
-		}
-		std::ranges::stable_sort(order_, {}, [](const Test &t) { return std::tuple{t.mtu, t.name, t.qps, t.size}; });
-	}
-
-	const std::vector<Test> &tests() const { return order_; }
-	bool has(const Column &c) const
-	{
-		return std::ranges::any_of(values_, [&](const auto &v) { return v.first.second == c; });
-	}
-	std::optional<Summary> get(const Test &t, const Column &c) const
-	{
-		auto found = values_.find({t, c});
-		if (found == values_.end() || found->second.empty())
-			return {};
-		std::vector<double> v = found->second;
-		std::ranges::sort(v);
-		size_t n = v.size();
-		return Summary{n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2, v.front(), v.back(), n};
-	}
-
-private:
-	std::map<std::pair<Test, Column>, std::vector<double>> values_;
-	std::vector<Test> order_;
-};
 
 const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "markers"}, siw{"siw", "plain"},
 	rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"};
@@ -99,14 +38,6 @@ std::string unit(const Test &t)
 	if (t.name.ends_with("_rate"))
 		return "k/s";
 	return t.name.starts_with("wire") ? "segments/FPDU" : t.name == "idle_qp" ? "octets" : "MiB/s";
-}
-
-std::string number(const std::optional<Summary> &s)
-{
-	if (!s)
-		return "–";
-	double v = s->median;
-	return v >= 1000 ? std::format("{:.0f}", v) : v >= 10 ? std::format("{:.1f}", v) : std::format("{:.3f}", v);
 }
 
 // how often better: more, or for latency and cost less
@@ -139,6 +70,30 @@ void table(const Records &r)
 					 ratio(t, r.get(t, markers), ours));
 	}
 	std::cout << "\nColumns CRC and markers: kwarp with them, against kwarp without. A ratio above 1 is better.\n";
+}
+
+// The table of README.md, with its heading.
+void readme(const Records &r, const std::filesystem::path &file)
+{
+	const std::vector<std::pair<const char *, Test>> rows{
+		{"ib_write_bw 64 KiB, MiB/s", {"write_bw", 65536, 1, 1500}},
+		{"ib_read_bw 64 KiB, MiB/s", {"read_bw", 65536, 1, 1500}},
+		{"ib_send_bw 64 KiB, MiB/s", {"send_bw", 65536, 1, 1500}},
+		{"ib_send_bw 4 KiB, MiB/s", {"send_bw", 4096, 1, 1500}},
+		{"ib_send_bw 64 B, 1000 messages/s", {"send_rate", 64, 1, 1500}},
+		{"ib_send_lat 64 B, typical, µs", {"send_lat", 64, 1, 1500}},
+		{"ib_read_lat 64 B, typical, µs", {"read_lat", 64, 1, 1500}},
+		{"ib_write_bw 64 KiB, 256 QPs, MiB/s", {"write_bw", 65536, 256, 1500}},
+		{"ib_write_bw 64 KiB, MTU 9000, MiB/s", {"write_bw", 65536, 1, 9000}}};
+	std::ofstream out(file);
+	out << "| | kwarp | siw | rxe | TCP | kwarp : siw | kwarp : rxe | kwarp : TCP |\n"
+	    << "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+	for (const auto &[title, t] : rows) {
+		auto ours = r.get(t, kwarp), limit = t.name.ends_with("_bw") ? stream(r, t.mtu) : std::nullopt;
+		out << std::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", title, number(ours), number(r.get(t, siw)),
+				   number(r.get(t, rxe)), number(limit), ratio(t, ours, r.get(t, siw)),
+				   ratio(t, ours, r.get(t, rxe)), ratio(t, ours, limit));
+	}
 }
 
 // ---- what is to be reached: ratios of medians ----
@@ -232,23 +187,32 @@ Json json(const Records &r)
 		Json entry = {{"test", t.name}, {"unit", unit(t)}, {"size", t.size}, {"qps", t.qps}, {"mtu", t.mtu}};
 		for (const Column &c : {kwarp, crc, markers, siw, rxe, tcp, kernel})
 			if (auto s = r.get(t, c))
-				entry[c.second == "plain" ? c.first : c.first + "_" + c.second] = {
-					{"median", s->median}, {"min", s->low}, {"max", s->high}, {"runs", s->runs}};
+				entry[c.second == "plain" ? c.first : c.first + "_" + c.second] = s->json();
 		list.push_back(entry);
 	}
 	return {{"measurements", list}, {"goals", json_goals(r)}};
 }
 
-// a file for gnuplot: x, and a column for each driver
+// A file for gnuplot: x, and a column for each driver that has measured any of it.
 void data(const Records &r, const std::filesystem::path &file, auto &&wanted, auto &&x)
 {
+	std::vector<Test> rows;
+	std::ranges::copy_if(r.tests(), std::back_inserter(rows), [&](const Test &t) { return t.mtu == 1500 && wanted(t); });
+	std::vector<Column> columns{kwarp, siw, rxe};
+	auto measured = [&](const Test &t, const Column &c) { return r.get(t, c).has_value(); };
+	std::erase_if(columns, [&](const Column &c) {
+		return std::ranges::none_of(rows, [&](const Test &t) { return measured(t, c); });
+	});
 	std::ofstream out(file);
-	out << "x kwarp siw rxe\n";
-	for (const Test &t : r.tests()) {
-		if (t.mtu != 1500 || !wanted(t))
+	out << 'x';
+	for (const Column &c : columns)
+		out << ' ' << c.first;
+	out << '\n';
+	for (const Test &t : rows) {
+		if (std::ranges::none_of(columns, [&](const Column &c) { return measured(t, c); }))
 			continue;
 		out << x(t);
-		for (const Column &c : {kwarp, siw, rxe}) {
+		for (const Column &c : columns) {
 			auto s = r.get(t, c);
 			out << ' ' << (s ? std::to_string(s->median) : "nan");
 		}
@@ -282,9 +246,11 @@ int main(int argc, char **argv)
 		std::ofstream(dir / "bench.json") << json(records).dump(1, '\t') << '\n';
 		plots(records, dir);
 		table(records);
-		// Counted instructions have no goals of their own.
-		if (records.has(tcp))
+		// Counted instructions have no goals of their own, nor a place in README.
+		if (records.has(tcp)) {
 			print_goals(records);
+			readme(records, dir / "readme.md");
+		}
 	} catch (const std::exception &e) {
 		std::cerr << "report: " << e.what() << "\n";
 		return 2;

@@ -123,9 +123,13 @@ wait_for() {
 	done
 }
 
-# listening HOST PORT: a TCP listener (rdma_cm's, too) is there.
+# listening HOST PORT: a TCP listener is there, or one of rdma_cm, which with iWARP is a TCP listener, too, and
+# with RoCE is none.
 listening() {
-	ip netns exec "$1" ss -Htln "sport = :$2" | grep -q .
+	case $DEV_B in
+	rxe*) rdma resource show cm_id | grep -qE " state LISTEN .*:$2( |$)" ;;
+	*) ip netns exec "$1" ss -Htln "sport = :$2" | grep -q . ;;
+	esac
 }
 
 # server NAME on_a|on_b COMMAND...: start in the background; output in $WORK/NAME.log.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -23,6 +24,19 @@ struct Stream {
 	bool complete = true;	      // no gap
 };
 
+struct TcpSegment {
+	Flow flow;
+	uint32_t seq;
+	uint32_t length; // octets of payload on the wire; the capture may have fewer
+	bool syn;
+	uint64_t time; // nanoseconds of the capture's clock
+	iwarp::View payload; // what was captured; for the time of the call
+};
+
+// Every TCP segment, in the order of the capture.
+void for_each_segment(const std::string &file, const std::function<void(const TcpSegment &)> &take);
+
+// For captures of whole packets.
 std::map<Flow, Stream> read_capture(const std::string &file);
 
 } // namespace wirecheck

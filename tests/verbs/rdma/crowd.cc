@@ -10,6 +10,14 @@
 
 namespace rdma {
 
+namespace {
+
+// libsiw takes a mapping at offset 0x90000 for a failure, and some queue pair's would be there. A completion
+// queue of more than that is mapped before, for all drivers.
+constexpr int cq_entries = 32767;
+
+} // namespace
+
 double kernel_memory()
 {
 	std::map<std::string, double> kib;
@@ -36,7 +44,7 @@ void Crowd::Shared::create_qp(rdma_cm_id *id)
 {
 	if (!pd) {
 		pd = alloc_pd(id->verbs);
-		cq = create_cq(id->verbs, 64, nullptr);
+		cq = create_cq(id->verbs, cq_entries, nullptr);
 	}
 	ibv_qp_init_attr attr{};
 	attr.send_cq = attr.recv_cq = cq.get();
