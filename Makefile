@@ -7,6 +7,7 @@ RDMA_CORE ?=
 DESTDIR ?=
 SUITES ?=
 FUZZ_SECONDS ?= 60
+MESSAGES ?= 1000000
 DRIVER ?= kwarp
 V ?= 0
 export V SUITES FUZZ_SECONDS DRIVER
@@ -42,6 +43,7 @@ help:
 	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
 	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
 	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
+	@echo '  make soak      MESSAGES=N (default: 10^6) with out-of-order placement, on a network that loses and reorders'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'Measure'
 	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0, COST=0 or MICRO=0 leave a part out'
@@ -90,6 +92,10 @@ check:
 check-debug:
 	$(Q)GUEST=uml tests/run.sh
 
+soak:
+	$(Q)scripts/setup && scripts/tree.sh
+	$(Q)FLAVOUR=fast NO_LEAKS=1 scripts/uml.sh run -t 7200 -o build/results/soak tests/vm/soak $(MESSAGES)
+
 bench:
 	$(Q)$(scripts)/bench.sh
 
@@ -108,4 +114,4 @@ clean:
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check check-debug bench compare-pyverbs checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check check-debug soak bench compare-pyverbs checkpatch fuzz sparse clean distclean

@@ -312,6 +312,19 @@ policy() {
 	done
 }
 
+# reordering: out-of-order placement on both devices, and a network on which it has something to do
+reordering() {
+	local end
+	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
+	policy ooo 1 && policy markers 1 && policy crc 1 || bail 'no policy ooo'
+	for end in 'hostA vA' 'hostB vB'; do
+		# shellcheck disable=SC2086 # two words; packets of the MTU, so that each is lost or delayed by itself
+		set -- $end
+		must ip netns exec "$1" ethtool -K "$2" tso off gso off
+		must tc -n "$1" qdisc add dev "$2" root netem limit 10000 delay 2ms loss 1% reorder 25% 50%
+	done
+}
+
 # hosts_down: in the order in which an administrator would; nothing may be left.
 hosts_down() {
 	local name

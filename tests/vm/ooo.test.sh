@@ -44,7 +44,48 @@ modprobe -q sch_netem || [ -d /sys/module/sch_netem ] || bail 'no netem'
 hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
-LIMIT=280 ok 'every operation, over a network that loses and reorders' \
-	"$build/verbs/loss" --gtest_filter='*/ooo' --gtest_brief=1
+loss=$build/verbs/loss
+LIMIT=280 ok 'every operation, over a network that loses and reorders' "$loss" --gtest_filter='*/ooo' --gtest_brief=1
 grep -a '^# ' "$WORK/out"
+reordering
+LIMIT=180 ok 'the contents of 10000 messages' "$loss" --gtest_filter=soak.every_operation --gtest_brief=1
+grep -a '^# ' "$WORK/out"
+
+# ---- what it works on goes ----
+
+# placed COUNT: on both devices so many have been placed early since they are there
+placed() {
+	local dev
+	for dev in "$DEV_A" "$DEV_B"; do
+		[ "$(cat "/sys/class/infiniband/$dev/ports/1/hw_counters/ooo_placed_fpdus")" -ge "$1" ] || return 1
+	done
+}
+
+refused() { ! rmmod kwarp; }
+
+# gone: nobody has anything left of the devices that are still there
+gone() { ! rdma resource show | grep -E " ($DEV_A|$DEV_B):" | grep -qv ': pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0'; }
+
+# goes NAME COMMAND...: COMMAND takes a device away while FPDUs are placed early on both ends
+goes() {
+	local name=$1 rc=0
+	shift
+	hosts_down
+	hosts_up
+	on_a ping -qc 1 $IP_B >"$WORK/ping"
+	reordering
+	RDMAV_ALLOW_DISASSOC_DESTROY=1 "$loss" --gtest_filter=soak.until_a_device_goes >"$WORK/soak.log" 2>&1 &
+	SERVERS[soak]=$!
+	ok "$name: FPDUs are placed early" wait_for 60 placed 100
+	ok "$name: the module is in use" refused
+	ok "$name goes" "$@"
+	finish soak 120 || rc=$?
+	report $rc "$name: the program comes to its end" "$WORK/soak.log"
+	ok "$name: nothing is left" wait_for 60 gone
+}
+
+goes 'the device' rdma link delete "$DEV_A"
+goes 'the netdev' ip -n hostB link delete vB
+hosts_down
+ok 'the module goes' wait_for 60 rmmod kwarp
 done_testing

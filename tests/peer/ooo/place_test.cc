@@ -14,13 +14,20 @@ using iwarp::pattern;
 // Long enough to have a marker in it wherever it stands.
 constexpr size_t len = 1000;
 
-class Place : public testing::TestWithParam<bool> {
+// An IPv6 socket with mapped addresses has other operations than either family's own.
+enum class Ip { v4, v6, mapped };
+
+class Place : public testing::TestWithParam<Ip> {
 protected:
-	Terms terms() { return {.ipv6 = GetParam()}; }
+	Terms terms() { return {.ipv6 = GetParam() == Ip::v6, .mapped = GetParam() == Ip::mapped}; }
 };
 
-INSTANTIATE_TEST_SUITE_P(IP, Place, testing::Bool(),
-			 [](const testing::TestParamInfo<bool> &i) { return std::string(i.param ? "v6" : "v4"); });
+std::string name(const testing::TestParamInfo<Ip> &i)
+{
+	return i.param == Ip::v4 ? "v4" : i.param == Ip::v6 ? "v6" : "mapped";
+}
+
+INSTANTIATE_TEST_SUITE_P(IP, Place, testing::Values(Ip::v4, Ip::v6, Ip::mapped), name);
 
 TEST_P(Place, write)
 {

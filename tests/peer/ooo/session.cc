@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "session.h"
 
+#include <fstream>
 #include <ostream>
+#include <sstream>
 
 namespace ooo {
 
@@ -19,18 +21,31 @@ Tun &tun()
 	return t;
 }
 
-victim::Options options(bool ipv6, bool srq)
+victim::Options options(const Terms &t)
 {
 	victim::Options o;
 	o.receives = receives;
 	o.receive_size = receive_size;
 	o.rw_size = 128 * 1024;
-	o.ipv6 = ipv6;
-	o.srq = srq;
+	o.ipv6 = t.ipv6;
+	o.srq = t.srq;
 	return o;
 }
 
+constexpr const char *moderation = "/proc/sys/net/ipv4/tcp_moderate_rcvbuf";
+
 } // namespace
+
+FixedBuffers::FixedBuffers()
+{
+	std::ifstream(moderation) >> before_;
+	std::ofstream(moderation) << 0 << std::endl;
+}
+
+FixedBuffers::~FixedBuffers()
+{
+	std::ofstream(moderation) << before_ << std::endl;
+}
 
 std::ostream &operator<<(std::ostream &os, const Counted &c)
 {
@@ -42,20 +57,57 @@ Bench &Bench::the(const Terms &t)
 	// with the device's far end attached, the port is up
 	tun();
 	if (t.ipv6) {
-		static Bench b6(options(true, false));
+		static Bench b6(options(t));
 		return b6;
 	}
 	if (t.srq) {
-		static Bench shared(options(false, true));
+		static Bench shared(options(t));
 		return shared;
 	}
-	static Bench b(options(false, false));
+	static Bench b(options(t));
 	return b;
 }
 
+namespace {
+
+// A listener on [::], whose connections over IPv4 are IPv6 sockets with mapped addresses. It is the target's: on
+// the event channel that the target's own one is on.
+class Everywhere {
+public:
+	Everywhere() : address(lab().victim_ip, 0)
+	{
+		constexpr int backlog = 4;
+		Address any("::", 0);
+		Session plain;
+		if (rdma_create_id(plain.c().id()->channel, &id_, nullptr, RDMA_PS_TCP) || rdma_bind_addr(id_, any.sa()) ||
+		    rdma_listen(id_, backlog))
+			throw std::runtime_error("no listener on [::]");
+		address.port(ntohs(rdma_get_src_port(id_)));
+	}
+	~Everywhere() { rdma_destroy_id(id_); }
+	Everywhere(const Everywhere &) = delete;
+	Everywhere &operator=(const Everywhere &) = delete;
+
+	Address address;
+
+private:
+	rdma_cm_id *id_ = nullptr;
+};
+
+Address target(const Terms &t)
+{
+	Bench &b = Bench::the(t);
+	if (!t.mapped)
+		return b.v.address();
+	static Everywhere everywhere;
+	return everywhere.address;
+}
+
+} // namespace
+
 Session::Session(const Terms &t)
-	: v(Bench::the(t).v), index_((set_policy(t), v.connections())), nldev_(lab().device.name()),
-	  tcp_(tun(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), v.address(), t.isn, t.sack)
+	: to_(target(t)), v(Bench::the(t).v), index_((set_policy(t), v.connections())), nldev_(lab().device.name()),
+	  tcp_(tun(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to_, t.isn, t.sack)
 {
 	start(t.crc);
 }
@@ -150,6 +202,19 @@ Counted Session::counted()
 	Counted n = now(), d{n.placed - before_.placed, n.delivered - before_.delivered, n.replaced - before_.replaced};
 	before_ = n;
 	return d;
+}
+
+uint64_t Session::tcp_counter(const std::string &wanted)
+{
+	std::ifstream in("/proc/net/netstat");
+	std::string names, values, name, value;
+	while (std::getline(in, names) && std::getline(in, values)) {
+		std::istringstream n(names), v(values);
+		while (n >> name && v >> value)
+			if (name == wanted)
+				return std::stoull(value);
+	}
+	throw std::runtime_error("no " + wanted);
 }
 
 uint64_t Session::counter(const std::string &name)

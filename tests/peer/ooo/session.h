@@ -21,6 +21,7 @@ struct Terms {
 	bool sack = true;
 	bool ipv6 = false;
 	bool srq = false;
+	bool mapped = false; // the target's socket is an IPv6 one, its addresses are IPv4 mapped
 	uint32_t isn = 1000;
 };
 
@@ -47,6 +48,18 @@ private:
 	explicit Bench(const victim::Options &o) : v(o) {}
 };
 
+// The receive buffers of sockets stay as they are, however much comes, until the end of the scope.
+class FixedBuffers {
+public:
+	FixedBuffers();
+	~FixedBuffers();
+	FixedBuffers(const FixedBuffers &) = delete;
+	FixedBuffers &operator=(const FixedBuffers &) = delete;
+
+private:
+	std::string before_;
+};
+
 inline constexpr unsigned receives = 16;
 inline constexpr uint32_t receive_size = 4096;
 
@@ -67,10 +80,14 @@ public:
 	void send(Span s, size_t most = 1400) { send(s.from, s.to, most); }
 	// The same, with other octets than the stream's.
 	void send_other(uint32_t from, View octets, size_t most = 1400);
+	// One segment that TCP may drop: nobody waits.
+	void push(uint32_t from, uint32_t to) { tcp_.send(base_ + from, View(stream).subspan(from, to - from)); }
 	// What is still missing of the stream, from the beginning; TCP has all afterwards.
 	void fill();
 	uint32_t end() const { return static_cast<uint32_t>(stream.size()); }
 
+	// A count of TCP's in /proc/net/netstat.
+	static uint64_t tcp_counter(const std::string &name);
 	// What has been counted since the last call.
 	Counted counted();
 	uint64_t counter(const std::string &name);
@@ -85,6 +102,10 @@ public:
 	// Next segment that the victim has sent.
 	Segment receive();
 
+private:
+	iwarp::Address to_;
+
+public:
 	victim::Victim &v;
 	victim::Connection &c() { return v.connection(index_); }
 	iwarp::FpduEncoder out;

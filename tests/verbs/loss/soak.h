@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Many messages of every operation over several connections at once, the contents of each compared when
+// it is delivered.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "rdma/endpoint.h"
+
+namespace rdma {
+
+// One direction of a connection: what one end asks for, judged at the end that learns of it. A message's
+// octets are a random stretch of its sender's source area; what a slot held before is another one.
+class Way {
+public:
+	enum Kind { send, write, write_imm, read, atomic, kinds };
+	using Counts = std::array<uint64_t, kinds>;
+
+	static constexpr size_t window = 16; // messages under way
+	static constexpr size_t longest = 30000;
+
+	static Config config();
+
+	// slots: where the receives of that end lie; srq: they are posted there, by somebody else.
+	Way(Endpoint &from, Endpoint &to, const Region &slots, ibv_srq *srq, unsigned int seed);
+	// Posts and judges what it can. Return: has anything happened?
+	bool go(uint64_t messages);
+	bool done(uint64_t messages) const { return retired_ == messages; }
+
+	Counts counts{};
+	uint64_t octets = 0;
+
+private:
+	struct Message {
+		Kind kind;
+		uint64_t seq;
+		size_t at; // in the source
+		size_t len;
+		uint64_t before; // atomics: the number that is there
+		bool judged = false;
+		bool completed = false;
+	};
+
+	Kind choose(uint64_t messages);
+	size_t choose_length();
+	void post_next(uint64_t messages);
+	void post(const Message &m);
+	void sent(const ibv_wc &wc);
+	void received(const ibv_wc &wc);
+	void judge(Message &m, const uint8_t *octets);
+	Message &message(uint64_t seq) { return flight_.at(seq - retired_); }
+
+	Endpoint &from_, &to_;
+	const Region &slots_;
+	ibv_srq *srq_;
+	std::mt19937_64 random_;
+	std::deque<Message> flight_;	// from the oldest that is not done with
+	std::deque<uint64_t> arriving_; // of which the other end will learn, in order
+	uint64_t next_ = 0, completed_ = 0, retired_ = 0;
+	uint64_t number_ = 0; // the other end's
+};
+
+class Soak {
+public:
+	// Half of the connections take what comes to host B from one shared receive queue.
+	explicit Soak(unsigned int connections);
+	// So many in all. Throws if one is wrong, or if nothing happens for a minute.
+	void run(uint64_t messages);
+	Way::Counts counts() const;
+	uint64_t octets() const;
+
+private:
+	std::vector<std::unique_ptr<Pair>> own_;
+	Pd pd_;
+	Srq srq_;
+	std::unique_ptr<Region> shared_;
+	std::vector<std::unique_ptr<Pair>> sharing_;
+	std::vector<std::unique_ptr<Way>> ways_;
+};
+
+} // namespace rdma

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Out-of-order placement under all kinds of traffic, over a network that loses 1 % and reorders 25 %:
+// SOAK_MESSAGES of them (default 10000; "make soak" asks for 10^6), or until a device goes.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "network.h"
+#include "soak.h"
+
+using namespace rdma;
+
+namespace {
+
+constexpr unsigned int few = 16;
+
+uint64_t wanted()
+{
+	const char *n = getenv("SOAK_MESSAGES");
+	return n ? strtoull(n, nullptr, 10) : 10000;
+}
+
+// Each of them stands still for a while when a segment at its end is lost.
+unsigned int connections()
+{
+	return wanted() < 100000 ? few : 4 * few;
+}
+
+// Of both hosts.
+uint64_t counter(const char *name)
+{
+	return lab::a().counter(name) + lab::b().counter(name);
+}
+
+} // namespace
+
+// Policies and network are the caller's (tests/vm/lib.sh: reordering()).
+TEST(soak, every_operation)
+{
+	static constexpr const char *names[] = {"rx_fpdus", "ooo_placed_fpdus", "ooo_placed_octets",
+						"ooo_delivered_without_copy", "ooo_replaced"};
+	uint64_t count[std::size(names)];
+	for (size_t i = 0; i < std::size(names); i++)
+		count[i] = counter(names[i]);
+	const uint64_t sent_again = lab::retransmitted(lab::a()) + lab::retransmitted(lab::b());
+
+	Soak soak(connections());
+	soak.run(wanted());
+
+	const Way::Counts n = soak.counts();
+	printf("# soak: Sends %llu, Writes %llu, Writes with Immediate %llu, Reads %llu, atomics %llu; %llu octets\n",
+	       static_cast<unsigned long long>(n[Way::send]), static_cast<unsigned long long>(n[Way::write]),
+	       static_cast<unsigned long long>(n[Way::write_imm]), static_cast<unsigned long long>(n[Way::read]),
+	       static_cast<unsigned long long>(n[Way::atomic]), static_cast<unsigned long long>(soak.octets()));
+	for (size_t i = 0; i < std::size(names); i++) {
+		count[i] = counter(names[i]) - count[i];
+		printf("# soak: %s %llu\n", names[i], static_cast<unsigned long long>(count[i]));
+	}
+	EXPECT_GT(lab::retransmitted(lab::a()) + lab::retransmitted(lab::b()), sent_again) << "nothing was lost";
+	EXPECT_GT(count[1], wanted() / 100) << "next to nothing was placed early";
+	EXPECT_GT(count[3], count[1] / 2) << "most of it was copied again";
+	EXPECT_GE(count[1], count[3]);
+}
+
+// The caller takes a device or a netdev away. Nobody waits for ever, and what is left can be destroyed.
+TEST(soak, until_a_device_goes)
+{
+	Soak soak(few);
+	EXPECT_THROW(soak.run(UINT64_MAX / 2), Failure);
+}
