@@ -94,7 +94,7 @@ check-debug:
 
 soak:
 	$(Q)scripts/setup && scripts/tree.sh
-	$(Q)FLAVOUR=fast NO_LEAKS=1 scripts/uml.sh run -t 7200 -o build/results/soak tests/vm/soak $(MESSAGES)
+	$(Q)FLAVOUR=fast NO_LEAKS=1 scripts/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak $(MESSAGES)
 
 bench:
 	$(Q)$(scripts)/bench.sh

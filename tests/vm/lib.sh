@@ -316,9 +316,9 @@ policy() {
 reordering() {
 	local end
 	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
-	if ! policy ooo 1 || ! policy markers 1 || ! policy crc 1; then
-		bail 'no policy ooo'
-	fi
+	must policy ooo 1
+	must policy markers 1
+	must policy crc 1
 	for end in 'hostA vA' 'hostB vB'; do
 		# shellcheck disable=SC2086 # two words; packets of the MTU, so that each is lost or delayed by itself
 		set -- $end
