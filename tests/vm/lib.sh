@@ -93,6 +93,7 @@ must() {
 
 # done_testing: the plan, and the suite's exit status.
 done_testing() {
+	[ ! -s "$WORK/refused" ] || sed 's/^/# /' "$WORK/refused"
 	echo "1..$TESTS"
 	exit $((FAILED > 0 || TESTS == 0))
 }
@@ -162,9 +163,19 @@ perftest_pair() {
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
 		[ $rc -ne 0 ] && [ "$try" -lt 10 ] &&
 			grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$WORK/out" || return $rc
+		refused "$try: $*"
 		stop perftest
+		sleep 1
 	done
 }
+
+# refused TEXT: what there was to see when a client was refused; done_testing prints it
+refused() {
+	echo "refused, try $1"
+	on_b ss -Htln
+	rdma resource show cm_id
+	grep -H '' "/sys/class/infiniband/$DEV_B"/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' | paste -sd' '
+} >>"$WORK/refused" 2>&1
 
 # finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).
 finish() {
