@@ -163,14 +163,14 @@ perftest_pair() {
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
 		[ $rc -ne 0 ] && [ "$try" -lt 10 ] &&
 			grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$WORK/out" || return $rc
-		refused "$try: $*"
+		refusal "$try: $*"
 		stop perftest
 		sleep 1
 	done
 }
 
-# refused TEXT: what there was to see when a client was refused; done_testing prints it
-refused() {
+# refusal TEXT: what there was to see when a client was refused; done_testing prints it
+refusal() {
 	echo "refused, try $1"
 	on_b ss -Htln
 	rdma resource show cm_id
