@@ -157,11 +157,11 @@ server() {
 perftest_pair() {
 	local server=$1 client=$2 address=$3 try rc
 	shift 3
-	for ((try = 1; try <= 10; try++)); do
+	for ((try = 1; try <= 5; try++)); do
 		PORT=18515 server perftest "$server" ${PIN:+taskset -c 1} "$@" -R -F || return 1
 		rc=0
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
-		[ $rc -ne 0 ] && [ "$try" -lt 10 ] &&
+		[ $rc -ne 0 ] && [ "$try" -lt 5 ] &&
 			grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$WORK/out" || return $rc
 		refusal "$try: $*"
 		stop perftest

@@ -1,11 +1,15 @@
 # shellcheck shell=bash
 # For suites that put devices on all kinds of network interfaces. Source it after lib.sh.
 
-# fresh: two namespaces with nothing but lo, whatever was there before
+# fresh: two namespaces with nothing but lo, whatever was there before. Of interfaces above each other only the one
+# that has the address answers for it: who sends to the lower one's MAC address meets no listener.
 fresh() {
+	local host
 	hosts_down
-	must ip netns add hostA
-	must ip netns add hostB
+	for host in hostA hostB; do
+		must ip netns add $host
+		must ip netns exec $host sysctl -qw net.ipv4.conf.all.arp_ignore=1
+	done
 }
 
 # wire A B: a veth pair, up, without addresses
