@@ -29,7 +29,7 @@ gid_index() {
 pair() {
 	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || return 1
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
-	ok "$*: server" finish pair 60
+	ok "$*: server" finish pair
 }
 
 two_devices() {

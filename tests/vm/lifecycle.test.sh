@@ -251,7 +251,7 @@ held open
 ok 'ip link delete with programs attached' ip -n hostA link del vA
 ok 'ip link delete: devices of both ends are gone' wait_for 60 both_gone
 holds 'ip link delete: the programs end' both_end
-holds 'ip link delete: one that only has it open, too' finish open 60
+holds 'ip link delete: one that only has it open, too' finish open
 is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
 ip netns del hostA
 ip netns del hostB

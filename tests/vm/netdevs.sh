@@ -48,7 +48,7 @@ streams() {
 	local name=$1 address=$2
 	shift 2
 	ok "$name: ib_send_bw" perftest_pair on_b on_a "$address" ib_send_bw -n 20 -s 65536 "$@"
-	ok "$name: ib_send_bw, server" finish perftest 60
+	ok "$name: ib_send_bw, server" finish perftest
 }
 
 # deleted NAME: both devices, and no other was there

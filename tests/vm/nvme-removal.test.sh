@@ -56,7 +56,7 @@ moving() {
 	[ $((after - before)) -gt 100000 ]
 }
 # it ends by itself, with or without an error of its disk
-load_ends() { finish load 60; [ $? -ne 124 ]; }
+load_ends() { finish load; [ $? -ne 124 ]; }
 
 must ip netns add hostA
 nvme_modules
