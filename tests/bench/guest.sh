@@ -118,7 +118,7 @@ wire() {
 	[ -z "$broken" ] || return 0
 	offload off
 	server capture on_a tcpdump -i vA -w "$WORK/wire.pcap" -s 0 -B 65536 tcp
-	wait_for 10 grep -q listening "$WORK/capture.log"
+	wait_for grep -q listening "$WORK/capture.log"
 	perf "ib_${1}_bw" -s 65536 -n 200
 	stop capture
 	/src/build/peer/wire_check "$WORK/wire.pcap" >"$WORK/wire" 2>&1

@@ -75,7 +75,7 @@ paced() {
 	local name value
 	received >"$WORK/before"
 	server capture on_b tcpdump -i vB -Q in -w "$WORK/paced.pcap" -s 100 -B 65536 --time-stamp-precision=nano tcp
-	wait_for 10 grep -q listening "$WORK/capture.log"
+	wait_for grep -q listening "$WORK/capture.log"
 	if LIMIT=$((length * 3 + 60)) run /src/build/bench/paced $((length * 1500000 / $1)) "$1" $paced_size "$WORK/times"; then
 		cp "$WORK/out" "$WORK/paced"
 		# what tcpdump has not been told of is lost when it ends: it is told once a second

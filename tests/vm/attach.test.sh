@@ -35,12 +35,12 @@ if [ $# -eq 0 ]; then
 	has 'example: private data of the rejection' '^private data: wrong word$'
 	finish serve
 
-	ok "no object is left on $DEV_A" wait_for 60 no_object "$DEV_A"
-	ok "no object is left on $DEV_B" wait_for 60 no_object "$DEV_B"
+	ok "no object is left on $DEV_A" wait_for no_object "$DEV_A"
+	ok "no object is left on $DEV_B" wait_for no_object "$DEV_B"
 	# what is left of a shell would hold the module
 	for dev in "$DEV_A" "$DEV_B"; do
 		must rdma link delete "$dev"
 	done
-	ok 'nothing holds the module' wait_for 60 rmmod kwarp
+	ok 'nothing holds the module' wait_for rmmod kwarp
 fi
 done_testing

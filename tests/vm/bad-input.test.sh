@@ -31,5 +31,5 @@ for pattern in 'modes/*:Conformance.*' 'request/*:Startup.*' 'reply/Active*:Acti
 	'tagged/*' 'untagged/*' 'read_request/*' 'read_response/*' 'terminate/*' 'Ring.*'; do
 	part "$pattern"
 done
-ok 'no object is left' wait_for 60 nothing_left
+ok 'no object is left' wait_for nothing_left
 done_testing

@@ -22,5 +22,5 @@ grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to it
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
-ok 'no object is left' wait_for 60 nothing_left
+ok 'no object is left' wait_for nothing_left
 done_testing

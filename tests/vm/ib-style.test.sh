@@ -48,9 +48,9 @@ port_in_use() {
 namespace_ends() {
 	stop taken
 	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" && ip netns del hostB &&
-		wait_for 60 test ! -d "/sys/class/infiniband/$DEV_B" &&
-		wait_for 60 test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
-		wait_for 60 no_netdev hostA vA
+		wait_for test ! -d "/sys/class/infiniband/$DEV_B" &&
+		wait_for test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
+		wait_for no_netdev hostA vA
 }
 
 no_netdev() {
@@ -93,5 +93,5 @@ fails 'a port that is in use is refused' port_in_use
 stop alone
 ok 'a namespace with a listener ends' namespace_ends
 hosts_down
-ok 'nothing holds the module' wait_for 60 rmmod kwarp
+ok 'nothing holds the module' wait_for rmmod kwarp
 done_testing

@@ -86,7 +86,7 @@ agreed() {
 	local name=$1 server=$2 client=$3 address=$4
 	PORT=7500 server holdS "$server" "$HOLD" server "$address" 7500
 	server holdC "$client" "$HOLD" client "$address" 7500
-	wait_for 60 grep -q '^ready' "$WORK/holdC.log"
+	wait_for grep -q '^ready' "$WORK/holdC.log"
 	is "$name: $5 is $6" "$(rdma -j -dd resource show qp link "$DEV_A" | python3 -c "
 import json, sys
 print([q['drv_$5'] for q in json.load(sys.stdin)])")" "[$6]"

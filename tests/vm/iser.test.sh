@@ -45,7 +45,7 @@ iscsid_up() {
 		-e 's/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\12/' /etc/iscsi/iscsid.conf
 	# when told to end it ends its whole process group, so it gets one
 	server iscsid on_a setsid iscsid -f -d 2
-	wait_for 60 iscsiadm -m iface
+	wait_for iscsiadm -m iface
 }
 
 # disk: the session's
@@ -79,7 +79,7 @@ has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
 	ok 'login' iscsiadm $NODE --login
 	ok 'session' sessions
 	has 'session: by iSER' "^iser: .*$IQN"
-	ok 'the disk is there' wait_for 60 disk || bail 'no disk'
+	ok 'the disk is there' wait_for disk || bail 'no disk'
 	before=$(counter "$DEV_B" rx_octets)
 	ok 'written, read back, equal' write_and_compare "$(disk)" 8M 1M
 	ok 'it went by RDMA' test $(($(counter "$DEV_B" rx_octets) - before)) -gt 8000000
@@ -90,21 +90,21 @@ has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
 
 	ok 'the device goes: load' load "$(disk)"
 	ok 'the device goes: rdma link delete' rdma link delete "$DEV_A"
-	ok 'the device goes: the session is lost' wait_for 60 not_logged_in
+	ok 'the device goes: the session is lost' wait_for not_logged_in
 	ok 'the device goes: it comes again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
-	ok 'the device goes: the session is there again' wait_for 60 logged_in
+	ok 'the device goes: the session is there again' wait_for logged_in
 	ok 'the device goes: the load ends well' load_ends_well
 	ok 'logout under load: load' load "$(disk)"
 	ok 'logout under load' iscsiadm $NODE --logout
-	ok 'logout under load: the load ends' wait_for 60 ended
+	ok 'logout under load: the load ends' wait_for ended
 }
-ok 'no session is left' wait_for 60 sh -c '! ls -d /sys/class/iscsi_session/session*'
+ok 'no session is left' wait_for sh -c '! ls -d /sys/class/iscsi_session/session*'
 stop iscsid
 ok 'target stops' target_down
-ok 'no object is left' wait_for 60 no_object
+ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_A"
 ok 'link delete, the other' rdma link delete "$DEV_B"
 must modprobe -r ib_isert
 must modprobe -r ib_iser
-ok 'module unloads' wait_for 60 rmmod kwarp
+ok 'module unloads' wait_for rmmod kwarp
 done_testing

@@ -114,10 +114,9 @@ run() {
 on_a() { ip netns exec hostA "$@"; }
 on_b() { ip netns exec hostB "$@"; }
 
-# wait_for SECONDS COMMAND...: until COMMAND succeeds.
+# wait_for COMMAND...: until COMMAND succeeds, a minute at most. Nothing here takes that long; a busy machine may.
 wait_for() {
-	local end=$((SECONDS + $1))
-	shift
+	local end=$((SECONDS + ${PATIENCE:-60}))
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
 		sleep 0.1
@@ -143,7 +142,7 @@ server() {
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
-	[ -z "${PORT:-}" ] || wait_for 60 listening $host "$PORT" || {
+	[ -z "${PORT:-}" ] || wait_for listening $host "$PORT" || {
 		sed 's/^/#   /' "$WORK/$name.log"
 		echo "# server $name does not listen on port $PORT"
 		return 1
@@ -305,7 +304,7 @@ rendezvous() {
 # rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
-		wait_for 60 uverbs_node "$2"
+		wait_for uverbs_node "$2"
 }
 
 # uverbs_node NAME: devtmpfs makes /dev/infiniband itself; there is no udev here.

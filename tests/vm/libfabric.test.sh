@@ -36,7 +36,7 @@ left() {
 # other providers, too.) Its results are what counts.
 side_right() {
 	local side=$1 patience=60 rc=0
-	wait_for 60 over_or_left "$side"
+	wait_for over_or_left "$side"
 	! left "$side" || patience=5
 	finish "$side" $patience || rc=$?
 	[ $rc -ne 0 ] || return 0

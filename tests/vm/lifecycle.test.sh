@@ -43,8 +43,8 @@ print($3)"
 }
 
 # held NAME: the holder is ready; told NAME REGEX: it has said so
-held() { wait_for 60 grep -q '^ready' "$WORK/$1.log"; }
-told() { wait_for "${3:-60}" grep -Eq "$2" "$WORK/$1.log"; }
+held() { wait_for grep -q '^ready' "$WORK/$1.log"; }
+told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
 # connected: a server on B and a client on A that hold a connection
 connected() {
@@ -159,12 +159,12 @@ killed holdA
 holds 'client is killed: the server ends' finish holdB 10
 holds 'client is killed: the server was told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 holds 'client is killed: the receive came back' told holdB 'completion Work Request Flushed'
-ok 'client is killed: nothing is left' wait_for 60 nothing_left
+ok 'client is killed: nothing is left' wait_for nothing_left
 
 holds 'connection is there again' connected
 killed holdB
 holds 'server is killed: the client ends' finish holdA 10
-ok 'server is killed: nothing is left' wait_for 60 nothing_left
+ok 'server is killed: nothing is left' wait_for nothing_left
 ok 'rdma statistic' rdma -j statistic show link "$DEV_A/1"
 has 'rdma statistic: has our counters' '"tx_fpdus"'
 is 'rdma statistic: connects counts' "$(counter "$DEV_A" connects)" $((before + 1))
@@ -178,7 +178,7 @@ ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before
 load() {
 	PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4
 	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 "$IP_B"
-	wait_for 60 busy && sleep 1
+	wait_for busy && sleep 1
 }
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
 # ends NAME: it does so by itself, well or not
@@ -186,26 +186,26 @@ ends() { finish "$1" 15; [ $? -ne 124 ]; }
 ok 'load runs' load
 killed client
 idle() { [ "$(objects qp "$DEV_B" 'sum(q["state"] == "RTS" for q in all)')" -eq 0 ]; }
-ok 'killed under load: the peer learns of it' wait_for 60 idle
+ok 'killed under load: the peer learns of it' wait_for idle
 stop perftest
-ok 'killed under load: nothing is left' wait_for 60 nothing_left
+ok 'killed under load: nothing is left' wait_for nothing_left
 
 # ---- netdev down and up ----
 
 server holdA on_a "$HOLD" open "$DEV_A"
 held holdA
 ip -n hostA link set vA down
-ok 'netdev down: port is down' wait_for 60 is_port "$DEV_A" DOWN
+ok 'netdev down: port is down' wait_for is_port "$DEV_A" DOWN
 holds 'netdev down: event' told holdA 'async port error'
 ip -n hostA link set vA up
 ip -n hostA addr replace $IP6_A/64 dev vA nodad
-ok 'netdev up: port is active' wait_for 60 is_port "$DEV_A" ACTIVE
+ok 'netdev up: port is active' wait_for is_port "$DEV_A" ACTIVE
 holds 'netdev up: event' told holdA 'async port active'
 ip -n hostB link set vB down
-ok 'no carrier: port is down' wait_for 60 is_port "$DEV_A" DOWN
+ok 'no carrier: port is down' wait_for is_port "$DEV_A" DOWN
 ip -n hostB link set vB up
 ip -n hostB addr replace $IP6_B/64 dev vB nodad
-ok 'carrier: port is active' wait_for 60 is_port "$DEV_A" ACTIVE
+ok 'carrier: port is active' wait_for is_port "$DEV_A" ACTIVE
 stop holdA
 meet
 
@@ -223,7 +223,7 @@ holds 'and carries its end to the other side' finish holdB 10
 
 holds 'connection before rdma link delete' connected
 ok 'rdma link delete with a connection' rdma link delete "$DEV_A"
-ok 'rdma link delete with a connection: it is gone' wait_for 60 gone "$DEV_A"
+ok 'rdma link delete with a connection: it is gone' wait_for gone "$DEV_A"
 holds 'rdma link delete: both programs end' both_end
 # of whichever comes first: with the end of its connection the program ends, too
 holds 'rdma link delete: the owner is told' told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
@@ -240,7 +240,7 @@ ok 'rdma link delete: add once more' link_a
 
 ok 'load before rdma link delete' load
 ok 'rdma link delete under load' rdma link delete "$DEV_A"
-ok 'rdma link delete under load: the peer learns of it' wait_for 60 idle
+ok 'rdma link delete under load: the peer learns of it' wait_for idle
 ok 'rdma link delete under load: the client ends' ends client
 ok 'rdma link delete under load: the server ends' ends perftest
 ok 'rdma link delete under load: add again' link_a
@@ -249,7 +249,7 @@ holds 'connection before the netdev goes' connected
 server open on_a "$HOLD" open "$DEV_A"
 held open
 ok 'ip link delete with programs attached' ip -n hostA link del vA
-ok 'ip link delete: devices of both ends are gone' wait_for 60 both_gone
+ok 'ip link delete: devices of both ends are gone' wait_for both_gone
 holds 'ip link delete: the programs end' both_end
 holds 'ip link delete: one that only has it open, too' finish open
 is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
@@ -261,7 +261,7 @@ ok 'netdevs and devices again' links
 
 ok 'load before the netdev goes' load
 ok 'ip link delete under load' ip -n hostA link del vA
-ok 'ip link delete under load: devices are gone' wait_for 60 both_gone
+ok 'ip link delete under load: devices are gone' wait_for both_gone
 ok 'ip link delete under load: the client ends' ends client
 ok 'ip link delete under load: the server ends' ends perftest
 ip netns del hostA
@@ -274,7 +274,7 @@ holds 'connection before the namespace goes' connected
 stop holdA
 stop holdB
 ip netns del hostA
-ok 'ip netns delete: devices are gone' wait_for 60 both_gone
+ok 'ip netns delete: devices are gone' wait_for both_gone
 ip netns del hostB
 wire_up
 meet
@@ -293,7 +293,7 @@ ok 'rmmod with a connection: refused' refused rmmod "$DRIVER"
 is 'and the connection stands' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
 stop holdA
 stop holdB
-wait_for 60 nothing_left
+wait_for nothing_left
 ok 'rmmod with devices, unused' rmmod "$DRIVER"
 ok 'rmmod: devices are gone' both_gone
 
@@ -311,5 +311,5 @@ ok 'load for the last time' come
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
 ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
 finish rping
-ok 'no object is left' wait_for 60 nothing_left
+ok 'no object is left' wait_for nothing_left
 done_testing

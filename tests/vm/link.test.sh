@@ -68,7 +68,7 @@ renamed() {
 	must ip -n hostA link set "$1" name "$2"
 	must ip -n hostA link set "$2" up
 	must ip -n hostA addr replace $IP6_A/64 dev "$2" nodad
-	must wait_for 60 on_a ping -qc 1 -W 1 $IP_B
+	must wait_for on_a ping -qc 1 -W 1 $IP_B
 }
 
 renamed vA wire0
@@ -99,7 +99,7 @@ for mtu in 1500:1024 9000:4096 4000:2048 600:512 1500:1024; do
 	must ip -n hostA link set vA mtu ${mtu%:*}
 	must ip -n hostB link set vB mtu ${mtu%:*}
 	is "MTU ${mtu%:*}: active_mtu" "$(port active_mtu | cut -d' ' -f1)" ${mtu#*:}
-	must wait_for 60 on_a ping -qc 1 -W 1 $IP_B
+	must wait_for on_a ping -qc 1 -W 1 $IP_B
 	sent=$(frames)
 	# headers of IP, TCP with time stamps, and of DDP and MPA in each
 	least=$((20 * 65536 / (${mtu%:*} - 52 - 20)))
@@ -116,18 +116,18 @@ guid=$(port node_guid)
 must ip -n hostA link set vA address 02:00:00:00:0a:07
 is 'MAC changed: the GID stays' "$(port 'GID\[  0\]')" "$gid"
 is 'MAC changed: the GUID of the device stays' "$(port node_guid)" "$guid"
-must wait_for 60 on_a ping -qc 1 -W 1 $IP_B
+must wait_for on_a ping -qc 1 -W 1 $IP_B
 works 'MAC changed'
 must ip -n hostA addr add 10.9.0.1/24 dev vA
 must ip -n hostB addr add 10.9.0.2/24 dev vB
-must wait_for 60 on_a ping -qc 1 -W 1 10.9.0.2
-ok 'new address: it is a GID' wait_for 60 has_gid 0a09:0001
+must wait_for on_a ping -qc 1 -W 1 10.9.0.2
+ok 'new address: it is a GID' wait_for has_gid 0a09:0001
 PORT=7174 server rping on_b rping -s -a 10.9.0.2 -v -V -C 5
 ok 'new address: rping' on_a rping -c -a 10.9.0.2 -v -V -C 5
 finish rping
 ip -n hostB addr del 10.9.0.2/24 dev vB
 ip -n hostA addr del 10.9.0.1/24 dev vA
-ok 'address that is gone: no GID any more' wait_for 60 no_gid 0a09:0001
+ok 'address that is gone: no GID any more' wait_for no_gid 0a09:0001
 refused() { ! "$@"; }
 ok 'address that is gone' refused on_b timeout 20 rping -s -a 10.9.0.2
 done_testing

@@ -25,5 +25,5 @@ status=$?
 grep -av '^1\.\.' "$WORK/fuzz"
 TESTS=$(grep -acE '^(not )?ok ' "$WORK/fuzz")
 report $status "the fuzzer runs to its end"
-ok 'no object is left' wait_for 60 nothing_left
+ok 'no object is left' wait_for nothing_left
 done_testing

@@ -16,7 +16,7 @@ sees_init() { rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["
 # anywhere DEVICE: in whichever namespace
 anywhere() { grep -qx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null; }
 nowhere() { ! anywhere "$1"; }
-told() { wait_for 60 grep -Eq "$2" "$WORK/$1.log"; }
+told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
 # holds NAME COMMAND...: like ok, with the programs' words if it fails
 holds() {
@@ -37,13 +37,13 @@ hosts() {
 	wire_up
 	must rdma_link hostA "$DEV_A" "$DRIVER_A" vA
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
-	must wait_for 60 on_a ping -qc 1 -W 1 $IP_B
+	must wait_for on_a ping -qc 1 -W 1 $IP_B
 }
 
 no_hosts() {
 	ip netns del hostA 2>/dev/null
 	ip netns del hostB 2>/dev/null
-	wait_for 60 nowhere "$DEV_A" && wait_for 60 nowhere "$DEV_B"
+	wait_for nowhere "$DEV_A" && wait_for 60 nowhere "$DEV_B"
 }
 
 works() {
@@ -74,7 +74,7 @@ removals() {
 	must ip netns del hostA
 	holds "$1: namespace deleted with a program inside: its connection stays" refuses_to_end holdA holdB
 	killed holdA
-	ok "$1: last program gone: so is the device" wait_for 60 nowhere "$DEV_A"
+	ok "$1: last program gone: so is the device" wait_for nowhere "$DEV_A"
 	holds "$1: last program gone: the peer learns of it" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 	finish holdB 20
 	ok "$1: the other namespace goes" no_hosts
@@ -82,7 +82,7 @@ removals() {
 	hosts
 	holds "$1: connection, again" connected
 	must ip -n hostA link set vA netns hostB
-	ok "$1: netdev moved: the device goes" wait_for 60 nowhere "$DEV_A"
+	ok "$1: netdev moved: the device goes" wait_for nowhere "$DEV_A"
 	holds "$1: netdev moved: its program is told" told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
 	# there is no way to tell the peer: its end of the wire lost its neighbour
 	holds "$1: netdev moved: the program ends" finish holdA 20
@@ -92,8 +92,8 @@ removals() {
 
 	hosts
 	ip netns del hostA
-	ok "$1: namespace deleted, idle: the device goes" wait_for 60 nowhere "$DEV_A"
-	ok "$1: namespace deleted, idle: with the peer's end of the wire, its device" wait_for 60 nowhere "$DEV_B"
+	ok "$1: namespace deleted, idle: the device goes" wait_for nowhere "$DEV_A"
+	ok "$1: namespace deleted, idle: with the peer's end of the wire, its device" wait_for nowhere "$DEV_B"
 	ok "$1: nothing is left" no_hosts
 }
 both_end() { finish holdA 20 && finish holdB 20; }

@@ -12,7 +12,7 @@ drivers_load
 fresh
 [ -c /dev/net/tun ] || must modprobe tun
 server relay on_a "$RELAY" hostA tunA hostB tunB
-must wait_for 60 grep -q ready "$WORK/relay.log"
+must wait_for grep -q ready "$WORK/relay.log"
 addressed tunA tunB
 serves tun tunA tunB
 stop relay

@@ -27,7 +27,7 @@ addressed() {
 }
 
 # reached ADDRESS: from A; a carrier or a neighbour may take its time
-reached() { must wait_for 60 on_a ping -qc 1 -W 1 "$1"; }
+reached() { must wait_for on_a ping -qc 1 -W 1 "$1"; }
 
 links() {
 	must rdma_link hostA "$DEV_A" "$DRIVER_A" "$1"

@@ -73,10 +73,10 @@ other=a1
 PORT=7174 server rping on_b rping -s -a $IP_B -V -S 65535
 server client on_a rping -c -a $IP_B -V -S 65535
 moves() { [ "$(octets "$1")" -gt "$2" ]; }
-ok 'bond: traffic' wait_for 60 moves "$first" $(($(octets "$first") + 1000000))
+ok 'bond: traffic' wait_for moves "$first" $(($(octets "$first") + 1000000))
 before=$(octets $other)
 must ip -n hostA link set "$first" down
-ok 'bond: the other link takes over' wait_for 60 moves $other $((before + 1000000))
+ok 'bond: the other link takes over' wait_for moves $other $((before + 1000000))
 ok 'bond: the connection goes on' kill -0 "${SERVERS[client]}"
 stop client
 stop rping

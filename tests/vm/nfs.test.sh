@@ -26,10 +26,10 @@ server_up() {
 	mkdir -p "$EXPORT" "$MOUNT" /run/rpcbind /run/sendsigs.omit.d || return 1
 	mount -t tmpfs -o size=256M export "$EXPORT" && net_b mount -t nfsd nfsd "$NFSD" || return 1
 	daemon rpcbind rpcbind -f -w
-	wait_for 60 net_b rpcinfo || return 1
+	wait_for net_b rpcinfo || return 1
 	net_b exportfs -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 "$IP_A:$EXPORT" || return 1
 	daemon mountd rpc.mountd -F
-	wait_for 60 net_b rpcinfo -t "$IP_B" mountd 3 || return 1
+	wait_for net_b rpcinfo -t "$IP_B" mountd 3 || return 1
 	# Who opens a file first waits for that long: there might be locks to reclaim.
 	echo 10 >"$NFSD/nfsv4leasetime" && echo 10 >"$NFSD/nfsv4gracetime" &&
 		echo 1048576 >"$NFSD/max_block_size" && echo 'rdma 20049' >"$NFSD/portlist" && echo 4 >"$NFSD/threads" || return 1
@@ -70,7 +70,7 @@ round() {
 	[ "$1" = 4.1 ] || fio_round "$1"
 	tree_goes "$MOUNT" "$EXPORT" "$1: "
 	ok "$1: unmount" umount "$MOUNT"
-	ok "$1: the connection is gone" wait_for 60 no_qp
+	ok "$1: the connection is gone" wait_for no_qp
 }
 
 fio_round() {
@@ -121,8 +121,8 @@ ok 'mount once more' nfs_mount 4.2 soft,timeo=20,retrans=1
 ok 'what was written is there' grep -x something "$MOUNT/file"
 ok 'server stops with a client' server_down
 umount -f -l "$MOUNT"
-ok 'no object is left' wait_for 60 no_object
+ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_A"
 ok 'link delete, the other' rdma link delete "$DEV_B"
-ok 'module unloads' wait_for 60 rmmod kwarp
+ok 'module unloads' wait_for rmmod kwarp
 done_testing

@@ -38,15 +38,15 @@ ready() {
 		must link_up
 		must listen_again
 	fi
-	ok "$1: host connects" wait_for 60 connect
-	ok "$1: the disk is there" wait_for 60 disk || bail 'no disk'
+	ok "$1: host connects" wait_for connect
+	ok "$1: the disk is there" wait_for disk || bail 'no disk'
 }
 
 # in_use: traffic until the disk goes
 in_use() {
 	server load on_a fio --name=load --filename="$(disk)" --direct=1 --ioengine=libaio --iodepth=16 --rw=randrw \
 		--bsrange=4k-128k --size=32M --time_based --runtime=300 --eta=never
-	wait_for 60 moving
+	wait_for moving
 }
 moving() {
 	local before after
@@ -67,19 +67,19 @@ ok 'target listens' port_up 1 "$IP"
 
 ready 'idle'
 ok 'idle: link delete' rdma link delete kwarp0
-ok 'idle: the disk goes' wait_for 60 no_disk
+ok 'idle: the disk goes' wait_for no_disk
 
 ready 'in use'
 ok 'in use: traffic' in_use
 ok 'in use: link delete' rdma link delete kwarp0
-ok 'in use: the disk goes' wait_for 60 no_disk
+ok 'in use: the disk goes' wait_for no_disk
 ok 'in use: the program learns of it' load_ends
 
 ready 'netdev'
 ok 'netdev: traffic' in_use
 ok 'netdev: ip link delete' ip link delete dummy0
-ok 'netdev: the device goes' wait_for 60 gone
-ok 'netdev: the disk goes' wait_for 60 no_disk
+ok 'netdev: the device goes' wait_for gone
+ok 'netdev: the disk goes' wait_for no_disk
 ok 'netdev: the program learns of it' load_ends
 dummy_up
 

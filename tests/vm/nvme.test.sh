@@ -52,11 +52,11 @@ must rdma link add kwarp0 type kwarp netdev dummy0
 ok 'subsystem' subsystem_up
 ok 'alone: target listens' port_up 1 $ALONE
 ok 'alone: host connects' nvme connect -t rdma -a $ALONE -s 4420 -n $NQN -i 2
-ok 'alone: the disk is there' wait_for 60 disk || bail 'no disk'
+ok 'alone: the disk is there' wait_for disk || bail 'no disk'
 ok 'alone: written, read back, equal' write_and_compare "$(disk)" 4M 64k
 ok 'alone: host disconnects' nvme disconnect -n $NQN
 ok 'alone: target stops' port_down 1
-ok 'alone: no queue pair is left' wait_for 60 sh -c '! rdma resource show qp | grep -q kwarp0'
+ok 'alone: no queue pair is left' wait_for sh -c '! rdma resource show qp | grep -q kwarp0'
 ok 'alone: link delete' rdma link delete kwarp0
 must ip link delete dummy0
 
@@ -67,7 +67,7 @@ ok 'target listens' port_up 1 $IP_B
 ok 'discovery' nvme discover -t rdma -a $IP_B -s 4420
 has 'discovery: finds it' "$NQN"
 ok 'host connects' connect
-ok 'the disk is there' wait_for 60 disk || bail 'no disk'
+ok 'the disk is there' wait_for disk || bail 'no disk'
 is 'queues of the host' "$(queues "$DEV_A")" 5
 is 'queues of the target' "$(queues "$DEV_B")" 5
 
@@ -85,45 +85,45 @@ ok 'fio, polled queue, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=16k
 
 ok 'wire is cut: load' load "$(disk)"
 ok 'wire is cut' wire_cut
-ok 'wire is cut: the host notices' wait_for 60 not_live
+ok 'wire is cut: the host notices' wait_for not_live
 ok 'wire is mended' wire_mended
-ok 'wire is mended: the host is back' wait_for 60 is_state live
+ok 'wire is mended: the host is back' wait_for is_state live
 ok 'wire is mended: the load ends well' load_ends_well
 
 ok 'port goes: load' load "$(disk)"
 ok 'port goes' port_down 1
-ok 'port goes: the host notices' wait_for 60 not_live
+ok 'port goes: the host notices' wait_for not_live
 ok 'port goes: the disk waits' disk
 ok 'port comes' port_up 1 $IP_B
-ok 'port comes: the host is back' wait_for 60 is_state live
+ok 'port comes: the host is back' wait_for is_state live
 ok 'port comes: the load ends well' load_ends_well
 
 ok 'target device goes: load' load "$(disk)"
 ok 'target device goes' rdma link delete "$DEV_B"
-ok 'target device goes: the host notices' wait_for 60 not_live
+ok 'target device goes: the host notices' wait_for not_live
 ok 'target device comes' rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 port_down 1
 ok 'target device comes: port' port_up 1 $IP_B
-ok 'target device comes: the host is back' wait_for 60 is_state live
+ok 'target device comes: the host is back' wait_for is_state live
 ok 'target device comes: the load ends well' load_ends_well
 
 ok 'disconnect under load: load' load "$(disk)"
 ok 'disconnect under load' nvme disconnect -n $NQN
-ok 'disconnect under load: the load ends' wait_for 60 ended
-ok 'disconnect under load: the disk is gone' wait_for 60 no_disk
+ok 'disconnect under load: the load ends' wait_for ended
+ok 'disconnect under load: the disk is gone' wait_for no_disk
 
 ok 'host device goes: host connects' connect
-ok 'host device goes: the disk is there' wait_for 60 disk
+ok 'host device goes: the disk is there' wait_for disk
 ok 'host device goes: load' load "$(disk)"
 ok 'host device goes' rdma link delete "$DEV_A"
-ok 'host device goes: the load ends' wait_for 60 ended
-ok 'host device goes: the disk is gone' wait_for 60 no_disk
+ok 'host device goes: the load ends' wait_for ended
+ok 'host device goes: the disk is gone' wait_for no_disk
 
 ok 'target stops' port_down 1
 ok 'subsystem goes' subsystem_down
-ok 'no object is left' wait_for 60 no_object
+ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_B"
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma
-ok 'module unloads' wait_for 60 rmmod kwarp
+ok 'module unloads' wait_for rmmod kwarp
 done_testing

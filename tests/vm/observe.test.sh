@@ -29,7 +29,7 @@ print(found)' "$WORK/json" "$1"
 connection() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
 	server client on_a rping -c -a $IP_B
-	wait_for 60 connected
+	wait_for connected
 	QPN=$(value lqpn)
 }
 connected() {
@@ -38,7 +38,7 @@ connected() {
 disconnect() {
 	stop client
 	stop rping
-	wait_for 60 no_qp
+	wait_for no_qp
 }
 no_qp() { ! rdma resource show qp link "$DEV_A/1" | grep -q lqpn; }
 
@@ -122,7 +122,7 @@ garbage() {
 	# a client that speaks something else
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
 	timeout 20 ip netns exec hostA bash -c "exec 3<>/dev/tcp/$IP_B/7174; echo GET / HTTP/1.0 >&3; cat <&3 >/dev/null"
-	wait_for 60 mpa_error_seen
+	wait_for mpa_error_seen
 	stop rping
 }
 mpa_error_seen() { grep -q kwarp_mpa_error: "$TRACEFS"/trace; }
@@ -139,7 +139,7 @@ trace_has 'link: up' "kwarp_link: $A netdev=vA what=up"
 trace_has 'link: removed' "kwarp_link: $A netdev=vA what=removed"
 trace_has 'link: added' "kwarp_link: $A netdev=vA what=added"
 ip -n hostA addr replace $IP6_A/64 dev vA nodad
-wait_for 60 on_a ping -qc 1 -W 1 $IP_B
+wait_for on_a ping -qc 1 -W 1 $IP_B
 
 # ---- rdma resource ----------------------------------------------------------
 
@@ -180,8 +180,8 @@ counter() {
 grown() { [ "$(counter tx_fpdus)" -gt "$1" ]; }
 
 ok 'counter: bind' rdma statistic qp bind link "$DEV_A/1" lqpn "$QPN"
-ok 'counter: counts' wait_for 60 grown 0
-ok 'counter: goes on' wait_for 60 grown "$(counter tx_fpdus)"
+ok 'counter: counts' wait_for grown 0
+ok 'counter: goes on' wait_for grown "$(counter tx_fpdus)"
 ok 'counter: octets' test "$(counter tx_octets)" -gt "$(counter tx_fpdus)"
 ok 'counter: received' test "$(counter rx_fpdus)" -gt 0
 is 'counter: valid JSON' "$(rdma -j statistic show | python3 -m json.tool >/dev/null && echo yes)" yes
@@ -196,19 +196,19 @@ quiet() {
 	sleep 0.3
 	[ "$(port_fpdus)" = "$before" ]
 }
-ok 'quiet' wait_for 60 quiet
+ok 'quiet' wait_for quiet
 bound=$(port_fpdus)
 ok 'counter: unbind' rdma statistic qp unbind link "$DEV_A/1" cntn "$CNTN" lqpn "$QPN"
 sleep 0.1
 is 'port: the same sum without the counter' "$(port_fpdus)" "$bound"
 kill -CONT "${SERVERS[client]}"
 port_grown() { [ "$(port_fpdus)" -gt "$bound" ]; }
-ok 'port: goes on' wait_for 60 port_grown
+ok 'port: goes on' wait_for port_grown
 disconnect
 
 ok 'counter: auto' rdma statistic qp set link "$DEV_A/1" auto type on
 connection
-ok 'auto: QP is bound' wait_for 60 grown 0
+ok 'auto: QP is bound' wait_for grown 0
 is 'auto: to this QP' "$(value lqpn)" "[$QPN]"
 disconnect
 sum=$(port_fpdus)

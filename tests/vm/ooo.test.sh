@@ -34,7 +34,7 @@ report $((rc != 0)) 'hand-made segments'
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
-ok 'no object is left' wait_for 60 nothing_left
+ok 'no object is left' wait_for nothing_left
 [ $# -eq 0 ] || done_testing
 
 # ---- traffic ----
@@ -76,16 +76,16 @@ goes() {
 	reordering
 	RDMAV_ALLOW_DISASSOC_DESTROY=1 "$loss" --gtest_filter=soak.until_a_device_goes >"$WORK/soak.log" 2>&1 &
 	SERVERS[soak]=$!
-	ok "$name: FPDUs are placed early" wait_for 60 placed 100
+	ok "$name: FPDUs are placed early" wait_for placed 100
 	ok "$name: the module is in use" refused
 	ok "$name goes" "$@"
 	finish soak 120 || rc=$?
 	report $rc "$name: the program comes to its end" "$WORK/soak.log"
-	ok "$name: nothing is left" wait_for 60 gone
+	ok "$name: nothing is left" wait_for gone
 }
 
 goes 'the device' rdma link delete "$DEV_A"
 goes 'the netdev' ip -n hostB link delete vB
 hosts_down
-ok 'the module goes' wait_for 60 rmmod kwarp
+ok 'the module goes' wait_for rmmod kwarp
 done_testing

@@ -20,7 +20,7 @@ pyverbs_device() {
 		ip addr add "198.51.100.$n/32" dev "$netdev" &&
 		ip link set "$netdev" up &&
 		rdma link add "${driver}0" type "$driver" netdev "$netdev" &&
-		wait_for 60 uverbs_node "${driver}0" &&
+		wait_for uverbs_node "${driver}0" &&
 		pyverbs_policy "${driver}0"
 }
 

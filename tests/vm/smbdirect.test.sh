@@ -33,13 +33,13 @@ server_up() {
 	: >"$USERS"
 	ksmbd.adduser -a -p secret -C "$CONF" -P "$USERS" tester || return 1
 	server mountd on_b ksmbd.mountd -n -C "$CONF" -P "$USERS"
-	wait_for 60 listening hostB 5445
+	wait_for listening hostB 5445
 }
 
 server_down() {
 	ksmbd.control -s
 	stop mountd
-	wait_for 60 refused listening hostB 5445 && umount "$SHARE"
+	wait_for refused listening hostB 5445 && umount "$SHARE"
 }
 refused() { ! "$@"; }
 
@@ -65,26 +65,26 @@ ok 'fio, reads and writes of all sizes' fio_verify "$MOUNT/f" 8M --rw=randrw --b
 rm "$MOUNT/f"
 tree_goes "$MOUNT" "$SHARE" ''
 ok 'unmount' umount "$MOUNT"
-ok 'the connection is gone' wait_for 60 no_qp
+ok 'the connection is gone' wait_for no_qp
 
 ok 'the device goes: mount' share_mount
 ok 'the device goes: load' load "$MOUNT/big"
 ok 'the device goes: rdma link delete' rdma link delete "$DEV_A"
-ok 'the device goes: the load ends' wait_for 60 ended
+ok 'the device goes: the load ends' wait_for ended
 ok 'the device goes: it comes again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
-ok 'the device goes: the share is there again' wait_for 60 touch "$MOUNT/new"
+ok 'the device goes: the share is there again' wait_for touch "$MOUNT/new"
 ok 'the device goes: what is written now is kept' write_and_compare "$MOUNT/new" 4M 1M
 ok "the server's device goes: load" load "$MOUNT/big"
 ok "the server's device goes: rdma link delete" rdma link delete "$DEV_B"
-ok "the server's device goes: the load ends" wait_for 60 ended
+ok "the server's device goes: the load ends" wait_for ended
 ok "the server's device goes: it comes again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
-ok "the server's device goes: the share is there again" wait_for 60 touch "$MOUNT/newer"
+ok "the server's device goes: the share is there again" wait_for touch "$MOUNT/newer"
 ok 'unmount again' umount "$MOUNT"
 
 ok 'server stops' server_down
-ok 'no object is left' wait_for 60 no_object
+ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_A"
 ok 'link delete, the other' rdma link delete "$DEV_B"
 must modprobe -r ksmbd
-ok 'module unloads' wait_for 60 rmmod kwarp
+ok 'module unloads' wait_for rmmod kwarp
 done_testing

@@ -51,7 +51,7 @@ running() { [ -d "/proc/$LOAD" ]; }
 ended() { ! running; }
 
 load_ends_well() {
-	wait_for 120 ended || return 1
+	PATIENCE=120 wait_for ended || return 1
 	wait "$LOAD" || { cat "$WORK/load.log"; return 1; }
 }
 

@@ -30,7 +30,7 @@ capture() {
 	local name=$1 rc=0
 	shift
 	server tcpdump on_a tcpdump -i vA -s 0 -U -w "$WORK/$name.pcap" tcp
-	wait_for 60 test -s "$WORK/$name.pcap"
+	wait_for test -s "$WORK/$name.pcap"
 	"$@" || rc=$?
 	sleep 0.5
 	stop tcpdump
