@@ -249,7 +249,13 @@ static u32 engine_readable(struct kwarp_llp *llp)
 
 static void engine_writable(struct kwarp_llp *llp)
 {
-	kwarp_tx_kick(llp->qp);
+	struct kwarp_qp *qp = llp->qp;
+
+	/* Here and now: a worker would wait for the CPU of a program that polls. */
+	if (qp->tx.active)
+		kwarp_tx_kick(qp);
+	else
+		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
 static void engine_early(struct kwarp_llp *llp)

@@ -247,6 +247,12 @@ int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 /* Ask for a wake-up at write space although nothing was refused. */
 void kwarp_llp_want_wspace(struct kwarp_llp *llp);
 
+/*
+ * More is on its way than a peer may leave unacknowledged for long (two segments of
+ * full size, RFC 5681 4.2): write space will be reported soon to who wants it.
+ */
+bool kwarp_llp_in_flight(const struct kwarp_llp *llp);
+
 /**
  * kwarp_llp_watch() - have engine->early called from now on
  * @llp:	connection with a QP

@@ -534,6 +534,13 @@ void kwarp_llp_want_wspace(struct kwarp_llp *llp)
 		set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
 }
 
+bool kwarp_llp_in_flight(const struct kwarp_llp *llp)
+{
+	const struct tcp_sock *tp = tcp_sk(llp->sk);
+
+	return tp->snd_nxt - tp->snd_una > 2 * tp->mss_cache;
+}
+
 void kwarp_llp_watch(struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);

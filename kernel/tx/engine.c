@@ -3,8 +3,8 @@
  * The send engine's loop: build a batch, hand it to TCP, report completions.
  *
  * It runs in the context of whoever brings work (a user's doorbell, arriving
- * read requests) until it would block; write space and spent budgets continue
- * on kwarp_wq.
+ * read requests, acknowledgments that make room) until it would block; a budget
+ * spent with nothing in flight continues on kwarp_wq.
  */
 #include "tx.h"
 
@@ -133,7 +133,11 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	}
 	kwarp_tx_complete_sent(qp);
 	if ((*budget)-- <= 0) {
-		kwarp_tx_kick(qp);
+		/* The next acknowledgment goes on, if there will be one. */
+		if (kwarp_llp_in_flight(llp))
+			kwarp_llp_want_wspace(llp);
+		else
+			kwarp_tx_kick(qp);
 		return false;
 	}
 	if (!kwarp_llp_writeable(llp)) {

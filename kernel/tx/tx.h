@@ -170,9 +170,10 @@ void kwarp_tx_free(struct kwarp_qp *qp);
  * @llp:	its connection
  * @budget:	most batches
  *
- * When TCP is full, write space starts the worker; when the budget is used up
- * the worker is queued behind others. Asks user space for a doorbell only when
- * it goes idle. Context: socket lock held; softirq or process.
+ * When TCP is full, write space goes on, in the receive path; when the budget is
+ * used up the next acknowledgment does, or, with little in flight, the worker,
+ * queued behind others. Asks user space for a doorbell only when it goes idle.
+ * Context: socket lock held; softirq or process.
  */
 void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget);
 
