@@ -48,12 +48,13 @@ patched() {
 	cmp -s "$TOP/scripts/uml.patch" "$dir/.uml.patch" && return 0
 	[ ! -f "$dir/.uml.patch" ] || quietly "$BUILD/log/uml-patch.log" in_tree -w "$source" patch -p1 -R -i .uml.patch
 	quietly "$BUILD/log/uml-patch.log" in_tree -w "$source" patch -p1 -i /src/scripts/uml.patch
-	cp "$TOP/scripts/uml.patch" "$dir/.uml.patch"
+	# a copy of this checkout may share its files, and has its own source to patch
+	cp --remove-destination "$TOP/scripts/uml.patch" "$dir/.uml.patch"
 }
 
 build() {
 	local stamp
-	stamp=$(cat "$TOP"/scripts/uml.{config,patch} | sha256sum)
+	stamp=$({ options && cat "$TOP/scripts/uml.patch"; } | sha256sum)
 	lock "uml-$flavour"
 	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || return 0
 	source=$("$TOP/scripts/source.sh" linux-$SERIES all)

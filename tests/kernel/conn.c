@@ -3,7 +3,8 @@
 
 #include <linux/inet.h>
 #include <linux/module.h>
-#include <net/net_namespace.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 
 static char *client_ip = "10.0.0.1";
 module_param(client_ip, charp, 0444);
@@ -168,7 +169,8 @@ static int side_resolve(struct kt_side *s, enum ib_poll_context poll)
 	struct rdma_cm_id *id;
 
 	init_completion(&s->event);
-	id = rdma_create_id(&init_net, side_event, s, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(current->nsproxy->net_ns, side_event, s,
+			    RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	s->id = id;
@@ -214,18 +216,25 @@ static int requested(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	return -ENOMEM;
 }
 
-static int listen(struct kt_pair *p)
+int kt_listen(struct kt_pair *p)
 {
 	struct sockaddr_in at = address(server_ip, KT_PORT);
 	struct rdma_cm_id *id;
 
-	id = rdma_create_id(&init_net, requested, p, RDMA_PS_TCP, IB_QPT_RC);
+	init_completion(&p->server.event);
+	id = rdma_create_id(current->nsproxy->net_ns, requested, p,
+			    RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	p->listen = id;
 	return rdma_set_reuseaddr(id, 1) ? :
 	       rdma_bind_addr(id, (struct sockaddr *)&at) ? :
 	       rdma_listen(id, 8);
+}
+
+int kt_accepted(struct kt_pair *p)
+{
+	return side_wait(&p->server, RDMA_CM_EVENT_ESTABLISHED);
 }
 
 /* A responder's send queue begins when the initiator has spoken (RFC 5044 7.1.2). */
@@ -241,20 +250,24 @@ static int speak(struct kt_pair *p)
 	       kt_do(&p->client, &send) ? : kt_op_wait(&p->server, &received);
 }
 
+static void stop_listening(struct kt_pair *p)
+{
+	if (p->listen)
+		rdma_destroy_id(p->listen);
+	p->listen = NULL;
+}
+
 int kt_pair_open(struct kt_pair *p)
 {
 	struct rdma_conn_param cp = param();
 	int ret;
 
-	init_completion(&p->server.event);
-	ret = listen(p) ? : side_resolve(&p->client, p->poll) ? :
+	ret = kt_listen(p) ? : side_resolve(&p->client, p->poll) ? :
 	      rdma_connect(p->client.id, &cp) ? :
 	      side_wait(&p->client, RDMA_CM_EVENT_ESTABLISHED) ? :
-	      side_wait(&p->server, RDMA_CM_EVENT_ESTABLISHED) ? : speak(p);
+	      kt_accepted(p) ? : speak(p);
 	/* One is enough, and the next pair listens there, too. */
-	if (p->listen)
-		rdma_destroy_id(p->listen);
-	p->listen = NULL;
+	stop_listening(p);
 	if (ret)
 		kt_pair_close(p);
 	return ret;
@@ -262,6 +275,7 @@ int kt_pair_open(struct kt_pair *p)
 
 void kt_pair_close(struct kt_pair *p)
 {
+	stop_listening(p);
 	close_side(&p->client, true);
 	close_side(&p->server, !p->server_pd);
 }

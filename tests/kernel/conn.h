@@ -71,6 +71,10 @@ struct kt_pair {
 int kt_pair_open(struct kt_pair *p);
 void kt_pair_close(struct kt_pair *p);
 
+/* The passive side alone, in the caller's network namespace; then wait for its peer. */
+int kt_listen(struct kt_pair *p);
+int kt_accepted(struct kt_pair *p);
+
 /* Address, route and queue pair, but no connection. */
 int kt_side_alone(struct kt_side *s);
 void kt_side_close(struct kt_side *s);

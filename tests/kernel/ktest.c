@@ -12,6 +12,10 @@ static bool races;
 module_param(races, bool, 0444);
 MODULE_PARM_DESC(races, "run the cases of races, and no others");
 
+static bool serve;
+module_param(serve, bool, 0444);
+MODULE_PARM_DESC(serve, "run no cases, do what tests/peer/ooo says");
+
 static int cases, failures;
 
 void kt_tap(const char *name, int ret)
@@ -26,7 +30,9 @@ void kt_tap(const char *name, int ret)
 
 static int __init ktest_init(void)
 {
-	if (races) {
+	if (serve) {
+		kt_serve();
+	} else if (races) {
 		kt_race_cases();
 	} else {
 		kt_region_cases();
@@ -40,6 +46,8 @@ static int __init ktest_init(void)
 
 static void __exit ktest_exit(void)
 {
+	if (serve)
+		kt_serve_end();
 }
 
 module_init(ktest_init);

@@ -15,4 +15,8 @@ void kt_refusal_cases(void);
 void kt_queue_cases(void);
 void kt_race_cases(void);
 
+/* No cases: a program has a connection's passive side do things (serve.c). */
+void kt_serve(void);
+void kt_serve_end(void);
+
 #endif /* _KTEST_KTEST_H */

@@ -24,11 +24,14 @@ segments() {
 		PEER_ADDR6=fd09::2 timeout -k 5 300 "$build/peer/ooo" --gtest_brief=1 "$@" >"$WORK/log" 2>&1
 }
 
+must modprobe kwarp_ktest serve=1 server_ip=10.9.0.1
+
 rc=0
 segments "$@" || rc=$?
 cat "$WORK/log"
 grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"
 report $((rc != 0)) 'hand-made segments'
+must rmmod kwarp_ktest
 
 # nothing_left: every object that the program made is gone; the last go with the process.
 nothing_left() {

@@ -80,6 +80,12 @@ Octets ip_header(const Octets &from, const Octets &to, size_t payload)
 
 } // namespace
 
+Tun &Tun::the()
+{
+	static Tun t("tunA");
+	return t;
+}
+
 Tun::Tun(const std::string &name) : fd_(open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK))
 {
 	ifreq r{};

@@ -17,7 +17,8 @@ using iwarp::View;
 // The far end of a tun device that exists.
 class Tun {
 public:
-	explicit Tun(const std::string &name);
+	// tunA
+	static Tun &the();
 	~Tun();
 	Tun(const Tun &) = delete;
 	Tun &operator=(const Tun &) = delete;
@@ -26,6 +27,7 @@ public:
 	std::optional<Octets> receive(iwarp::Millis timeout);
 
 private:
+	explicit Tun(const std::string &name);
 	int fd_;
 };
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "wire.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "../victim/lab.h"
+
+namespace ooo {
+
+using iwarp::Address;
+using iwarp::Millis;
+using iwarp::pattern;
+using iwarp::StartupFrame;
+using victim::lab;
+
+namespace {
+
+constexpr const char *moderation = "/proc/sys/net/ipv4/tcp_moderate_rcvbuf";
+constexpr const char *tcp_rmem = "/proc/sys/net/ipv4/tcp_rmem";
+
+std::string line_of(const char *file)
+{
+	std::string line;
+	std::getline(std::ifstream(file), line);
+	return line;
+}
+
+// A count of TCP's in /proc/net/netstat.
+uint64_t tcp_counter(const std::string &wanted)
+{
+	std::ifstream in("/proc/net/netstat");
+	std::string names, values, name, value;
+	while (std::getline(in, names) && std::getline(in, values)) {
+		std::istringstream n(names), v(values);
+		while (n >> name && v >> value)
+			if (name == wanted)
+				return std::stoull(value);
+	}
+	throw std::runtime_error("no " + wanted);
+}
+
+void set_policy(const Terms &t)
+{
+	auto must = [](const char *knob, bool on) {
+		if (!lab().device.policy(knob, on ? "1" : "0"))
+			throw std::runtime_error(std::string("the device refuses ") + knob);
+	};
+	must("ooo", t.ooo);
+	must("markers", t.markers);
+	must("crc", t.crc);
+}
+
+} // namespace
+
+// TCP also lets a buffer that is full grow, up to the largest size there is: none is larger than the usual one.
+FixedBuffers::FixedBuffers() : moderation_(line_of(moderation)), most_(line_of(tcp_rmem))
+{
+	std::istringstream sizes(most_);
+	std::string least, usual;
+	sizes >> least >> usual;
+	std::ofstream(moderation) << 0 << std::endl;
+	std::ofstream(tcp_rmem) << least << ' ' << usual << ' ' << usual << std::endl;
+}
+
+FixedBuffers::~FixedBuffers()
+{
+	std::ofstream(moderation) << moderation_ << std::endl;
+	std::ofstream(tcp_rmem) << most_ << std::endl;
+}
+
+std::ostream &operator<<(std::ostream &os, const Counted &c)
+{
+	return os << c.placed << " placed, " << c.delivered << " delivered without a copy, " << c.replaced << " replaced";
+}
+
+Wire::Wire(const Address &to, const Terms &t)
+	: nldev_((set_policy(t), lab().device.name())),
+	  tcp_(Tun::the(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to, t.isn, t.sack)
+{
+	start(t.crc);
+}
+
+void Wire::start(bool crc)
+{
+	StartupFrame request = StartupFrame::request(1);
+	request.c = crc;
+	const Octets frame = request.encode();
+	tcp_.send(0, frame);
+	base_ = static_cast<uint32_t>(frame.size());
+	auto whole = [&] {
+		const Octets &r = tcp_.received;
+		return r.size() >= iwarp::startup_header_len && r.size() >= StartupFrame::length(r);
+	};
+	tcp_.wait("a reply", whole);
+	read_ = StartupFrame::length(tcp_.received);
+	StartupFrame reply = StartupFrame::decode(View(tcp_.received).first(read_));
+	out = iwarp::FpduEncoder({crc || reply.c, reply.m});
+	in_ = iwarp::FpduDecoder({crc || reply.c, false});
+	before_ = now();
+}
+
+Span Wire::add(const Segment &s, const iwarp::FpduFault &fault)
+{
+	Span span{end(), 0};
+	iwarp::put(stream, out.encode(s.encode(), fault));
+	span.to = end();
+	return span;
+}
+
+Span Wire::message(size_t len, uint32_t seed)
+{
+	return add(iwarp::send_segment(send_msn++, pattern(len, seed)));
+}
+
+void Wire::send_other(uint32_t from, View octets, size_t most)
+{
+	for (size_t at = 0; at < octets.size(); at += most) {
+		size_t n = std::min(most, octets.size() - at);
+		tcp_.send(base_ + from + static_cast<uint32_t>(at), octets.subspan(at, n));
+	}
+	uint32_t to = from + static_cast<uint32_t>(octets.size());
+	tcp_.wait("an acknowledgment", [&] { return tcp_.reset || tcp_.has(base_ + from, base_ + to); });
+}
+
+void Wire::send(uint32_t from, uint32_t to, size_t most)
+{
+	send_other(from, View(stream).subspan(from, to - from), most);
+}
+
+bool Wire::crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &counter)
+{
+	const uint64_t before = tcp_counter(counter);
+	for (uint32_t at = to - step; at > from && tcp_counter(counter) == before; at -= step) {
+		tcp_.send(base_ + at, View(stream).subspan(at, 1));
+		// the acknowledgments have a queue to fill, too
+		tcp_.poll(Millis{0});
+	}
+	return tcp_counter(counter) > before;
+}
+
+void Wire::fill()
+{
+	tcp_.poll(Millis{0});
+	while (tcp_.acknowledged() < base_ + end() && !tcp_.reset) {
+		uint32_t from = tcp_.acknowledged() - base_;
+		send(from, tcp_.gap_end(base_ + std::min(from + 1400, end())) - base_);
+	}
+}
+
+Counted Wire::now()
+{
+	conformance::Counts c = nldev_.counters();
+	return {c.at("ooo_placed_fpdus"), c.at("ooo_delivered_without_copy"), c.at("ooo_replaced")};
+}
+
+Counted Wire::counted()
+{
+	Counted n = now(), d{n.placed - before_.placed, n.delivered - before_.delivered, n.replaced - before_.replaced};
+	before_ = n;
+	return d;
+}
+
+uint64_t Wire::counter(const std::string &name)
+{
+	return nldev_.counters().at(name);
+}
+
+Segment Wire::receive()
+{
+	for (;;) {
+		if (std::optional<iwarp::Fpdu> f = in_.next())
+			return Segment::decode(f->ulpdu).value();
+		tcp_.wait("an FPDU", [&] { return tcp_.received.size() > read_ || tcp_.reset || tcp_.finished; });
+		if (tcp_.received.size() == read_)
+			throw std::runtime_error("the stream ends");
+		in_.feed(View(tcp_.received).subspan(read_));
+		read_ = tcp_.received.size();
+	}
+}
+
+std::optional<iwarp::Terminate> Wire::terminate()
+{
+	Segment s = receive();
+	if (s.tagged || s.qn != iwarp::q_terminate || s.opcode != iwarp::op_terminate)
+		return {};
+	return iwarp::Terminate::decode(s.payload);
+}
+
+} // namespace ooo

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The peer's end of a connection in Full Operation over hand-made TCP: FPDUs are put into the stream first
+// and sent afterwards, any part of them in any order.
+#pragma once
+
+#include <ostream>
+
+#include "../conformance/nldev.h"
+#include "../iwarp/peer.h"
+#include "raw_tcp.h"
+
+namespace ooo {
+
+using iwarp::Segment;
+
+struct Terms {
+	bool ooo = true;
+	bool markers = true;
+	bool crc = true;
+	bool sack = true;
+	bool ipv6 = false;
+	bool srq = false;
+	bool mapped = false; // the target's socket is an IPv6 one, its addresses are IPv4 mapped
+	uint32_t isn = 1000;
+};
+
+// Offsets in the stream of Full Operation.
+struct Span {
+	uint32_t from, to;
+};
+
+// What the device counts, since the last look.
+struct Counted {
+	uint64_t placed, delivered, replaced;
+	bool operator==(const Counted &) const = default;
+};
+
+std::ostream &operator<<(std::ostream &os, const Counted &c);
+
+// The receive buffers of sockets stay as they are, however much comes, until the end of the scope.
+class FixedBuffers {
+public:
+	FixedBuffers();
+	~FixedBuffers();
+	FixedBuffers(const FixedBuffers &) = delete;
+	FixedBuffers &operator=(const FixedBuffers &) = delete;
+
+private:
+	std::string moderation_, most_;
+};
+
+class Wire {
+public:
+	// Sets the device's policy, and connects.
+	Wire(const iwarp::Address &to, const Terms &t);
+
+	// The next FPDU of the stream.
+	Span add(const Segment &s, const iwarp::FpduFault &fault = {});
+	// A Send of a pattern, the next or a part of it.
+	Span message(size_t len, uint32_t seed);
+
+	// Sends a part of the stream and waits until TCP has it; in segments of up to so many octets.
+	void send(uint32_t from, uint32_t to, size_t most = 1400);
+	void send(Span s, size_t most = 1400) { send(s.from, s.to, most); }
+	// The same, with other octets than the stream's.
+	void send_other(uint32_t from, View octets, size_t most = 1400);
+	// Single octets between the two, the last first, each so far from the one before, until TCP has counted
+	// that in /proc/net/netstat. TCP may drop them: nobody waits. Return: has it?
+	bool crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &counter);
+	// What is still missing of the stream, from the beginning; TCP has all afterwards.
+	void fill();
+	uint32_t end() const { return static_cast<uint32_t>(stream.size()); }
+
+	// What has been counted since the last call.
+	Counted counted();
+	uint64_t counter(const std::string &name);
+	// The other side's Terminate.
+	std::optional<iwarp::Terminate> terminate();
+	// Next segment that it has sent.
+	Segment receive();
+
+	iwarp::FpduEncoder out;
+	Octets stream;
+	uint32_t send_msn = 1;
+
+private:
+	void start(bool crc);
+	Counted now();
+
+	conformance::Nldev nldev_;
+	RawTcp tcp_;
+	uint32_t base_ = 0; // octets of the request frame
+	size_t read_ = 0;   // octets of the other side's stream that were decoded
+	iwarp::FpduDecoder in_;
+	Counted before_{};
+};
+
+} // namespace ooo
