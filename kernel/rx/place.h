@@ -30,7 +30,7 @@ struct kwarp_early;
  * @nr_cqes:	completions that wait in @cqes
  * @cqes:	room for KWARP_RX_CQES
  * @fpdu:	FPDU in work, verified
- * @flat:	its ULPDU, if it lies contiguous and has no markers; else NULL
+ * @flat:	its first octet, if it lies contiguous; else NULL
  * @stream:	at its first octet, unless @flat
  * @hdr:	its DDP header
  * @seg:	first octets of its ULPDU
