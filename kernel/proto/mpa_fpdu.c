@@ -129,11 +129,16 @@ static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
 	const u8 *ulpdu = head + KWARP_MPA_HDR_LEN;
 	u32 before;
 
+	if (to_marker >= KWARP_MPA_HDR_LEN + n) {
+		memcpy(hdr, ulpdu, n);
+		return;
+	}
+
 	if (!to_marker) {
 		memcpy(hdr, ulpdu + KWARP_MARKER_LEN, n);
 		return;
 	}
-	before = min(n, to_marker - KWARP_MPA_HDR_LEN);
+	before = to_marker - KWARP_MPA_HDR_LEN;
 	memcpy(hdr, ulpdu, before);
 	memcpy(hdr + before, ulpdu + before + KWARP_MARKER_LEN, n - before);
 }
@@ -197,6 +202,38 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	return KWARP_FPDU_OK;
 }
 
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, u32 pos, bool crc, u8 *hdr,
+			   u32 hdr_len, struct kwarp_fpdu *f)
+{
+	u32 first = kwarp_to_marker(pos);
+	u32 length_off = first ? 0 : KWARP_MARKER_LEN;
+	u32 end, at;
+
+	if (n < length_off + KWARP_MPA_HDR_LEN)
+		return KWARP_FPDU_NEED_MORE;
+	f->pos = pos;
+	f->markers = true;
+	f->ulpdu_len = get_unaligned_be16(p + length_off);
+	f->len = kwarp_fpdu_len(f->ulpdu_len, pos, true);
+	f->need = f->len;
+	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
+		return KWARP_FPDU_NEED_MORE;
+	end = f->len - KWARP_MPA_CRC_LEN;
+	if (crc && get_unaligned_le32(p + end) != ~crc32c(~0U, p, end))
+		return KWARP_FPDU_ERR_CRC;
+	for (at = first; at < end; at += KWARP_MARKER_SPACING) {
+		u32 ptr = at ? at - length_off : 0;
+
+		/* RFC 5044 4.2: reserved half and low two bits do not count. */
+		if ((get_unaligned_be16(p + at + 2) & ~3U) != ptr)
+			return KWARP_FPDU_ERR_MARKER;
+	}
+	hdr_len = min(hdr_len, f->ulpdu_len);
+	if (hdr_len)
+		copy_hdr(hdr, hdr_len, p, first);
+	return KWARP_FPDU_OK;
+}
+
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off)
 {
@@ -214,19 +251,26 @@ void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 	} while (run);
 }
 
+/* Over the marker that is due. */
+static bool pass_marker(struct kwarp_payload *pl)
+{
+	struct kwarp_reader *r = pl->r;
+
+	if (r->n >= KWARP_MARKER_LEN)
+		reader_advance(r, KWARP_MARKER_LEN);
+	else if (!kwarp_reader_skip(r, KWARP_MARKER_LEN))
+		return false;
+	pl->to_marker = KWARP_MARKER_DATA;
+	return true;
+}
+
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 {
 	struct kwarp_reader *r = pl->r;
 	u32 run = min(max, pl->left);
 
-	if (!run)
-		return 0;
-	if (!pl->to_marker) {
-		if (!kwarp_reader_skip(r, KWARP_MARKER_LEN))
-			return 0;
-		pl->to_marker = KWARP_MARKER_DATA;
-	}
-	if (!kwarp_reader_more(r))
+	if (!run || (!pl->to_marker && !pass_marker(pl)) ||
+	    !kwarp_reader_more(r))
 		return 0;
 	run = min(run, r->n);
 	run = min(run, pl->to_marker);
@@ -235,4 +279,29 @@ u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 	pl->left -= run;
 	pl->to_marker -= run;
 	return run;
+}
+
+u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len)
+{
+	struct kwarp_reader *r = pl->r;
+	u32 left = min(len, pl->left);
+	u8 *to = dst;
+
+	pl->left -= left;
+	while (left) {
+		u32 run;
+
+		if ((!pl->to_marker && !pass_marker(pl)) ||
+		    !kwarp_reader_more(r))
+			break;
+		run = min(left, r->n);
+		run = min(run, pl->to_marker);
+		memcpy(to, r->p, run);
+		reader_advance(r, run);
+		pl->to_marker -= run;
+		to += run;
+		left -= run;
+	}
+	pl->left += left;
+	return to - dst;
 }

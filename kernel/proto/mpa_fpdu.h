@@ -98,6 +98,20 @@ static inline u32 kwarp_to_marker(u32 pos)
 }
 
 /**
+ * kwarp_markers_in() - how many markers stand in a stretch of stream
+ * @pos:	stream position of its first octet
+ * @len:	octets
+ *
+ * Return: number of markers that begin there.
+ */
+static inline u32 kwarp_markers_in(u32 pos, u32 len)
+{
+	u32 first = kwarp_to_marker(pos);
+
+	return len > first ? 1 + (len - first - 1) / KWARP_MARKER_SPACING : 0;
+}
+
+/**
  * kwarp_fpdu_len() - length of an FPDU on the wire
  * @ulpdu_len:	octets of the ULPDU, at most KWARP_ULPDU_MAX
  * @pos:	stream position of the FPDU
@@ -268,6 +282,25 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 }
 
 /**
+ * kwarp_fpdu_flat_marked() - the same where markers are in use
+ * @p:		first octet of an FPDU
+ * @n:		octets that lie contiguous there
+ * @pos:	stream position of the FPDU
+ * @crc:	CRCs are in use
+ * @hdr:	gets the first ULPDU octets, markers removed
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; of a shorter ULPDU
+ *		all octets are copied
+ * @f:		result
+ *
+ * Checks what kwarp_fpdu_verify() checks, by going from marker to marker.
+ *
+ * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for what is not usual: then
+ * it is for kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
+ */
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, u32 pos, bool crc, u8 *hdr,
+			   u32 hdr_len, struct kwarp_fpdu *f);
+
+/**
  * kwarp_payload_init() - start to iterate over the ULPDU of an FPDU
  * @pl:		iterator
  * @r:		at the first octet of the FPDU; belongs to the iterator from now
@@ -298,6 +331,36 @@ static inline void kwarp_payload_mem(struct kwarp_payload *pl,
 }
 
 /**
+ * kwarp_payload_flat() - start to iterate over the ULPDU of a contiguous FPDU
+ * @pl:		iterator
+ * @r:		belongs to the iterator from now on
+ * @p:		first octet of the FPDU
+ * @f:		the FPDU, verified
+ * @off:	ULPDU octets to skip: the headers, at most KWARP_FPDU_HDR_MAX and not
+ *		more than the ULPDU has
+ *
+ * As kwarp_payload_init(), where nothing has to be looked for.
+ */
+static inline void kwarp_payload_flat(struct kwarp_payload *pl,
+				      struct kwarp_reader *r, const u8 *p,
+				      const struct kwarp_fpdu *f, u32 off)
+{
+	u32 first = f->markers ? kwarp_to_marker(f->pos) : U32_MAX;
+	u32 at = KWARP_MPA_HDR_LEN + off;
+
+	pl->r = r;
+	pl->left = f->ulpdu_len - off;
+	pl->to_marker = first - at;
+	if (first < at) {
+		pl->to_marker += KWARP_MARKER_DATA;
+		at += KWARP_MARKER_LEN;
+	}
+	r->p = p + at;
+	r->n = f->len - at;
+	r->next = NULL;	/* behind the ULPDU there is always a CRC field */
+}
+
+/**
  * kwarp_payload_next() - next run of contiguous ULPDU octets
  * @pl:		iterator
  * @p:		gets the address of the run
@@ -306,5 +369,15 @@ static inline void kwarp_payload_mem(struct kwarp_payload *pl,
  * Return: length of the run; 0 at the end of the ULPDU.
  */
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max);
+
+/**
+ * kwarp_payload_copy() - copy the next ULPDU octets
+ * @pl:		iterator
+ * @dst:	room for @len octets
+ * @len:	how many
+ *
+ * Return: octets copied; fewer than @len at the end of the ULPDU.
+ */
+u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len);
 
 #endif /* _KWARP_PROTO_MPA_FPDU_H */

@@ -46,13 +46,6 @@ static enum kwarp_err verdict_err(int verdict)
 	}
 }
 
-static u32 markers_in(const struct kwarp_fpdu *f)
-{
-	u32 plain = kwarp_fpdu_len(f->ulpdu_len, f->pos, false);
-
-	return (f->len - plain) / KWARP_MARKER_LEN;
-}
-
 /* A complete and verified FPDU, the first octets of its ULPDU in pass->seg. */
 static enum kwarp_err take_fpdu(struct kwarp_rx_pass *pass,
 				const struct kwarp_fpdu *f)
@@ -84,16 +77,31 @@ static enum kwarp_err one_fpdu(struct kwarp_rx_pass *pass,
 	return take_fpdu(pass, f);
 }
 
-/* As it lies there; nearly all do. */
-static enum kwarp_err flat_fpdu(struct kwarp_rx_pass *pass, const u8 *p,
-				const struct kwarp_fpdu *f)
+/*
+ * As it lies there; nearly all do. Return: KWARP_FPDU_OK with all checked that can
+ * be without a look into the header, or anything else if it is for the long way.
+ */
+static int flat_fpdu(struct kwarp_rx_pass *pass, const struct kwarp_reader *r,
+		     u32 avail, struct kwarp_fpdu *f)
 {
-	pass->flat = p + KWARP_MPA_HDR_LEN;
-	memcpy(pass->seg, pass->flat,
-	       min_t(u32, f->ulpdu_len, sizeof(pass->seg)));
+	const struct kwarp_qp_params *params = &pass->qp->params;
+	u32 n = min(r->n, avail);
+	int ret;
+
+	if (params->rx_markers) {
+		ret = kwarp_fpdu_flat_marked(r->p, n, pass->qp->rx.pos,
+					     params->crc, pass->seg,
+					     sizeof(pass->seg), f);
+	} else {
+		ret = kwarp_fpdu_flat(r->p, n, params->crc, f);
+		if (!ret)
+			memcpy(pass->seg, r->p + KWARP_MPA_HDR_LEN,
+			       min_t(u32, f->ulpdu_len, sizeof(pass->seg)));
+	}
 	/* What is judged is the copy. */
 	barrier();
-	return take_fpdu(pass, f);
+	pass->flat = r->p;
+	return ret;
 }
 
 /*
@@ -104,7 +112,7 @@ static enum kwarp_err flat_fpdu(struct kwarp_rx_pass *pass, const u8 *p,
 static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 				struct kwarp_stream *st, u32 avail, u32 *used)
 {
-	const struct kwarp_qp_params *params = &pass->qp->params;
+	bool markers = pass->qp->params.rx_markers;
 	struct kwarp_rx *rx = &pass->qp->rx;
 	enum kwarp_err err;
 	struct kwarp_fpdu f;
@@ -113,17 +121,16 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 	*used = 0;
 	while (!pass->terminated && *used < avail) {
 		ret = KWARP_FPDU_NEED_MORE;
-		if (!params->rx_markers && kwarp_reader_more(&st->r))
-			ret = kwarp_fpdu_flat(st->r.p,
-					      min(st->r.n, avail - *used),
-					      params->crc, &f);
+		/* Those that were placed early need a closer look. */
+		if (likely(!pass->ooo) && kwarp_reader_more(&st->r))
+			ret = flat_fpdu(pass, &st->r, avail - *used, &f);
 		if (ret == KWARP_FPDU_OK) {
-			err = flat_fpdu(pass, st->r.p, &f);
+			err = take_fpdu(pass, &f);
 		} else {
 			struct kwarp_stream tmp = *st;
 
 			ret = kwarp_fpdu_peek(&tmp.r, avail - *used, rx->pos,
-					      params->rx_markers, &f);
+					      markers, &f);
 			if (ret == KWARP_FPDU_NEED_MORE) {
 				set_lowat(pass->sk, f.need);
 				break;
@@ -137,9 +144,6 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 		*used += f.len;
 		rx->pos += f.len;
 		pass->fpdus++;
-		if (f.markers)
-			kwarp_qp_count_n(pass->qp, KWARP_STAT_RX_MARKERS,
-					 markers_in(&f));
 	}
 	return KWARP_ERR_NONE;
 }
@@ -198,6 +202,9 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		kwarp_ooo_end(qp);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, pass.fpdus);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_OCTETS, used);
+	if (qp->params.rx_markers)
+		kwarp_qp_count_n(qp, KWARP_STAT_RX_MARKERS,
+				 kwarp_markers_in(rx->pos - used, used));
 	trace_kwarp_rx_batch(qp, pass.fpdus, used, avail - used);
 	if (err)
 		kwarp_qp_raise(qp, err, pass.seg_len ? pass.seg : NULL,

@@ -22,16 +22,8 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 
 		addr += room;
 		len -= room;
-		while (room) {
-			const u8 *src;
-			u32 n = kwarp_payload_next(pl, &src, room);
-
-			if (WARN_ON_ONCE(!n))
-				return;
-			memcpy(dst, src, n);
-			dst += n;
-			room -= n;
-		}
+		if (WARN_ON_ONCE(kwarp_payload_copy(pl, dst, room) != room))
+			return;
 	}
 }
 
@@ -404,7 +396,7 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 		return do_terminate(pass);
 	}
 	if (pass->flat)
-		kwarp_payload_mem(&pl, &flat, pass->flat + h->len, len);
+		kwarp_payload_flat(&pl, &flat, pass->flat, pass->fpdu, h->len);
 	else
 		kwarp_payload_init(&pl, &pass->stream.r, pass->fpdu, h->len);
 	if (h->opcode == RDMAP_READ_RESPONSE) {

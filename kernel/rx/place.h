@@ -26,7 +26,7 @@ struct kwarp_early;
  * @fpdus:	processed in this run
  * @nr_cqes:	completions of receives that wait in qp->rx.cqes
  * @fpdu:	FPDU in work, verified
- * @flat:	its ULPDU, if it lies contiguous and has no markers; else NULL
+ * @flat:	its first octet, if it lies contiguous; else NULL
  * @stream:	at its first octet, unless @flat
  * @hdr:	its DDP header
  * @seg:	first octets of its ULPDU

@@ -36,6 +36,32 @@ static struct sk_buff *next_skb(const struct kwarp_stream *st)
 	return skb && !after(TCP_SKB_CB(skb)->seq, st->end) ? skb : NULL;
 }
 
+/*
+ * The next non-empty fragments. TCP makes each page of what is spliced to it a
+ * fragment of its own; the stretches of the sender on this very machine are
+ * contiguous, and so are some drivers' buffers: one piece of them all, or every
+ * third FPDU would lie in two.
+ */
+static bool load_frags(struct kwarp_stream *st, struct sk_buff *part)
+{
+	const struct skb_shared_info *info = skb_shinfo(part);
+
+	while (st->frag < info->nr_frags) {
+		const skb_frag_t *f = &info->frags[st->frag++];
+		const u8 *p = skb_frag_address(f);
+		u32 n = skb_frag_size(f);
+
+		while (st->frag < info->nr_frags &&
+		       skb_frag_address(++f) == p + n) {
+			n += skb_frag_size(f);
+			st->frag++;
+		}
+		if (load(st, p, n))
+			return true;
+	}
+	return false;
+}
+
 /* The next non-empty piece: linear part, fragments, frag_list, next skb. */
 static bool stream_next(struct kwarp_reader *r)
 {
@@ -47,13 +73,8 @@ static bool stream_next(struct kwarp_reader *r)
 		/* Memory of a device: the stream ends here for us. */
 		if (!skb_frags_readable(part))
 			return false;
-		while (st->frag < skb_shinfo(part)->nr_frags) {
-			const skb_frag_t *f =
-				&skb_shinfo(part)->frags[st->frag++];
-
-			if (load(st, skb_frag_address(f), skb_frag_size(f)))
-				return true;
-		}
+		if (load_frags(st, part))
+			return true;
 		/* GRO may chain whole skbs behind the first. */
 		part = part == st->skb ? skb_shinfo(part)->frag_list :
 					 part->next;

@@ -79,18 +79,23 @@ static int source_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 			     sge->length - msg->cur_off, 0);
 }
 
-/* Copy @len octets of payload to @dst, where there is @room. Return: octets written. */
+/*
+ * Copy @len octets of payload to @dst, where there is @room; @all: for all of them,
+ * with markers. Return: octets written.
+ */
 static int put_payload(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		       struct tx_source *src, struct kwarp_fpdu_writer *w,
-		       u8 *dst, u32 room, u32 *len)
+		       u8 *dst, u32 room, bool all, u32 *len)
 {
 	struct kwarp_tx_msg *msg = &qp->tx.msg;
 	u32 written = 0;
 
 	while (*len) {
-		u32 n = min(*len, kwarp_fpdu_fit(w, room - written));
+		u32 n = *len;
 		int ret;
 
+		if (!all)
+			n = min(n, kwarp_fpdu_fit(w, room - written));
 		if (!n)
 			break;
 		if (!src->n) {
@@ -132,6 +137,21 @@ static void encode_header(const struct kwarp_qp *qp, u8 *hdr, bool last)
 	kwarp_ddp_encode(&h, hdr);
 }
 
+static u32 put_header(const struct kwarp_qp *qp, struct kwarp_fpdu_writer *w,
+		      u8 *dst, u32 len, bool last)
+{
+	u8 hdr[KWARP_DDP_HDR_MAX];
+
+	/* Nearly always no marker falls into it. */
+	if (kwarp_fpdu_room(w) < len) {
+		encode_header(qp, hdr, last);
+		return kwarp_fpdu_put(w, dst, hdr, len);
+	}
+	encode_header(qp, dst, last);
+	kwarp_fpdu_ref(w, dst, len);
+	return len;
+}
+
 /* One FPDU of @flen octets with @payload octets of the message in work. */
 static int put_fpdu(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		    struct tx_source *src, struct kwarp_tx_out *out, u32 flen,
@@ -140,7 +160,7 @@ static int put_fpdu(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	struct kwarp_tx *tx = &qp->tx;
 	const struct kwarp_tx_msg *msg = &tx->msg;
 	struct kwarp_fpdu_writer w;
-	u8 hdr[KWARP_DDP_HDR_MAX];
+	bool all;
 	u8 *dst;
 	u32 n;
 	int ret;
@@ -150,18 +170,19 @@ static int put_fpdu(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		return -ENOMEM;
 	kwarp_fpdu_writer_init(&w, qp->params.tx_markers, qp->params.crc);
 	n = kwarp_fpdu_begin(&w, dst, tx->pos, hdr_len + payload);
-	if (hdr_len) {
-		encode_header(qp, hdr, msg->done + payload == msg->len);
-		n += kwarp_fpdu_put(&w, dst + n, hdr, hdr_len);
-	}
+	if (hdr_len)
+		n += put_header(qp, &w, dst + n, hdr_len,
+				msg->done + payload == msg->len);
+	all = kwarp_tx_left(out) >= flen;
 	for (;;) {
 		ret = put_payload(qp, cache, src, &w, dst + n,
-				  kwarp_tx_left(out) - n, &payload);
+				  kwarp_tx_left(out) - n, all, &payload);
 		if (ret < 0)
 			return ret;
 		n += ret;
 		/* Nearly always all of it fits. */
-		if (!payload && kwarp_tx_left(out) - n >= KWARP_FPDU_TAIL_MAX)
+		if (all ||
+		    (!payload && kwarp_tx_left(out) - n >= KWARP_FPDU_TAIL_MAX))
 			break;
 		kwarp_tx_commit(out, n);
 		n = 0;
@@ -350,10 +371,6 @@ static int build_one(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	}
 	if (ends)
 		new_segment(tx->buf, seg);
-	if (markers)
-		kwarp_qp_count_n(qp, KWARP_STAT_TX_MARKERS,
-				 (flen - kwarp_fpdu_len(ulpdu, 0, false)) /
-				 KWARP_MARKER_LEN);
 	if (msg->done == msg->len) {
 		src->n = 0;
 		message_sent(qp);
@@ -419,6 +436,9 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 
 	kwarp_qp_count_n(qp, KWARP_STAT_TX_FPDUS, fpdus);
 	kwarp_qp_count_n(qp, KWARP_STAT_TX_OCTETS, b->len);
+	if (qp->params.tx_markers)
+		kwarp_qp_count_n(qp, KWARP_STAT_TX_MARKERS,
+				 kwarp_markers_in(tx->pos - b->len, b->len));
 	if (fpdus)
 		trace_kwarp_tx_batch(qp, fpdus, b->len, seg.max);
 	if (b->len)

@@ -39,11 +39,6 @@ u32 build(u8 *dst, const u8 *payload, u32 len, u32 pos, Format f)
 	return n + kwarp_fpdu_end(&w, dst + n);
 }
 
-bool no_more(kwarp_reader *)
-{
-	return false;
-}
-
 // A row of FPDUs: the stream as TCP would have it.
 struct Row {
 	Row(u32 len, Format f)
@@ -101,29 +96,23 @@ void fpdu_build(benchmark::State &state)
 // Returns the octets of the FPDU, 0 if it is not sound.
 u32 take(const u8 *p, u32 avail, u32 pos, Format f, u8 *to)
 {
-	kwarp_reader r{.p = p, .n = avail, .next = no_more}, peek = r, verify = r;
+	kwarp_reader r;
 	kwarp_ddp_hdr h;
 	kwarp_payload pl;
 	kwarp_fpdu fpdu;
 	u8 seg[KWARP_FPDU_HDR_MAX];
-	const u8 *part;
 
 	if (!f.markers) {
 		if (kwarp_fpdu_flat(p, avail, f.crc, &fpdu) != KWARP_FPDU_OK)
 			return 0;
 		std::copy_n(p + KWARP_MPA_HDR_LEN, std::min<u32>(fpdu.ulpdu_len, sizeof(seg)), seg);
-	} else if (kwarp_fpdu_peek(&peek, avail, pos, true, &fpdu) != KWARP_FPDU_OK ||
-		   kwarp_fpdu_verify(&verify, &fpdu, f.crc, seg, sizeof(seg)) != KWARP_FPDU_OK) {
+	} else if (kwarp_fpdu_flat_marked(p, avail, pos, f.crc, seg, sizeof(seg), &fpdu) != KWARP_FPDU_OK) {
 		return 0;
 	}
 	if (kwarp_ddp_parse(seg, fpdu.ulpdu_len, &h) || kwarp_rdmap_check(&h, fpdu.ulpdu_len, 1, 0))
 		return 0;
-	if (f.markers)
-		kwarp_payload_init(&pl, &r, &fpdu, h.len);
-	else
-		kwarp_payload_mem(&pl, &r, p + KWARP_MPA_HDR_LEN + h.len, fpdu.ulpdu_len - h.len);
-	while (u32 n = kwarp_payload_next(&pl, &part, U32_MAX))
-		to = std::copy_n(part, n, to);
+	kwarp_payload_flat(&pl, &r, p, &fpdu, h.len);
+	kwarp_payload_copy(&pl, to, U32_MAX);
 	return fpdu.len;
 }
 

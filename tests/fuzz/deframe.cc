@@ -48,13 +48,22 @@ void Engine::error(int verdict, u32 known_at)
 // As the engine does it: what lies contiguous is judged there. Anything else is for one_fpdu().
 bool Engine::flat_fpdu(const kwarp_stream &st, u32 avail, kwarp_fpdu &f)
 {
-	if (framing_.markers)
-		return false;
-	int ret = kwarp_fpdu_flat(st.r.p, std::min(st.r.n, avail), framing_.crc, &f);
+	Exact hdr(hdr_len_);
+	u32 n = std::min(st.r.n, avail);
+	int ret = framing_.markers ? kwarp_fpdu_flat_marked(st.r.p, n, rx_pos_, framing_.crc, hdr.data(), hdr.size(), &f) :
+				     kwarp_fpdu_flat(st.r.p, n, framing_.crc, &f);
 	if (ret)
 		return false;
-	const u8 *ulpdu = st.r.p + KWARP_MPA_HDR_LEN;
-	events.push_back({Event::fpdu, used, used + f.len, Octets(ulpdu, ulpdu + f.ulpdu_len)});
+	u32 head = framing_.markers ? std::min(hdr.size(), f.ulpdu_len) : 0;
+	Octets ulpdu = hdr.first(head);
+	Exact rest(f.ulpdu_len - head);
+	kwarp_reader r;
+	kwarp_payload pl;
+	kwarp_payload_flat(&pl, &r, st.r.p, &f, head);
+	require(kwarp_payload_copy(&pl, rest.data(), rest.size()) == rest.size());
+	Octets octets = rest.first(rest.size());
+	ulpdu.insert(ulpdu.end(), octets.begin(), octets.end());
+	events.push_back({Event::fpdu, used, used + f.len, ulpdu});
 	return true;
 }
 

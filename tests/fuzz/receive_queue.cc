@@ -43,10 +43,17 @@ std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool
 		b->skb.len = static_cast<u32>(at);
 		return b;
 	}
+	auto fragment = [&](u8 *p, u32 n) {
+		b->skb.shared.frags[b->skb.shared.nr_frags++] = {p, n};
+	};
 	while (at < o.size()) {
 		bool last = b->skb.shared.nr_frags == MAX_SKB_FRAGS - 1;
 		Exact &frag = piece(last ? o.size() : choice(256) * 2);
-		b->skb.shared.frags[b->skb.shared.nr_frags++] = {frag.data(), frag.size()};
+		// Neighbours in memory: pages of one stretch.
+		u32 cut = b->skb.shared.nr_frags > MAX_SKB_FRAGS - 3 || choice(3) ? 0 : choice(256) % (frag.size() + 1);
+		if (cut)
+			fragment(frag.data(), cut);
+		fragment(frag.data() + cut, frag.size() - cut);
 		if (last)
 			break;
 	}

@@ -141,6 +141,17 @@ TEST(mpa_fpdu, kwarp_to_marker__low_bits_ignored)
 	EXPECT_EQ(kwarp_to_marker(U32_MAX), 4u);
 }
 
+TEST(mpa_fpdu, kwarp_markers_in__by_counting)
+{
+	for (u32 pos : positions())
+		for (u32 len : {0u, 1u, 4u, 8u, 507u, 508u, 509u, 512u, 513u, 1448u, 65536u}) {
+			u32 n = 0;
+			for (u32 i = 0; i < len; i++)
+				n += (pos + i) % 512 == 0;
+			ASSERT_EQ(kwarp_markers_in(pos, len), n) << pos << ' ' << len;
+		}
+}
+
 TEST(mpa_fpdu, kwarp_fpdu_len__zero)
 {
 	EXPECT_EQ(kwarp_fpdu_len(0, 4, false), 8u);
@@ -397,7 +408,6 @@ TEST(mpa_fpdu, kwarp_fpdu_verify__as_the_model)
 	}
 }
 
-// One wrong bit anywhere behind the length field, everywhere in small FPDUs.
 // In one piece and without markers: the verdict of peek and verify in one step.
 TEST(mpa_fpdu, kwarp_fpdu_flat__as_peek_and_verify)
 {
@@ -438,6 +448,93 @@ TEST(mpa_fpdu, kwarp_fpdu_flat__leaves_what_is_not_all_there)
 	EXPECT_EQ(kwarp_fpdu_flat(large.data(), 70000, false, &f), KWARP_FPDU_NEED_MORE);
 }
 
+// An FPDU with markers in one piece: verdict and ULPDU as the model has them, the
+// header copied, the rest in parts of any length.
+static void check_flat_marked(u32 pos, const Octets &fpdu, bool crc)
+{
+	const u32 n = static_cast<u32>(fpdu.size());
+	auto want = model::decode(pos, fpdu, true, crc);
+	Octets hdr(pick(0, KWARP_FPDU_HDR_MAX), 0xee);
+	kwarp_fpdu f{};
+
+	ASSERT_EQ(kwarp_fpdu_flat_marked(fpdu.data(), n, pos, crc, hdr.data(),
+					 static_cast<u32>(hdr.size()), &f),
+		  as_int(want.verdict)) << pos;
+	if (want.verdict != model::Verdict::ok)
+		return;
+	EXPECT_EQ(f.len, n);
+	EXPECT_EQ(f.pos, pos);
+	EXPECT_EQ(f.ulpdu_len, want.ulpdu.size());
+	EXPECT_TRUE(f.markers);
+	u32 head = std::min<u32>(hdr.size(), f.ulpdu_len);
+	ASSERT_EQ(slice(hdr, 0, head), slice(want.ulpdu, 0, head));
+	ASSERT_EQ(slice(hdr, head, hdr.size() - head), Octets(hdr.size() - head, 0xee));
+
+	kwarp_reader r;
+	kwarp_payload pl;
+	Octets got;
+	kwarp_payload_flat(&pl, &r, fpdu.data(), &f, head);
+	for (;;) {
+		Octets part(pick(1, 700), 0xee);
+		u32 copied = kwarp_payload_copy(&pl, part.data(), static_cast<u32>(part.size()));
+		got = got + slice(part, 0, copied);
+		if (copied < part.size())
+			break;
+	}
+	ASSERT_EQ(got, slice(want.ulpdu, head, want.ulpdu.size() - head));
+}
+
+TEST(mpa_fpdu, kwarp_fpdu_flat_marked__every_position_and_header)
+{
+	for (u32 ulpdu_len : {0, 1, 2, 13, 14, 18, 46, 71, 72, 73, 400, 1424})
+		for (u32 pos : positions())
+			check_flat_marked(pos, model::encode(pos, random_octets(ulpdu_len), true, true), true);
+}
+
+TEST(mpa_fpdu, kwarp_fpdu_flat_marked__random_damage)
+{
+	for (int i = 0; i < 3000; i++) {
+		u32 pos = some_pos();
+		bool crc = coin();
+		auto fpdu = model::encode(pos, random_octets(pick(1, 3000)), true, crc);
+		for (u32 n = pick(0, 3); n; n--)
+			fpdu[pick(pos % 512 ? 2 : 6, fpdu.size() - 1)] ^= pick(1, 255);
+		check_flat_marked(pos, fpdu, crc);
+	}
+}
+
+// Of damaged markers only: what the model says, and that is not always an error.
+TEST(mpa_fpdu, kwarp_fpdu_flat_marked__damaged_markers)
+{
+	for (u32 pos : positions()) {
+		auto fpdu = model::encode(pos, random_octets(1424), true, false);
+		u32 marker = kwarp_to_marker(pos) + 512 * pick(0, 1);
+		fpdu[marker + pick(0, 3)] ^= pick(1, 255);
+		check_flat_marked(pos, fpdu, false);
+	}
+}
+
+TEST(mpa_fpdu, kwarp_fpdu_flat_marked__leaves_what_is_not_all_there)
+{
+	u8 hdr[18];
+	kwarp_fpdu f;
+
+	for (u32 pos : {0u, 4u, 0u - 20u}) {
+		Octets wire = model::encode(pos, random_octets(100), true, true);
+		for (u32 n = 0; n < wire.size(); n++) {
+			Octets part(wire.begin(), wire.begin() + n);
+			EXPECT_EQ(kwarp_fpdu_flat_marked(part.data(), n, pos, true, hdr, 18, &f),
+				  KWARP_FPDU_NEED_MORE);
+		}
+	}
+	// A length that no sender may use is for peek to judge.
+	Octets large = zeros(70000);
+	large[0] = 0xfd;
+	large[1] = 0x01;
+	EXPECT_EQ(kwarp_fpdu_flat_marked(large.data(), 70000, 4, false, hdr, 18, &f), KWARP_FPDU_NEED_MORE);
+}
+
+// One wrong bit anywhere behind the length field, everywhere in small FPDUs.
 TEST(mpa_fpdu, kwarp_fpdu_verify__every_bit_flipped)
 {
 	for (u32 pos : {0u, 4u, 0u - 4u, 0u - 20u, 0u - 28u, 0x1ecu, 0u - 48u})
@@ -642,4 +739,46 @@ TEST(mpa_fpdu, kwarp_payload_next__reader_ends_early)
 	EXPECT_EQ(payload(Pieces(slice(fpdu, 0, 18)), f, 0, U32_MAX).size(), 14u);
 	EXPECT_EQ(payload(Pieces(slice(fpdu, 0, 20)), f, 0, U32_MAX).size(), 14u);
 	EXPECT_EQ(payload(Pieces(slice(fpdu, 0, 30)), f, 0, U32_MAX).size(), 24u);
+}
+
+TEST(mpa_fpdu, kwarp_payload_copy__in_parts)
+{
+	for (int round = 0; round < 2000; round++) {
+		u32 pos = some_pos();
+		bool markers = coin();
+		auto ulpdu = random_octets(pick(0, 3000));
+		auto fpdu = model::encode(pos, ulpdu, markers, true);
+		Pieces pieces = Pieces::random(fpdu, 600);
+		auto f = peek_ok(pieces, fpdu.size(), pos, markers);
+		auto w = pieces.walk();
+		kwarp_payload pl;
+		Octets got;
+		kwarp_payload_init(&pl, &w.r, &f, 0);
+		while (got.size() < ulpdu.size()) {
+			Octets part(pick(1, 900));
+			u32 n = kwarp_payload_copy(&pl, part.data(), static_cast<u32>(part.size()));
+			ASSERT_EQ(n, std::min(part.size(), ulpdu.size() - got.size()));
+			got = got + slice(part, 0, n);
+		}
+		ASSERT_EQ(got, ulpdu);
+		u8 octet;
+		EXPECT_EQ(kwarp_payload_copy(&pl, &octet, 1), 0u);
+	}
+}
+
+TEST(mpa_fpdu, kwarp_payload_copy__reader_ends_early)
+{
+	auto ulpdu = random_octets(100);
+	auto fpdu = model::encode(496, ulpdu, true, true);
+	auto f = peek_ok(Pieces(fpdu), fpdu.size(), 496, true);
+	// 14 octets of ULPDU, then half a marker; then nothing
+	for (auto [there, want] : {std::pair{18u, 14u}, {20u, 14u}, {30u, 24u}}) {
+		Pieces pieces(slice(fpdu, 0, there));
+		auto w = pieces.walk();
+		kwarp_payload pl;
+		Octets got(100);
+		kwarp_payload_init(&pl, &w.r, &f, 0);
+		EXPECT_EQ(kwarp_payload_copy(&pl, got.data(), 100), want);
+		EXPECT_EQ(slice(got, 0, want), slice(ulpdu, 0, want));
+	}
 }
