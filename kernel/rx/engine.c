@@ -169,8 +169,9 @@ static void drain(struct sock *sk)
 
 u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
+	struct kwarp_cqe cqes[KWARP_RX_CQES];
 	struct kwarp_rx_pass pass = {
-		.qp = qp, .sk = llp->sk, .cache.qp = qp,
+		.qp = qp, .sk = llp->sk, .cache.qp = qp, .cqes = cqes,
 	};
 	struct kwarp_rx *rx = &qp->rx;
 	struct kwarp_stream st;

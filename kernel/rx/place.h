@@ -16,6 +16,9 @@ struct kwarp_early;
 #define KWARP_RX_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
 				 KWARP_RDMAP_ATOMIC_REQ_LEN)
 
+/* Completions of receives that are delivered together; a softirq is short of stack. */
+#define KWARP_RX_CQES		4
+
 /**
  * struct kwarp_rx_pass - one run of the receive engine
  * @qp:		queue pair
@@ -24,7 +27,8 @@ struct kwarp_early;
  * @kick_tx:	the send engine has got work
  * @terminated:	the peer's Terminate was received
  * @fpdus:	processed in this run
- * @nr_cqes:	completions of receives that wait in qp->rx.cqes
+ * @nr_cqes:	completions that wait in @cqes
+ * @cqes:	room for KWARP_RX_CQES
  * @fpdu:	FPDU in work, verified
  * @flat:	its first octet, if it lies contiguous; else NULL
  * @stream:	at its first octet, unless @flat
@@ -45,6 +49,7 @@ struct kwarp_rx_pass {
 	bool terminated;
 	u32 fpdus;
 	u32 nr_cqes;
+	struct kwarp_cqe *cqes;
 	const struct kwarp_fpdu *fpdu;
 	const u8 *flat;
 	struct kwarp_stream stream;

@@ -83,9 +83,6 @@ struct kwarp_recv {
 	u32 len;
 };
 
-/* Completions of receives that are delivered together. */
-#define KWARP_RX_CQES	8
-
 /**
  * struct kwarp_rx - receive engine state
  * @pos:	stream offset of the next octet since Full Operation, modulo 2^32
@@ -108,7 +105,6 @@ struct kwarp_recv {
  * @in_head:	next to answer (send engine)
  * @in_tail:	next free one
  * @ooo:	out-of-order placement, or NULL
- * @cqes:	completions that a pass gathers; here, since softirqs are short of stack
  */
 struct kwarp_rx {
 	u32 pos;
@@ -130,7 +126,6 @@ struct kwarp_rx {
 	u32 in_head;
 	u32 in_tail;
 	struct kwarp_ooo *ooo;
-	struct kwarp_cqe cqes[KWARP_RX_CQES];
 };
 
 static inline struct kwarp_inread *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)

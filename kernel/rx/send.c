@@ -34,7 +34,7 @@ static u64 recv_size(const struct kwarp_recv *recv)
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
 {
 	if (pass->nr_cqes)
-		kwarp_cq_push(pass->qp->rcq, pass->qp->rx.cqes, pass->nr_cqes,
+		kwarp_cq_push(pass->qp->rcq, pass->cqes, pass->nr_cqes,
 			      solicited);
 	pass->nr_cqes = 0;
 }
@@ -48,7 +48,7 @@ static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
 	qp->rx.recv.active = false;
 	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
 	cqe->qp_num = qp->ibqp.qp_num;
-	qp->rx.cqes[pass->nr_cqes++] = *cqe;
+	pass->cqes[pass->nr_cqes++] = *cqe;
 	if (solicited || pass->nr_cqes == KWARP_RX_CQES)
 		kwarp_rx_deliver(pass, solicited);
 }
