@@ -13,7 +13,7 @@ must ip -n hostA route replace 10.0.0.0/24 dev vA src "$IP_A" quickack 1
 
 # not "ip netns exec": the namespace's own sysfs has no hw_counters
 nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B PEER_NETNS=/run/netns/hostB \
-	timeout -k 5 380 "$binary" --gtest_brief=1 "$@" 2>&1 | tee "$WORK/log"
+	timeout -k 5 580 "$binary" --gtest_brief=1 "$@" 2>&1 | tee "$WORK/log"
 rc=${PIPESTATUS[0]}
 [ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))
 grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"

@@ -9,7 +9,7 @@
 namespace victim {
 namespace {
 
-constexpr unsigned limit = 60; // seconds for one test
+constexpr unsigned limit = 180; // seconds for one test
 
 char running[256];
 
