@@ -132,7 +132,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	kwarp_tx_complete_sent(qp);
-	if ((*budget)-- <= 0) {
+	if ((*budget)-- <= 0 && has_work(qp)) {
 		/* The next acknowledgment goes on, if there will be one. */
 		if (kwarp_llp_in_flight(llp))
 			kwarp_llp_want_wspace(llp);

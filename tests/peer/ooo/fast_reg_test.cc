@@ -86,7 +86,7 @@ struct FastReg : testing::Test {
 		s.counted();
 	}
 
-	// A Write into the region, early; then its octets are wiped away, so that it is seen who writes.
+	// A Write into the region, early.
 	void early()
 	{
 		s.add(iwarp::write_segment(0, 0, {}));
