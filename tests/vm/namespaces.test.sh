@@ -43,7 +43,7 @@ hosts() {
 no_hosts() {
 	ip netns del hostA 2>/dev/null
 	ip netns del hostB 2>/dev/null
-	wait_for nowhere "$DEV_A" && wait_for 60 nowhere "$DEV_B"
+	wait_for nowhere "$DEV_A" && wait_for nowhere "$DEV_B"
 }
 
 works() {
