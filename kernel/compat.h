@@ -12,6 +12,7 @@
 #include <linux/version.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
@@ -152,6 +153,22 @@ static inline u32 kwarp_sk_drops(struct sock *sk)
 #else
 	return atomic_read(&sk->sk_drops);
 #endif
+}
+
+/*
+ * An acknowledgment with the window of now. Its function got flags in 6.18 and in
+ * some release of 6.12, so that its type must tell. Socket lock held.
+ */
+static inline void kwarp_tcp_send_ack(struct sock *sk)
+{
+	void (*plain)(struct sock *sk, u32 rcv_nxt) = (void *)__tcp_send_ack;
+	void (*flagged)(struct sock *sk, u32 rcv_nxt, u16 flags) =
+		(void *)__tcp_send_ack;
+
+	if (__same_type(&__tcp_send_ack, flagged))
+		flagged(sk, tcp_sk(sk)->rcv_nxt, 0);
+	else
+		plain(sk, tcp_sk(sk)->rcv_nxt);
 }
 
 int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);

@@ -202,6 +202,12 @@ void kwarp_llp_get_info(const struct kwarp_llp *llp,
  */
 void kwarp_llp_poll(struct kwarp_llp *llp);
 
+/*
+ * Have the send engine look for work, as if there were write space again. Softirq.
+ * Return: false if nothing was done, since a process has the socket lock.
+ */
+bool kwarp_llp_wake_bh(struct kwarp_llp *llp);
+
 /* FIN after all accepted octets. Socket lock held or not, as the name says. */
 void kwarp_llp_shutdown_locked(struct kwarp_llp *llp);
 void kwarp_llp_shutdown(struct kwarp_llp *llp);

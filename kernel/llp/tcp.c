@@ -163,6 +163,19 @@ static void llp_write_space(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
+bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
+{
+	struct sock *sk = llp->sk;
+	bool taken;
+
+	bh_lock_sock(sk);
+	taken = sock_owned_by_user(sk);
+	if (!taken && llp->qp)
+		llp->engine->writable(llp);
+	bh_unlock_sock(sk);
+	return !taken;
+}
+
 void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp *listener)
 {
@@ -461,10 +474,51 @@ void kwarp_llp_lock(struct kwarp_llp *llp)
 		lock_sock(llp->sk);
 }
 
+/* By TCP's rule for a reader: would it tell the peer of a window twice as large? */
+static bool window_is_low(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 offered, room;
+
+	if (!((1 << READ_ONCE(sk->sk_state)) &
+	      (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)))
+		return false;
+	offered = tcp_receive_window(tp);
+	room = READ_ONCE(tp->rcv_ssthresh);
+	if (2 * offered > room)
+		return false;
+	room = min_t(u32, room, max(tcp_space(sk), 0));
+	return room >= 2 * offered && room >= tp->advmss;
+}
+
+/*
+ * What came while a process had the lock is received by release_sock(), and all of it
+ * counts against the window up to the end of that: each acknowledgment in there
+ * offers less, the last one next to nothing, and the engine has read all. Without
+ * another word the peer would wait for its persist timer.
+ */
+static void reopen_window(struct sock *sk)
+{
+	if (!window_is_low(sk))
+		return;
+	/* With softirqs off: what the peer answers must find the lock free. */
+	local_bh_disable();
+	bh_lock_sock(sk);
+	/* Another owner comes by here, too. */
+	if (!sock_owned_by_user(sk) && window_is_low(sk))
+		kwarp_tcp_send_ack(sk);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+}
+
 void kwarp_llp_unlock(struct kwarp_llp *llp)
 {
-	if (llp->sk)
-		release_sock(llp->sk);
+	struct sock *sk = llp->sk;
+
+	if (!sk)
+		return;
+	release_sock(sk);
+	reopen_window(sk);
 }
 
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp)

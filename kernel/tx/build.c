@@ -19,7 +19,7 @@
 #include "../proto/rdmap.h"
 
 enum tx_build_limits {
-	TX_FILL_MIN	= 64,		/* octets of a segment worth filling */
+	TX_FILL_MIN	= 128,		/* shortest ULPDU to which one is cut: RFC 5044 4.5 */
 	TX_FILL_LEN	= 16 * 1024,	/* longest message that fills it */
 };
 
@@ -313,11 +313,13 @@ static u32 fill_segment(const struct kwarp_qp *qp, const struct tx_segment *seg)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 	u32 room = seg->max - seg->off;
+	u32 ulpdu;
 
 	if (!seg->off || !seg->exact || room < TX_FILL_MIN || msg->done ||
 	    msg->data || msg->len > TX_FILL_LEN || qp->params.ack)
 		return 0;
-	return kwarp_mulpdu(room, qp->tx.pos, qp->params.tx_markers);
+	ulpdu = kwarp_mulpdu(room, qp->tx.pos, qp->params.tx_markers);
+	return ulpdu < TX_FILL_MIN ? 0 : ulpdu;
 }
 
 /* Decide on the next FPDU's payload and build it. 0, or -errno and nothing built. */

@@ -14,11 +14,20 @@
 #include <linux/timekeeping.h>
 
 #include "../core/qp.h"
+#include "../llp/llp.h"
 
-/* The engine's work sets the need-wakeup flag if there was nothing. */
+/* The engine sets the need-wakeup flag if there was nothing. */
 static enum hrtimer_restart timeout(struct hrtimer *timer)
 {
-	kwarp_tx_kick(container_of(timer, struct kwarp_qp, linger));
+	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, linger);
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	if (!llp)
+		return HRTIMER_NORESTART;
+	/* A worker would wait for the CPU of a program that polls. */
+	if (!kwarp_llp_wake_bh(llp))
+		kwarp_tx_kick(qp);
+	kwarp_llp_put(llp);
 	return HRTIMER_NORESTART;
 }
 

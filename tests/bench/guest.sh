@@ -88,6 +88,15 @@ bw() {
 	[ "$size" -gt 64 ] || record "${verb}_rate" "$size" "$qps" "$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
 }
 
+# few VERB SIZE: one queue pair with no more in flight than each of many has
+few() {
+	wants "${1}_t16_bw" || return 0
+	local seconds='' messages=25600
+	[ "$driver" = kwarp ] || messages=6400
+	perf "ib_${1}_bw" -s "$2" -n $messages -t 16
+	record "${1}_t16_bw" "$2" 1 "$(table 4)"
+}
+
 # lat VERB SIZE
 lat() {
 	wants "${1}_lat" || return 0
@@ -142,6 +151,7 @@ all() {
 		bw $verb 65536 256
 		bw $verb 65536 1 -b
 	done
+	few write 65536
 }
 
 # what a variant changes

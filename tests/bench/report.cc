@@ -128,7 +128,7 @@ std::vector<Goal> goals(const Records &r)
 {
 	const Test write{"write_bw", 65536, 1, 1500}, read{"read_bw", 65536, 1, 1500}, send{"send_bw", 4096, 1, 1500},
 		rate{"send_rate", 64, 1, 1500}, lat{"send_lat", 64, 1, 1500}, jumbo{"write_bw", 65536, 1, 9000},
-		many{"write_bw", 65536, 256, 1500}, idle{"idle_qp", 0, 1, 1500};
+		many{"write_bw", 65536, 256, 1500}, few{"write_t16_bw", 65536, 1, 1500}, idle{"idle_qp", 0, 1, 1500};
 	auto against = [&](const Test &t, const Column &c) { return quotient(r.get(t, kwarp), r.get(t, c)); };
 	auto of_tcp = [&](const Test &t) { return quotient(r.get(t, kwarp), stream(r, t.mtu)); };
 	auto value = [&](const Test &t) -> std::optional<double> {
@@ -152,7 +152,10 @@ std::vector<Goal> goals(const Records &r)
 		{"MTU 9000, Write 64 KiB : TCP", of_tcp(jumbo), 0.8, false},
 		{"Write 64 KiB, markers : without", quotient(r.get(write, markers), r.get(write, kwarp)), 0.8, false},
 		{"Write 64 KiB, CRC : what a pass on each side leaves", crc_share(r, write), 0.9, false},
-		{"Write 64 KiB, 256 QPs : 1 QP", quotient(r.get(many, kwarp), r.get(write, kwarp)), 0.9, false},
+		{"Write 64 KiB, 256 QPs : 1 QP, each with 16 in flight", quotient(r.get(many, kwarp), r.get(few, kwarp)),
+		 0.9, false},
+		{"Write 64 KiB, 256 QPs with 16 in flight : 1 QP with 128", quotient(r.get(many, kwarp), r.get(write, kwarp)),
+		 0.9, false},
 		{"idle QP, KiB", memory, 16, true},
 		{"segments for an FPDU, distance from 1", segments, 0.01, true}};
 }

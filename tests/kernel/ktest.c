@@ -16,6 +16,10 @@ static bool serve;
 module_param(serve, bool, 0444);
 MODULE_PARM_DESC(serve, "run no cases, do what tests/peer/ooo says");
 
+static bool hold;
+module_param(hold, bool, 0444);
+MODULE_PARM_DESC(hold, "run no cases, hold threads named \"holder\" while they send");
+
 static int cases, failures;
 
 void kt_tap(const char *name, int ret)
@@ -30,6 +34,8 @@ void kt_tap(const char *name, int ret)
 
 static int __init ktest_init(void)
 {
+	if (hold)
+		return kt_hold();
 	if (serve) {
 		kt_serve();
 	} else if (races) {
@@ -46,6 +52,8 @@ static int __init ktest_init(void)
 
 static void __exit ktest_exit(void)
 {
+	if (hold)
+		kt_hold_end();
 	if (serve)
 		kt_serve_end();
 }

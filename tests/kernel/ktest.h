@@ -19,4 +19,19 @@ void kt_race_cases(void);
 void kt_serve(void);
 void kt_serve_end(void);
 
+/* hold.c: nothing is held where there are no kprobes. */
+#ifdef CONFIG_KPROBES
+int kt_hold(void);
+void kt_hold_end(void);
+#else
+static inline int kt_hold(void)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void kt_hold_end(void)
+{
+}
+#endif
+
 #endif /* _KTEST_KTEST_H */

@@ -16,12 +16,21 @@ perf() {
 	cp "$WORK/out" "$WORK/client"
 	ok "$*: server" finish perftest
 	cp "$WORK/client" "$WORK/out"
+	# Where others disturb its measurement of the processor's clock it says so, and its figures are 0 or inf.
+	local try
+	for try in 1 2 3 4; do
+		grep -q 'Correlation coefficient' "$WORK/out" || break
+		echo "# $*: the clock could not be measured ($try)"
+		perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@" && cp "$WORK/out" "$WORK/client" && finish perftest
+		cp "$WORK/client" "$WORK/out"
+	done
 	report "$(figures_bad)" "$*: figures" "$WORK/out"
 }
 
-# figures_bad: 0 if the table has a line, and each has a message rate or typical latency above zero; else 1.
+# figures_bad: 0 if the table has a line, and each has a bandwidth, message rate or typical latency above zero
+# (few large messages on a slow machine are 0.000000 million a second); else 1.
 figures_bad() {
-	awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 { n++; if (!($5 > 0) || $5 == "inf") bad = 1 }
+	awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 { n++; if (!($4 > 0 || $5 > 0) || $5 == "inf") bad = 1 }
 		END { print !(n && !bad) }' "$WORK/out"
 }
 
@@ -59,6 +68,11 @@ perf ib_write_bw -n 20 -s 65536 -q 4 -b
 perf ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 20 -s 8192 -q 4 -b
 perf ib_atomic_bw -n 20 -q 4 -b
+# as fast as it goes: a window that has closed opens again by itself, not by the persist timer
+perf ib_read_bw -D 2 -s 65536 -Q 10 -b
+for host in on_a on_b; do
+	is "$host: windows probed" "$($host nstat -asz TcpExtTCPWinProbe | awk '/WinProbe/ { print $2 }')" 0
+done
 # a shared receive queue; of one queue pair, see Documentation/consumers.rst
 perf ib_send_bw -n 50 -s 4096 --use-srq
 perf ib_send_lat -n 50 -s 64 --use-srq

@@ -34,7 +34,7 @@ fio_verify() {
 	local file=$1 size=$2
 	shift 2
 	fio --name=v --filename="$file" --size="$size" --direct=1 --ioengine=libaio --iodepth=16 \
-		--verify=crc32c --do_verify=1 --verify_fatal=1 --group_reporting --minimal --output="$WORK/fio" "$@" ||
+		--verify=crc32c --do_verify=1 --verify_fatal=1 --verify_state_save=0 --group_reporting --minimal --output="$WORK/fio" "$@" ||
 		{ tail -n 20 "$WORK/fio"; return 1; }
 }
 
