@@ -225,19 +225,25 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
+/* Not in ERR yet. The connection's owner learns of it from the caller. */
+static void fail(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	enter_error(qp);
+	if (qp->term_received)
+		qp_event(qp, IB_EVENT_QP_FATAL);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
 void kwarp_qp_fail(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp = attached_llp(qp);
 
 	if (qp->state == IB_QPS_ERR)
 		return;
-	kwarp_rx_stop(qp);
-	kwarp_tx_stop(qp);
-	enter_error(qp);
-	if (qp->term_received)
-		qp_event(qp, IB_EVENT_QP_FATAL);
+	fail(qp, llp);
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
-	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
 /* ---- connection ---------------------------------------------------------- */
@@ -302,17 +308,17 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	qp->stream_end = qp->state != IB_QPS_ERR;
 	if (qp->stream_end && (err || left || cut_short(qp)))
 		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
-	if (err) {
-		/* Nothing can be sent any more. */
-		qp->tx.dead = true;
-		if (!partner_gone(qp, llp))
-			kwarp_qp_fail(qp);
-	} else if (left) {
+	if (err)
+		qp->tx.dead = true;	/* nothing can be sent any more */
+	/*
+	 * The owner gets one event, after this, which says how the stream ended: of a
+	 * QP_ERR before it a worker on another CPU could make an end without an error.
+	 */
+	if (!err && left)
 		/* FIN inside an FPDU; our direction still stands. */
 		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
-	} else if (!partner_gone(qp, llp)) {
-		kwarp_qp_fail(qp);
-	}
+	else if (!partner_gone(qp, llp) && qp->state != IB_QPS_ERR)
+		fail(qp, llp);
 }
 
 static const struct kwarp_llp_engine qp_engine = {

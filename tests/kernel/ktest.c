@@ -18,7 +18,7 @@ MODULE_PARM_DESC(serve, "run no cases, do what tests/peer/ooo says");
 
 static bool hold;
 module_param(hold, bool, 0444);
-MODULE_PARM_DESC(hold, "run no cases, hold threads named \"holder\" while they send");
+MODULE_PARM_DESC(hold, "run no cases, slow down what hold.c says");
 
 static int cases, failures;
 
