@@ -298,7 +298,8 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
  * kwarp_qp_fail() - the connection is dead: no Terminate can be sent
  * @qp:		queue pair, socket lock held
  *
- * Peer's Terminate received, stream reset, timeout: ERR and flush.
+ * Peer's Terminate received, or the consumer's wish: ERR and flush, and the CM gets
+ * KWARP_LLP_EV_QP_ERR. The end of the stream has events of its own.
  */
 void kwarp_qp_fail(struct kwarp_qp *qp);
 
