@@ -3,6 +3,8 @@
 #ifndef _KTEST_KTEST_H
 #define _KTEST_KTEST_H
 
+#include <linux/errno.h>
+
 /**
  * kt_tap() - one case is over
  * @name:	what it says
