@@ -109,6 +109,13 @@ guest_command() {
 	} >"$results/command"
 }
 
+# suite_limit NAME: seconds that the suite tests/vm/NAME.test.sh may take; a line "# Timeout: N" in it says so.
+suite_limit() {
+	local limit
+	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$TOP/tests/vm/$1.test.sh" | head -n 1)
+	echo "${limit:-400}"
+}
+
 # What the kernel says when something is wrong with it. Deliberate: no plain "error".
 KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking|inconsistent lock state|suspicious RCU usage|bad unlock balance|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG|scheduling while atomic|sleeping function called|invalid opcode|divide error'
 

@@ -25,13 +25,15 @@ shift $((OPTIND - 1))
 initramfs=$("$TOP/scripts/initramfs.sh")
 guest_results "$wanted"
 
-accel=${ACCEL:-tcg}
+# The emulator runs "rep movsb" and "rep stosb" octet by octet, so the kernel had better not think them fast; and
+# it translates a program anew at each address that it finds it at (norandmaps).
+accel=${ACCEL:-tcg} more=
 case $accel in
-tcg) accel='tcg,thread=multi' cpu=max ;;
+tcg) accel='tcg,thread=multi' cpu='max,-erms,-fsrm' more=norandmaps ;;
 *) cpu=host ;;
 esac
 clock=
-[ -z "${ICOUNT:-}" ] || accel=tcg,thread=single clock='-icount shift=0,sleep=off'
+[ -z "${ICOUNT:-}" ] || accel=tcg,thread=single cpu=max clock='-icount shift=0,sleep=off'
 
 # boot COMMAND...: ttyS0 is the kernel's log, ttyS1 what the command prints
 boot() {
@@ -43,7 +45,7 @@ boot() {
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
 		-kernel "$TREE/boot/vmlinuz-$(tree_kver)" -initrd "$initramfs" \
-		-append "console=ttyS0 loglevel=5 panic=-1 tsc=reliable mitigations=off ${KERNEL_ARGS:-}" \
+		-append "console=ttyS0 loglevel=5 panic=-1 tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
 		-virtfs "local,path=$TREE,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$TOP,mount_tag=src,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap" \

@@ -1,18 +1,35 @@
 #!/bin/bash
-# run-guest.sh NAME...: inside the VM, the suites tests/vm/NAME.test.sh one after the other. Leaves
-# /results/NAME.tap and NAME.status; what the kernel complains about during a suite is a failed case of it.
-# A line "# Timeout: N" in a suite changes its time limit of 400 seconds.
+# run-guest.sh NAME...: inside the VM, the suites tests/vm/NAME.test.sh one after the other; "-" instead of
+# names: those that tests/run.sh gives through /results, one at a time. Leaves /results/NAME.tap and
+# NAME.status; what the kernel complains about during a suite is a failed case of it.
 . "$(dirname "$0")/../scripts/lib.sh"
 set +e
 rc=0
-for name; do
-	suite=$TOP/tests/vm/$name.test.sh
-	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$suite" | head -n 1)
+
+# next: sets $name, false when there is no further suite
+names=("$@")
+next() {
+	if [ "${names[0]:-}" != - ]; then
+		name=${names[0]:-}
+		names=("${names[@]:1}")
+	else
+		touch /results/ask
+		until [ -f /results/next ]; do
+			sleep 0.2
+		done
+		name=$(cat /results/next)
+		rm /results/next
+	fi
+	[ -n "$name" ]
+}
+
+while next; do
+	limit=$(suite_limit "$name")
 	dmesg -C
 	echo "== $name"
-	timeout -k 10 "${limit:-400}" "$suite" 2>&1 </dev/null | tee "/results/$name.tap"
+	timeout -k 10 "$limit" "$TOP/tests/vm/$name.test.sh" 2>&1 </dev/null | tee "/results/$name.tap"
 	status=${PIPESTATUS[0]}
-	[ "$status" -ne 124 ] || echo "# time limit of ${limit:-400} s reached" | tee -a "/results/$name.tap"
+	[ "$status" -ne 124 ] || echo "# time limit of $limit s reached" | tee -a "/results/$name.tap"
 	dmesg >"/results/$name.kernel.log"
 	dmesg >>/results/all.kernel.log
 	if kernel_complaints "/results/$name.kernel.log" >/tmp/complaints; then

@@ -8,7 +8,8 @@
 # a failed case.
 . "$(dirname "$0")/../scripts/lib.sh"
 
-host_suites='build sparse checkpatch shellcheck unit fuzz bench peer provider kwarpctl dkms requirements'
+# the long ones first
+host_suites='build unit dkms sparse checkpatch kwarpctl peer bench shellcheck provider requirements fuzz'
 vm_suites=$(cd "$TOP/tests/vm" && find . -name '*.test.sh' -perm -u+x | sed 's|^\./||; s|\.test\.sh$||; s|^|vm-|' | LC_ALL=C sort)
 
 if [ "${SUITES:-}" = list ]; then
@@ -26,6 +27,8 @@ esac
 unset SUITES
 passed=0 failed=0 skipped=0
 results=$BUILD/results/check-$$
+# seconds: a run that takes longer than this ends, and what it has not run has failed; CI would only cut it off
+deadline=${CHECK_LIMIT:-5100}
 
 # total WORD LOG: the sum of GoogleTest's closing lines "[  WORD  ] N tests"; one for each program.
 total() {
@@ -58,65 +61,95 @@ count() {
 	sed -nE 's/^# summary: /        /p' "$log" >&2
 }
 
-# vm_boot RESULTS SUITE...: one boot, suites in turn
-vm_boot() {
-	local dir=$1 status=0
-	shift
+# The guests (the VM, or user-mode Linux): two side by side, since suites wait more than they work. Each asks
+# for a suite when it has nothing to do (DIR/ask), is given a name, or none at the end (DIR/next), and leaves
+# NAME.tap and then NAME.status. One that takes its guest down fails; the others go on in a new one.
+declare -A guest_pid guest_dir guest_suite guest_until guest_asked
+boots=0
+guests_gone() {
+	local lane
+	for lane in "${!guest_pid[@]}"; do
+		kill -KILL -- "-${guest_pid[$lane]}"
+	done
+}
+trap guests_gone EXIT
+trap 'exit 130' INT TERM
+
+# guest_start LANE
+guest_start() {
+	boots=$((boots + 1))
+	guest_dir[$1]=$results-$boots
+	guest_suite[$1]=''
+	guest_asked[$1]=''
 	# shellcheck disable=SC2086 # a command in words
-	V=0 "$TOP"/$boot_with -t 3000 -o "$dir" tests/run-guest.sh "${@#vm-}" >"$dir.log" 2>&1 || status=$?
-	echo "$status" >"$dir.rc"
+	V=0 setsid "$TOP"/$boot_with -t $((deadline - SECONDS)) -o "${guest_dir[$1]}" \
+		tests/run-guest.sh - >"${guest_dir[$1]}.log" 2>&1 &
+	guest_pid[$1]=$!
 }
 
-# vm_count RESULTS SUITE...: counts those that ran, adds the others to $left.
-vm_count() {
-	local dir=$1 name status mine='' none=1
-	status=$(cat "$dir.rc")
-	shift
-	for name; do
-		name=${name#vm-}
-		if [ ! -f "$dir/$name.tap" ]; then
-			mine="$mine vm-$name"
-			continue
+# guest_ended LANE STATUS: the suite it was given is over, or the guest is
+guest_ended() {
+	local dir=${guest_dir[$1]} name=${guest_suite[$1]}
+	local log=$BUILD/log/check-$name.log
+	cp "$dir/${name#vm-}.tap" "$log" 2>/dev/null || : >"$log"
+	[ "$2" -ne 125 ] || {
+		echo "the guest ended during this suite"
+		tail -n 40 "$dir/console.log"
+	} >>"$log"
+	count "$log" "$2" "$name"
+	guest_suite[$1]=''
+}
+
+# guest_step LANE: what there is to do for it
+guest_step() {
+	local dir=${guest_dir[$1]} name=${guest_suite[$1]} status
+	if [ -n "$name" ] && [ -s "$dir/${name#vm-}.status" ]; then
+		guest_ended "$1" "$(cat "$dir/${name#vm-}.status")"
+	elif ! kill -0 "${guest_pid[$1]}" 2>/dev/null; then
+		wait "${guest_pid[$1]}"
+		status=$?
+		unset "guest_pid[$1]"
+		[ ! -f "$dir/leaks" ] || {
+			leaks "$dir"
+			count "$BUILD/log/check-vm-leaks.log" 0 vm-leaks
+		}
+		if [ -n "$name" ]; then
+			guest_ended "$1" 125
+		elif [ $status -eq 125 ] && [ $failed -eq 0 ]; then
+			# it never came up, or complained when all suites were over
+			count "$dir.log" 125 vm-guest
 		fi
-		none=
-		cp "$dir/$name.tap" "$BUILD/log/check-vm-$name.log"
-		[ -f "$dir/$name.status" ] || {
-			echo "the VM ended during this suite (status $status)"
-			tail -n 40 "$dir/console.log"
-		} >>"$BUILD/log/check-vm-$name.log"
-		count "$BUILD/log/check-vm-$name.log" "$(cat "$dir/$name.status" 2>/dev/null || echo 125)" "vm-$name"
-	done
-	[ ! -f "$dir/leaks" ] || {
-		leaks "$dir"
-		count "$BUILD/log/check-vm-leaks.log" 0 vm-leaks
-	}
-	# a VM that runs no suite at all is not tried again
-	if [ -n "$none" ]; then
-		cp "$dir.log" "$BUILD/log/check-vm-boot.log"
-		count "$BUILD/log/check-vm-boot.log" 125 vm-boot
-	else
-		left="$left$mine"
+		# one that does not even ask is not tried again
+		[ ${#queue[@]} -eq 0 ] || [ -z "${guest_asked[$1]}" ] || [ $SECONDS -ge "$deadline" ] || guest_start "$1"
+	elif [ -n "$name" ]; then
+		[ $SECONDS -lt "${guest_until[$1]}" ] || kill -KILL -- "-${guest_pid[$1]}"
+	elif [ -f "$dir/ask" ]; then
+		rm "$dir/ask"
+		guest_asked[$1]=1
+		name=${queue[0]:-}
+		queue=("${queue[@]:1}")
+		guest_suite[$1]=$name
+		# the guest ends a suite at its limit; a kernel that hangs does not
+		[ -z "$name" ] || guest_until[$1]=$((SECONDS + 90 + $(suite_limit "${name#vm-}")))
+		echo "${name#vm-}" >"$dir/answer"
+		mv "$dir/answer" "$dir/next"
 	fi
 }
 
-# vm_suites SUITE...: in two VMs side by side, since suites wait more than they work. One that takes
-# its VM down fails; the others go on in a new one.
+# vm_suites SUITE...
 vm_suites() {
-	local left="$*" name a b
-	while [ -n "$left" ]; do
-		a='' b=''
-		for name in $left; do
-			if [ ${#a} -le ${#b} ]; then a="$a $name"; else b="$b $name"; fi
+	local queue=("$@") lane name
+	guest_start a
+	[ $# -lt 2 ] || guest_start b
+	while [ ${#guest_pid[@]} -gt 0 ]; do
+		sleep 0.5
+		for lane in "${!guest_pid[@]}"; do
+			guest_step "$lane"
 		done
-		# shellcheck disable=SC2086 # lists of words
-		{
-			vm_boot "$results-a" $a &
-			[ -z "$b" ] || vm_boot "$results-b" $b &
-			wait
-			left=
-			vm_count "$results-a" $a
-			[ -z "$b" ] || vm_count "$results-b" $b
-		}
+	done
+	for name in "${queue[@]}"; do
+		echo 'not ok 1 - no guest, or no time, was left for this suite' >"$BUILD/log/check-$name.log"
+		count "$BUILD/log/check-$name.log" 1 "$name"
 	done
 }
 
@@ -136,20 +169,60 @@ mkdir -p "$BUILD/log" "$BUILD/results"
 step 'suites'
 set +e
 
-in_vm=
+# host_suite NAME
+host_suite() {
+	"$TOP/tests/run.d/$1" >"$BUILD/log/check-$1.log" 2>&1
+	echo $? >"$BUILD/log/check-$1.status"
+}
+
+# host_suites NAME...: as many at a time as there are processors
+host_suites() {
+	local name running=0
+	rm -f "$BUILD"/log/check-*.status
+	for name in "$@" ''; do
+		while [ $running -ge "$(nproc)" ] || { [ -z "$name" ] && [ $running -gt 0 ]; }; do
+			wait -n
+			running=$((running - 1))
+			host_count "$@"
+		done
+		[ -z "$name" ] || {
+			host_suite "$name" &
+			running=$((running + 1))
+		}
+	done
+}
+
+# host_count NAME...: those that have ended since
+host_count() {
+	local name status
+	for name; do
+		status=$BUILD/log/check-$name.status
+		[ ! -s "$status" ] || {
+			count "$BUILD/log/check-$name.log" "$(cat "$status")" "$name"
+			rm "$status"
+		}
+	done
+}
+
+in_vm='' on_host='' first='' last=''
 for suite in $chosen; do
 	case $suite in
 	vm-*)
 		[ -x "$TOP/tests/vm/${suite#vm-}.test.sh" ] || fail "no suite '$suite'"
 		in_vm="$in_vm $suite"
-		;;
-	*)
-		[ -x "$TOP/tests/run.d/$suite" ] || fail "no suite '$suite'"
-		log=$BUILD/log/check-$suite.log
-		"$TOP/tests/run.d/$suite" >"$log" 2>&1
-		count "$log" $? "$suite"
+		continue
 		;;
 	esac
+	[ -x "$TOP/tests/run.d/$suite" ] || fail "no suite '$suite'"
+	case $suite in
+	build) first=$suite ;; # the others use what it makes
+	fuzz) last=$suite ;; # has every processor busy
+	*) on_host="$on_host $suite" ;;
+	esac
+done
+for suites in "$first" "$on_host" "$last"; do
+	# shellcheck disable=SC2086 # a list of words
+	host_suites $suites
 done
 
 if [ -n "$in_vm" ]; then
@@ -163,7 +236,7 @@ if [ -n "$in_vm" ]; then
 	fi
 fi
 
-[ $failed -gt 0 ] || rm -rf "$results"-[ab]*
+[ $failed -gt 0 ] || rm -rf "$results"-*
 [ $skipped -eq 0 ] || tail=", $skipped skipped"
 echo "$passed passed, $failed failed${tail:-}"
 [ $failed -eq 0 ]
