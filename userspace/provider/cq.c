@@ -154,6 +154,14 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
+/* The ring lies open to the program: an index that cannot be stands for nothing. */
+static uint32_t kernel_index(const struct kwarp_cq *cq)
+{
+	uint32_t end = kwarp_load_acquire(&cq->ctl->kern_idx);
+
+	return end - cq->cons > cq->mask + 1 ? cq->cons : end;
+}
+
 /* The kernel's cache line is read only when we run dry. */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 {
@@ -161,7 +169,7 @@ const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 
 	for (;; cq->cons++) {
 		if (cq->cons == cq->prod) {
-			cq->prod = kwarp_load_acquire(&cq->ctl->kern_idx);
+			cq->prod = kernel_index(cq);
 			if (cq->cons == cq->prod)
 				return NULL;
 		}
@@ -286,7 +294,7 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
 	uint32_t i;
 
 	kwarp_cq_lock(cq);
-	end = kwarp_load_acquire(&cq->ctl->kern_idx);
+	end = kernel_index(cq);
 	for (i = cq->cons; i != end; i++) {
 		cqe = &cq->ring[i & cq->mask];
 		if (cqe->qp_num == qp_num)

@@ -89,6 +89,21 @@ static void destroy_qp__frees_the_room_of_completions(void)
 	check(cq_ctl->user_idx == NUM_CQE);
 }
 
+/* Else a program that has overwritten it polls, or searches, 2^32 elements. */
+static void poll_cq__an_index_that_cannot_be(void)
+{
+	struct kwarp_cqe mine = { .qp_num = 7, .wr_id = 1 };
+	struct ibv_wc wc;
+
+	complete(&mine);
+	cq_ctl->kern_idx = NUM_CQE + 1;
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	check(!kwarp_destroy_qp(qp));
+	qp = NULL;
+	cq_ctl->kern_idx = 1;
+	check(kwarp_poll_cq(cq, 1, &wc) == 1 && wc.wr_id == 1);
+}
+
 /* ---- post.c ----------------------------------------------------------- */
 
 static void post_send__fields(void)
@@ -622,6 +637,7 @@ static const struct test all_tests[] = {
 	TEST(create_qp__unsound_layout),
 	TEST(create_qp__no_receives),
 	TEST(destroy_qp__forgets_completions),
+	TEST(poll_cq__an_index_that_cannot_be),
 	TEST(destroy_qp__frees_the_room_of_completions),
 	TEST(post_send__fields),
 	TEST(post_send__bind),
