@@ -61,11 +61,46 @@ count() {
 	sed -nE 's/^# summary: /        /p' "$log" >&2
 }
 
+# host_suite NAME
+host_suite() {
+	"$TOP/tests/run.d/$1" >"$BUILD/log/check-$1.log" 2>&1
+	echo $? >"$BUILD/log/check-$1.status"
+}
+
+# host_count NAME...: those that have ended since
+host_count() {
+	local name status
+	for name; do
+		status=$BUILD/log/check-$name.status
+		[ ! -s "$status" ] || {
+			count "$BUILD/log/check-$name.log" "$(cat "$status")" "$name"
+			rm "$status"
+		}
+	done
+}
+
+# on_host NAME...: as many at a time as there are processors
+on_host() {
+	local name
+	rm -f "$BUILD"/log/check-*.status
+	for name; do
+		while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+			wait -n
+			host_count "$@"
+		done
+		host_suite "$name" &
+	done
+	while wait -n; do
+		host_count "$@"
+	done
+}
+
 # The guests (the VM, or user-mode Linux): two side by side, since suites wait more than they work. Each asks
 # for a suite when it has nothing to do (DIR/ask), is given a name, or none at the end (DIR/next), and leaves
 # NAME.tap and then NAME.status. One that takes its guest down fails; the others go on in a new one.
 declare -A guest_pid guest_dir guest_suite guest_until guest_asked
 boots=0
+
 guests_gone() {
 	local lane
 	for lane in "${!guest_pid[@]}"; do
@@ -77,6 +112,7 @@ trap 'exit 130' INT TERM
 
 # guest_start LANE
 guest_start() {
+	[ $SECONDS -lt "$deadline" ] || return
 	boots=$((boots + 1))
 	guest_dir[$1]=$results-$boots
 	guest_suite[$1]=''
@@ -120,7 +156,7 @@ guest_step() {
 			count "$dir.log" 125 vm-guest
 		fi
 		# one that does not even ask is not tried again
-		[ ${#queue[@]} -eq 0 ] || [ -z "${guest_asked[$1]}" ] || [ $SECONDS -ge "$deadline" ] || guest_start "$1"
+		[ ${#queue[@]} -eq 0 ] || [ -z "${guest_asked[$1]}" ] || guest_start "$1"
 	elif [ -n "$name" ]; then
 		[ $SECONDS -lt "${guest_until[$1]}" ] || kill -KILL -- "-${guest_pid[$1]}"
 	elif [ -f "$dir/ask" ]; then
@@ -136,8 +172,8 @@ guest_step() {
 	fi
 }
 
-# vm_suites SUITE...
-vm_suites() {
+# in_guests SUITE...
+in_guests() {
 	local queue=("$@") lane name
 	guest_start a
 	[ $# -lt 2 ] || guest_start b
@@ -169,42 +205,7 @@ mkdir -p "$BUILD/log" "$BUILD/results"
 step 'suites'
 set +e
 
-# host_suite NAME
-host_suite() {
-	"$TOP/tests/run.d/$1" >"$BUILD/log/check-$1.log" 2>&1
-	echo $? >"$BUILD/log/check-$1.status"
-}
-
-# host_suites NAME...: as many at a time as there are processors
-host_suites() {
-	local name running=0
-	rm -f "$BUILD"/log/check-*.status
-	for name in "$@" ''; do
-		while [ $running -ge "$(nproc)" ] || { [ -z "$name" ] && [ $running -gt 0 ]; }; do
-			wait -n
-			running=$((running - 1))
-			host_count "$@"
-		done
-		[ -z "$name" ] || {
-			host_suite "$name" &
-			running=$((running + 1))
-		}
-	done
-}
-
-# host_count NAME...: those that have ended since
-host_count() {
-	local name status
-	for name; do
-		status=$BUILD/log/check-$name.status
-		[ ! -s "$status" ] || {
-			count "$BUILD/log/check-$name.log" "$(cat "$status")" "$name"
-			rm "$status"
-		}
-	done
-}
-
-in_vm='' on_host='' first='' last=''
+in_vm='' first='' middle='' last=''
 for suite in $chosen; do
 	case $suite in
 	vm-*)
@@ -217,12 +218,12 @@ for suite in $chosen; do
 	case $suite in
 	build) first=$suite ;; # the others use what it makes
 	fuzz) last=$suite ;; # has every processor busy
-	*) on_host="$on_host $suite" ;;
+	*) middle="$middle $suite" ;;
 	esac
 done
-for suites in "$first" "$on_host" "$last"; do
+for suites in "$first" "$middle" "$last"; do
 	# shellcheck disable=SC2086 # a list of words
-	host_suites $suites
+	on_host $suites
 done
 
 if [ -n "$in_vm" ]; then
@@ -230,7 +231,7 @@ if [ -n "$in_vm" ]; then
 	log=$BUILD/log/check-stage.log
 	if { [ "$guest" = qemu ] || "$TOP/scripts/uml.sh" build >"$log" 2>&1; } && "$TOP/scripts/stage.sh" >>"$log" 2>&1; then
 		# shellcheck disable=SC2086 # a list of words
-		vm_suites $in_vm
+		in_guests $in_vm
 	else
 		count "$log" 1 vm-stage
 	fi
