@@ -41,5 +41,7 @@ while next; do
 	fi
 	echo "$status" >"/results/$name.status"
 	[ "$status" -eq 0 ] || rc=1
+	# what has stumbled is no ground for other suites
+	! grep -aqE 'Oops|kernel BUG at' "/results/$name.kernel.log" || break
 done
 exit $rc

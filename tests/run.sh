@@ -117,6 +117,7 @@ guest_start() {
 	guest_dir[$1]=$results-$boots
 	guest_suite[$1]=''
 	guest_asked[$1]=''
+	guest_until[$1]=$deadline
 	# shellcheck disable=SC2086 # a command in words
 	V=0 setsid "$TOP"/$boot_with -t $((deadline - SECONDS)) -o "${guest_dir[$1]}" \
 		tests/run-guest.sh - >"${guest_dir[$1]}.log" 2>&1 &
@@ -134,6 +135,7 @@ guest_ended() {
 	} >>"$log"
 	count "$log" "$2" "$name"
 	guest_suite[$1]=''
+	guest_until[$1]=$((SECONDS + 90))
 }
 
 # guest_step LANE: what there is to do for it
@@ -157,16 +159,17 @@ guest_step() {
 		fi
 		# one that does not even ask is not tried again
 		[ ${#queue[@]} -eq 0 ] || [ -z "${guest_asked[$1]}" ] || guest_start "$1"
-	elif [ -n "$name" ]; then
-		[ $SECONDS -lt "${guest_until[$1]}" ] || kill -KILL -- "-${guest_pid[$1]}"
-	elif [ -f "$dir/ask" ]; then
+	elif [ $SECONDS -ge "${guest_until[$1]}" ]; then
+		kill -KILL -- "-${guest_pid[$1]}"
+	elif [ -z "$name" ] && [ -f "$dir/ask" ]; then
 		rm "$dir/ask"
 		guest_asked[$1]=1
 		name=${queue[0]:-}
 		queue=("${queue[@]:1}")
 		guest_suite[$1]=$name
-		# the guest ends a suite at its limit; a kernel that hangs does not
-		[ -z "$name" ] || guest_until[$1]=$((SECONDS + 90 + $(suite_limit "${name#vm-}")))
+		# the guest ends a suite at its limit, and itself when there is none; a kernel that hangs does not
+		guest_until[$1]=$((SECONDS + 90))
+		[ -z "$name" ] || guest_until[$1]=$((guest_until[$1] + $(suite_limit "${name#vm-}")))
 		echo "${name#vm-}" >"$dir/answer"
 		mv "$dir/answer" "$dir/next"
 	fi
