@@ -61,44 +61,34 @@ count() {
 	sed -nE 's/^# summary: /        /p' "$log" >&2
 }
 
-# host_suite NAME
-host_suite() {
-	"$TOP/tests/run.d/$1" >"$BUILD/log/check-$1.log" 2>&1
-	echo $? >"$BUILD/log/check-$1.status"
-}
+declare -A host_running=() # suites, by process
 
-# host_count NAME...: those that have ended since
-host_count() {
-	local name status
-	for name; do
-		status=$BUILD/log/check-$name.status
-		[ ! -s "$status" ] || {
-			count "$BUILD/log/check-$name.log" "$(cat "$status")" "$name"
-			rm "$status"
-		}
-	done
+# host_wait: counts the next one that ends
+host_wait() {
+	local pid status=0 name
+	wait -n -p pid || status=$?
+	name=${host_running[$pid]}
+	unset "host_running[$pid]"
+	count "$BUILD/log/check-$name.log" $status "$name"
 }
 
 # on_host NAME...: as many at a time as there are processors
 on_host() {
 	local name
-	rm -f "$BUILD"/log/check-*.status
 	for name; do
-		while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
-			wait -n
-			host_count "$@"
-		done
-		host_suite "$name" &
+		[ ${#host_running[@]} -lt "$(nproc)" ] || host_wait
+		"$TOP/tests/run.d/$name" >"$BUILD/log/check-$name.log" 2>&1 &
+		host_running[$!]=$name
 	done
-	while wait -n; do
-		host_count "$@"
+	while [ ${#host_running[@]} -gt 0 ]; do
+		host_wait
 	done
 }
 
 # The guests (the VM, or user-mode Linux): two side by side, since suites wait more than they work. Each asks
 # for a suite when it has nothing to do (DIR/ask), is given a name, or none at the end (DIR/next), and leaves
 # NAME.tap and then NAME.status. One that takes its guest down fails; the others go on in a new one.
-declare -A guest_pid guest_dir guest_suite guest_until guest_asked
+declare -A guest_pid=() guest_dir guest_suite guest_until guest_asked
 boots=0
 
 guests_gone() {
@@ -243,4 +233,4 @@ fi
 [ $failed -gt 0 ] || rm -rf "$results"-*
 [ $skipped -eq 0 ] || tail=", $skipped skipped"
 echo "$passed passed, $failed failed${tail:-}"
-[ $failed -eq 0 ]
+[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
