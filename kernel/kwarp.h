@@ -123,6 +123,7 @@ struct kwarp_ep;
  * @gids:	the GID table (core/gid.h); written under RTNL, too
  * @number:	GID of a device without an address
  * @gid_work:	brings @gids up to date; holds a reference on @ibdev while queued
+ * @gone_work:	unregisters the device when its consumers know that the netdev left
  * @rendezvous:	listener of policy.rendezvous_port, or NULL (cm/rdv_port.c)
  * @rendezvous_link:	in a list of all that have one
  * @up:	the netdev runs
@@ -144,6 +145,7 @@ struct kwarp_device {
 	union ib_gid gids[KWARP_GIDS];
 	union ib_gid number;
 	struct work_struct gid_work;
+	struct delayed_work gone_work;
 	struct kwarp_ep *rendezvous;
 	struct list_head rendezvous_link;
 	bool up;

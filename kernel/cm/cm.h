@@ -43,8 +43,9 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp);
  *		through
  *
  * Context: process, may sleep.
+ * Return: there was one, listeners included.
  */
-void kwarp_cm_device_down(struct kwarp_device *dev, bool wait);
+bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait);
 
 /**
  * kwarp_cm_attach() - make a connection from a program's TCP socket

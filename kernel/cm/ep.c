@@ -463,18 +463,22 @@ static bool no_eps(struct kwarp_device *dev)
 	return empty;
 }
 
-void kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
+bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 {
 	struct kwarp_ep *ep = NULL;
+	bool any = false;
 
 	might_sleep();
 	do {
-		while ((ep = next_ep(dev, ep)))
+		while ((ep = next_ep(dev, ep))) {
 			kwarp_ep_raise(ep, wait ? KWARP_EP_EV_REMOVED :
 						  KWARP_EP_EV_DOWN);
+			any = true;
+		}
 		/* Again: a listener may have had a child in hand. */
 	} while (wait &&
 		 !wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));
+	return any;
 }
 
 /* ---- module --------------------------------------------------------------- */

@@ -34,12 +34,44 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 	kwarp_port_event(&dev->ibdev, netdev, up);
 }
 
-/* The netdev leaves, or leaves its namespace: our sockets cannot follow it. */
+/* What a consumer has to hear of its connection's end. */
+#define HEAR_TIME (HZ / 2)
+
+static void gone_work(struct work_struct *work)
+{
+	struct kwarp_device *dev = container_of(to_delayed_work(work),
+						struct kwarp_device, gone_work);
+
+	/* Not if somebody else unregisters it. */
+	if (!ib_device_try_get(&dev->ibdev))
+		return;
+	ib_unregister_device_queued(&dev->ibdev);
+	kwarp_device_put(dev);
+}
+
+/*
+ * The netdev leaves, or leaves its namespace: our sockets cannot follow it.
+ * Consumers with connections hear of their end before they are asked to let go
+ * of the device: an NVMe host that believes in its connection takes its leave
+ * of the target first, and waits half a minute or two for the answer.
+ */
 static void netdev_gone(struct kwarp_device *dev)
 {
+	bool connected;
+
 	trace_kwarp_link(dev, dev->ibdev.iw_ifname, "gone");
-	kwarp_cm_device_down(dev, false);
-	ib_unregister_device_queued(&dev->ibdev);
+	connected = kwarp_cm_device_down(dev, false);
+	schedule_delayed_work(&dev->gone_work, connected ? HEAR_TIME : 0);
+}
+
+void kwarp_link_device_init(struct kwarp_device *dev)
+{
+	INIT_DELAYED_WORK(&dev->gone_work, gone_work);
+}
+
+void kwarp_link_device_flush(struct kwarp_device *dev)
+{
+	cancel_delayed_work_sync(&dev->gone_work);
 }
 
 static int netdev_event(struct notifier_block *nb, unsigned long event,

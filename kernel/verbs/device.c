@@ -11,6 +11,7 @@
 #include "../core/srq.h"
 #include "../ctl/addr.h"
 #include "../ctl/counter.h"
+#include "../ctl/link.h"
 #include "../ctl/policy.h"
 #include "../ctl/restrack.h"
 #include "../ctl/trace.h"
@@ -74,6 +75,7 @@ static void device_free(struct ib_device *ibdev)
 {
 	struct kwarp_device *dev = to_kdev(ibdev);
 
+	kwarp_link_device_flush(dev);
 	kwarp_addr_flush(dev);
 	kwarp_rdv_set_port(dev, 0);
 	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
@@ -182,6 +184,7 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->eps);
 	kwarp_addr_init(dev);
+	kwarp_link_device_init(dev);
 	/* QP numbers 0 and 1 are special in the verbs. */
 	dev->next_qpn = 2;
 	kwarp_policy_init(&dev->policy);

@@ -44,8 +44,8 @@ ready() {
 
 # in_use: traffic until the disk goes
 in_use() {
-	server load on_a fio --name=load --filename="$(disk)" --direct=1 --ioengine=libaio --iodepth=16 --rw=randrw \
-		--bsrange=4k-128k --size=32M --time_based --runtime=300 --eta=never
+	server load on_a fio --name=load --filename="$(disk)" --allow_file_create=0 --direct=1 --ioengine=libaio --iodepth=16 \
+		--rw=randrw --bsrange=4k-128k --size=32M --time_based --runtime=300 --eta=never
 	wait_for moving
 }
 moving() {
@@ -78,10 +78,14 @@ ok 'in use: the program learns of it' load_ends
 ready 'netdev'
 ok 'netdev: traffic' in_use
 ok 'netdev: ip link delete' ip link delete dummy0
+# the network's own complaint, after ten seconds
+is 'netdev: nothing waited for an answer from nowhere' "$(dmesg | grep -c 'waiting for dummy0 to become free')" 0
 ok 'netdev: the device goes' wait_for gone
 ok 'netdev: the disk goes' wait_for no_disk
 ok 'netdev: the program learns of it' load_ends
 dummy_up
+
+is 'no file is left in the place of the disk' "$(disk_files)" ''
 
 ready 'again'
 ok 'again: written, read back, equal' write_and_compare "$(disk)" 4M 64k

@@ -42,3 +42,6 @@ disk() {
 	return 1
 }
 no_disk() { ! disk; }
+
+# disk_files: what a program made in the disk's place
+disk_files() { find /dev -name 'nvme*' -type f; }

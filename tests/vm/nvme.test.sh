@@ -29,7 +29,7 @@ connect() {
 writes() {
 	local before
 	before=$(counter "$DEV_B" tx_fpdus)
-	dd if=/dev/zero of="$(disk)" bs="$2" count="$1" oflag=direct conv=notrunc status=none || return 1
+	dd if=/dev/zero of="$(disk)" bs="$2" count="$1" oflag=direct conv=notrunc,nocreat status=none || return 1
 	FPDUS=$(($(counter "$DEV_B" tx_fpdus) - before))
 	echo "$FPDUS FPDUs"
 }
@@ -118,6 +118,7 @@ ok 'host device goes: load' load "$(disk)"
 ok 'host device goes' rdma link delete "$DEV_A"
 ok 'host device goes: the load ends' wait_for ended
 ok 'host device goes: the disk is gone' wait_for no_disk
+is 'no file is left in the place of the disk' "$(disk_files)" ''
 
 ok 'target stops' port_down 1
 ok 'subsystem goes' subsystem_down

@@ -21,19 +21,21 @@ counter() {
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
 }
 
-# write_and_compare FILE SIZE BLOCK: random octets, read back from the device
+# write_and_compare DISK SIZE BLOCK: random octets, read back from the device
 write_and_compare() {
 	head -c "$2" /dev/urandom >"$WORK/data"
-	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc status=none &&
+	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc,nocreat status=none &&
 		dd if="$1" of="$WORK/back" bs="$3" iflag=direct,count_bytes count="$2" status=none &&
 		cmp "$WORK/data" "$WORK/back"
 }
 
-# fio_verify FILE SIZE OPTION...: what was written is read back, and each block has its CRC32c
+# fio_verify FILE SIZE OPTION...: what was written is read back, and each block has its CRC32c. A disk that goes
+# is not to be replaced by a file of its name: the node of the next disk would have no place.
 fio_verify() {
-	local file=$1 size=$2
+	local file=$1 size=$2 create=1
 	shift 2
-	fio --name=v --filename="$file" --size="$size" --direct=1 --ioengine=libaio --iodepth=16 \
+	[ "${file#/dev/}" = "$file" ] || create=0
+	fio --name=v --filename="$file" --allow_file_create=$create --size="$size" --direct=1 --ioengine=libaio --iodepth=16 \
 		--verify=crc32c --do_verify=1 --verify_fatal=1 --verify_state_save=0 --group_reporting --minimal --output="$WORK/fio" "$@" ||
 		{ tail -n 20 "$WORK/fio"; return 1; }
 }
