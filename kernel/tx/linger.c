@@ -8,6 +8,10 @@
  * Only where it costs nobody time: the program has posted several times without
  * looking for a completion, at short intervals, and the peer has said nothing
  * meanwhile. So request and answer never wait.
+ *
+ * What is short depends on what a way into the kernel costs here, which the pass
+ * before tells: what it took, a few times over, is worth waiting for. On a machine
+ * on which each doorbell takes longer than a fixed time, no program would be brisk.
  */
 #include "tx.h"
 
@@ -43,12 +47,21 @@ void kwarp_tx_linger_exit(struct kwarp_qp *qp)
 	hrtimer_cancel(&qp->linger);
 }
 
+static u64 linger_ns(const struct kwarp_tx *tx)
+{
+	return clamp_t(u64, KWARP_TX_LINGER_PASSES * tx->pass,
+		       KWARP_TX_LINGER_MIN_NS, KWARP_TX_LINGER_MAX_NS);
+}
+
 void kwarp_tx_woken(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
-	if (kwarp_sq_bursts(qp))
-		tx->brisk = ktime_get_ns() - tx->slept < KWARP_TX_LINGER_NS;
+	tx->woke = 0;
+	if (kwarp_sq_bursts(qp)) {
+		tx->woke = ktime_get_ns();
+		tx->brisk = tx->woke - tx->slept < linger_ns(tx);
+	}
 }
 
 bool kwarp_tx_linger(struct kwarp_qp *qp)
@@ -66,10 +79,11 @@ bool kwarp_tx_linger(struct kwarp_qp *qp)
 	 */
 	if (fetched == tx->lingered)
 		return hrtimer_is_queued(&qp->linger);
+	tx->pass = tx->woke ? tx->slept - tx->woke : 0;
 	if (!tx->brisk || fetched - tx->quiet < KWARP_TX_BURST)
 		return false;
 	tx->lingered = fetched;
-	hrtimer_start(&qp->linger, ns_to_ktime(KWARP_TX_LINGER_NS),
+	hrtimer_start(&qp->linger, ns_to_ktime(linger_ns(tx)),
 		      HRTIMER_MODE_REL_SOFT);
 	return true;
 }

@@ -22,7 +22,10 @@ enum kwarp_tx_limits {
 	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
 	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is let go */
 	KWARP_TX_BURST		= 4,		/* requests in a row that make a burst */
-	KWARP_TX_LINGER_NS	= 20 * 1000,	/* sleep behind one without a doorbell */
+	/* Sleep behind one without a doorbell, in passes of the engine. */
+	KWARP_TX_LINGER_PASSES	= 4,
+	KWARP_TX_LINGER_MIN_NS	= 20 * 1000,
+	KWARP_TX_LINGER_MAX_NS	= 200 * 1000,
 };
 
 enum kwarp_tx_msg_kind {
@@ -122,7 +125,9 @@ struct kwarp_tx_buf {
  * @quiet:	SQ slot that was next when the peer last said something by itself
  * @lingered:	SQ slot that was next when @qp->linger was started last
  * @slept:	when the engine went to sleep last; ns, CLOCK_MONOTONIC
- * @brisk:	and it has not slept for long; both valid while the program bursts
+ * @woke:	when the pass in work began, or 0 if the program did not burst then
+ * @pass:	what the last pass that fetched something took, ns
+ * @brisk:	it had not slept for long; all four valid while the program bursts
  * @rtr:	RTR message still to send (cm): RDMAP opcode + 1, or 0
  * @term:	a Terminate is to be sent
  * @term_len:	octets of @term_msg
@@ -154,6 +159,8 @@ struct kwarp_tx {
 	u32 quiet;
 	u32 lingered;
 	u64 slept;
+	u64 woke;
+	u64 pass;
 	u8 rtr;
 	bool term;
 	u32 term_len;
