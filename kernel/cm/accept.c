@@ -218,7 +218,7 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  *
  * The QP is attached before the reply goes out: if it cannot be, the reply still
  * can be a rejection, and the first FPDU that the reply brings forth finds an
- * engine. Nothing of ours precedes the reply, since the engine is not started.
+ * engine. Nothing of ours precedes the reply: until then no engine answers.
  * If the reply brings forth an Rtr frame first, the QP is bound only, and
  * attached behind that.
  *

@@ -68,6 +68,7 @@ struct kwarp_llp_engine {
  * @owner:	the CM's upcalls
  * @engine:	valid while @qp is set
  * @qp:		attached queue pair (holds a reference) or NULL; socket lock
+ * @spoke:	kwarp_llp_send() has handed something to TCP; socket lock
  * @eof:	FIN has been seen and reported; socket lock
  * @watched:	sk_write_space is called for each segment received; socket lock
  * @want_wspace: and this tells whether send space is waited for; socket lock
@@ -84,6 +85,7 @@ struct kwarp_llp {
 	const struct kwarp_llp_owner_ops *owner;
 	const struct kwarp_llp_engine *engine;
 	struct kwarp_qp *qp;
+	bool spoke;
 	bool eof;
 	bool watched;
 	bool want_wspace;

@@ -394,6 +394,8 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
 	kwarp_llp_lock(llp);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
+	/* What it brings forth comes in after the unlock. */
+	llp->spoke |= ret > 0;
 	/*
 	 * TCP has copied a few octets to 32 KiB of the socket's own, and would keep
 	 * them for more of the kind. What follows are the engine's pages.

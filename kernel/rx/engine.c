@@ -207,20 +207,26 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		kwarp_qp_count_n(qp, KWARP_STAT_RX_MARKERS,
 				 kwarp_markers_in(rx->pos - used, used));
 	trace_kwarp_rx_batch(qp, pass.fpdus, used, avail - used);
+	/*
+	 * Also a completion's consumer may have ended the connection. An error comes
+	 * behind the requests before it: they are answered as far as TCP has room now,
+	 * the Terminate waits for no more.
+	 */
+	if (!rx->stopped && !pass.terminated) {
+		if (pass.fpdus && !rx->got_first)
+			first_fpdu(qp, llp);
+		else if (pass.kick_tx)
+			kwarp_tx_run(qp, llp, err ? KWARP_TX_BUDGET : 1);
+	}
 	if (err)
 		kwarp_qp_raise(qp, err, pass.seg_len ? pass.seg : NULL,
 			       pass.seg_len, pass.ulpdu_len);
 	else if (pass.terminated)
 		kwarp_qp_fail(qp);
-	/* Also a completion's consumer may have ended the connection. */
 	if (rx->stopped) {
 		drain(llp->sk);
 		return 0;
 	}
-	if (pass.fpdus && !rx->got_first)
-		first_fpdu(qp, llp);
-	else if (pass.kick_tx)
-		kwarp_tx_run(qp, llp, 1);
 	return avail - used;
 }
 

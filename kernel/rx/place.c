@@ -256,19 +256,24 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 	return KWARP_ERR_NONE;
 }
 
-/* The peer complains of a read: that is the oldest one we wait for. */
+/*
+ * The peer complains of a read, and quotes its MSN: it need not have answered those
+ * before. If that is none that we wait for, it must mean the oldest.
+ */
 static void read_terminated(struct kwarp_qp *qp,
-			    const struct kwarp_term_err *err)
+			    const struct kwarp_term_msg *term)
 {
+	const struct kwarp_term_err *err = &term->err;
 	struct kwarp_rx *rx = &qp->rx;
+	u32 out = rx->read_tail - rx->read_head;
+	u32 back = qp->tx.read_msn - term->ddp.msn;
 	const struct kwarp_read *rd;
 
-	if (rx->read_head == rx->read_tail || err->layer != KWARP_LAYER_RDMAP)
+	if (!out || err->layer != KWARP_LAYER_RDMAP)
 		return;
-	rd = kwarp_rx_read(rx, rx->read_head);
-	/* The fence has nothing that could be wrong. */
-	if (rd->fence && rx->read_head + 1 != rx->read_tail)
-		rd = kwarp_rx_read(rx, rx->read_head + 1);
+	if (!back || back > out)
+		back = out;
+	rd = kwarp_rx_read(rx, rx->read_tail - back);
 	if (rd->internal)
 		return;
 	if (qp->params.ack)
@@ -327,7 +332,7 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 		trace_kwarp_terminate_received(qp, &term.err);
 		if (term.has_ddp && !term.ddp.tagged &&
 		    term.ddp.qn == KWARP_QN_READ)
-			read_terminated(qp, &term.err);
+			read_terminated(qp, &term);
 		else if (qp->params.ack)
 			message_terminated(qp, &term);
 	}

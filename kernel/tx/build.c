@@ -419,7 +419,7 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	out.frag = kwarp_tx_pages_begin();
 	while (b->len < limit && !kwarp_tx_full(b)) {
 		if (tx->msg.kind == KWARP_TX_IDLE &&
-		    !kwarp_tx_next(qp, &cache))
+		    !kwarp_tx_next(qp, llp, &cache))
 			break;
 		ret = build_one(qp, &cache, &src, &out, &seg);
 		if (ret == -EACCES) {

@@ -416,17 +416,32 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 	       qp->tx.msg.kind == KWARP_TX_IDLE;
 }
 
-bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+/*
+ * A responder answers before its consumer knows of the connection, so that an error
+ * behind the requests finds them answered; but not before the reply is sent.
+ */
+static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 {
+	return qp->params.wait_first && qp->rx.got_first && llp->spoke &&
+	       !qp->tx.stopped;
+}
+
+bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
+		   struct kwarp_mr_cache *cache)
+{
+	bool inread = qp->rx.in_head != qp->rx.in_tail;
 	struct kwarp_tx *tx = &qp->tx;
-	bool inread;
 
 	if (tx->term) {
 		start_terminate(qp);
 		return true;
 	}
-	if (!may_send(qp))
-		return false;
+	if (!may_send(qp)) {
+		if (!inread || !may_answer(qp, llp))
+			return false;
+		start_response(qp);
+		return true;
+	}
 	if (tx->rtr) {
 		start_rtr(qp);
 		return true;
@@ -435,14 +450,13 @@ bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 		start_fence(qp);
 		return true;
 	}
-	inread = qp->rx.in_head != qp->rx.in_tail;
 	if (!inread || tx->prefer_sq) {
 		tx->prefer_sq = false;
 		if (next_from_sq(qp, cache))
 			return true;
 		/* Looking may have ended it. */
 		if (tx->stopped)
-			return kwarp_tx_next(qp, cache);
+			return kwarp_tx_next(qp, llp, cache);
 		if (!inread)
 			return false;
 	}

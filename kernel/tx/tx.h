@@ -102,7 +102,7 @@ struct kwarp_tx_buf {
 /**
  * struct kwarp_tx - send engine state
  * @pos:	stream offset of the next octet since Full Operation, modulo 2^32
- * @running:	the engine may send (kwarp_qp_start() was called)
+ * @running:	the send queue may be served (kwarp_qp_start() was called)
  * @active:	kwarp_tx_run() is on the stack: TCP may process the backlog inside
  *		a send and so call the receive engine, which must not enter again
  * @stopped:	nothing more is built, only @buf is drained
@@ -194,11 +194,13 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
 
 /**
  * kwarp_tx_next() - choose the next message (message.c)
+ * @llp:	its connection
  * @cache:	the pass' region cache
  *
  * Return: true if tx->msg describes one. Context: as kwarp_tx_build().
  */
-bool kwarp_tx_next(struct kwarp_qp *qp, struct kwarp_mr_cache *cache);
+bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
+		   struct kwarp_mr_cache *cache);
 
 /* The RDMA Write in tx->msg is sent: make its Immediate Data the next message. */
 void kwarp_tx_immediate(struct kwarp_qp *qp);

@@ -134,6 +134,76 @@ TEST(Conformance, first_of_two_errors_is_told)
 	}
 }
 
+// design.rst, invariant 6: what is delivered before an error is answered before the Terminate that tells of it,
+// also by a responder that has been silent until then.
+TEST(Conformance, requests_before_an_error_are_answered)
+{
+	constexpr uint32_t reads = 3, len = 300;
+	for (bool first : {true, false}) {
+		SCOPED_TRACE(first);
+		Trial t(Terms{});
+		if (!first)
+			t.good_message();
+		const Segment bad = write_segment(t.v.rw->rkey() ^ 1, t.v.rw->base(), pattern(40));
+		Octets all;
+		for (uint32_t i = 0; i < reads; i++)
+			put(all, t.p.out.encode(read_request_segment(t.p.read_msn++, {i, 0, len, t.v.rw->rkey(),
+										       t.v.rw->base() + i * len}).encode()));
+		put(all, t.p.out.encode(bad.encode()));
+		t.p.socket.send(all);
+		End e = t.p.end();
+		ASSERT_EQ(e.before.size(), reads);
+		for (uint32_t i = 0; i < reads; i++) {
+			EXPECT_EQ(e.before[i].opcode, op_read_response);
+			EXPECT_EQ(e.before[i].stag, i);
+			EXPECT_EQ(e.before[i].payload, t.v.rw->original(i * len, len));
+		}
+		ASSERT_TRUE(e.terminate);
+		EXPECT_EQ(e.terminate->code, ddp::tagged_stag);
+		EXPECT_EQ(e.terminate->ddp_header, bad.header());
+	}
+}
+
+// RFC 5040 4.8: a Terminate quotes the read that is wrong; those before it need not be answered.
+TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
+{
+	constexpr unsigned reads = 4;
+	struct {
+		uint32_t quoted;
+		unsigned blamed;
+		Code code;
+		ibv_wc_status status;
+	} rows[] = {
+		{1, 0, rdmap::prot_access, IBV_WC_REM_ACCESS_ERR},
+		{3, 2, rdmap::prot_bounds, IBV_WC_REM_ACCESS_ERR},
+		{4, 3, rdmap::op_opcode, IBV_WC_REM_OP_ERR},
+		// none of ours: then the oldest
+		{0, 0, rdmap::prot_stag, IBV_WC_REM_ACCESS_ERR},
+		{5, 0, rdmap::prot_stag, IBV_WC_REM_ACCESS_ERR},
+	};
+	for (const auto &row : rows) {
+		SCOPED_TRACE(row.quoted);
+		Trial t(Terms{});
+		t.good_message();
+		for (unsigned i = 0; i < reads; i++) {
+			t.connection().post_read(*t.v.rw, i * 100, 100, 0x77, 0);
+			ASSERT_TRUE(t.p.receive());
+		}
+		t.p.send(terminate_segment(Terminate{.code = row.code, .m = true, .d = true, .r = true, .segment_len = 46,
+						     .ddp_header = read_request_segment(row.quoted, {}).header(),
+						     .rdmap_header = ReadRequest{}.encode()}.encode()));
+		ASSERT_TRUE(t.v.settled(0));
+		unsigned n = 0;
+		for (const ibv_wc &wc : t.v.history()) {
+			if (!Victim::is_send(wc.wr_id))
+				continue;
+			EXPECT_EQ(wc.status, n == row.blamed ? row.status : IBV_WC_WR_FLUSH_ERR) << "read " << n;
+			n++;
+		}
+		EXPECT_EQ(n, reads);
+	}
+}
+
 // RFC 5040 4.8: the source of a read goes while it is answered. The Terminate says what is left.
 TEST(Conformance, read_cut_off_says_what_is_left)
 {

@@ -196,17 +196,27 @@ TEST_F(remote_error, read__region_of_another_pd)
 	target.mr.reset();
 }
 
+// Also when all of it comes in one segment, which one call makes of it.
 TEST_F(remote_error, read__good_ones_before_it_succeed)
 {
-	Target target;
-	for (int i = 0; i < 5; i++)
-		post(target.pair.client.qp(), read(i, {target.pair.client.memory().sge(0, 1000)}, target.at(0)));
-	post(target.pair.client.qp(), read(5, {target.pair.client.memory().sge(0, 1000)}, target.at(n)));
-	post(target.pair.client.qp(), send(6, {}));
-	std::vector<ibv_wc> all = wait(target.pair.client.scq(), 7);
-	for (int i = 0; i < 5; i++)
-		EXPECT_EQ(all[i].status, IBV_WC_SUCCESS) << i;
-	EXPECT_EQ(all[5].status, IBV_WC_REM_ACCESS_ERR);
+	for (bool together : {false, true}) {
+		SCOPED_TRACE(together);
+		Target target;
+		std::vector<Send> list;
+		for (int i = 0; i < 5; i++)
+			list.push_back(read(i, {target.pair.client.memory().sge(0, 1000)}, target.at(0)));
+		list.push_back(read(5, {target.pair.client.memory().sge(0, 1000)}, target.at(n)));
+		list.push_back(send(6, {}));
+		if (together)
+			post_list(target.pair.client.qp(), list);
+		else
+			for (Send &one : list)
+				post(target.pair.client.qp(), one);
+		std::vector<ibv_wc> all = wait(target.pair.client.scq(), 7);
+		for (int i = 0; i < 5; i++)
+			EXPECT_EQ(all[i].status, IBV_WC_SUCCESS) << i;
+		EXPECT_EQ(all[5].status, IBV_WC_REM_ACCESS_ERR);
+	}
 }
 
 TEST_F(remote_error, connection__others_go_on)

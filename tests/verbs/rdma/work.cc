@@ -102,6 +102,18 @@ void post(ibv_qp *qp, Send wr)
 	check(try_post(qp, std::move(wr)), "ibv_post_send");
 }
 
+void post_list(ibv_qp *qp, std::vector<Send> wrs)
+{
+	ibv_send_wr *bad;
+
+	for (size_t i = 0; i < wrs.size(); i++) {
+		wrs[i].get();
+		if (i)
+			wrs[i - 1].wr.next = &wrs[i].wr;
+	}
+	check(positive(ibv_post_send(qp, &wrs.at(0).wr, &bad)), "ibv_post_send");
+}
+
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)
 {
 	check(try_post_recv(qp, id, std::move(list)), "ibv_post_recv");
