@@ -87,7 +87,8 @@ on_host() {
 
 # The guests (the VM, or user-mode Linux): two side by side, since suites wait more than they work. Each asks
 # for a suite when it has nothing to do (DIR/ask), is given a name, or none at the end (DIR/next), and leaves
-# NAME.tap and then NAME.status. One that takes its guest down fails; the others go on in a new one.
+# NAME.tap and then NAME.status. One that takes its guest down fails; the others go on in a new one. A guest that
+# asks with a suite in hand was booted again, since its emulator failed: it gets the same one.
 declare -A guest_pid=() guest_dir guest_suite guest_until guest_asked
 boots=0
 
@@ -130,7 +131,8 @@ guest_ended() {
 
 # guest_step LANE: what there is to do for it
 guest_step() {
-	local dir=${guest_dir[$1]} name=${guest_suite[$1]} status
+	local dir=${guest_dir[$1]} name=${guest_suite[$1]} asks='' status
+	[ ! -f "$dir/ask" ] || asks=1
 	if [ -n "$name" ] && [ -s "$dir/${name#vm-}.status" ]; then
 		guest_ended "$1" "$(cat "$dir/${name#vm-}.status")"
 	elif ! kill -0 "${guest_pid[$1]}" 2>/dev/null; then
@@ -151,11 +153,13 @@ guest_step() {
 		[ ${#queue[@]} -eq 0 ] || [ -z "${guest_asked[$1]}" ] || guest_start "$1"
 	elif [ $SECONDS -ge "${guest_until[$1]}" ]; then
 		kill -KILL -- "-${guest_pid[$1]}"
-	elif [ -z "$name" ] && [ -f "$dir/ask" ]; then
+	elif [ -n "$asks" ]; then
 		rm "$dir/ask"
 		guest_asked[$1]=1
-		name=${queue[0]:-}
-		queue=("${queue[@]:1}")
+		if [ -z "$name" ]; then
+			name=${queue[0]:-}
+			queue=("${queue[@]:1}")
+		fi
 		guest_suite[$1]=$name
 		# the guest ends a suite at its limit, and itself when there is none; a kernel that hangs does not
 		guest_until[$1]=$((SECONDS + 90))
