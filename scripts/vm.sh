@@ -45,16 +45,16 @@ boot() {
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
 		-kernel "$TREE/boot/vmlinuz-$(tree_kver)" -initrd "$initramfs" \
-		-append "console=ttyS0 loglevel=5 panic=-1 tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
+		-append "console=ttyS0 loglevel=5 panic=-1 oops=panic tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
 		-virtfs "local,path=$TREE,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$TOP,mount_tag=src,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap" \
 		</dev/null || rc=$?
 }
 
-# emulator_fault: the kernel stumbled over its own text patching. While it patches, it puts a breakpoint
-# in the way of other CPUs; with one thread per CPU the emulator may still run the old translation, or the
-# breakpoint when it is gone again. Seen about once in 40 boots, mostly before init; no driver can
+# emulator_fault: the kernel stumbled over its own text patching, which is an Oops and so its end. While it
+# patches, it puts a breakpoint in the way of other CPUs; with one thread per CPU the emulator may still run
+# the old translation, or the breakpoint when it is gone again. Seen about once in 40 boots; no driver can
 # cause an int3.
 emulator_fault() {
 	[ ! -s "$results/status" ] && grep -aq 'Oops: int3' "$results/console.log"

@@ -2,7 +2,7 @@
 # run-guest.sh NAME...: inside the VM, the suites tests/vm/NAME.test.sh one after the other; "-" instead of
 # names: those that tests/run.sh gives through /results, one at a time. Leaves /results/NAME.tap and
 # NAME.status; what the kernel complains about during a suite is a failed case of it. A suite that fails may leave
-# anything behind, so those that tests/run.sh has left run in another guest, and no suite in one with an Oops.
+# anything behind, so those that tests/run.sh has left run in another guest. An Oops ends the guest (oops=panic).
 . "$(dirname "$0")/../scripts/lib.sh"
 set +e
 rc=0
@@ -43,6 +43,5 @@ while next; do
 	echo "$status" >"/results/$name.status"
 	[ "$status" -eq 0 ] || rc=1
 	[ "$status" -eq 0 ] || [ "${1:-}" != - ] || break
-	! grep -aqE 'Oops|kernel BUG at' "/results/$name.kernel.log" || break
 done
 exit $rc
