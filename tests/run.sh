@@ -132,6 +132,7 @@ guest_ended() {
 # guest_step LANE: what there is to do for it
 guest_step() {
 	local dir=${guest_dir[$1]} name=${guest_suite[$1]} asks='' status
+	# looked for before the status: one that was asked behind a suite's end has its status
 	[ ! -f "$dir/ask" ] || asks=1
 	if [ -n "$name" ] && [ -s "$dir/${name#vm-}.status" ]; then
 		guest_ended "$1" "$(cat "$dir/${name#vm-}.status")"

@@ -262,15 +262,10 @@ TEST_F(qp, post__send_queue_full)
 	Pair pair(both(config));
 	uint32_t room = pair.client.cap().max_send_wr;
 	std::vector<Send> list;
-	list.reserve(room + 1);
-	for (uint32_t i = 0; i <= room; i++) {
+	for (uint32_t i = 0; i <= room; i++)
 		list.push_back(write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
-		list[i].get();
-		if (i)
-			list[i - 1].wr.next = &list[i].wr;
-	}
 	ibv_send_wr *bad = nullptr;
-	int ret = ibv_post_send(pair.client.qp(), &list[0].wr, &bad);
+	int ret = ibv_post_send(pair.client.qp(), chain(list), &bad);
 	EXPECT_EQ(ret < 0 ? -ret : ret, ENOMEM);
 	EXPECT_EQ(bad, &list[room].wr);
 	wait_ok(pair.client.scq(), room);

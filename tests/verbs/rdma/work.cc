@@ -73,6 +73,16 @@ Send read(uint64_t id, std::vector<ibv_sge> list, Remote from)
 	return Send(IBV_WR_RDMA_READ, id, std::move(list), from);
 }
 
+ibv_send_wr *chain(std::vector<Send> &wrs)
+{
+	for (size_t i = 0; i < wrs.size(); i++) {
+		wrs[i].get();
+		if (i)
+			wrs[i - 1].wr.next = &wrs[i].wr;
+	}
+	return &wrs.at(0).wr;
+}
+
 int try_post(ibv_qp *qp, Send wr)
 {
 	ibv_send_wr *bad = nullptr;
@@ -104,14 +114,8 @@ void post(ibv_qp *qp, Send wr)
 
 void post_list(ibv_qp *qp, std::vector<Send> wrs)
 {
-	ibv_send_wr *bad;
-
-	for (size_t i = 0; i < wrs.size(); i++) {
-		wrs[i].get();
-		if (i)
-			wrs[i - 1].wr.next = &wrs[i].wr;
-	}
-	check(positive(ibv_post_send(qp, &wrs.at(0).wr, &bad)), "ibv_post_send");
+	ibv_send_wr *bad = nullptr;
+	check(positive(ibv_post_send(qp, chain(wrs), &bad)), "ibv_post_send");
 }
 
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list)

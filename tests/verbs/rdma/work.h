@@ -37,11 +37,14 @@ Send send(uint64_t id, std::vector<ibv_sge> list);
 Send write(uint64_t id, std::vector<ibv_sge> list, Remote to);
 Send read(uint64_t id, std::vector<ibv_sge> list, Remote from);
 
+// Ready to be posted by one call. They must stay where they are.
+ibv_send_wr *chain(std::vector<Send> &wrs);
+
 int try_post(ibv_qp *qp, Send wr);		// errno or 0
 int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
 int try_post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 void post(ibv_qp *qp, Send wr);			// throws
-void post_list(ibv_qp *qp, std::vector<Send> wrs);	// by one call
+void post_list(ibv_qp *qp, std::vector<Send> wrs);	// by one call; throws
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
 void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 
