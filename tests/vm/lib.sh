@@ -28,17 +28,37 @@ declare -A SERVERS
 
 # ---- TAP ----
 
-# report STATUS NAME [FILE]: one TAP line; a failure is followed by FILE's last lines.
+# report STATUS NAME [FILE]: one TAP line; a failure is followed by the last lines of FILE and of the servers that
+# were left running, and by what the devices have counted.
 report() {
+	local server
 	TESTS=$((TESTS + 1))
 	if [ "$1" -eq 0 ]; then
 		echo "ok $TESTS - $2"
 	else
 		FAILED=$((FAILED + 1))
 		echo "not ok $TESTS - $2"
-		[ -z "${3:-}" ] || tail -n 30 "$3" | tr -cd '[:print:]\n\t' | sed 's/^/#   /'
+		{
+			[ -z "${3:-}" ] || tail -n 30 "$3"
+			for server in "${!SERVERS[@]}"; do
+				echo "server $server:"
+				tail -n 10 "$WORK/$server.log"
+			done
+			counted
+		} | tr -cd '[:print:]\n\t' | sed 's/^/#   /'
 	fi
 	return "$1"
+}
+
+# counted: every counter that is not 0, a line for each device
+counted() {
+	local device
+	for device in $(printf '%s\n' "$DEV_A" "$DEV_B" | sort -u); do
+		[ ! -d "/sys/class/infiniband/$device/ports/1/hw_counters" ] || {
+			echo -n "$device: "
+			grep -H '' "/sys/class/infiniband/$device"/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' | paste -sd' '
+		}
+	done
 }
 
 # ok NAME COMMAND...: passes when COMMAND does (60 seconds at most for a program; LIMIT=N changes that).
@@ -108,7 +128,9 @@ run() {
 	on_b) shift; set -- ip netns exec hostB timeout -k 5 "${LIMIT:-60}" "$@" ;;
 	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "${LIMIT:-60}" "$@" ;;
 	esac
-	"$@" >"$WORK/out" 2>&1 </dev/null
+	# a function may run another: what both say goes behind what is there, not over it
+	: >"$WORK/out"
+	"$@" >>"$WORK/out" 2>&1 </dev/null
 }
 
 on_a() { ip netns exec hostA "$@"; }
@@ -138,6 +160,8 @@ server() {
 	local name=$1 host=hostA
 	[ "$2" = on_a ] || host=hostB
 	shift 2
+	# one that a failed case left would answer in this one's place
+	stop "$name"
 	# now, not when the child gets to it: who reads it meanwhile must not find the last one's words
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
@@ -151,7 +175,7 @@ server() {
 
 # perftest_pair SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: start the server, run the client.
 # Between its two connections the server closes its listener and opens another. A client that comes in
-# between is refused, whatever the driver; so that, and nothing else, is tried again.
+# between is refused, whatever the driver (and may crash of it); so that, and nothing else, is tried again.
 # PIN=1 gives each of the two a CPU to itself.
 perftest_pair() {
 	local server=$1 client=$2 address=$3 try rc
@@ -160,12 +184,16 @@ perftest_pair() {
 		PORT=18515 server perftest "$server" ${PIN:+taskset -c 1} "$@" -R -F || return 1
 		rc=0
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
-		[ $rc -ne 0 ] && [ "$try" -lt 5 ] &&
-			grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$WORK/out" || return $rc
+		[ $rc -ne 0 ] && [ "$try" -lt 5 ] && perftest_refused "$WORK/out" || return $rc
 		refusal "$try: $*"
 		stop perftest
 		sleep 1
 	done
+}
+
+# perftest_refused FILE: says a client so?
+perftest_refused() {
+	grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$1"
 }
 
 # refusal TEXT: what there was to see when a client was refused; done_testing prints it
@@ -173,7 +201,7 @@ refusal() {
 	echo "refused, try $1"
 	on_b ss -Htln
 	rdma resource show cm_id
-	grep -H '' "/sys/class/infiniband/$DEV_B"/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' | paste -sd' '
+	counted
 } >>"$WORK/refused" 2>&1
 
 # finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).

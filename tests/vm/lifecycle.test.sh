@@ -169,17 +169,24 @@ ok 'rdma statistic' rdma -j statistic show link "$DEV_A/1"
 has 'rdma statistic: has our counters' '"tx_fpdus"'
 is 'rdma statistic: connects counts' "$(counter "$DEV_A" connects)" $((before + 1))
 before=$(counter "$DEV_A" tx_octets)
-PORT=18515 server perftest on_b ib_write_bw -R -F -n 20 -s 65536
-ok 'traffic' on_a ib_write_bw -R -F -n 20 -s 65536 $IP_B
+ok 'traffic' perftest_pair on_b on_a $IP_B ib_write_bw -n 20 -s 65536
 finish perftest
 ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before)) -ge $((20 * 65536))
 
-# load: perftest with four QPs, as "perftest" and "client", until it is stopped
+# load: perftest with four QPs, as "perftest" and "client", until it is stopped. See perftest_pair in lib.sh for
+# why it is tried again.
 load() {
-	PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4
-	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 "$IP_B"
-	wait_for busy && sleep 1
+	local try
+	for try in 1 2 3 4 5; do
+		PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4 || return 1
+		server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 "$IP_B"
+		wait_for busy_or_refused
+		perftest_refused "$WORK/client.log" || break
+		refusal "$try: load"
+	done
+	busy && sleep 1
 }
+busy_or_refused() { busy || perftest_refused "$WORK/client.log"; }
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
 # ends NAME: it does so by itself, well or not
 ends() { finish "$1" 15; [ $? -ne 124 ]; }

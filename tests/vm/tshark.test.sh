@@ -20,8 +20,7 @@ session() {
 		on_a rping -c -a "$IP_B" -V -C 10 -S "$1" && finish rping || return 1
 	local test
 	for test in ib_send_lat ib_write_lat ib_read_lat; do
-		PORT=18515 server "$test" on_b "$test" -R -F -d "$DEV_B" -n 10 -s "$2" &&
-			on_a "$test" -R -F -d "$DEV_A" -n 10 -s "$2" "$IP_B" && finish "$test" || return 1
+		perftest_pair on_b on_a "$IP_B" "$test" -n 10 -s "$2" && finish perftest || return 1
 	done
 }
 
