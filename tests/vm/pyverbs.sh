@@ -78,7 +78,7 @@ pyverbs_run() {
 	[ -s "$results.all" ] || return 1
 	while :; do
 		rc=0
-		(cd "$dir" && timeout -k 5 "${LIMIT:-300}" python3 run_tests.py --dev "$dev" -v "${names[@]}") \
+		(cd "$dir" && timeout -k 5 "${LIMIT:-600}" python3 run_tests.py --dev "$dev" -v "${names[@]}") \
 			>"$results.out" 2>"$results.err" </dev/null || rc=$?
 		cat "$results.out" "$results.err" >>"$log"
 		pyverbs_parse "$results.err" >"$results.part"
