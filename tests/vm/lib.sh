@@ -53,7 +53,7 @@ report() {
 # counted: every counter that is not 0, a line for each device
 counted() {
 	local device
-	for device in $(printf '%s\n' "$DEV_A" "$DEV_B" | sort -u); do
+	for device in "$DEV_A" "$DEV_B"; do
 		[ ! -d "/sys/class/infiniband/$device/ports/1/hw_counters" ] || {
 			echo -n "$device: "
 			grep -H '' "/sys/class/infiniband/$device"/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' | paste -sd' '
@@ -186,12 +186,11 @@ perftest_pair() {
 		run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address" || rc=$?
 		[ $rc -ne 0 ] && [ "$try" -lt 5 ] && perftest_refused "$WORK/out" || return $rc
 		refusal "$try: $*"
-		stop perftest
 		sleep 1
 	done
 }
 
-# perftest_refused FILE: says a client so?
+# perftest_refused FILE: does a client's output say so?
 perftest_refused() {
 	grep -aqE 'Connection refused|Unexpected CM event bl blka 8|Failed to handle RDMA CM event' "$1"
 }
