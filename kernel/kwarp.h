@@ -146,6 +146,7 @@ struct kwarp_device {
 	union ib_gid number;
 	struct work_struct gid_work;
 	struct delayed_work gone_work;
+	bool leaving;		/* its netdev has gone; written under RTNL */
 	struct kwarp_ep *rendezvous;
 	struct list_head rendezvous_link;
 	bool up;

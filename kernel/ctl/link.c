@@ -37,6 +37,14 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 /* What a consumer has to hear of its connection's end. */
 #define HEAR_TIME (HZ / 2)
 
+/* How long a new device waits for one that leaves, and has its netdev or name. */
+#define LEAVE_TIME (5 * HZ)
+#define LEAVE_POLL_MS 20
+
+/* Devices whose netdevs have gone; and when the last of them was freed. */
+static atomic_t leaving_devices;
+static unsigned long last_left = INITIAL_JIFFIES;
+
 static void gone_work(struct work_struct *work)
 {
 	struct kwarp_device *dev = container_of(to_delayed_work(work),
@@ -59,6 +67,11 @@ static void netdev_gone(struct kwarp_device *dev)
 {
 	bool connected;
 
+	ASSERT_RTNL();
+	if (dev->leaving)
+		return;
+	WRITE_ONCE(dev->leaving, true);
+	atomic_inc(&leaving_devices);
 	trace_kwarp_link(dev, dev->ibdev.iw_ifname, "gone");
 	connected = kwarp_cm_device_down(dev, false);
 	schedule_delayed_work(&dev->gone_work, connected ? HEAR_TIME : 0);
@@ -72,6 +85,20 @@ void kwarp_link_device_init(struct kwarp_device *dev)
 void kwarp_link_device_flush(struct kwarp_device *dev)
 {
 	cancel_delayed_work_sync(&dev->gone_work);
+	if (dev->leaving) {
+		WRITE_ONCE(last_left, jiffies);
+		atomic_dec(&leaving_devices);
+	}
+}
+
+/*
+ * Is a netdev or a name still taken by a device that leaves? The core gives
+ * back the name only after it has called the driver for the last time.
+ */
+static bool links_leaving(void)
+{
+	return atomic_read(&leaving_devices) ||
+	       time_before(jiffies, READ_ONCE(last_left) + HZ / 4);
 }
 
 static int netdev_event(struct notifier_block *nb, unsigned long event,
@@ -156,19 +183,16 @@ static int newlink_settle(struct net_device *netdev)
 	return ret;
 }
 
-static int newlink(const char *name, struct net_device *netdev)
+static int newlink_once(const char *name, struct net_device *netdev)
 {
 	struct kwarp_device *dev;
 	int ret;
 
-	might_sleep();
-	if (!netdev_suits(netdev))
-		return -EOPNOTSUPP;
 	mutex_lock(&newlink_mutex);
 	dev = kwarp_device_get(netdev);
 	if (dev) {
+		ret = READ_ONCE(dev->leaving) ? -EBUSY : -EEXIST;
 		kwarp_device_put(dev);
-		ret = -EEXIST;
 		goto unlock;
 	}
 	ret = kwarp_device_add(name, netdev);
@@ -177,6 +201,31 @@ static int newlink(const char *name, struct net_device *netdev)
 unlock:
 	mutex_unlock(&newlink_mutex);
 	return ret;
+}
+
+/*
+ * A device whose netdev was deleted or moved to another namespace stays for
+ * HEAR_TIME and for as long as its consumers take to let go. Until then the
+ * netdev (-EBUSY) and the name (-ENFILE, from the core) are taken by something
+ * that the administrator has got rid of already, so wait for it.
+ */
+static int newlink(const char *name, struct net_device *netdev)
+{
+	unsigned long deadline = jiffies + LEAVE_TIME;
+	bool leaving;
+	int ret;
+
+	might_sleep();
+	if (!netdev_suits(netdev))
+		return -EOPNOTSUPP;
+	do {
+		leaving = links_leaving();
+		ret = newlink_once(name, netdev);
+		if ((ret != -EBUSY && ret != -ENFILE) || !leaving ||
+		    time_after(jiffies, deadline))
+			return ret;
+	} while (!msleep_interruptible(LEAVE_POLL_MS));
+	return -EINTR;
 }
 
 static struct rdma_link_ops link_ops = {

@@ -91,6 +91,15 @@ removals() {
 	ok "$1: and away" no_hosts
 
 	hosts
+	holds "$1: connection, once more" connected
+	must ip -n hostA link set vA netns hostB
+	ok "$1: netdev moved: a device of the same name on it at once" on_b rdma link add "$DEV_A" type kwarp netdev vA
+	ok "$1: netdev moved: it is there" wait_for anywhere "$DEV_A"
+	holds "$1: netdev moved: the old one's program has ended" finish holdA 20
+	stop holdB
+	ok "$1: and away, again" no_hosts
+
+	hosts
 	ip netns del hostA
 	ok "$1: namespace deleted, idle: the device goes" wait_for nowhere "$DEV_A"
 	ok "$1: namespace deleted, idle: with the peer's end of the wire, its device" wait_for nowhere "$DEV_B"
