@@ -6,8 +6,9 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 RDMA_CORE ?=
 DESTDIR ?=
 SUITES ?=
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?=
 MESSAGES ?= 1000000
+RUNS ?= 20
 DRIVER ?= kwarp
 V ?= 0
 export V SUITES FUZZ_SECONDS DRIVER
@@ -40,9 +41,11 @@ help:
 	@echo 'Try'
 	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and perftest over kwarp'
 	@echo 'Test'
-	@echo '  make check     everything; SUITES="unit vm-rping" runs the suites named, SUITES=list lists them'
+	@echo '  make check     every suite; SUITES="unit vm-cm vm-rping@stock" runs those named, SUITES=list lists them'
+	@echo '  make quick     what a commit should have passed: build, unit tests, style of what changed, a few guests'
+	@echo '  make check-all every suite in each kernel, with longer fuzzing and the soak test: hours'
+	@echo '  make flake     RUNS=N (20) runs of each of SUITES beside busy loops: how often does it fail?'
 	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
-	@echo '  make check-debug   the suites of the VM in a kernel with KASAN, lock proving and kmemleak (user-mode Linux)'
 	@echo '  make soak      MESSAGES=N (default: 10^6) with out-of-order placement, on a network that loses and reorders'
 	@echo '  make checkpatch sparse    one of them, on its own'
 	@echo 'Measure'
@@ -52,12 +55,12 @@ help:
 
 modules:
 	$(call say,MODULE,$(O)/kwarp.ko for $(KDIR))
-	$(Q)$(scripts)/module.sh '$(KDIR)' '$(out)'
+	$(Q)$(scripts)/build/module.sh '$(KDIR)' '$(out)'
 
 provider:
 	$(call say,PROVIDER,$(O)/libkwarp-rdmavN.so)
-	$(Q)core='$(RDMA_CORE)'; [ -n "$$core" ] || core=$$($(scripts)/source.sh rdma-core-here) && \
-		$(scripts)/provider.sh "$$core" '$(out)'
+	$(Q)core='$(RDMA_CORE)'; [ -n "$$core" ] || core=$$($(scripts)/build/source.sh rdma-core-here) && \
+		$(scripts)/build/provider.sh "$$core" '$(out)'
 
 tools:
 	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" all; done
@@ -87,21 +90,27 @@ demo:
 	$(Q)$(scripts)/demo.sh
 
 check:
-	$(Q)tests/run.sh
+	$(Q)tests/run.sh check
 
-check-debug:
-	$(Q)GUEST=uml tests/run.sh
+quick:
+	$(Q)tests/run.sh quick
+
+check-all:
+	$(Q)tests/run.sh all
+
+flake:
+	$(Q)for suite in $(SUITES); do scripts/flake.sh $$suite $(RUNS); done
 
 soak:
-	$(Q)scripts/setup && scripts/tree.sh
-	$(Q)FLAVOUR=fast NO_LEAKS=1 scripts/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak $(MESSAGES)
+	$(Q)scripts/tree/setup && scripts/tree/tree.sh && FLAVOUR=fast scripts/guest/uml.sh build
+	$(Q)FLAVOUR=fast NO_LEAKS=1 KWARP_SOAK=$(MESSAGES) scripts/guest/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak.test.sh
 
 bench:
 	$(Q)$(scripts)/bench.sh
 
 compare-pyverbs:
-	$(Q)scripts/setup && scripts/tree.sh && NO_TESTS=1 scripts/stage.sh
-	$(Q)scripts/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
+	$(Q)scripts/tree/setup && scripts/tree/tree.sh && NO_TESTS=1 scripts/build/stage.sh
+	$(Q)scripts/guest/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
 
 checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
@@ -109,9 +118,9 @@ checkpatch fuzz sparse:
 clean:
 	$(call say,CLEAN,$(O))
 	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so '$(out)'/modules-* '$(out)'/provider \
-		'$(out)'/stage '$(out)'/check '$(out)'/results '$(out)'/log
+		'$(out)'/stage '$(out)'/check '$(out)'/check.tally* '$(out)'/results '$(out)'/log
 
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check check-debug soak bench compare-pyverbs checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check quick check-all flake soak bench compare-pyverbs checkpatch fuzz sparse clean distclean

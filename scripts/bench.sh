@@ -8,8 +8,8 @@ need_root
 
 out=$BUILD/bench
 mkdir -p "$out"
-"$TOP/scripts/setup"
-"$TOP/scripts/tree.sh"
+"$TOP/scripts/tree/setup"
+"$TOP/scripts/tree/tree.sh"
 quietly "$BUILD/log/bench.log" in_tree -w /src/tests/bench make -s all O=/src/build/bench
 
 # guest BOOT LIMIT SCRIPT: run it there; what it leaves is in build/results/bench
@@ -26,10 +26,10 @@ guest() {
 if [ "${TIME:-1}" = 1 ]; then
 	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 8)) minutes"
 	export FLAVOUR=fast NO_LEAKS=1
-	"$TOP/scripts/uml.sh" build
-	"$TOP/scripts/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
+	"$TOP/scripts/guest/uml.sh" build
+	"$TOP/scripts/build/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
 	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um M=/src/build/bench/crc_rate modules
-	guest 'scripts/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
+	guest 'scripts/guest/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
 	rm -f "$out"/*.svg "$out"/*.dat "$out/table.md" "$out"/ooo.{md,json}
 	cp "$BUILD/results/bench"/{records.tsv,ooo.tsv,failures.log} "$out/"
@@ -46,9 +46,9 @@ if [ "${TIME:-1}" = 1 ]; then
 fi
 if [ "${COST:-1}" = 1 ]; then
 	step 'cost: instructions of the stock kernel in QEMU'
-	"$TOP/scripts/stage.sh"
+	"$TOP/scripts/build/stage.sh"
 	export CPUS=1 ICOUNT=1
-	guest scripts/vm.sh 900 tests/bench/cost-guest.sh
+	guest scripts/guest/vm.sh 900 tests/bench/cost-guest.sh
 	cp "$BUILD/results/bench/cost.md" "$out/cost.md"
 	cp "$BUILD/results/bench/bench.json" "$out/cost.json"
 	cat "$out/cost.md"

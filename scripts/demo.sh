@@ -7,11 +7,11 @@ STEP='set-up'
 trap 'rc=$?; [ $rc -eq 0 ] || echo "make demo: failed at \"$STEP\" after $SECONDS s" >&2' EXIT
 
 step 'host packages, Debian 13 tree, module, provider (minutes the first time, seconds later)'
-"$TOP/scripts/setup"
+"$TOP/scripts/tree/setup"
 need_root
-"$TOP/scripts/tree.sh"
+"$TOP/scripts/tree/tree.sh"
 STEP='build'
-NO_TESTS=1 "$TOP/scripts/stage.sh"
+NO_TESTS=1 "$TOP/scripts/build/stage.sh"
 step 'boot: Debian 13, stock kernel, in QEMU'
-"$TOP/scripts/vm.sh" -t 240 -o "$BUILD/results/demo" scripts/demo-guest.sh
+"$TOP/scripts/guest/vm.sh" -t 240 -o "$BUILD/results/demo" scripts/guest/demo-guest.sh
 step 'done'

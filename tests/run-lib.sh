@@ -44,6 +44,17 @@ unwarned() {
 	report $rc "$name"
 }
 
+# changed FILE...: those that "make quick" is about: not committed, or not in the upstream branch; without CHANGED all.
+changed() {
+	[ -n "${CHANGED:-}" ] || { printf '%s\n' "$@"; return; }
+	local base
+	base=$(git -C "$TOP" merge-base HEAD '@{upstream}' 2>/dev/null) || base=HEAD
+	{
+		git -C "$TOP" diff --name-only "$base"
+		git -C "$TOP" ls-files --others --exclude-standard
+	} | sort -u | grep -xFf <(printf '%s\n' "$@")
+}
+
 done_testing() {
 	echo "1..$TESTS"
 	exit $((FAILED > 0 || TESTS == 0))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # conformance: tests/peer/conformance on the device: what the RFCs say of an endpoint, case by case. The
 # device under test is host A's; the peer is plain sockets on host B. Arguments go to the program, e.g.
-#	scripts/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
+#	scripts/guest/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
 

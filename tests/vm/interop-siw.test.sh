@@ -50,7 +50,7 @@ pair() {
 		kill $watch
 		wait $watch 2>/dev/null
 		[ -e "$WORK/unread" ] || return $rc
-		sed "s/^/# siw left octets unread, try $try: /" "$WORK/unread"
+		sed "s/^/# retry: siw left this unread, try $try: /" "$WORK/unread"
 		stop "$server"
 	done
 	return $rc

@@ -2,7 +2,7 @@
 # live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random deviations;
 # tests/peer/fuzz. Host A's device is the victim. For KWARP_FUZZ_SECONDS (60), from KWARP_FUZZ_SEED (random) on;
 # KWARP_FUZZ_SESSIONS limits their number: a session that fails is repeated with its seed and 1.
-# Timeout: 600
+# Timeout: 1200
 . "$(dirname "$0")/lib.sh"
 
 binary=${LIVE_FUZZ:-build/peer/live_fuzz}

@@ -60,6 +60,8 @@ for host in A:a B:b; do
 		must ip -n "$ns" link set "$end$n" down
 		must ip -n "$ns" link set "$end$n" master bond0
 	done
+	# whichever comes up first: both ends use the same wire
+	must ip -n "$ns" link set bond0 type bond primary "${end}1"
 	must ip -n "$ns" link set bond0 up
 done
 addressed bond0 bond0

@@ -4,35 +4,12 @@
 # and tests/verbs do.
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/perftest.sh"
 
 hosts_up
 # neighbours are known: who waits for an address is not what is tested
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
-
-# perf PROGRAM OPTION...: server on B, client on A, and the client's table has sensible figures.
-perf() {
-	ok "$*" perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@"
-	cp "$WORK/out" "$WORK/client"
-	ok "$*: server" finish perftest
-	cp "$WORK/client" "$WORK/out"
-	# Where others disturb its measurement of the processor's clock it says so, and its figures are 0 or inf.
-	local try
-	for try in 1 2 3 4; do
-		grep -q 'Correlation coefficient' "$WORK/out" || break
-		echo "# $*: the clock could not be measured ($try)"
-		perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@" && cp "$WORK/out" "$WORK/client" && finish perftest
-		cp "$WORK/client" "$WORK/out"
-	done
-	report "$(figures_bad)" "$*: figures" "$WORK/out"
-}
-
-# figures_bad: 0 if the table has a line, and each has a bandwidth, message rate or typical latency above zero
-# (few large messages on a slow machine are 0.000000 million a second); else 1.
-figures_bad() {
-	awk '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 { n++; if (!($4 > 0 || $5 > 0) || $5 == "inf") bad = 1 }
-		END { print !(n && !bad) }' "$WORK/out"
-}
 
 # ---- every operation ----
 

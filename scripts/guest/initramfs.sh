@@ -1,7 +1,7 @@
 #!/bin/bash
 # initramfs.sh: make the VM's initramfs and print its path. A static busybox mounts the tree (9p,
 # read-only) under a tmpfs overlay, this checkout at /src and the results directory at /results.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 lock initramfs
 
 kver=$(tree_kver)
@@ -43,7 +43,7 @@ mkdir -p /new/src /new/results
 share src /new/src ro,cache=loose
 share results /new/results rw
 umount /proc /sys
-exec switch_root /new /src/scripts/guest-init
+exec switch_root /new /src/scripts/guest/guest-init
 INIT
 chmod +x "$work/init"
 (cd "$work" && find . | cpio -o -H newc --quiet) | gzip -1 >"$out.new"

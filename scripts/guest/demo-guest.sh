@@ -1,7 +1,7 @@
 #!/bin/bash
 # demo-guest.sh: the demo's part inside the VM. Two network namespaces joined by a veth pair, an RDMA
 # device on each end, rping and perftest between them, one table.
-. "$(dirname "$0")/../tests/vm/lib.sh"
+. "$(dirname "$0")/../../tests/vm/lib.sh"
 
 EACH=${SECONDS_EACH:-1}
 table=$WORK/table

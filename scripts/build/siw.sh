@@ -1,13 +1,13 @@
 #!/bin/bash
 # siw.sh [KVER]: build Linux's own software iWARP driver, which Debian leaves out, from the kernel's
 # source, and print the path of siw.ko. It is the interoperability peer at test time and no part of us.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 kver=${1:-$(tree_kver)}
 out=$BUILD/siw-$kver
 ko=$out/siw.ko
 lock siw
 if [ ! -f "$ko" ]; then
-	source=$("$TOP/scripts/source.sh" linux-6.12)
+	source=$("$TOP/scripts/build/source.sh" linux-6.12)
 	step "siw for $kver"
 	rm -rf "$out"
 	cp -R "$source/drivers/infiniband/sw/siw" "$out"

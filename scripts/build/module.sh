@@ -2,7 +2,7 @@
 # module.sh KDIR OUT: build the module against KDIR in a folder of its own (OUT/modules-VERSION) and
 # leave OUT/kwarp.ko. ARCH, W, C, CF, KCFLAGS reach Kbuild through the environment.
 set -eu
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
@@ -12,10 +12,13 @@ out=$(cd "$2" && pwd)
 }
 kver=$(cat "$kdir/include/config/kernel.release")
 work=$out/modules-$kver${ARCH:+-$ARCH}
+mkdir -p "$work"
+exec 9>"$work/.lock"
+flock 9
 
 # what our own make was told is not for Kbuild: there, O= is a kernel's build folder
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL O
-"$top/scripts/mirror" "$top" "$work" Kbuild kernel include
+"$top/scripts/build/mirror" "$top" "$work" Kbuild kernel include
 set -- -j"$(nproc)" -C "$kdir" M="$work" ${ARCH:+ARCH="$ARCH"} ${W:+W="$W"} ${C:+C="$C"} ${CF:+CF="$CF"} ${KCFLAGS:+KCFLAGS="$KCFLAGS"}
 if [ "${V:-0}" = 1 ]; then
 	make "$@" V=1 modules

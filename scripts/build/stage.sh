@@ -3,24 +3,28 @@
 # root: what "make install" puts there, siw.ko, and a module index that knows both. The tests' own
 # programs and their kernel module are built, too, unless NO_TESTS=1.
 # With DRIVER=siw our own module and provider are left out.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need_root
 kver=$(tree_kver)
 kdir=/lib/modules/$kver/build
 stage=$BUILD/stage
 modules=$stage/lib/modules/$kver
-siw=$("$TOP/scripts/siw.sh")
+siw=$("$TOP/scripts/build/siw.sh")
 lock stage
+# as tests/run.d/build wants it, so that nothing is compiled twice
+strict='W=1 KCFLAGS=-Werror'
 
 if [ "${DRIVER:-kwarp}" = kwarp ]; then
-	core=$("$TOP/scripts/source.sh" rdma-core)
+	core=$("$TOP/scripts/build/source.sh" rdma-core)
 	step 'module (6.12)'
-	quietly "$BUILD/log/module.log" in_tree make modules KDIR="$kdir"
+	# shellcheck disable=SC2086 # words
+	quietly "$BUILD/log/module.log" in_tree make modules KDIR="$kdir" $strict
 	step 'provider'
 	quietly "$BUILD/log/provider.log" in_tree make provider RDMA_CORE="/src${core#"$TOP"}"
 	step 'tools'
 	quietly "$BUILD/log/tools.log" in_tree make tools
-	quietly "$BUILD/log/stage.log" in_tree make install KDIR="$kdir" RDMA_CORE="/src${core#"$TOP"}" DESTDIR=/src/build/stage
+	# shellcheck disable=SC2086
+	quietly "$BUILD/log/stage.log" in_tree make install KDIR="$kdir" $strict RDMA_CORE="/src${core#"$TOP"}" DESTDIR=/src/build/stage
 fi
 
 # the suites' own programs, left where they are built: build/peer, build/verbs, ...
@@ -33,8 +37,9 @@ done
 
 if [ -z "${NO_TESTS:-}" ]; then
 	step 'tests/kernel'
-	"$TOP/scripts/mirror" "$TOP/tests/kernel" "$BUILD/ktest" .
-	quietly "$BUILD/log/tests-kernel.log" in_tree make -s -C "$kdir" M=/src/build/ktest W=1 modules
+	"$TOP/scripts/build/mirror" "$TOP/tests/kernel" "$BUILD/ktest" .
+	# shellcheck disable=SC2086
+	quietly "$BUILD/log/tests-kernel.log" in_tree make -s -C "$kdir" M=/src/build/ktest $strict modules
 	install -D -m 644 "$BUILD/ktest/kwarp_ktest.ko" "$modules/updates/kwarp_ktest.ko"
 fi
 

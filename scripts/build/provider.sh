@@ -3,7 +3,7 @@
 # in RDMA_CORE, and leave libkwarp-rdmavN.so and kwarp.driver in OUT. N is that source's own
 # IBVERBS_PABI_VERSION.
 set -eu
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
 core=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
@@ -27,8 +27,8 @@ if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	sed -i 's|^  rdma/siw-abi.h|  rdma/kwarp-abi.h\n&|' "$copy/kernel-headers/CMakeLists.txt"
 	echo "$stamp" >"$work/stamp"
 fi
-"$top/scripts/mirror" "$top/userspace/provider" "$copy/providers/kwarp" .
-"$top/scripts/mirror" "$top/include/uapi" "$copy/kernel-headers" .
+"$top/scripts/build/mirror" "$top/userspace/provider" "$copy/providers/kwarp" .
+"$top/scripts/build/mirror" "$top/include/uapi" "$copy/kernel-headers" .
 
 run() {
 	if [ "${V:-0}" = 1 ]; then

@@ -1,12 +1,12 @@
 #!/bin/bash
 # tree.sh: make the Debian 13 tree in build/tree, unless one with the same package list is there.
 # It is the root file system of the test VM and the place where module, provider and tests are built.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 need_root
 lock tree
 
 SUITE=trixie
-stamp=$({ list "$TOP/scripts/packages.tree"; sha256sum <"$0"; } | sha256sum | cut -d' ' -f1)
+stamp=$({ list "$TOP/scripts/tree/packages.tree"; sha256sum <"$0"; } | sha256sum | cut -d' ' -f1)
 [ "$(cat "$TREE/stamp" 2>/dev/null)" = "$stamp" ] && exit 0
 
 archive=$(debian_archive)
@@ -24,7 +24,7 @@ source_line() {
 	echo "$1 [signed-by=$keyring] $archive $2 main"
 }
 
-step "Debian 13 tree ($(list "$TOP/scripts/packages.tree" | wc -l) packages and what they need; about 1 to 2 minutes)"
+step "Debian 13 tree ($(list "$TOP/scripts/tree/packages.tree" | wc -l) packages and what they need; about 1 to 2 minutes)"
 rm -rf "$new"
 # INITRD=No: the VM has its own initramfs, the tree's would take longest of all.
 INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant=apt --mode=root \
@@ -34,7 +34,7 @@ INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant
 	--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
 	--dpkgopt='path-include=/usr/share/doc/rdma-core*' \
 	--skip=cleanup/apt/lists \
-	--include="$(list "$TOP/scripts/packages.tree" | paste -sd,)" \
+	--include="$(list "$TOP/scripts/tree/packages.tree" | paste -sd,)" \
 	"$SUITE" "$new" \
 	"$(source_line deb $SUITE)" "$(source_line deb $SUITE-backports)" "$(source_line deb-src $SUITE)"
 

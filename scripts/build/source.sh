@@ -4,7 +4,7 @@
 #   rdma-core               the version of the tree's libibverbs
 #   rdma-core-here          the version of this machine's libibverbs
 # Cached in build/src; other sources are used at test time only and never become part of the project.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 [ $# -ge 1 ] || fail 'usage: source.sh linux-6.12|linux-7.2|rdma-core [PART...]'
 name=$1
 shift

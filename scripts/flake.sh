@@ -1,0 +1,51 @@
+#!/bin/bash
+# flake.sh SUITE [RUNS]: how often does a suite fail by chance? Once in quiet, which builds what it needs, then RUNS times
+# (20) beside a busy loop on every processor. SUITE is a name as for SUITES= of "make check"; without "@KERNEL" each of
+# the kernels that "make check" runs it in.
+#
+# AT_ONCE=N: so many of the runs side by side (default: 1). One line for each job, also added to build/flake.tsv:
+# job, runs, failed runs, shortest, median and longest run in seconds. The output of runs that fail stays in build/flake.
+# Ends with status 1 if one failed.
+. "$(dirname "$0")/lib.sh"
+need_root
+[ $# -ge 1 ] || fail 'usage: flake.sh SUITE [RUNS]'
+suite=$1
+runs=${2:-20}
+
+SUITES=$suite "$TOP/tests/run.sh" || fail 'it fails without any load'
+jobs=$(cut -d' ' -f1 "$BUILD/check.tally")
+
+# busy: a process namespace of their own, so that none can outlive this
+busy() {
+	unshare --pid --fork --kill-child sh -c 'for _ in $(seq "$(nproc)"); do while :; do :; done & done; wait' &
+	BUSY=$!
+	trap 'kill $BUSY' EXIT
+}
+
+# run JOB NUMBER: keeps what it left if it fails
+run() {
+	local dir=$BUILD/flake/$1.$2
+	mkdir -p "$dir"
+	SLOT=$2 LOGS=$dir TALLY=$dir/tally KEEP="" "$TOP/tests/run-suite.sh" "$1" >"$dir/line"
+	read -r _ seconds _ failed _ retries <"$dir/tally"
+	echo "$seconds $failed $retries" >"$BUILD/flake/$1.$2.ended"
+	[ "$failed" -gt 0 ] || rm -rf "$dir"
+}
+export -f run
+busy
+status=0
+for job in $jobs; do
+	rm -rf "$BUILD/flake/$job".*
+	mkdir -p "$BUILD/flake"
+	step "$job: $runs runs beside $(nproc) busy loops"
+	seq "$runs" | xargs -P "${AT_ONCE:-1}" -I{} bash -c 'run "$@"' run "$job" {} ||
+		fail "a run of $job did not even end"
+	sort -n "$BUILD/flake/$job".*.ended | awk -v job="$job" '
+		{ seconds[NR] = $1; bad += $2 > 0; retries += $3 }
+		END { printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", job, NR, bad, seconds[1], seconds[int((NR + 1) / 2)], seconds[NR], retries }' |
+		tee -a "$BUILD/flake.tsv" | awk -F'\t' '{
+			printf "%s: %d of %d runs failed; %d s, %d s, %d s (shortest, median, longest); retried %d times\n", $1, $3, $2, $4, $5, $6, $7
+			exit $3 > 0 }' || status=1
+	rm -f "$BUILD/flake/$job".*.ended
+done
+exit $status

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Prints the rate of this machine's time stamp counter in kHz: scripts/guest/vm.sh tells it to the guest's kernel.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+
+#include <x86intrin.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Moment {
+	uint64_t ticks;
+	Clock::time_point time;
+};
+
+// The counter and the clock at the same time: the closest of some tries, since any may be interrupted.
+Moment now()
+{
+	Moment best{};
+	auto closest = Clock::duration::max();
+
+	for (int i = 0; i < 100; i++) {
+		auto before = Clock::now();
+		uint64_t ticks = __rdtsc();
+		auto after = Clock::now();
+		if (after - before < closest) {
+			closest = after - before;
+			best = {ticks, before + (after - before) / 2};
+		}
+	}
+	return best;
+}
+
+} // namespace
+
+int main()
+{
+	Moment begin = now();
+	std::this_thread::sleep_for(std::chrono::milliseconds(100));
+	Moment end = now();
+	std::chrono::duration<double, std::milli> took = end.time - begin.time;
+
+	printf("%.0f\n", static_cast<double>(end.ticks - begin.ticks) / took.count());
+}

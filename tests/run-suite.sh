@@ -1,0 +1,88 @@
+#!/bin/bash
+# run-suite.sh JOB: run one suite, count its cases, say so in one line.
+#
+# JOB is the name of a suite of this machine (tests/run.d/NAME), or vm-NAME@KERNEL: tests/vm/NAME.test.sh in a guest of
+# its own, which KERNEL boots: stock (QEMU) or debug (user-mode Linux). A suite prints TAP or GoogleTest lines; one that
+# fails without a failed case, or has no case at all, counts as a failed case.
+#
+# What it needs has to be built: tests/jobs.mk says what that is. The output is left in $LOGS/check-JOB.log (default:
+# build/log), the kernel's in build/results/JOB, and the line "JOB SECONDS PASSED FAILED SKIPPED RETRIES" is added to
+# $TALLY, if that is set. JOBS is the number of suites of this run, STARTED the second it began. Ends with status 0
+# however the suite did: the tally tells.
+. "$(dirname "$0")/../scripts/lib.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
+set +e
+
+job=$1
+suite=${job%@*}
+kernel=${job#"$suite"}
+results=$BUILD/results/$job${SLOT:+.$SLOT}
+log=${LOGS:-$BUILD/log}/check-$job.log
+mkdir -p "$(dirname "$log")" "$results"
+
+# in_guest COMMAND...: boot a guest for the suite, with a limit behind the suite's own
+in_guest() {
+	local name=${suite#vm-} limit
+	limit=$(suite_limit "$name")
+	"$@" -t $((limit + 90)) -o "$results" timeout -k 10 "$limit" "tests/vm/$name.test.sh"
+}
+
+# judged STATUS: cases of the kernel's, behind the suite's own
+judged() {
+	[ "$1" -ne 124 ] || echo "# time limit of $(suite_limit "${suite#vm-}") s reached"
+	if [ -s "$results/complaints" ]; then
+		echo 'not ok 9998 - the kernel has nothing to complain about'
+		sort -u "$results/complaints" | head -n 20 | sed 's/^/#   /'
+	elif [ "$1" -eq 125 ]; then
+		echo 'not ok 9998 - the guest ends by itself'
+		tail -n 15 "$results/console.log" | sed 's/^/#   /'
+	fi
+	[ -f "$results/leaks" ] || return
+	if [ -s "$results/leaks" ]; then
+		echo 'not ok 9999 - kmemleak: no memory of the module is left that nothing points to'
+		sed 's/^/#   /' "$results/leaks" | head -n 40
+	else
+		echo 'ok 9999 - kmemleak: no memory of the module is left that nothing points to'
+	fi
+}
+
+# total WORD: the sum of GoogleTest's closing lines "[  WORD  ] N tests"; one for each program.
+total() {
+	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+lines() {
+	grep -acE "$1" "$log"
+}
+
+began=$(date +%s)
+case $kernel in
+@stock) in_guest "$TOP/scripts/guest/vm.sh" ;;
+@debug) in_guest "$TOP/scripts/guest/uml.sh" run ;;
+*) "$TOP/tests/run.d/$suite" ;;
+esac >"$log" 2>&1 </dev/null
+status=$?
+[ -z "$kernel" ] || judged $status >>"$log"
+seconds=$(($(date +%s) - began))
+
+skipped=$(($(lines '^ok [0-9]+.*# SKIP') + $(total SKIPPED)))
+passed=$(($(lines '^ok [0-9]+') - $(lines '^ok [0-9]+.*# SKIP') + $(total PASSED)))
+failed=$(($(lines '^not ok [0-9]+') + $(total FAILED)))
+retries=$(lines '^# retry: ')
+if [ $failed -eq 0 ] && [ $status -ne 0 ]; then
+	failed=1
+	echo "not ok 9997 - ends with status $status" >>"$log"
+elif [ $((passed + failed + skipped)) -eq 0 ]; then
+	failed=1
+	echo 'not ok 9997 - runs a test' >>"$log"
+fi
+
+[ -z "${TALLY:-}" ] || echo "$job $seconds $passed $failed $skipped $retries" >>"$TALLY"
+[ $failed -gt 0 ] || [ -z "$kernel" ] || [ -n "${KEEP:-}" ] || rm -rf "$results" "$results.lock"
+printf '[%4ds] %3s/%-3s %-26s %4d passed, %d failed%s%s  (%d s)\n' $(($(date +%s) - ${STARTED:-began})) \
+	"$([ -z "${TALLY:-}" ] || wc -l <"$TALLY")" "${JOBS:-}" "$job" $passed $failed \
+	"$([ $skipped -eq 0 ] || echo ", $skipped skipped")" "$([ "$retries" -eq 0 ] || echo ", $retries retried")" $seconds
+# figures that a suite wants to be seen
+sed -nE 's/^# summary: /        /p' "$log"
+[ $failed -eq 0 ] || grep -aE -A 4 '^not ok|^\[  FAILED  \] .* ms\)' "$log" | head -n 20 | sed 's/^/        /'
+exit 0

@@ -1,0 +1,45 @@
+#!/bin/bash
+# module: it is loaded, by hand and by itself, and unloaded, in use and unused.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lifecycle.sh"
+
+hosts_up
+meet
+
+loaded() { grep -q "^$DRIVER " /proc/modules; }
+server holdA on_a "$HOLD" open "$DEV_A"
+held holdA
+ok 'rmmod with a device open: refused' refused rmmod "$DRIVER"
+has 'rmmod with a device open: in use' 'in use'
+stop holdA
+holds 'connection before rmmod' connected
+ok 'rmmod with a connection: refused' refused rmmod "$DRIVER"
+is 'and the connection stands' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
+stop holdA
+stop holdB
+wait_for nothing_left
+ok 'rmmod with devices, unused' rmmod "$DRIVER"
+ok 'rmmod: devices are gone' both_gone
+
+# nobody loads it by hand: the RDMA core asks for rdma-link-kwarp
+ok 'rdma link add loads the module' link_a
+ok 'rdma link add loads the module: it is there' loaded
+ok 'loaded by itself: link delete' rdma link delete "$DEV_A"
+ok 'loaded by itself: rmmod' rmmod "$DRIVER"
+
+come() { modprobe "$DRIVER" && links; }
+
+# reload: what a module that is loaded again needs to have given back
+reload() {
+	come && rdma link delete "$DEV_A" && rmmod "$DRIVER"
+}
+for round in {1..19}; do
+	reload >"$WORK/out" 2>&1 || break
+done
+report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
+ok 'load for the last time' come
+PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
+ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
+finish rping
+ok 'no object is left' wait_for nothing_left
+done_testing
