@@ -30,16 +30,30 @@ static void publish_index(u32 *idx, u32 val)
 	smp_store_release(idx, val); /* see above */
 }
 
-static u32 sq_prod(const struct kwarp_qp *qp)
+/*
+ * Elements posted and not fetched. The indices of a send queue always satisfy,
+ * modulo 2^32,
+ *
+ *	done <= fetched <= producer <= done + size
+ *
+ * The first two are the kernel's. A user's producer index is only believed where
+ * it lies between @fetched and @done + @size; one that points elsewhere, also
+ * backwards, is no post at all. @done is read behind the index: a user who has
+ * seen it move, and used the room, has moved the index since.
+ *
+ * Context: any. @fetched is stable under the socket lock, or under sq->lock once
+ * the state is ERR.
+ */
+static u32 sq_posted(const struct kwarp_qp *qp)
 {
 	const struct kwarp_sq *sq = &qp->sq;
-	u32 prod;
+	u32 fetched = READ_ONCE(sq->fetched);
+	u32 posted;
 
 	if (qp->kernel)
-		return load_index(&sq->prod);
-	prod = load_index(&sq->ctl->user_idx);
-	/* A nonsense index is no post at all. */
-	return prod - sq->done > sq->size ? sq->fetched : prod;
+		return load_index(&sq->prod) - fetched;
+	posted = load_index(&sq->ctl->user_idx) - fetched;
+	return posted > sq->size - (fetched - READ_ONCE(sq->done)) ? 0 : posted;
 }
 
 static u32 rq_prod(const struct kwarp_rq *rq)
@@ -154,7 +168,7 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 	/* Until the state is ERR, only the engine moves @fetched. */
 	idx = sq->fetched;
 	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) ||
-	    qp->rdv.paused || sq_prod(qp) == idx)
+	    qp->rdv.paused || !sq_posted(qp))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -179,7 +193,7 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 
 bool kwarp_sq_pending(struct kwarp_qp *qp)
 {
-	return sq_prod(qp) != qp->sq.fetched;
+	return sq_posted(qp);
 }
 
 bool kwarp_sq_idle(struct kwarp_qp *qp, bool linger)
@@ -239,7 +253,7 @@ static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 	if (sq->done == sq->fetched) {
 		const struct kwarp_sqe *sqe;
 
-		if (!flush || sq_prod(qp) == sq->fetched)
+		if (!flush || !sq_posted(qp))
 			return false;
 		sqe = kwarp_sq_elem(sq, sq->fetched++);
 		s->wr_id = READ_ONCE(sqe->wr_id);

@@ -411,6 +411,7 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	if (!b)
 		return -ENOMEM;
 	tx->buf = b;
+	tx->locals = 0;
 	segment_init(qp, llp, &seg);
 	limit = clamp(kwarp_llp_wspace(llp), 4096, (int)KWARP_TX_BATCH);
 

@@ -297,7 +297,8 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 	u32 slot;
 	int ret;
 
-	while (!tx->stopped) {
+	/* Local requests send nothing that would fill the batch. */
+	while (!tx->stopped && tx->locals < KWARP_TX_LOCALS) {
 		if (!tx->held) {
 			ret = kwarp_sq_fetch(qp, tx->wqe, &slot);
 			if (!ret)
@@ -340,6 +341,7 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 			}
 			return start_read(qp, cache, slot);
 		default:
+			tx->locals++;
 			do_local(qp, cache, slot);
 		}
 	}

@@ -21,6 +21,7 @@ enum kwarp_tx_limits {
 	KWARP_TX_BATCH		= 64 * 1024,	/* octets built per call to TCP */
 	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
 	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is let go */
+	KWARP_TX_LOCALS		= 64,		/* requests that send nothing, for a batch */
 	KWARP_TX_BURST		= 4,		/* requests in a row that make a burst */
 	/* Sleep behind one without a doorbell, in passes of the engine. */
 	KWARP_TX_LINGER_PASSES	= 4,
@@ -116,6 +117,7 @@ struct kwarp_tx_buf {
  * @stag_base:	source of sink STags for reads
  * @held:	@wqe is fetched and waits: for reads before a fence, or for ORD
  * @held_slot:	its SQ slot
+ * @locals:	requests that send nothing, done for this batch
  * @msg:	message in progress
  * @wqe:	its element
  * @buf:	built FPDUs, or NULL
@@ -149,6 +151,7 @@ struct kwarp_tx {
 	u32 stag_base;
 	bool held;
 	u32 held_slot;
+	u32 locals;
 	struct kwarp_tx_msg msg;
 	struct kwarp_sqe_copy *wqe;
 	struct kwarp_tx_buf *buf;

