@@ -91,7 +91,7 @@ in_tree() {
 guest_results() {
 	local n=1
 	mkdir -p "$BUILD/results"
-	results=$1
+	results=$(realpath -m "$1")
 	while exec {RESULTS_FD}>"$results.lock" && ! flock -n "$RESULTS_FD"; do
 		n=$((n + 1))
 		results=$1-$n

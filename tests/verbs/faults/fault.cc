@@ -62,9 +62,10 @@ void knob(const std::string &name, const std::string &value)
 // Not a word in the kernel's log: a failed allocation is no complaint here. Sleeping ones fail, too.
 void quiet()
 {
-	knob("failslab/verbose", "0");
-	knob("fail_usercopy/verbose", "0");
+	for (const char *kind : {"failslab", "fail_page_alloc", "fail_skb_realloc", "fail_usercopy"})
+		knob(std::string(kind) + "/verbose", "0");
 	knob("failslab/ignore-gfp-wait", "N");
+	knob("fail_page_alloc/ignore-gfp-wait", "N");
 }
 
 constexpr int many = 1000000;
