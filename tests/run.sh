@@ -4,7 +4,7 @@
 #
 # SUITES="unit vm-cm vm-rping@stock" runs those named, a suite without "@KERNEL" where "make check" does, and
 # SUITES=list lists all jobs. The output of each is in build/log/check-JOB.log; build/check-times.tsv keeps how long
-# each took. JOBS_AT_ONCE (twice the processors) of them run at a time: guests wait more than they work. After
+# each took. JOBS_AT_ONCE (one more than there are processors) of them run at a time. After
 # CHECK_LIMIT seconds (5100; none for "all") the run ends, and what has not run has failed.
 . "$(dirname "$0")/../scripts/lib.sh"
 
@@ -100,7 +100,7 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 
 # A process namespace: whatever a suite has started ends with its first process, and that with us.
 timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc \
-	make -C "$TOP/tests" -f jobs.mk -k -s -j"${JOBS_AT_ONCE:-$((2 * $(nproc)))}" "${goals[@]}" 2>"$LOGS/check-make.log" &
+	make -C "$TOP/tests" -f jobs.mk -k -s -j"${JOBS_AT_ONCE:-$(($(nproc) + 1))}" "${goals[@]}" 2>"$LOGS/check-make.log" &
 trap 'pkill -KILL -P $!' EXIT
 trap 'exit 130' INT TERM HUP
 wait $! || :
