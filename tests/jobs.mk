@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # What each suite needs before it can run. tests/run.sh calls this with -k and with the jobs as goals, the longest
-# first: make takes them in that order as soon as what they need is there.
+# first; twice, and steps that were done are not done again.
 #
 # Building gives way to suites that run (nice), and fuzzing, which has no end of its own, to both.
 scripts := $(CURDIR)/../scripts

@@ -84,7 +84,8 @@ esac
 [ "${SUITES:-}" != list ] || { listed all | cut -d' ' -f1; exit; }
 need_root
 mkdir -p "$LOGS"
-rm -f "$TALLY" "$TALLY.steps"
+rm -rf "$TALLY" "$TALLY.steps" "$TALLY.done"
+mkdir "$TALLY.done"
 touch "$TALLY" "$TALLY.steps"
 table=$(chosen | sort -u -k1,1 | by_time)
 mapfile -t goals < <(cut -d' ' -f1 <<<"$table")
@@ -98,9 +99,24 @@ count() { grep -c "$1" <<<"$table" || :; }
 echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guests with the debug kernel," \
 	"$(count @stock) with the stock kernel$(last_time "$JOBS")"
 
+# What is built, and what runs beside; then the suites of guests, which are all ready then: make takes goals in their
+# order only if it does not have to wait for what they need. Fuzzing needs all the time there is.
+first=() second=()
+for job in "${goals[@]}"; do
+	case $job in
+	*@debug) second+=("$job") first+=(module-debug) ;;
+	*@stock) second+=("$job") first+=(stage) ;;
+	fuzz) second=("$job" "${second[@]}") ;;
+	*) first+=("$job") ;;
+	esac
+done
 # A process namespace: whatever a suite has started ends with its first process, and that with us.
-timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc \
-	make -C "$TOP/tests" -f jobs.mk -k -s -j"${JOBS_AT_ONCE:-$(($(nproc) + 1))}" "${goals[@]}" 2>"$LOGS/check-make.log" &
+# shellcheck disable=SC2016 # expanded inside
+timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc sh -c '
+	make="make -C $1 -f jobs.mk -k -s -j$2"
+	$make $3
+	[ -z "$4" ] || $make $4' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) + 1))}" "${first[*]:-packages}" "${second[*]}" \
+	2>"$LOGS/check-make.log" &
 trap 'pkill -KILL -P $!' EXIT
 trap 'exit 130' INT TERM HUP
 wait $! || :

@@ -5,6 +5,8 @@
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
 name=$1
 shift
+# once in a run
+[ ! -e "$TALLY.done/$name" ] || exit 0
 log=$BUILD/log/check-$name.log
 mkdir -p "$BUILD/log"
 began=$(date +%s)
@@ -13,6 +15,7 @@ rc=0
 now=$(date +%s)
 echo "($name) $((now - began))" >>"$TALLY.steps"
 if [ $rc -eq 0 ]; then
+	touch "$TALLY.done/$name"
 	[ $((now - began)) -lt 2 ] || printf '[%4ds]         (%s: %d s)\n' $((now - STARTED)) "$name" $((now - began))
 else
 	printf '[%4ds]         (%s) failed:\n' $((now - STARTED)) "$name"
