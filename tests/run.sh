@@ -4,7 +4,7 @@
 #
 # SUITES="unit vm-cm vm-rping@stock" runs those named, a suite without "@KERNEL" where "make check" does, and
 # SUITES=list lists all jobs. The output of each is in build/log/check-JOB.log; build/check-times.tsv keeps how long
-# each took. JOBS_AT_ONCE (one more than there are processors) of them run at a time. After
+# each took. JOBS_AT_ONCE (as many as there are processors) of them run at a time. After
 # CHECK_LIMIT seconds (5100; none for "all") the run ends, and what has not run has failed.
 . "$(dirname "$0")/../scripts/lib.sh"
 
@@ -115,7 +115,7 @@ done
 timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc sh -c '
 	make="make -C $1 -f jobs.mk -k -s -j$2"
 	$make $3
-	[ -z "$4" ] || $make $4' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) + 1))}" "${first[*]:-packages}" "${second[*]}" \
+	[ -z "$4" ] || $make $4' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(nproc)}" "${first[*]:-packages}" "${second[*]}" \
 	2>"$LOGS/check-make.log" &
 trap 'pkill -KILL -P $!' EXIT
 trap 'exit 130' INT TERM HUP
