@@ -100,13 +100,13 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 	"$(count @stock) with the stock kernel$(last_time "$JOBS")"
 
 # What is built, and what runs beside; then the suites of guests, which are all ready then: make takes goals in their
-# order only if it does not have to wait for what they need. Fuzzing needs all the time there is.
-first=() second=()
+# order only if it does not have to wait for what they need. Fuzzing goes on beside all of these.
+first=() second=() beside=()
 for job in "${goals[@]}"; do
 	case $job in
 	*@debug) second+=("$job") first+=(module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
-	fuzz) second=("$job" "${second[@]}") ;;
+	fuzz) beside+=("$job") ;;
 	*) first+=("$job") ;;
 	esac
 done
@@ -115,7 +115,9 @@ done
 timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc sh -c '
 	make="make -C $1 -f jobs.mk -k -s -j$2"
 	$make $3
-	[ -z "$4" ] || $make $4' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(nproc)}" "${first[*]:-packages}" "${second[*]}" \
+	[ -z "$5" ] || $make $5 &
+	[ -z "$4" ] || $make $4
+	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(nproc)}" "${first[*]:-packages}" "${second[*]}" "${beside[*]}" \
 	2>"$LOGS/check-make.log" &
 trap 'pkill -KILL -P $!' EXIT
 trap 'exit 130' INT TERM HUP
