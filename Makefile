@@ -99,7 +99,7 @@ check-all:
 	$(Q)tests/run.sh all
 
 flake:
-	$(Q)for suite in $(SUITES); do scripts/flake.sh $$suite $(RUNS); done
+	$(Q)rc=0; for suite in $(SUITES); do scripts/flake.sh $$suite $(RUNS) || rc=1; done; exit $$rc
 
 soak:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && FLAVOUR=fast scripts/guest/uml.sh build

@@ -19,7 +19,7 @@ jobs=$(cut -d' ' -f1 "$BUILD/check.tally")
 busy() {
 	unshare --pid --fork --kill-child sh -c 'for _ in $(seq "$(nproc)"); do while :; do :; done & done; wait' &
 	BUSY=$!
-	trap 'kill $BUSY' EXIT
+	trap 'kill -KILL $BUSY' EXIT
 }
 
 # run JOB NUMBER: keeps what it left if it fails

@@ -27,10 +27,10 @@ shellcheck requirements: packages
 	$(suite)
 fuzz: packages
 	@nice -n 10 $(CURDIR)/run-suite.sh $@
-unit kwarpctl peer bench checkpatch dkms: tree
+unit bench checkpatch dkms: tree
 	$(suite)
-# they use what the stage has made
-build sparse provider: stage
+# they work on what the stage makes, in the same folders
+build sparse provider kwarpctl peer: stage
 	$(suite)
 
 # ---- suites of a guest ----

@@ -87,7 +87,7 @@ trace_has 'completion' "kwarp_cqe: $B cqn=[0-9]+ qpn=[0-9]+ wr_id=0x[0-9a-f]+ op
 trace_has 'flushed completion' "kwarp_cqe: $A .*status=5 "
 trace_has 'completion event' "kwarp_cq_event: $A cqn="
 
-# each octet of the stream is in one FPDU: position and length give the next position. Sorted: processors have a trace
+# each byte of the stream is in one FPDU: position and length give the next position. Sorted: processors have a trace
 # buffer each, and clocks that need not agree.
 contiguous() {
 	awk -v dev="$1" '/kwarp_tx_fpdu:/ && index($0, "dev=" dev " ") {
