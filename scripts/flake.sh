@@ -27,7 +27,7 @@ run() {
 	local dir=$BUILD/flake/$1.$2
 	mkdir -p "$dir"
 	SLOT=$2 LOGS=$dir TALLY=$dir/tally KEEP="" "$TOP/tests/run-suite.sh" "$1" >"$dir/line"
-	read -r _ seconds _ failed _ retries <"$dir/tally"
+	read -r _ seconds _ failed _ retries _ <"$dir/tally"
 	echo "$seconds $failed $retries" >"$BUILD/flake/$1.$2.ended"
 	[ "$failed" -gt 0 ] || rm -rf "$dir"
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # What each suite needs before it can run. tests/run.sh calls this with -k and with the jobs as goals, the longest
-# first; twice, and steps that were done are not done again.
+# first; twice, and steps that were done are not done again: nothing needs them any more, since make comes back to
+# goals that had to wait, be it for nothing, when it has been through all others.
 #
 # Building gives way to suites that run (nice), and fuzzing, which has no end of its own, to both.
 scripts := $(CURDIR)/../scripts
 step = @$(CURDIR)/step.sh $@
 suite = @$(CURDIR)/run-suite.sh $@
+unless-done = $(if $(wildcard $(TALLY).done/$1),,$1)
 
 # ---- what is built ----
 
@@ -26,7 +28,7 @@ module-debug: kernel-debug stage
 shellcheck requirements: packages
 	$(suite)
 fuzz: packages
-	@nice -n 10 $(CURDIR)/run-suite.sh $@
+	@nice -n 19 $(CURDIR)/run-suite.sh $@
 unit bench checkpatch dkms: tree
 	$(suite)
 # they work on what the stage makes, in the same folders
@@ -35,9 +37,9 @@ build sparse provider kwarpctl peer: stage
 
 # ---- suites of a guest ----
 
-%@stock: stage
+%@stock: $(call unless-done,stage)
 	$(suite)
-%@debug: module-debug
+%@debug: $(call unless-done,module-debug)
 	$(suite)
 
 .PHONY: packages tree stage kernel-debug module-debug \

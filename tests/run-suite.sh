@@ -6,9 +6,9 @@
 # fails without a failed case, or has no case at all, counts as a failed case.
 #
 # What it needs has to be built: tests/jobs.mk says what that is. The output is left in $LOGS/check-JOB.log (default:
-# build/log), the kernel's in build/results/JOB, and the line "JOB SECONDS PASSED FAILED SKIPPED RETRIES" is added to
-# $TALLY, if that is set. JOBS is the number of suites of this run, STARTED the second it began. Ends with status 0
-# however the suite did: the tally tells.
+# build/log), the kernel's in build/results/JOB, and the line "JOB SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR" is
+# added to $TALLY, if that is set; the last is processor time in seconds. JOBS is the number of suites of this run,
+# STARTED the second it began. Ends with status 0 however the suite did: the tally tells.
 . "$(dirname "$0")/../scripts/lib.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
 set +e
@@ -64,6 +64,10 @@ esac >"$log" 2>&1 </dev/null
 status=$?
 [ -z "$kernel" ] || judged $status >>"$log"
 seconds=$(($(date +%s) - began))
+# the second line of "times": "1m2.345s 0m6.789s", of all that has ended
+times >"$log.times"
+processor=$(awk -F'[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$log.times")
+rm "$log.times"
 
 skipped=$(($(lines '^ok [0-9]+.*# SKIP') + $(total SKIPPED)))
 passed=$(($(lines '^ok [0-9]+') - $(lines '^ok [0-9]+.*# SKIP') + $(total PASSED)))
@@ -77,7 +81,7 @@ elif [ $((passed + failed + skipped)) -eq 0 ]; then
 	echo 'not ok 9997 - runs a test' >>"$log"
 fi
 
-[ -z "${TALLY:-}" ] || echo "$job $seconds $passed $failed $skipped $retries" >>"$TALLY"
+[ -z "${TALLY:-}" ] || echo "$job $seconds $passed $failed $skipped $retries $processor" >>"$TALLY"
 [ $failed -gt 0 ] || [ -z "$kernel" ] || [ -n "${KEEP:-}" ] || rm -rf "$results" "$results.lock"
 printf '[%4ds] %3s/%-3s %-26s %4d passed, %d failed%s%s  (%d s)\n' $(($(date +%s) - ${STARTED:-began})) \
 	"$([ -z "${TALLY:-}" ] || wc -l <"$TALLY")" "${JOBS:-}" "$job" $passed $failed \

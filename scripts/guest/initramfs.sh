@@ -1,6 +1,6 @@
 #!/bin/bash
-# initramfs.sh: make the VM's initramfs and print its path. A static busybox mounts the tree (9p,
-# read-only) under a tmpfs overlay, this checkout at /src and the results directory at /results.
+# initramfs.sh: make the VM's initramfs and print its path. A static busybox mounts the tree (9p, read-only) and what
+# "make install" put into the stage under a tmpfs overlay, this checkout at /src and the results directory at /results.
 . "$(dirname "$0")/../lib.sh"
 lock initramfs
 
@@ -11,7 +11,7 @@ out=$BUILD/initramfs-$kver.cpio.gz
 step 'initramfs'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{bin,modules,proc,sys,dev,ro,rw,new}
+mkdir -p "$work"/{bin,modules,proc,sys,dev,ro,src,rw,new}
 cp "$(command -v busybox)" "$work/bin/busybox"
 
 # modules that the boot itself needs, in load order; those built into the kernel are left out
@@ -36,11 +36,14 @@ for m in netfs 9pnet 9pnet_virtio 9p overlay; do
 done
 share() { mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,"$3" "$1" "$2"; }
 share root /ro ro,cache=loose
+share src /src ro,cache=loose
 mount -t tmpfs -o size=75% rw /rw
 mkdir -p /rw/up /rw/work
-mount -t overlay -o lowerdir=/ro,upperdir=/rw/up,workdir=/rw/work overlay /new
+layers=/ro
+[ ! -d /src/build/stage ] || layers=/src/build/stage:/ro
+mount -t overlay -o lowerdir=$layers,upperdir=/rw/up,workdir=/rw/work overlay /new
 mkdir -p /new/src /new/results
-share src /new/src ro,cache=loose
+mount -o move /src /new/src
 share results /new/results rw
 umount /proc /sys
 exec switch_root /new /src/scripts/guest/guest-init

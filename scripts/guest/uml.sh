@@ -57,7 +57,7 @@ kernel() {
 	local stamp
 	stamp=$({ options && cat "$TOP/scripts/guest/uml.patch"; } | sha256sum)
 	lock "uml-$flavour"
-	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || return 0
+	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || [ ! -L "$stage/lib" ] || return 0
 	source=$("$TOP/scripts/build/source.sh" linux-$SERIES all)
 	source=/src${source#"$TOP"}
 	mkdir -p "$out"
@@ -69,6 +69,10 @@ kernel() {
 	! grep 'did not hold' "$BUILD/log/uml-$flavour-config.log" >&2 || fail 'the configuration'
 	quietly "$BUILD/log/uml-$flavour.log" in_tree make -s -j"$(nproc)" -C "$source" O="$inside" ARCH=um linux modules
 	in_tree make -s -C "$source" O="$inside" ARCH=um kernelrelease >"$out/kver"
+	# guests lay the stage over a root where /lib is such a link, too
+	rm -rf "$stage"
+	mkdir -p "$stage/usr/lib"
+	ln -s usr/lib "$stage/lib"
 	quietly "$BUILD/log/uml-$flavour-modules.log" in_tree make -s -C "$source" O="$inside" ARCH=um \
 		INSTALL_MOD_PATH="$inside-stage" modules_install
 	echo "$stamp" >"$out/stamp"
@@ -91,7 +95,7 @@ module() {
 	fi
 }
 
-# emulate: the kernel's own log goes to console 1, which is a file
+# emulate: the kernel's own log goes to console 1, which is a file; dmesg must not have lost its beginning by the end
 emulate() {
 	local mhz
 	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)
@@ -99,7 +103,7 @@ emulate() {
 	timeout --foreground -k 5 "$limit" unshare --mount --propagation private --pid --fork --kill-child \
 		"$TOP/scripts/tree/enter" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/guest/uml-init \
-		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=7 printk.time=1 panic=-1 uml_dir=/tmp \
+		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 loglevel=7 printk.time=1 log_buf_len=4M panic=-1 uml_dir=/tmp \
 		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" "KWARP_MHZ=$mhz" "NO_LEAKS=${NO_LEAKS:-}" ${KERNEL_ARGS:-} \
 		</dev/null 2>"$results/console.log"
 }

@@ -55,7 +55,7 @@ boot() {
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
 		-kernel "$TREE/boot/vmlinuz-$(tree_kver)" -initrd "$initramfs" \
-		-append "console=ttyS0 loglevel=5 panic=-1 oops=panic tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
+		-append "console=ttyS0 loglevel=5 log_buf_len=4M panic=-1 oops=panic tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
 		-virtfs "local,path=$TREE,mount_tag=root,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$TOP,mount_tag=src,security_model=none,readonly=on,multidevs=remap" \
 		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap" \

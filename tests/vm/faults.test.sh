@@ -1,6 +1,6 @@
 #!/bin/bash
 # faults: tests/verbs, part "faults": memory runs out at each point of each call. For the debug kernel; others have no
-# fault injection, and skip it. KWARP_FAULTS_ALL=1: at each point of "rdma link add", too, which takes 15 minutes.
+# fault injection, and skip it. KWARP_THOROUGH=1: at each point of "rdma link add", too, which takes 15 minutes.
 # Timeout: 1800
 . "$(dirname "$0")/lib.sh"
 

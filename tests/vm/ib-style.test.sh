@@ -16,18 +16,9 @@ timeout -k 5 200 "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
 
 must rendezvous on
 
-# gid_index DEVICE ADDRESS: the index of an address, as sysfs writes it.
-gid_index() {
-	local file
-	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
-		[ "$(cat "$file")" != "$2" ] || { basename "$file"; return 0; }
-	done
-	return 1
-}
-
 # pair PROGRAM OPTION...: server on B, client on A, each with its device.
 pair() {
-	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || return 1
+	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || { report 1 "$*: server listens" "$WORK/pair.log"; return; }
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
 	ok "$*: server" finish pair
 }
@@ -78,7 +69,7 @@ pair ib_send_bw -F -x "$v4" -n 200 -s 4096
 pair ib_send_bw -F -x "$v4" -n 100 -r 64
 # Events, but not with ib_send_bw: it has no more receives than messages, whatever -r says, so before its last
 # message, the one that completes, it needs a credit. If it waits for an event by then, it waits for ever.
-pair ib_write_bw -F -x "$v4" -n 100 -e
+pair ib_read_bw -F -x "$v4" -n 100 -e
 pair ib_send_lat -F -x "$v4" -n 100 -e
 pair ib_write_lat -F -x "$v4" -n 100
 pair ib_read_lat -F -x "$v4" -n 100

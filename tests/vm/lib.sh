@@ -321,6 +321,15 @@ rendezvous() {
 	done
 }
 
+# gid_index DEVICE ADDRESS: the index of an address, as sysfs writes it.
+gid_index() {
+	local file
+	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
+		[ "$(cat "$file")" != "$2" ] || { basename "$file"; return 0; }
+	done
+	return 1
+}
+
 # rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&

@@ -9,8 +9,10 @@ on_a ping -qc 1 $IP_B >"$WORK/ping"
 
 for program in ib_write_bw ib_read_bw ib_send_bw; do
 	perf $program -n 50 -s 65536
-	perf $program -n 20 -s 4096 -q 8 -t 16
 done
+perf ib_write_bw -n 20 -s 4096 -q 8 -t 16
+perf ib_read_bw -n 20 -s 4096 -q 8 -t 16
+perf_by_number ib_send_bw -n 20 -s 4096 -q 8 -t 16
 for program in ib_write_lat ib_read_lat ib_send_lat; do
 	perf $program -n 50 -s 64
 done

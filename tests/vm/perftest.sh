@@ -4,9 +4,28 @@
 # perf PROGRAM OPTION...: server on B, client on A, and the client's table has sensible figures.
 perf() {
 	ok "$*" perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@"
+	perf_ended "$*"
+}
+
+# perf_by_number PROGRAM OPTION...: the same without rdma_cm. For ib_send_bw with several queue pairs: its ends take
+# each other's Nth connection for the same one and send the credits of queue pair N there, so both stand still for ever
+# if connections come in another order than that in which the client began them. They may since the RDMA core resolves
+# addresses side by side (ib_addr is an ordered queue in 6.12, and none in 7.2).
+perf_by_number() {
+	local gid
+	gid=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001) || bail 'no GID'
+	must rendezvous on
+	PORT=18515 server perftest on_b "$1" -d "$DEV_B" -F -x "$gid" "${@:2}"
+	ok "$*" on_a "$1" -d "$DEV_A" -F -x "$gid" "${@:2}" "$IP_B"
+	perf_ended "$*"
+	rendezvous off
+}
+
+# perf_ended NAME: the server, too, and what the client said is right
+perf_ended() {
 	cp "$WORK/out" "$WORK/client"
-	ok "$*: server" finish perftest
-	report "$(figures_bad "$WORK/client")" "$*: figures" "$WORK/client"
+	ok "$1: server" finish perftest
+	report "$(figures_bad "$WORK/client")" "$1: figures" "$WORK/client"
 }
 
 # figures_bad FILE: 0 if the table has a line, and each has a bandwidth, message rate or typical latency above zero

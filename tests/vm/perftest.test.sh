@@ -37,12 +37,12 @@ unset LIMIT
 
 # ---- queue pairs and queues ----
 
-for program in ib_write_bw ib_read_bw ib_send_bw; do
-	perf $program -n 10 -s 512 -q 64 -t 16
-done
+perf ib_write_bw -n 10 -s 512 -q 64 -t 16
+perf ib_read_bw -n 10 -s 512 -q 64 -t 16
+perf_by_number ib_send_bw -n 10 -s 512 -q 64 -t 16
 # both directions at once
 perf ib_write_bw -n 20 -s 65536 -q 4 -b
-perf ib_send_bw -n 20 -s 65536 -q 4 -b
+perf_by_number ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 20 -s 8192 -q 4 -b
 perf ib_atomic_bw -n 20 -q 4 -b
 # as fast as it goes: a window that has closed opens again by itself, not by the persist timer

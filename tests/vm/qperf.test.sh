@@ -14,11 +14,16 @@ client() {
 	run on_a qperf "$IP_B" -cm1 -to 30 "$@"
 }
 
-# measure TEST [OPTION...]: for two seconds; it ends, and each figure that it prints is above zero
+# measure TEST [OPTION...]: for two seconds; it ends, and each figure that it prints is above zero. These tests have no
+# other end than the clock's; a guest that gets no processor meanwhile has not done anything, and gets ten times as much.
 measure() {
 	local test=$1
 	shift
 	ok "$test $*" client -t 2 -uu -un "$@" "$test"
+	if [ "$(figures_bad)" -ne 0 ]; then
+		echo "# retry: $test $*: not one message in two seconds"
+		run client -t 20 -uu -un "$@" "$test"
+	fi
 	report "$(figures_bad)" "$test $*: figures" "$WORK/out"
 }
 

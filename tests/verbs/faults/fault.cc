@@ -121,7 +121,7 @@ int each(const std::function<void()> &action, int dense)
 {
 	int threw = 0, tried = 0;
 
-	if (getenv("KWARP_FAULTS_ALL"))
+	if (getenv("KWARP_THOROUGH"))
 		dense = too_many;
 	quiet();
 	for (int n = 1; n < too_many; n += n < dense ? 1 : stride, tried++) {

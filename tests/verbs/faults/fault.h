@@ -13,7 +13,7 @@ bool supported();
 // Calls the action again and again; in the n-th call, the n-th allocation or copy to or from user
 // space that the kernel does for this thread fails. Ends with the first call that none failed in.
 // Whether the action throws is its own matter; tells which call was the last. Behind the first "dense" ones it is
-// every 16th only, for actions that take long, unless KWARP_FAULTS_ALL is set.
+// every 16th only, for actions that take long, unless KWARP_THOROUGH is set.
 int each(const std::function<void()> &action, int dense = std::numeric_limits<int>::max());
 
 // Inside of the action: nothing fails from here on, such as what follows to tidy up.
