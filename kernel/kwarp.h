@@ -17,7 +17,7 @@
  *	cq->lock		the CQ ring; irqsave; leaf
  *	sk->sk_callback_lock	socket to connection pointer; leaf
  *	dev->counted_lock	counters of single QPs; leaf
- *	dev->lock		the device's list of endpoints; irqsave; leaf
+ *	dev->lock		the device's lists of endpoints; irqsave; leaf
  * An endpoint's events are bits, so raising one takes no lock.
  */
 #ifndef _KWARP_H
@@ -26,12 +26,21 @@
 #include <linux/kref.h>
 #include <linux/netdevice.h>
 #include <linux/spinlock.h>
+#include <linux/stringify.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
 #include "compat.h"
 #include "ctl/stats.h"
+
+/* Of the module; it is what stands for a firmware, too. */
+#define KWARP_VERSION_MAJOR	0
+#define KWARP_VERSION_MINOR	1
+#define KWARP_VERSION_PATCH	0
+#define KWARP_VERSION	__stringify(KWARP_VERSION_MAJOR) "." \
+			__stringify(KWARP_VERSION_MINOR) "." \
+			__stringify(KWARP_VERSION_PATCH)
 
 enum kwarp_limits {
 	KWARP_MAX_QP		= 64 * 1024,
@@ -41,6 +50,7 @@ enum kwarp_limits {
 	KWARP_MAX_SRQ		= 64 * 1024,
 	KWARP_MAX_SRQ_WR	= 32 * 1024,
 	KWARP_MAX_MR		= 1 << 22,
+	KWARP_MAX_MW		= 1 << 22,	/* with the above: half of all STags */
 	KWARP_MAX_PD		= 64 * 1024,
 	KWARP_MAX_IRD		= 128,
 	KWARP_MAX_ORD		= 128,
@@ -48,6 +58,13 @@ enum kwarp_limits {
 	KWARP_MAX_PRIVATE_DATA	= 512,
 	KWARP_GIDS		= 64,		/* addresses of the netdev */
 };
+
+/*
+ * Memory of a connection: charged to the maker of its QP (kwarp_qp_attach()). If that
+ * control group has not enough, the connection fails: a worker kills none of its
+ * processes.
+ */
+#define KWARP_GFP_CONN	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
 
@@ -102,7 +119,31 @@ struct kwarp_policy {
 	bool rendezvous_ack;
 };
 
+/* What is counted per device and has a limit (verbs/limits.c). */
+enum kwarp_object {
+	KWARP_OBJECT_PD,
+	KWARP_OBJECT_CQ,
+	KWARP_OBJECT_QP,
+	KWARP_OBJECT_SRQ,
+	KWARP_OBJECT_MR,
+	KWARP_OBJECT_MW,
+	KWARP_OBJECT_KINDS,
+};
+
 struct kwarp_ep;
+
+/* Why an endpoint lingers: each kind has its own limit (cm/linger.c). */
+enum kwarp_linger_kind {
+	KWARP_LINGER_REFUSED,	/* in startup */
+	KWARP_LINGER_ENDED,	/* a connection was made */
+	KWARP_LINGER_KINDS
+};
+
+/* Oldest first. */
+struct kwarp_lingering {
+	struct list_head eps;
+	u32 nr;
+};
 
 /**
  * struct kwarp_device - one RNIC over one net_device
@@ -110,14 +151,21 @@ struct kwarp_ep;
  * @policy:	see above
  * @qps:	QP number to QP; entries hold no reference; lock taken with interrupts
  *		off (iw_cm looks up so)
- * @next_qpn:	where the search for a free QP number starts; lock of @qps
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
+ * @objects:	how many there are of each kind
  * @stats:	per CPU counters (ctl/stats.h)
  * @counted_lock: protects @counted, @counted_qps and what a QP has told; leaf
  * @counted:	what counters of single QPs have been told so far
  * @counted_qps: QPs that have such a counter
- * @lock:	protects @eps, @gids and @number
+ * @cm_wq:	work of endpoints and of rendezvous: ordered, for requests go out and are
+ *		reported in the order in which they were made and came; programs number
+ *		their QPs by it on both sides. MEM_RECLAIM: a disk behind NVMe-oF
+ *		reconnects to write pages out
+ * @lock:	protects @eps, @owing, @lingering, @gids and @number
  * @eps:	every endpoint of the device, for removal
+ * @owing:	those that iw_cm waits for
+ * @look:	runs while there are any in @owing
+ * @lingering:	those in KWARP_EP_LINGER, unless told to go
  * @cq_ids:	source of CQ numbers
  * @srq_ids:	source of SRQ numbers
  * @gids:	the GID table (core/gid.h); written under RTNL, too
@@ -132,14 +180,18 @@ struct kwarp_device {
 	struct ib_device ibdev;
 	struct kwarp_policy policy;
 	struct xarray qps;
-	u32 next_qpn;
 	struct xarray mrs;
+	atomic_t objects[KWARP_OBJECT_KINDS];
 	struct kwarp_stats __percpu *stats;
 	spinlock_t counted_lock; /* see above */
 	struct kwarp_stats counted;
 	struct list_head counted_qps;
+	struct workqueue_struct *cm_wq;
 	spinlock_t lock;	/* see above */
 	struct list_head eps;
+	struct list_head owing;
+	struct timer_list look;
+	struct kwarp_lingering lingering[KWARP_LINGER_KINDS];
 	struct ida cq_ids;
 	struct ida srq_ids;
 	union ib_gid gids[KWARP_GIDS];
@@ -167,5 +219,8 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 
 /* Send work, several per CPU; also memory reclaim may depend on it. */
 extern struct workqueue_struct *kwarp_wq;
+
+/* All work that may wait for the lock of a program's socket (llp/take.c). */
+extern struct workqueue_struct *kwarp_taken_wq;
 
 #endif /* _KWARP_H */

@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 #include "ctl/link.h"
 #include "kwarp.h"
+#include "llp/llp.h"
 #include "tx/pages.h"
 
 struct workqueue_struct *kwarp_wq;
@@ -22,9 +23,12 @@ static int __init kwarp_init(void)
 	ret = kwarp_tx_pages_init();
 	if (ret)
 		goto err_wq;
-	ret = kwarp_cm_init();
+	ret = kwarp_take_init();
 	if (ret)
 		goto err_pages;
+	ret = kwarp_cm_init();
+	if (ret)
+		goto err_take;
 	ret = kwarp_link_init();
 	if (ret)
 		goto err_cm;
@@ -32,6 +36,8 @@ static int __init kwarp_init(void)
 
 err_cm:
 	kwarp_cm_exit();
+err_take:
+	kwarp_take_exit();
 err_pages:
 	kwarp_tx_pages_exit();
 err_wq:
@@ -44,6 +50,7 @@ static void __exit kwarp_exit(void)
 	/* No device after this, so no QP, no connection, nothing to work for. */
 	kwarp_link_exit();
 	kwarp_cm_exit();
+	kwarp_take_exit();
 	destroy_workqueue(kwarp_wq);
 	kwarp_tx_pages_exit();
 }
@@ -54,7 +61,7 @@ module_exit(kwarp_exit);
 MODULE_DESCRIPTION("Software iWARP RNIC");
 MODULE_AUTHOR("The kwarp developers");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(KWARP_VERSION);
 MODULE_ALIAS_RDMA_LINK("kwarp");
 /* Where CRC32c still comes from the crypto layer: its fast version. */
 MODULE_SOFTDEP("pre: crc32c_intel");

@@ -2,6 +2,7 @@
 /* The passive side, MPA's responder: from the request to ESTABLISHED. */
 #include "cm.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ep.h"
@@ -45,7 +46,7 @@ static void reject(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	if (kwarp_startup_send(ep, rep, pd))
 		kwarp_ep_close(ep, false);
 	else
-		kwarp_ep_linger(ep);
+		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
 
 static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
@@ -246,6 +247,8 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	ret = -EINVAL;
 	if (params->private_data_len > kwarp_mpa_pd_room(&rep))
 		goto err;
+	if (id && !kwarp_ep_owns_qp(id, params->qpn))
+		goto err;
 	/* A program's socket has been bound from the start. */
 	ret = ep->qp ? 0 : kwarp_ep_bind_qp(ep, params->qpn);
 	if (ret)
@@ -269,6 +272,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 
 err:
 	kwarp_ep_unbind_qp(ep);
+	kwarp_ep_unclaim(ep);
 	reject_plain(ep, NULL, 0);
 	return ret;
 }
@@ -277,14 +281,17 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 {
 	struct kwarp_ep *ep = kwarp_ep_find(id);
 	int ret = -ECONNRESET;
+	unsigned int noio;
 
 	might_sleep();
 	if (!ep)
 		return ret;
+	noio = memalloc_noio_save();
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
 		ret = kwarp_passive_answer(ep, id, params);
 	mutex_unlock(&ep->mutex);
+	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);
 	return ret;
 }

@@ -113,6 +113,22 @@ static void unmap(struct sockaddr_storage *ss)
 }
 
 /**
+ * kwarp_addr_peer() - the peer's address, of its own family
+ * @ep:		endpoint with a connection
+ * @ss:		result; a link-local one has its scope
+ *
+ * Return: 0, or -ENOTCONN if the connection is gone already.
+ */
+int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
+{
+	int ret = kwarp_llp_getname(&ep->llp, ss, true);
+
+	if (!ret)
+		unmap(ss);
+	return ret;
+}
+
+/**
  * kwarp_addr_event() - fill in the addresses of the connection
  * @ep:		endpoint
  * @ev:		event

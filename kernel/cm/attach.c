@@ -107,6 +107,9 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 		at->res.rx_markers = params->rx_markers;
 		at->res.mpa_rev = params->mpa_rev;
 	}
+	/* Whoever waits may try again at once. */
+	if (status)
+		kwarp_ep_unclaim(ep);
 	complete_all(&at->done);
 	if (status)
 		let_go_of_qp(at);
@@ -394,25 +397,25 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 	return 0;
 }
 
-/* One at a time; and not beside a connection. */
-static int claim(struct kwarp_qp *qp, struct kwarp_attach *at)
+/* The QP is ours: what it remembers of an earlier attach has ended. */
+static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 {
-	struct kwarp_attach *old;
-	int ret = 0;
+	mutex_lock(&qp->mutex);
+	attach_unref(qp->attach);
+	kref_get(&at->refs);
+	qp->attach = at;
+	mutex_unlock(&qp->mutex);
+}
+
+/* Is it another attach that has the QP? */
+static bool in_progress(struct kwarp_qp *qp)
+{
+	bool yes;
 
 	mutex_lock(&qp->mutex);
-	old = qp->attach;
-	if (old && !completion_done(&old->done)) {
-		ret = -EALREADY;
-	} else if (qp->state != IB_QPS_INIT || rcu_access_pointer(qp->llp)) {
-		ret = -EINVAL;
-	} else {
-		kref_get(&at->refs);
-		qp->attach = at;
-		attach_unref(old);
-	}
+	yes = qp->attach && !completion_done(&qp->attach->done);
 	mutex_unlock(&qp->mutex);
-	return ret;
+	return yes;
 }
 
 /* Takes over @at and @su, whatever becomes of it. */
@@ -436,12 +439,13 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	ep->attach = at;
 	ep->su = su;
 	ep->startup_ms = p->timeout_ms;
-	ret = claim(qp, at);
-	if (ret)
-		goto out;
 	ret = kwarp_ep_bind_qp(ep, qp->ibqp.qp_num);
-	if (ret)
+	if (ret) {
+		if (in_progress(qp))
+			ret = -EALREADY;
 		goto out;
+	}
+	remember(qp, at);
 	kwarp_qp_get(qp);
 	at->qp = qp;
 	ret = -ENODEV;
@@ -478,7 +482,7 @@ int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 	ret = check_params(p, pd_len);
 	if (ret)
 		return ret;
-	at = kzalloc(sizeof(*at), GFP_KERNEL);
+	at = kzalloc(sizeof(*at), GFP_KERNEL_ACCOUNT);
 	if (!at)
 		return -ENOMEM;
 	kref_init(&at->refs);

@@ -35,6 +35,10 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn);
  */
 void kwarp_cm_qp_gone(struct kwarp_qp *qp);
 
+/* A device is made, dev->lock included; and freed, with no endpoint left. */
+void kwarp_cm_device_init(struct kwarp_device *dev);
+void kwarp_cm_device_exit(struct kwarp_device *dev);
+
 /**
  * kwarp_cm_device_down() - the netdev or device goes: end every endpoint
  * @dev:	device
@@ -100,7 +104,8 @@ void kwarp_rdv_init(struct kwarp_qp *qp);
  * RTS), kwarp_qp_unreachable() is called. Context: process.
  *
  * Return: 0; -EOPNOTSUPP if the policy has no rendezvous_port; -EINVAL if the
- * path is not between an address of ours and that of a single host.
+ * path is not between an address of ours and that of a single host, or they are
+ * of different families and devices; -EBUSY if another connection has the QP.
  */
 int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 
@@ -110,8 +115,11 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
  * @attr:	sq_psn, max_rd_atomic
  *
  * Context: process.
+ *
+ * Return: 0; -EINVAL if the partner that was found expects another PSN: then the
+ * queue pair is in ERR, and its connection ends.
  */
-void kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
+int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 
 /**
  * kwarp_rdv_end() - look for no partner any more, leave the one that was found

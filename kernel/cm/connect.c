@@ -2,6 +2,7 @@
 /* The active side, MPA's initiator: from iw_connect to CONNECT_REPLY. */
 #include "cm.h"
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "../proto/rdmap.h"
@@ -22,6 +23,7 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
 	/* Released below; events that come meanwhile wait for the mutex. */
 	kwarp_llp_get(&ep->llp);
+	ep->rendezvous = partner;
 	ret = kwarp_ep_bind_qp(ep, su->qpn);
 	if (ret)
 		goto out;
@@ -44,7 +46,6 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 		kwarp_qp_get(partner);
 		ep->partner = partner;
 	}
-	ep->rendezvous = partner;
 	ep->su = su;
 	kwarp_ep_set_state(ep, KWARP_EP_CONNECTING);
 	kwarp_ep_arm_startup(ep);
@@ -80,15 +81,15 @@ int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 	return start(dev, id, partner, su);
 }
 
-int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
+static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 {
 	struct kwarp_device *dev = to_kdev(id->device);
 	struct kwarp_startup *su;
 	u32 room;
 	int ret;
 
-	might_sleep();
-	if (params->private_data_len > KWARP_MPA_PD_MAX)
+	if (params->private_data_len > KWARP_MPA_PD_MAX ||
+	    !kwarp_ep_owns_qp(id, params->qpn))
 		return -EINVAL;
 	su = kwarp_startup_alloc(dev, params->private_data,
 				 params->private_data_len);
@@ -126,6 +127,17 @@ int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 
 err:
 	kfree(su);
+	return ret;
+}
+
+int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
+{
+	unsigned int noio = memalloc_noio_save();
+	int ret;
+
+	might_sleep();
+	ret = connect(id, params);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 
@@ -168,6 +180,8 @@ static void fall_back(struct kwarp_ep *ep)
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
 	su->have = 0;
+	/* The new endpoint's. */
+	kwarp_ep_unclaim(ep);
 	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, NULL, su);
 	if (ret) {
 		fail(ep, ret);
@@ -220,10 +234,11 @@ static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed
 		fail(ep, status);
 		return;
 	}
-	kwarp_llp_lock(&ep->llp);
-	if (ep->llp.qp == ep->qp)
-		kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
-	kwarp_llp_unlock(&ep->llp);
+	if (kwarp_llp_lock(&ep->llp)) {
+		if (ep->llp.qp == ep->qp)
+			kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
+		kwarp_llp_unlock(&ep->llp);
+	}
 
 	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
 	kwarp_ep_drop_id(ep);

@@ -12,14 +12,13 @@
  */
 #include "cm.h"
 
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include <rdma/rdma_cm.h>
 
 #include "../ctl/trace.h"
 #include "ep.h"
-
-static struct workqueue_struct *cm_wq;
-static struct workqueue_struct *attach_wq;
 
 /* provider_data to endpoint; entries hold no reference, see kwarp_ep_find(). */
 static DEFINE_XARRAY_ALLOC1(handles);
@@ -56,22 +55,11 @@ static const struct kwarp_llp_owner_ops owner_ops = {
 	.release = ep_release,
 };
 
-/*
- * The core takes a device away from its clients before it tells the driver, and
- * there rdma_cm waits for each connect and accept to end. All that can be seen of
- * it from here is the lock that the core holds meanwhile.
- */
-static bool leaving(struct kwarp_device *dev)
-{
-	return mutex_is_locked(&dev->ibdev.unregistration_lock);
-}
-
 static void ep_timeout(struct timer_list *t)
 {
 	struct kwarp_ep *ep = container_of(t, struct kwarp_ep, timer);
 
-	kwarp_ep_raise(ep, leaving(ep_dev(ep)) ? KWARP_EP_EV_DOWN :
-						 KWARP_EP_EV_TIMEOUT);
+	kwarp_ep_raise(ep, KWARP_EP_EV_TIMEOUT);
 }
 
 /**
@@ -86,7 +74,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	struct kwarp_ep *ep;
 	unsigned long flags;
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return NULL;
 	kwarp_llp_init(&ep->llp, dev, &owner_ops);
@@ -95,6 +83,8 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	timer_setup(&ep->timer, ep_timeout, 0);
 	ep->state = KWARP_EP_IDLE;
 	INIT_HLIST_NODE(&ep->qp_link);
+	INIT_LIST_HEAD(&ep->owing_link);
+	INIT_LIST_HEAD(&ep->linger_link);
 	INIT_LIST_HEAD(&ep->sibling);
 	spin_lock_init(&ep->child_lock);
 	INIT_LIST_HEAD(&ep->waiting);
@@ -125,6 +115,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	/* No downcall finds it, no listener and no dying QP names it. */
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
+	kwarp_linger_leave(ep);
 	kwarp_ep_unbind_qp(ep);
 	/* No engine runs; then no callback comes. */
 	kwarp_qp_detach(&ep->llp);
@@ -133,6 +124,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	timer_shutdown_sync(&ep->timer);
 
 	kwarp_attach_put(ep);
+	kwarp_ep_unclaim(ep);
 	kwarp_meet_over(ep, -ECONNABORTED);
 	kwarp_ep_drop_id(ep);
 	kfree(ep->su);
@@ -153,20 +145,62 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 {
 	set_bit(ev, &ep->events);
 	kwarp_llp_get(&ep->llp);
-	if (!queue_work(ep->taken ? attach_wq : cm_wq, &ep->work))
+	if (!queue_work(ep->taken ? kwarp_taken_wq : ep_dev(ep)->cm_wq,
+			&ep->work))
 		kwarp_llp_put(&ep->llp);
 }
 
 /**
  * kwarp_cm_delay() - work for later, in order with that of the endpoints
+ * @dev:	device
  * @work:	work, perhaps queued already: then the delay counts anew
  * @delay:	jiffies
  *
  * Context: any.
  */
-void kwarp_cm_delay(struct delayed_work *work, unsigned long delay)
+void kwarp_cm_delay(struct kwarp_device *dev, struct delayed_work *work,
+		    unsigned long delay)
 {
-	mod_delayed_work(cm_wq, work, delay);
+	mod_delayed_work(dev->cm_wq, work, delay);
+}
+
+static void look_later(struct kwarp_device *dev)
+{
+	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS));
+}
+
+/* iw_cm makes its caller wait: for the reply, ESTABLISHED, perhaps CLOSE. */
+static bool owes_event(const struct kwarp_ep *ep)
+{
+	switch (ep->state) {
+	case KWARP_EP_CONNECTING:
+	case KWARP_EP_WAIT_REP:
+	case KWARP_EP_WAIT_RTR:
+	case KWARP_EP_CLOSING:
+		return ep->cm_id;
+	default:
+		return false;
+	}
+}
+
+static void note_owing(struct kwarp_ep *ep)
+{
+	struct kwarp_device *dev = ep_dev(ep);
+	bool owes = owes_event(ep);
+	unsigned long flags;
+
+	/* Only those who hold the mutex change it. */
+	if (owes == !list_empty(&ep->owing_link))
+		return;
+	spin_lock_irqsave(&dev->lock, flags);
+	if (!owes) {
+		list_del_init(&ep->owing_link);
+	} else {
+		if (list_empty(&dev->owing))
+			look_later(dev);
+		list_add_tail(&ep->owing_link, &dev->owing);
+	}
+	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
 /**
@@ -183,15 +217,7 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 				     kwarp_ep_state_name(ep->state),
 				     kwarp_ep_state_name(state));
 	ep->state = state;
-}
-
-/* The end of the wait, or the next look at the device. */
-static void set_timer(struct kwarp_ep *ep)
-{
-	unsigned long look = jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS);
-
-	mod_timer(&ep->timer, time_before(look, ep->deadline) ? look :
-								ep->deadline);
+	note_owing(ep);
 }
 
 /**
@@ -204,24 +230,20 @@ void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms)
 	lockdep_assert_held(&ep->mutex);
 	ep->deadline = jiffies + max(msecs_to_jiffies(ms), 1UL);
 	ep->armed = true;
-	set_timer(ep);
+	mod_timer(&ep->timer, ep->deadline);
 }
 
 /**
  * kwarp_ep_timed_out() - the timer has fired: is the wait over
  * @ep:		endpoint, mutex held
  *
- * Return: true if so, once; false if it goes on, or none is on.
+ * Return: true if so, once; false if another has begun meanwhile, or none is on.
  */
 bool kwarp_ep_timed_out(struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&ep->mutex);
-	if (!ep->armed)
+	if (!ep->armed || time_before(jiffies, ep->deadline))
 		return false;
-	if (time_before(jiffies, ep->deadline)) {
-		set_timer(ep);
-		return false;
-	}
 	ep->armed = false;
 	return true;
 }
@@ -340,15 +362,98 @@ void kwarp_ep_drop_id(struct kwarp_ep *ep)
 	id->rem_ref(id);
 }
 
+/**
+ * kwarp_ep_rdma_id() - whose an iw_cm_id is
+ * @id:		consumer's
+ *
+ * iw_cm does not say, but its one user is rdma_cm, whose own id is the context.
+ *
+ * Return: rdma_cm's id, or NULL.
+ */
+const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm = id->context;
+
+	return cm && cm->device == id->device ? cm : NULL;
+}
+
 /* ---- queue pairs ---------------------------------------------------------- */
 
 /**
- * kwarp_ep_bind_qp() - hold a QP for the connection that is being made
+ * kwarp_ep_owns_qp() - may the caller connect this queue pair
+ * @id:		consumer's, in connect or accept
+ * @qpn:	QP number, on which iw_cm has a reference
+ *
+ * rdma_cm takes any number from user space. A kernel consumer's QP is connected by
+ * the id that made it; a user's by the process that made it, in whose write()
+ * rdma_cm calls us.
+ *
+ * Context: of the consumer's call.
+ * Return: true if so; others are told the same as if there were no such QP.
+ */
+bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
+{
+	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
+	struct kwarp_qp *qp = kwarp_qp_find(to_kdev(id->device), qpn);
+	bool yes;
+
+	if (!qp)
+		return false;
+	if (cm && cm->qp)
+		yes = cm->qp == &qp->ibqp;
+	else
+		yes = qp->owner && qp->owner == task_tgid(current);
+	kwarp_qp_put(qp);
+	return yes;
+}
+
+/* For this endpoint; a partner has been claimed before. */
+static bool claim(struct kwarp_ep *ep)
+{
+	struct kwarp_qp *qp = ep->qp;
+	bool ret;
+
+	if (ep->rendezvous)
+		return READ_ONCE(qp->state) == IB_QPS_INIT;
+	mutex_lock(&qp->mutex);
+	ret = kwarp_qp_claim(qp, false);
+	mutex_unlock(&qp->mutex);
+	if (ret) {
+		kwarp_qp_get(qp);
+		ep->claim = qp;
+	}
+	return ret;
+}
+
+/**
+ * kwarp_ep_unclaim() - the connection is over, or has not come about
+ * @ep:		endpoint without an attached QP, or that is about to lose it; mutex
+ *		held
+ *
+ * Nothing if there is no claim, and for partners: kwarp_meet_over(). Context: process,
+ * may sleep.
+ */
+void kwarp_ep_unclaim(struct kwarp_ep *ep)
+{
+	struct kwarp_qp *qp = ep->claim;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!qp)
+		return;
+	ep->claim = NULL;
+	mutex_lock(&qp->mutex);
+	kwarp_qp_unclaim(qp);
+	mutex_unlock(&qp->mutex);
+	kwarp_qp_put(qp);
+}
+
+/**
+ * kwarp_ep_bind_qp() - claim and hold a QP for the connection that is being made
  * @ep:		endpoint, mutex held
  * @qpn:	QP number
  *
  * Return: 0; -EINVAL if there is no such QP, or it cannot be connected (any
- * more).
+ * more), or another connection has it.
  */
 int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
 {
@@ -364,7 +469,7 @@ int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
 	 * destroy_qp puts the QP in ERR before it calls kwarp_cm_qp_gone(): if
 	 * that did not find us yet, we find ERR.
 	 */
-	if (READ_ONCE(ep->qp->state) == IB_QPS_INIT)
+	if (claim(ep))
 		return 0;
 	kwarp_ep_unbind_qp(ep);
 	return -EINVAL;
@@ -463,6 +568,47 @@ static bool no_eps(struct kwarp_device *dev)
 	return empty;
 }
 
+/*
+ * The core takes a device away from its clients before it tells the driver, and
+ * there iw_cm waits for each connect and accept to end. All that can be seen of it
+ * from here is the lock that the core holds meanwhile, so somebody has to look while
+ * iw_cm may wait: for nothing else. A client of our own would be told, but behind
+ * those that were loaded later, and they wait, too.
+ */
+static void look(struct timer_list *t)
+{
+	struct kwarp_device *dev = container_of(t, struct kwarp_device, look);
+	struct kwarp_ep *ep;
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->lock, flags);
+	if (!list_empty(&dev->owing)) {
+		/* Listed endpoints hold the state machine's reference. */
+		if (mutex_is_locked(&dev->ibdev.unregistration_lock))
+			list_for_each_entry(ep, &dev->owing, owing_link)
+				kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
+		look_later(dev);
+	}
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
+void kwarp_cm_device_init(struct kwarp_device *dev)
+{
+	int i;
+
+	INIT_LIST_HEAD(&dev->eps);
+	INIT_LIST_HEAD(&dev->owing);
+	timer_setup(&dev->look, look, 0);
+	for (i = 0; i < KWARP_LINGER_KINDS; i++)
+		INIT_LIST_HEAD(&dev->lingering[i].eps);
+}
+
+void kwarp_cm_device_exit(struct kwarp_device *dev)
+{
+	timer_shutdown_sync(&dev->look);
+	WARN_ON_ONCE(!list_empty(&dev->eps));
+}
+
 bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 {
 	struct kwarp_ep *ep = NULL;
@@ -486,37 +632,11 @@ bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 int kwarp_cm_init(void)
 {
 	BUILD_BUG_ON(KWARP_EP_EVENTS > BITS_PER_LONG);
-	/*
-	 * Ordered: requests go out and are reported in the order in which they
-	 * were made and came; programs number their QPs by it on both sides.
-	 * No work waits for anything. MEM_RECLAIM: a disk behind NVMe-oF
-	 * reconnects to write pages out.
-	 */
-	cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
-	if (!cm_wq)
-		return -ENOMEM;
-	/*
-	 * A program may find ways to hold the lock of a socket that once was its
-	 * own: only attached sockets may have to wait for that.
-	 */
-	attach_wq = alloc_workqueue("kwarp_attach", WQ_UNBOUND, 0);
-	if (attach_wq) {
-		int ret = kwarp_rdv_module_init();
-
-		if (!ret)
-			return 0;
-		destroy_workqueue(attach_wq);
-		destroy_workqueue(cm_wq);
-		return ret;
-	}
-	destroy_workqueue(cm_wq);
-	return -ENOMEM;
+	return kwarp_rdv_module_init();
 }
 
 void kwarp_cm_exit(void)
 {
 	kwarp_rdv_module_exit();
-	destroy_workqueue(attach_wq);
-	destroy_workqueue(cm_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
 }

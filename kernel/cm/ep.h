@@ -5,6 +5,7 @@
  *
  *	ep.c		lifetime, events, timer, handles, device removal
  *	machine.c	states, events, and what happens when they meet
+ *	linger.c	the last of them, KWARP_EP_LINGER
  *	startup.c	startup frames in and out
  *	connect.c	the active side
  *	listen.c	listeners and their children
@@ -51,6 +52,7 @@ enum kwarp_ep_event {
 	KWARP_EP_EV_UNWANTED,	/* the listener has no use for this child any more */
 	KWARP_EP_EV_DOWN,	/* the netdev is down, or the device leaving */
 	KWARP_EP_EV_REMOVED,	/* the device goes */
+	KWARP_EP_EV_DISPLACED,	/* too many linger, and this one for the longest */
 	KWARP_EP_EVENTS
 };
 
@@ -63,6 +65,8 @@ enum kwarp_ep_limits {
 	KWARP_EP_RETRY_MS	= 100,
 	/* Pause between two looks at whether the device is leaving. */
 	KWARP_EP_LOOK_MS	= 250,
+	/* Connections that end may linger in this multiple of policy backlog. */
+	KWARP_EP_ENDED_FACTOR	= 8,
 	/* Octets thrown away in LINGER, per run and in all. */
 	KWARP_EP_DISCARD_RUN	= 64 * 1024,
 	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
@@ -115,12 +119,14 @@ struct kwarp_startup {
  *		otherwise two
  * @work:	handles @events
  * @events:	bits of enum kwarp_llp_event and kwarp_ep_event; atomic
- * @timer:	raises KWARP_EP_EV_TIMEOUT, at @deadline and at times before, and
- *		KWARP_EP_EV_DOWN
+ * @timer:	raises KWARP_EP_EV_TIMEOUT at @deadline
  * @deadline:	the end of the wait; @mutex
  * @armed:	@deadline is valid; @mutex
  * @state:	changed under @mutex
  * @dev_link:	in dev->eps from allocation to release; dev->lock
+ * @owing_link:	in dev->owing while iw_cm waits for an event of ours; dev->lock
+ * @linger_link: in dev->lingering[@linger_kind], or empty; dev->lock
+ * @linger_kind: valid from KWARP_EP_LINGER on
  * @cm_id:	iw_cm's object, with a reference; a listener's also @child_lock
  * @established: iw_cm knows the connection and is owed a CLOSE; @mutex
  * @ird:	agreed, for ESTABLISHED
@@ -130,13 +136,15 @@ struct kwarp_startup {
  * @qp:		queue pair, with a reference, from connect or accept until the
  *		engine is started; kwarp_cm_qp_gone() finds it
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
+ * @claim:	queue pair, with a reference, that the connection is for, until it is
+ *		over; with @partner that has it; @mutex
  * @handle:	what iw_cm holds as provider_data, or 0
  * @attach:	the socket is a program's: what it asked for; @mutex
  * @taken:	the socket is a program's: its own work queue; constant
  * @rendezvous:	listener or child of the device's rendezvous, or a connection to
  *		one: there is no cm_id; constant
- * @partner:	rendezvous: the QP, with a reference, that the connection is for,
- *		until it is over; @mutex
+ * @partner:	rendezvous: the QP, claimed and with a reference, that the connection
+ *		is for, until it is over; @mutex
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: whose, with a reference, until answered; @mutex
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
@@ -157,6 +165,9 @@ struct kwarp_ep {
 	bool armed;
 	enum kwarp_ep_state state;
 	struct list_head dev_link;
+	struct list_head owing_link;
+	struct list_head linger_link;
+	enum kwarp_linger_kind linger_kind;
 	struct iw_cm_id *cm_id;
 	bool established;
 	u16 ird;
@@ -165,6 +176,7 @@ struct kwarp_ep {
 	u32 discarded;
 	struct kwarp_qp *qp;
 	struct hlist_node qp_link;
+	struct kwarp_qp *claim;
 	u32 handle;
 	struct kwarp_attach *attach;
 	bool taken;
@@ -195,7 +207,8 @@ static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 /* ep.c */
 struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
-void kwarp_cm_delay(struct delayed_work *work, unsigned long delay);
+void kwarp_cm_delay(struct kwarp_device *dev, struct delayed_work *work,
+		    unsigned long delay);
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
 void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
 bool kwarp_ep_timed_out(struct kwarp_ep *ep);
@@ -205,8 +218,11 @@ int kwarp_ep_set_handle(struct kwarp_ep *ep);
 void kwarp_ep_drop_handle(struct kwarp_ep *ep);
 void *kwarp_ep_provider_data(const struct kwarp_ep *ep);
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id);
+const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id);
+bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn);
 int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn);
 void kwarp_ep_unbind_qp(struct kwarp_ep *ep);
+void kwarp_ep_unclaim(struct kwarp_ep *ep);
 void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
 void kwarp_ep_drop_id(struct kwarp_ep *ep);
 void kwarp_ep_close(struct kwarp_ep *ep, bool abort);
@@ -214,8 +230,13 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort);
 /* machine.c */
 const char *kwarp_ep_state_name(enum kwarp_ep_state state);
 void kwarp_ep_work(struct work_struct *work);
-void kwarp_ep_linger(struct kwarp_ep *ep);
 void kwarp_ep_enter(struct kwarp_ep *ep);
+
+/* linger.c */
+void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind);
+void kwarp_linger_discard(struct kwarp_ep *ep);
+void kwarp_linger_displaced(struct kwarp_ep *ep);
+void kwarp_linger_leave(struct kwarp_ep *ep);
 
 /* startup.c */
 struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
@@ -290,6 +311,7 @@ struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
+int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
 
 /* Private data that the consumer can be given, octets. */

@@ -222,17 +222,14 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	return 0;
 }
 
-/*
- * Is the consumer in another namespace than the netdev? iw_cm does not say, but its
- * one user is rdma_cm, whose own id is the context.
- */
+/* Is the consumer in another namespace than the netdev? */
 static bool elsewhere(const struct iw_cm_id *id)
 {
-	const struct rdma_cm_id *cm = id->context;
+	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
 	struct net *net;
 	bool ret;
 
-	if (!cm || cm->device != id->device)
+	if (!cm)
 		return false;
 	net = kwarp_addr_net(to_kdev(id->device), NULL);
 	if (!net)

@@ -24,13 +24,15 @@
  *    to close. Limits: KWARP_EP_DRAIN_MS for the engine, startup_timeout_ms for
  *    the peer's FIN; then CLOSE reports -ETIMEDOUT and the peer gets RST.
  *  - The peer disconnects: PEER_FIN. Nothing that we had asked for can be
- *    answered, so the QP is flushed at once and the engine sends our FIN.
+ *    answered, so the QP is flushed at once and the engine sends our FIN. If
+ *    the peer resets before TCP could take that: RESET.
  *  - Either side finds an error: QP_ERR. A Terminate that still waits for TCP
  *    holds us in CLOSING until it is sent with FIN behind it (FIN_SENT; same
  *    limit). Then the QP is detached, iw_cm gets its CLOSE, and in LINGER we
  *    throw away what comes until the peer's FIN: closing a socket with octets
  *    unread would send RST, which overtakes the Terminate at the peer. Limits:
- *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST.
+ *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST. And a number for
+ *    each device: see linger.c.
  *  - A rejected request: the reply and FIN, then LINGER likewise.
  *  - The Rtr frame (2007 proposal) is awaited in WAIT_RTR with no QP attached;
  *    every way out of that state copes with its absence.
@@ -43,6 +45,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ep.h"
@@ -66,47 +69,6 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
 	kwarp_ep_unbind_qp(ep);
-}
-
-/* Throw away what the peer sends; at its FIN, the end. */
-static void discard(struct kwarp_ep *ep)
-{
-	u32 run = 0;
-	u8 buf[512];
-	int ret;
-
-	while (run < KWARP_EP_DISCARD_RUN) {
-		ret = kwarp_llp_recv(&ep->llp, buf, sizeof(buf));
-		if (ret == -EAGAIN)
-			return;
-		if (ret <= 0) {
-			kwarp_ep_close(ep, ret < 0);
-			return;
-		}
-		run += ret;
-		ep->discarded += ret;
-	}
-	if (ep->discarded >= KWARP_EP_DISCARD_MAX)
-		kwarp_ep_close(ep, true);
-	else
-		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
-}
-
-/**
- * kwarp_ep_linger() - send FIN and wait for the peer's
- * @ep:		endpoint without a QP whose consumer knows all, mutex held
- */
-void kwarp_ep_linger(struct kwarp_ep *ep)
-{
-	lockdep_assert_held(&ep->mutex);
-	kwarp_ep_set_state(ep, KWARP_EP_LINGER);
-	kwarp_ep_drop_id(ep);
-	kwarp_ep_unbind_qp(ep);
-	kfree(ep->su);
-	ep->su = NULL;
-	kwarp_llp_shutdown(&ep->llp);
-	kwarp_ep_arm_startup(ep);
-	discard(ep);
 }
 
 /* iw_cm waits for ESTABLISHED in any case before it can take a CLOSE. */
@@ -134,12 +96,13 @@ static void finish(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
 	flush_bound(ep);
+	kwarp_ep_unclaim(ep);
 	settle(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
 	if (abort)
 		kwarp_ep_close(ep, true);
 	else
-		kwarp_ep_linger(ep);
+		kwarp_linger(ep, KWARP_LINGER_ENDED);
 }
 
 /* Has the engine nothing to send any more? */
@@ -148,7 +111,8 @@ static bool engine_done(struct kwarp_ep *ep)
 	const struct kwarp_qp *qp;
 	bool done;
 
-	kwarp_llp_lock(&ep->llp);
+	if (!kwarp_llp_lock(&ep->llp))
+		return true;
 	qp = ep->llp.qp;
 	done = !qp || qp->tx.fin_sent || qp->tx.dead;
 	kwarp_llp_unlock(&ep->llp);
@@ -181,12 +145,13 @@ static void drain(struct kwarp_ep *ep)
 static void fin_sent(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
-	bool sound;
+	bool sound = false;
 
-	kwarp_llp_lock(&ep->llp);
-	qp = ep->llp.qp;
-	sound = qp && qp->state != IB_QPS_ERR;
-	kwarp_llp_unlock(&ep->llp);
+	if (kwarp_llp_lock(&ep->llp)) {
+		qp = ep->llp.qp;
+		sound = qp && qp->state != IB_QPS_ERR;
+		kwarp_llp_unlock(&ep->llp);
+	}
 	if (!sound) {
 		wind_up(ep);
 		return;
@@ -206,12 +171,13 @@ static void peer_fin(struct kwarp_ep *ep)
 static void count_early_end(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
-	bool count;
+	bool count = true;
 
-	kwarp_llp_lock(&ep->llp);
-	qp = ep->llp.qp;
-	count = !qp || qp->stream_end;
-	kwarp_llp_unlock(&ep->llp);
+	if (kwarp_llp_lock(&ep->llp)) {
+		qp = ep->llp.qp;
+		count = !qp || qp->stream_end;
+		kwarp_llp_unlock(&ep->llp);
+	}
 	if (count)
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
 }
@@ -363,7 +329,7 @@ static const struct row rows[] = {
 	    /* WAIT_REQ */ kwarp_passive_request,
 	    /* REQUESTED */ kwarp_passive_early,
 	    /* WAIT_RTR */ rtr_frame,	/* ESTABLISHED */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ discard,
+	    /* CLOSING */ stale,	/* LINGER */ kwarp_linger_discard,
 	    /* CLOSED */ stale),
 	ROW(KWARP_LLP_EV_RTR,
 	    /* IDLE */ never,		/* LISTEN */ never,
@@ -420,6 +386,13 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
+	ROW(KWARP_EP_EV_DISPLACED,
+	    /* IDLE */ never,		/* LISTEN */ never,
+	    /* CONNECTING */ never,	/* WAIT_REP */ never,
+	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
+	    /* WAIT_RTR */ never,	/* ESTABLISHED */ never,
+	    /* CLOSING */ never,	/* LINGER */ kwarp_linger_displaced,
+	    /* CLOSED */ stale),
 	/* Comes here only if the timer is still set to what has passed. */
 	ROW(KWARP_EP_EV_TIMEOUT,
 	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
@@ -464,10 +437,14 @@ const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 /**
  * kwarp_ep_work() - handle the events that have come
  * @work:	endpoint's, whose reference is put
+ *
+ * Memory must not be made by writing to a disk: it may be one behind NVMe-oF, which
+ * waits for this connection. Nor in the consumer's calls.
  */
 void kwarp_ep_work(struct work_struct *work)
 {
 	struct kwarp_ep *ep = container_of(work, struct kwarp_ep, work);
+	unsigned int noio = memalloc_noio_save();
 	unsigned long events;
 	int i;
 
@@ -486,4 +463,5 @@ void kwarp_ep_work(struct work_struct *work)
 	}
 	mutex_unlock(&ep->mutex);
 	kwarp_llp_put(&ep->llp);
+	memalloc_noio_restore(noio);
 }

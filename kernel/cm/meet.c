@@ -8,6 +8,8 @@
 #include "cm.h"
 
 #include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
+#include <rdma/ib_addr.h>
 
 #include "../core/gid.h"
 #include "ep.h"
@@ -39,7 +41,7 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 		return -EADDRNOTAVAIL;
 	if (!kwarp_gid_to_addr(&from, &su->from) ||
 	    su->from.ss_family != su->to.ss_family) {
-		/* It stands for the device, which has others. */
+		/* To ourselves: it stands for the device, which has others. */
 		memset(&su->from, 0, sizeof(su->from));
 		su->from.ss_family = su->to.ss_family;
 	}
@@ -100,6 +102,50 @@ bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 	       kwarp_rdv_match(ep->partner, &theirs);
 }
 
+/*
+ * Does the connection come from the address that its peer claims? A device of ours may
+ * connect to itself from any of its addresses. What we connect to is the partner's
+ * address by itself.
+ */
+static bool address_ok(struct kwarp_ep *ep, const struct kwarp_rdv_id *theirs)
+{
+	struct kwarp_device *dev = ep_dev(ep);
+	struct sockaddr_storage from, claimed;
+	union ib_gid gid, from_gid;
+
+	memcpy(&gid, theirs->gid, sizeof(gid));
+	if (kwarp_addr_peer(ep, &from) || !kwarp_gid_to_addr(&gid, &claimed) ||
+	    kwarp_addr_scope(dev, &claimed))
+		return false;
+	if (rpc_cmp_addr((struct sockaddr *)&from, (struct sockaddr *)&claimed))
+		return true;
+	return kwarp_gid_is_ours(dev, &gid) &&
+	       !rdma_ip2gid((struct sockaddr *)&from, &from_gid) &&
+	       kwarp_gid_is_ours(dev, &from_gid);
+}
+
+/* Is it the partner of a queue pair? Then with a reference on that. */
+static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
+				   struct iw_cm_conn_param *params, u8 *pd)
+{
+	struct kwarp_startup *su = ep->su;
+	struct kwarp_rdv_id theirs;
+	struct kwarp_qp *qp;
+
+	if (!kwarp_mpa_enhanced(&su->req) ||
+	    !kwarp_rdv_decode(su->rx + su->req.pd_off, su->req.pd_len, &theirs))
+		return NULL;
+	if (!address_ok(ep, &theirs)) {
+		kwarp_count(ep_dev(ep), KWARP_STAT_RDV_ADDR_ERR);
+		return NULL;
+	}
+	qp = kwarp_qp_find(ep_dev(ep), theirs.peer_qpn);
+	if (!qp || kwarp_rdv_claim(qp, &theirs, params, pd))
+		return qp;
+	kwarp_qp_put(qp);
+	return NULL;
+}
+
 /* Nobody waits for this one. Not a word: he is told nothing that he did not know. */
 static void refuse(struct kwarp_ep *ep)
 {
@@ -115,27 +161,21 @@ static void refuse(struct kwarp_ep *ep)
  */
 bool kwarp_meet_request(struct kwarp_ep *ep)
 {
-	struct kwarp_startup *su = ep->su;
 	struct iw_cm_conn_param params;
-	struct kwarp_rdv_id theirs;
-	struct kwarp_qp *qp = NULL;
+	struct kwarp_qp *qp;
 	u8 pd[KWARP_RDV_LEN];
 	int ret;
 
 	lockdep_assert_held(&ep->mutex);
 	if (!ep->rendezvous)
 		return false;
-	if (kwarp_mpa_enhanced(&su->req) &&
-	    kwarp_rdv_decode(su->rx + su->req.pd_off, su->req.pd_len, &theirs))
-		qp = kwarp_qp_find(ep_dev(ep), theirs.peer_qpn);
-	if (!qp || !kwarp_rdv_claim(qp, &theirs, &params, pd)) {
-		if (qp)
-			kwarp_qp_put(qp);
+	qp = partner_of(ep, &params, pd);
+	if (!qp) {
 		refuse(ep);
 		return true;
 	}
 	ep->partner = qp;
-	set_policy(su, &params);
+	set_policy(ep->su, &params);
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
 	ret = kwarp_passive_answer(ep, NULL, &params);
 	if (ret)

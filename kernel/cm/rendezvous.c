@@ -12,6 +12,7 @@
 #include "cm.h"
 
 #include <linux/jiffies.h>
+#include <linux/sched/mm.h>
 #include <linux/wait_bit.h>
 
 #include "../core/gid.h"
@@ -23,6 +24,8 @@ enum rdv_limits {
 	RDV_NO_TRY_MS		= 3600 * 1000,
 	/* The partner's program may be late: more than one wait of startup. */
 	RDV_WAITS		= 3,
+	/* Wrong PSNs from the partner's address: further tries are not judged. */
+	RDV_WRONG_MAX		= 64,
 };
 
 static union ib_gid *as_gid(u8 *raw)
@@ -46,7 +49,7 @@ static void plan(struct kwarp_qp *qp, u32 ms)
 	unsigned long delay = min_t(long, msecs_to_jiffies(ms), max(left, 0L));
 
 	lockdep_assert_held(&qp->mutex);
-	kwarp_cm_delay(&qp->rdv.work, delay);
+	kwarp_cm_delay(qp->dev, &qp->rdv.work, delay);
 }
 
 /* What comes next, now that nobody is at it. */
@@ -65,7 +68,7 @@ static void plan_next(struct kwarp_qp *qp)
 /* Does it still look for its partner, with nobody at it? */
 static bool looking(const struct kwarp_qp *qp)
 {
-	return qp->rdv.on && !qp->rdv.held && !qp->rdv.met &&
+	return qp->rdv.on && !qp->claimed && !qp->rdv.met &&
 	       qp->state == IB_QPS_INIT;
 }
 
@@ -73,6 +76,7 @@ static void rdv_work(struct work_struct *work)
 {
 	struct kwarp_qp *qp = container_of(to_delayed_work(work),
 					   struct kwarp_qp, rdv.work);
+	unsigned int noio = memalloc_noio_save();
 	bool try = false;
 
 	mutex_lock(&qp->mutex);
@@ -81,8 +85,7 @@ static void rdv_work(struct work_struct *work)
 			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
 			kwarp_qp_unreachable(qp);
 		} else if (qp->rdv.initiator) {
-			try = true;
-			qp->rdv.held = true;
+			try = kwarp_qp_claim(qp, true);
 		} else {
 			plan_next(qp);
 		}
@@ -93,6 +96,7 @@ static void rdv_work(struct work_struct *work)
 	/* Whoever cancels us waits: the QP stays. */
 	if (try && kwarp_meet_connect(qp))
 		kwarp_rdv_unclaim(qp);
+	memalloc_noio_restore(noio);
 }
 
 void kwarp_rdv_init(struct kwarp_qp *qp)
@@ -105,19 +109,35 @@ static bool same_device(struct kwarp_qp *qp)
 	return kwarp_gid_is_ours(qp->dev, as_gid(qp->rdv.id.peer_gid));
 }
 
+/*
+ * The partner is known by the address that its connection comes from, so that must
+ * be its GID's. A device that initiates takes its own GID's if it can; to one of the
+ * other family it cannot, and to itself it does not matter.
+ */
+static bool path_ok(struct kwarp_device *dev, const union ib_gid *from,
+		    const union ib_gid *to)
+{
+	struct sockaddr_storage src, dst;
+
+	return kwarp_gid_is_ours(dev, from) && kwarp_gid_to_addr(from, &src) &&
+	       kwarp_gid_to_addr(to, &dst) &&
+	       (src.ss_family == dst.ss_family || kwarp_gid_is_ours(dev, to));
+}
+
 int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(&attr->ah_attr);
 	struct kwarp_rdv *rdv = &qp->rdv;
-	struct sockaddr_storage ss;
 
 	lockdep_assert_held(&qp->mutex);
 	if (!READ_ONCE(qp->dev->policy.rendezvous_port))
 		return -EOPNOTSUPP;
+	/* Somebody is connecting it otherwise. */
+	if (qp->claimed)
+		return -EBUSY;
 	/* Partners have addresses: a path needs its global part. */
 	if (!(rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH) ||
-	    !kwarp_gid_to_addr(&grh->dgid, &ss) ||
-	    !kwarp_gid_is_ours(qp->dev, &grh->sgid_attr->gid))
+	    !path_ok(qp->dev, &grh->sgid_attr->gid, &grh->dgid))
 		return -EINVAL;
 
 	rdv->id = (struct kwarp_rdv_id) {
@@ -135,6 +155,8 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->lost = false;
 	rdv->missed = false;
 	rdv->paused = false;
+	rdv->matched = false;
+	rdv->wrong = 0;
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	rdv->on = true;
 	set_deadline(qp);
@@ -149,7 +171,8 @@ static void limit_ord(struct kwarp_qp *qp)
 
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
+	if (!kwarp_llp_lock(llp))
+		goto put;
 	if (llp->qp == qp) {
 		u16 ord = qp->params.ord;
 
@@ -159,10 +182,11 @@ static void limit_ord(struct kwarp_qp *qp)
 		qp->params.user_ord = min(ord, qp->rdv.ord);
 	}
 	kwarp_llp_unlock(llp);
+put:
 	kwarp_llp_put(llp);
 }
 
-void kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
+int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
 	struct kwarp_rdv *rdv = &qp->rdv;
 
@@ -170,13 +194,21 @@ void kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->id.sq_psn = attr->sq_psn;
 	rdv->id.sends = true;
 	rdv->ord = attr->max_rd_atomic;
+	if (rdv->matched &&
+	    !kwarp_rdv_psn_equal(rdv->peer_rq_psn, rdv->id.sq_psn)) {
+		/* Whoever it is that was let in without knowing this one. */
+		kwarp_count(qp->dev, KWARP_STAT_RDV_PSN_ERR);
+		kwarp_qp_disconnect(qp, true);
+		return -EINVAL;
+	}
 	limit_ord(qp);
 	if (!looking(qp))
-		return;
+		return 0;
 	/* If nobody could send before, nobody would be found. */
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	set_deadline(qp);
 	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
+	return 0;
 }
 
 void kwarp_rdv_end(struct kwarp_qp *qp)
@@ -184,7 +216,7 @@ void kwarp_rdv_end(struct kwarp_qp *qp)
 	might_sleep();
 	cancel_delayed_work_sync(&qp->rdv.work);
 	kwarp_cm_qp_gone(qp);
-	wait_var_event(&qp->rdv.held, !READ_ONCE(qp->rdv.held));
+	wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
 }
 
 /* ---- for its connections ------------------------------------------------------- */
@@ -206,8 +238,24 @@ static bool gids_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 
 static bool match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 {
-	return kwarp_rdv_numbers_match(&qp->rdv.id, theirs) &&
-	       gids_match(qp, theirs);
+	struct kwarp_rdv *rdv = &qp->rdv;
+
+	lockdep_assert_held(&qp->mutex);
+	if (!kwarp_rdv_numbers_match(&rdv->id, theirs) ||
+	    !gids_match(qp, theirs) || rdv->wrong >= RDV_WRONG_MAX)
+		return false;
+	switch (kwarp_rdv_check_psns(&rdv->id, theirs)) {
+	case KWARP_RDV_PSNS_RIGHT:
+		rdv->peer_rq_psn = theirs->rq_psn;
+		rdv->matched = true;
+		return true;
+	case KWARP_RDV_PSNS_WRONG:
+		rdv->wrong++;
+		kwarp_count(qp->dev, KWARP_STAT_RDV_PSN_ERR);
+		return false;
+	default:
+		return false;
+	}
 }
 
 /**
@@ -255,15 +303,17 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 {
 	bool ours;
 
+	/* A stranger may name any number: it waits for no other program's mutex. */
+	if (!READ_ONCE(qp->rdv.on))
+		return false;
 	mutex_lock(&qp->mutex);
 	if (theirs)
-		ours = looking(qp) && !qp->rdv.initiator && match(qp, theirs);
+		ours = looking(qp) && !qp->rdv.initiator &&
+		       match(qp, theirs) && kwarp_qp_claim(qp, true);
 	else
-		ours = qp->rdv.held;
-	if (ours) {
-		qp->rdv.held = true;
+		ours = qp->rdv.on && qp->claimed;
+	if (ours)
 		fill(qp, params, pd);
-	}
 	mutex_unlock(&qp->mutex);
 	return ours;
 }
@@ -275,11 +325,12 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
-	qp->rdv.held = false;
-	if (looking(qp))
+	kwarp_qp_unclaim(qp);
+	if (looking(qp)) {
+		qp->rdv.matched = false;
 		plan_next(qp);
+	}
 	mutex_unlock(&qp->mutex);
-	wake_up_var(&qp->rdv.held);
 }
 
 /**

@@ -24,7 +24,7 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 	u8 crc = READ_ONCE(pol->crc), p2p = READ_ONCE(pol->p2p);
 	struct kwarp_startup *su;
 
-	su = kzalloc(struct_size(su, pd, pd_len), GFP_KERNEL);
+	su = kzalloc(struct_size(su, pd, pd_len), GFP_KERNEL_ACCOUNT);
 	if (!su)
 		return NULL;
 	su->pol.rev = READ_ONCE(pol->mpa_rev);

@@ -41,6 +41,9 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	};
 	int ret;
 
+	/* Whoever hears of it may try again at once. */
+	if (status)
+		kwarp_ep_unclaim(ep);
 	if (ep->attach) {
 		kwarp_attach_done(ep, status, pd, pd_len);
 		return 0;

@@ -34,7 +34,7 @@ struct kwarp_qp;
  * @overflow:	elements were lost: dead
  * @timestamps:	elements tell when they were made; constant
  * @id:		number for humans
- * @mem:	vmalloc_user() memory of @ctl and @ring
+ * @mem:	memory of @ctl and @ring
  * @mmap:	entry of a user's CQ, else NULL
  */
 struct kwarp_cq {

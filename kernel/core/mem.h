@@ -56,6 +56,8 @@ enum kwarp_mr_state {
  * @dmabuf:	buffer of another driver, mapped at @dmabuf_map, or NULL
  * @dmabuf_map:	its kernel mapping
  * @shared:	@blocks belong to another one
+ * @counted:	against the device's limit; of a region that was replaced its successor
+ *		is
  * @rcu:	delayed freeing after a look-up under RCU
  */
 struct kwarp_mr {
@@ -70,6 +72,7 @@ struct kwarp_mr {
 	bool window;
 	bool dma;
 	bool shared;
+	bool counted;
 	int access;
 	struct kwarp_mr *region;
 	u64 qp_id;

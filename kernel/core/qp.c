@@ -4,6 +4,10 @@
  */
 #include "qp.h"
 
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+#include <linux/wait_bit.h>
+
 #include "../ctl/trace.h"
 #include "../llp/llp.h"
 #include "../proto/terminate.h"
@@ -53,6 +57,23 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 		llp = NULL;
 	rcu_read_unlock();
 	return llp;
+}
+
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
+{
+	lockdep_assert_held(&qp->mutex);
+	if (qp->state != IB_QPS_INIT || qp->claimed || qp->rdv.on != partner)
+		return false;
+	WARN_ON_ONCE(rcu_access_pointer(qp->llp));
+	qp->claimed = true;
+	return true;
+}
+
+void kwarp_qp_unclaim(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	WRITE_ONCE(qp->claimed, false);
+	wake_up_var(&qp->claimed);
 }
 
 /* ---- state --------------------------------------------------------------- */
@@ -248,9 +269,9 @@ void kwarp_qp_fail(struct kwarp_qp *qp)
 
 /* ---- connection ---------------------------------------------------------- */
 
-static u32 engine_readable(struct kwarp_llp *llp)
+static bool engine_readable(struct kwarp_llp *llp, u32 *left)
 {
-	return kwarp_rx_run(llp->qp, llp);
+	return kwarp_rx_run(llp->qp, llp, left);
 }
 
 static void engine_writable(struct kwarp_llp *llp)
@@ -328,6 +349,22 @@ static const struct kwarp_llp_engine qp_engine = {
 	.ended = engine_ended,
 };
 
+/* Its owner pays, although a worker asks. */
+static int engines_init(struct kwarp_qp *qp)
+{
+	struct mem_cgroup *before = set_active_memcg(qp->memcg);
+	int ret;
+
+	ret = kwarp_rx_init(qp);
+	if (!ret) {
+		ret = kwarp_tx_init(qp);
+		if (ret)
+			kwarp_rx_free(qp);
+	}
+	set_active_memcg(before);
+	return ret;
+}
+
 int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		    const struct kwarp_qp_params *params)
 {
@@ -342,18 +379,19 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	qp->term_received = false;
 	qp->stream_end = false;
 	qp->raised = false;
-	ret = kwarp_rx_init(qp);
+	ret = engines_init(qp);
 	if (ret)
 		goto out;
-	ret = kwarp_tx_init(qp);
-	if (ret) {
+	WRITE_ONCE(qp->wq, llp->taken ? kwarp_taken_wq : kwarp_wq);
+	if (!kwarp_llp_lock(llp)) {
+		kwarp_tx_free(qp);
 		kwarp_rx_free(qp);
+		ret = -ECONNRESET;
 		goto out;
 	}
 	kwarp_qp_get(qp);
 	kwarp_llp_get(llp);
 
-	kwarp_llp_lock(llp);
 	llp->engine = &qp_engine;
 	llp->qp = qp;
 	/*
@@ -380,13 +418,59 @@ void kwarp_qp_start(struct kwarp_qp *qp)
 	might_sleep();
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp) {
-		qp->tx.running = true;
-		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp) {
+			qp->tx.running = true;
+			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		}
+		kwarp_llp_unlock(llp);
 	}
-	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
+}
+
+/* Nobody else gets at them: the socket lock is held, or the connection severed. */
+static void end_engines(struct kwarp_qp *qp)
+{
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	if (never_met(qp))
+		kwarp_qp_set_state(qp, IB_QPS_INIT);
+	else if (qp->state != IB_QPS_ERR && !qp->rdv.lost)
+		enter_error(qp);
+	kwarp_tx_free(qp);
+	kwarp_rx_free(qp);
+}
+
+/* Without the socket lock, which a program keeps. @llp->qp stays the owner's. */
+static struct kwarp_qp *detach_severed(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp;
+
+	kwarp_llp_sever(llp);
+	qp = llp->qp;
+	if (!qp)
+		return NULL;
+	trace_kwarp_qp_detach(qp);
+	/* Others that do without it, too: cut_off(). */
+	mutex_lock(&qp->mutex);
+	llp->qp = NULL;
+	end_engines(qp);
+	mutex_unlock(&qp->mutex);
+	return qp;
+}
+
+static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp = llp->qp;
+
+	if (!qp)
+		return NULL;
+	/* No callback and no doorbell gets past this line any more. */
+	llp->qp = NULL;
+	kwarp_llp_unwatch(llp);
+	trace_kwarp_qp_detach(qp);
+	end_engines(qp);
+	return qp;
 }
 
 void kwarp_qp_detach(struct kwarp_llp *llp)
@@ -394,23 +478,12 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	struct kwarp_qp *qp;
 
 	might_sleep();
-	kwarp_llp_lock(llp);
-	qp = llp->qp;
-	if (qp) {
-		/* No callback and no doorbell gets past this line any more. */
-		llp->qp = NULL;
-		kwarp_llp_unwatch(llp);
-		trace_kwarp_qp_detach(qp);
-		kwarp_rx_stop(qp);
-		kwarp_tx_stop(qp);
-		if (never_met(qp))
-			kwarp_qp_set_state(qp, IB_QPS_INIT);
-		else if (qp->state != IB_QPS_ERR && !qp->rdv.lost)
-			enter_error(qp);
-		kwarp_tx_free(qp);
-		kwarp_rx_free(qp);
+	if (kwarp_llp_lock(llp)) {
+		qp = detach_locked(llp);
+		kwarp_llp_unlock(llp);
+	} else {
+		qp = detach_severed(llp);
 	}
-	kwarp_llp_unlock(llp);
 	if (!qp)
 		return;
 
@@ -440,20 +513,39 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
+/*
+ * A program keeps its socket's lock: nothing more is sent, and the owner is told as
+ * of any error. It detaches the rest.
+ */
+static bool cut_off(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	lockdep_assert_held(&qp->mutex);
+	kwarp_llp_sever(llp);
+	if (llp->qp != qp)
+		return false;
+	end_engines(qp);
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+	return true;
+}
+
 void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 	bool attached = false;
 
 	might_sleep();
-	if (llp) {
-		kwarp_llp_lock(llp);
+	if (!llp) {
+		/* Nothing attached. */
+	} else if (abrupt ? kwarp_llp_lock_now(llp) : kwarp_llp_lock(llp)) {
 		attached = llp->qp == qp;
 		if (attached)
 			disconnect_locked(qp, llp, abrupt);
 		kwarp_llp_unlock(llp);
-		kwarp_llp_put(llp);
+	} else if (abrupt) {
+		attached = cut_off(qp, llp);
 	}
+	if (llp)
+		kwarp_llp_put(llp);
 	/* No engine: the state is the caller's, who holds qp->mutex. */
 	if (!attached && abrupt)
 		enter_error(qp);

@@ -17,6 +17,7 @@ struct kwarp_attach;
 struct kwarp_cq;
 struct kwarp_llp;
 struct kwarp_srq;
+struct mem_cgroup;
 
 /**
  * struct kwarp_qp_params - what connection set-up agreed on
@@ -61,12 +62,14 @@ struct kwarp_qp_params {
  * struct kwarp_rdv - a queue pair that was told of its partner by modify_qp
  * @on:		it was: what follows is valid, and verbs' rules for InfiniBand hold
  * @initiator:	we make the connection
- * @held:	an endpoint is at it; changes wake waiters on this address
  * @met:	the connection was made
  * @lost:	and is over; written under the socket lock
  * @missed:	and an acknowledgment is missed: the QP fails at @deadline
  * @paused:	SQD: nothing is taken from the send queue; the socket lock if a
  *		connection is attached
+ * @matched:	an endpoint has, or had, the partner: @peer_rq_psn is known
+ * @wrong:	tries with wrong PSNs so far
+ * @peer_rq_psn: first PSN that the partner expects
  * @delay_ms:	pause before the next try
  * @deadline:	end of all tries, or of patience; jiffies
  * @id:		who we are and whom we look for
@@ -81,11 +84,13 @@ struct kwarp_qp_params {
 struct kwarp_rdv {
 	bool on;
 	bool initiator;
-	bool held;
 	bool met;
 	bool lost;
 	bool missed;
 	bool paused;
+	bool matched;
+	u8 wrong;
+	u32 peer_rq_psn;
 	u16 delay_ms;
 	unsigned long deadline;
 	struct kwarp_rdv_id id;
@@ -112,7 +117,11 @@ struct kwarp_rdv {
  * @rcq:	receive completion queue
  * @srq:	where receives come from instead of @rq, or NULL
  * @access:	IB_ACCESS_REMOTE_* the peer has at all
+ * @access_named:	by the consumer, not by the connection manager; @mutex
  * @kernel:	belongs to a kernel consumer
+ * @owner:	thread group of the process that made it; NULL if @kernel
+ * @memcg:	who made a user's QP pays for the memory of its connections, too; or
+ *		NULL. Holds a reference
  * @sq:		send queue
  * @rq:		receive queue
  * @tx:		send engine, socket lock
@@ -127,12 +136,15 @@ struct kwarp_rdv {
  * @told:	@stats when the counter was told of them last, while there is one;
  *		dev->counted_lock
  * @counted_link: in dev->counted_qps while bound to a counter
- * @mem:	vmalloc_user() memory of the rings
+ * @mem:	memory of the rings
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp
- * @work:	runs the send engine on kwarp_wq
+ * @wq:		where @work and @retry are queued: kwarp_wq, or kwarp_taken_wq
+ * @work:	runs the send engine, and what the receive engine has left
  * @retry:	does so after a moment, when memory was short
  * @linger:	does so after a burst; cancelled before the QP goes
+ * @claimed:	a connection has it, be it in the making: kwarp_qp_claim(); @mutex;
+ *		changes wake waiters on this address
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	how it finds its partner by itself (cm/rendezvous.c); @mutex
  * @accepted:	accepted, but the initiator's last startup frame has not come: INIT,
@@ -151,7 +163,10 @@ struct kwarp_qp {
 	struct kwarp_cq *rcq;
 	struct kwarp_srq *srq;
 	int access;
+	bool access_named;
 	bool kernel;
+	struct pid *owner;
+	struct mem_cgroup *memcg;
 	struct kwarp_sq sq;
 	struct kwarp_rq rq;
 	struct kwarp_tx tx;
@@ -167,9 +182,11 @@ struct kwarp_qp {
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
+	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct delayed_work retry;
 	struct hrtimer linger;
+	bool claimed;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
 	bool accepted;
@@ -218,6 +235,24 @@ struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
 struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
 
 /**
+ * kwarp_qp_claim() - take a QP for one connection, from before its set-up to its end
+ * @qp:		queue pair with a reference, its mutex held
+ * @partner:	for its partner of a rendezvous, else for another connection
+ *
+ * The only way to a connection, for rdma_cm, attached sockets and rendezvous.
+ *
+ * Return: false if the QP is not idle, has a connection, even one in the making, or
+ * looks for a partner and this is another, or the other way round.
+ */
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner);
+
+/**
+ * kwarp_qp_unclaim() - undo kwarp_qp_claim()
+ * @qp:		queue pair with a reference, its mutex held; not INIT if attached
+ */
+void kwarp_qp_unclaim(struct kwarp_qp *qp);
+
+/**
  * kwarp_qp_set_state() - write qp->state under the queue locks
  *
  * The caller holds the socket lock if a connection is attached, else qp->mutex.
@@ -256,7 +291,8 @@ void kwarp_qp_expect(struct kwarp_qp *qp);
  * processes what has already arrived. Nothing is sent yet: the send engine
  * starts with kwarp_qp_start(); a rendezvous' responder's with the first FPDU.
  * Context: process, may sleep.
- * Return: 0, -EISCONN if the QP is not in INIT, -ENOMEM, -ENOTCONN.
+ * Return: 0, -EISCONN if the QP is not in INIT, -ENOMEM, -ECONNRESET if a program keeps
+ * its socket's lock.
  */
 int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		    const struct kwarp_qp_params *params);
@@ -305,7 +341,7 @@ void kwarp_qp_fail(struct kwarp_qp *qp);
 
 /**
  * kwarp_qp_disconnect() - end the connection from this side
- * @qp:		queue pair
+ * @qp:		queue pair, its mutex held
  * @abrupt:	false: RTS -> SQD, finish the send queue, then FIN;
  *		true: ERR and flush now; what TCP has accepted is still delivered
  *

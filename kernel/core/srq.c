@@ -18,12 +18,20 @@ static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 		srq->ibsrq.event_handler(&ev, srq->ibsrq.srq_context);
 }
 
-/* One event for each arming. */
+/*
+ * One event for each arming, and no second one before an element was taken: it would
+ * tell nothing new, and the core keeps each one until the program reads it, of which
+ * nobody tells us.
+ */
 static bool below_limit(struct kwarp_srq *srq)
 {
 	lockdep_assert_held(&srq->rq.lock);
 	if (kwarp_rq_posted(&srq->rq) >= srq->limit)
 		return false;
+	if (srq->told && srq->told_at == srq->rq.fetched)
+		return false;
+	srq->told = true;
+	srq->told_at = srq->rq.fetched;
 	srq->limit = 0;
 	return true;
 }

@@ -12,8 +12,10 @@
  * @rq:		the queue; its lock protects all of this, also against a resize
  * @mutex:	modify_srq; sleeping
  * @limit:	armed: an event is due when fewer elements are left; 0: not armed
+ * @told:	there was an event, and @told_at is what rq.fetched was then
+ * @told_at:	see above
  * @id:		number for humans
- * @mem:	vmalloc_user() memory of the control block and the ring
+ * @mem:	memory of the control block and the ring
  * @mmap:	entry of a user's queue, else NULL
  */
 struct kwarp_srq {
@@ -22,6 +24,8 @@ struct kwarp_srq {
 	struct kwarp_rq rq;
 	struct mutex mutex;	/* see above */
 	u32 limit;
+	bool told;
+	u32 told_at;
 	u32 id;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
@@ -48,7 +52,9 @@ int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe);
  * @limit:	elements, 0 disarms
  *
  * If fewer are there already, the event comes at once: nothing would take an
- * element out of an empty queue and so raise it later. Context: any.
+ * element out of an empty queue and so raise it later. If nothing was taken since
+ * the last event, it has told of that: the next one comes when something is taken.
+ * Context: any.
  */
 void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit);
 

@@ -48,7 +48,7 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
 	u64 *told;
 	int i;
 
-	told = kmalloc_array(KWARP_STAT_QP, sizeof(*told), GFP_KERNEL);
+	told = kmalloc_array(KWARP_STAT_QP, sizeof(*told), GFP_KERNEL_ACCOUNT);
 	if (!told)
 		return -ENOMEM;
 	spin_lock(&dev->counted_lock);

@@ -5,14 +5,17 @@
  */
 #include "policy.h"
 
+#include <linux/capability.h>
 #include <linux/kstrtox.h>
 #include <linux/log2.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <net/net_namespace.h>
 
 #include "../cm/cm.h"
 #include "../kwarp.h"
 #include "../proto/mpa_startup.h"
+#include "../verbs/verbs.h"
 #include "trace.h"
 
 enum policy_limits {
@@ -31,6 +34,28 @@ static struct kwarp_device *to_kwarp(struct device *d)
 static struct kwarp_policy *to_policy(struct device *d)
 {
 	return &to_kwarp(d)->policy;
+}
+
+/*
+ * Write permission on the file is not enough: a container's root may have that for a
+ * device of somebody else. As for its netdev, the capability counts in the user
+ * namespace that owns the network namespace.
+ */
+static bool may_write(struct device *d)
+{
+	struct kwarp_device *dev = to_kwarp(d);
+	struct net_device *netdev;
+	bool may;
+
+	netdev = ib_device_get_netdev(&dev->ibdev, KWARP_PORT);
+	if (!netdev)
+		return capable(CAP_NET_ADMIN);
+	/* It may move to another namespace at any time. */
+	rcu_read_lock();
+	may = ns_capable(dev_net(netdev)->user_ns, CAP_NET_ADMIN);
+	rcu_read_unlock();
+	dev_put(netdev);
+	return may;
 }
 
 /* ---- numbers -------------------------------------------------------------- */
@@ -85,6 +110,8 @@ static ssize_t uint_store(struct device *d, struct device_attribute *attr,
 	u32 v;
 	int ret;
 
+	if (!may_write(d))
+		return -EPERM;
 	ret = kstrtou32(buf, 0, &v);
 	if (ret)
 		return ret;
@@ -198,6 +225,8 @@ static ssize_t rendezvous_port_store(struct device *d,
 	u16 port;
 	int ret;
 
+	if (!may_write(d))
+		return -EPERM;
 	ret = kstrtou16(buf, 0, &port);
 	if (!ret)
 		ret = kwarp_rdv_set_port(dev, port);
@@ -300,6 +329,8 @@ static ssize_t words_store(struct device *d, struct device_attribute *attr,
 	u8 sum = 0;
 	int v;
 
+	if (!may_write(d))
+		return -EPERM;
 	if (strscpy(copy, buf, sizeof(copy)) < 0)
 		return -EINVAL;
 	brackets = strchr(copy, '[');

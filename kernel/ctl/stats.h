@@ -13,6 +13,7 @@ enum kwarp_counter {
 	KWARP_STAT_RX_FPDUS,
 	KWARP_STAT_RX_OCTETS,
 	KWARP_STAT_RX_MARKERS,
+	KWARP_STAT_RX_CONTINUED,	/* passes that left some of the queue */
 	KWARP_STAT_OOO_PLACED,		/* before their turn */
 	KWARP_STAT_OOO_PLACED_OCTETS,	/* their payload */
 	KWARP_STAT_OOO_DELIVERED,	/* in their turn, nothing left to copy */
@@ -59,8 +60,11 @@ enum kwarp_counter {
 	KWARP_STAT_STARTUP_RTR_ERR,
 	KWARP_STAT_STARTUP_CRC_ERR,	/* required by policy, denied by the peer */
 	KWARP_STAT_BACKLOG_DROP,
+	KWARP_STAT_LINGER_DROP,		/* made room for others that linger */
 	KWARP_STAT_FALLBACK,		/* rev 2 refused, rev 1 tried */
 	KWARP_STAT_RDV_REFUSED,		/* nobody here waits for this one */
+	KWARP_STAT_RDV_ADDR_ERR,	/* not from the address of its GID */
+	KWARP_STAT_RDV_PSN_ERR,		/* all but the PSNs was right */
 	KWARP_STAT_RDV_TIMEOUT,		/* the partner was not found */
 	KWARP_STAT_CQ_OVERFLOW,
 	KWARP_STAT_COUNT

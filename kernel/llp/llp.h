@@ -14,13 +14,23 @@
 
 struct kwarp_qp;
 struct kwarp_llp;
+struct kwarp_take;
+
+/*
+ * An incomplete FPDU waits in TCP's receive queue, so the window must hold two
+ * of the largest (65 KiB each) whatever tcp_rmem says; TCP's own tuning grows it
+ * from here. Truesize counts, hence the factor.
+ */
+#define KWARP_RCVBUF_MIN	(512 * 1024)
 
 /* Bits of the events that a connection reports to its owner (the CM). */
 enum kwarp_llp_event {
 	KWARP_LLP_EV_CONNECTED,	/* active open succeeded */
 	KWARP_LLP_EV_READABLE,	/* startup phase: octets wait; or a listener has a child */
 	KWARP_LLP_EV_PEER_FIN,	/* peer closed its direction; all before it is processed */
-	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err) */
+	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err);
+				 * perhaps behind PEER_FIN
+				 */
 	KWARP_LLP_EV_FIN_SENT,	/* our FIN went behind everything: graceful close on its way */
 	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; Terminate, if any, is on its way */
 	KWARP_LLP_EV_RTR,	/* responder: the peer's first FPDU was processed */
@@ -39,8 +49,9 @@ struct kwarp_llp_owner_ops {
 
 /**
  * struct kwarp_llp_engine - what the socket's callbacks call once a QP is attached
- * @readable:	process the receive queue; returns the octets that are left in it
- *		as an incomplete FPDU
+ * @readable:	process the receive queue; @left is set to the octets that are left in
+ *		it as an incomplete FPDU. Return: false if there is more in it: then
+ *		the engine itself calls kwarp_llp_poll() soon
  * @writable:	TCP has send space again
  * @early:	TCP holds segments behind a gap, perhaps new ones; only after
  *		kwarp_llp_watch()
@@ -50,7 +61,7 @@ struct kwarp_llp_owner_ops {
  * All are called with the socket lock held and llp->qp set; softirq or process.
  */
 struct kwarp_llp_engine {
-	u32 (*readable)(struct kwarp_llp *llp);
+	bool (*readable)(struct kwarp_llp *llp, u32 *left);
 	void (*writable)(struct kwarp_llp *llp);
 	void (*early)(struct kwarp_llp *llp);
 	void (*ended)(struct kwarp_llp *llp, int err, u32 left);
@@ -61,8 +72,11 @@ struct kwarp_llp_engine {
  * @sock:	the socket; set once, released by kwarp_llp_close()
  * @sk:		its sock, referenced until the last put, so that it can be locked
  *		whatever became of @sock
- * @file:	a program's socket was taken: its file, which we hold instead of
- *		@sock; else NULL
+ * @taken:	a program's socket: its lock may be held by a call of the program, for as
+ *		long as that likes; constant
+ * @take:	what is held of the program's socket instead of @sock, or NULL
+ * @inside:	@taken: engines, callbacks and lock holders of ours
+ * @severed:	@taken: nobody gets inside any more
  * @dev:	device, for counters
  * @refs:	owner, QP, callbacks in progress
  * @owner:	the CM's upcalls
@@ -79,12 +93,15 @@ struct kwarp_llp_engine {
 struct kwarp_llp {
 	struct socket *sock;
 	struct sock *sk;
-	struct file *file;
+	struct kwarp_take *take;
 	struct kwarp_device *dev;
 	refcount_t refs;
 	const struct kwarp_llp_owner_ops *owner;
 	const struct kwarp_llp_engine *engine;
 	struct kwarp_qp *qp;
+	atomic_t inside;
+	bool taken;
+	bool severed;
 	bool spoke;
 	bool eof;
 	bool watched;
@@ -156,14 +173,27 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
  * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6),
  * -ESOCKTNOSUPPORT (no stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
  * established, or either direction closed), -EBUSY (taken already, in use by
- * another part of the kernel, or a call sleeps in it), -EOPNOTSUPP (it has an
- * upper layer protocol, e.g. TLS, or is in repair).
+ * another part of the kernel, or a call sleeps in it, holds its lock or waits for
+ * that), -EOPNOTSUPP (it has an upper layer protocol, e.g. TLS, or is in repair),
+ * -ENOMEM.
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
-/* Startup phase: plain octets, never blocking. Octets, 0 at EOF, or -errno. */
+/* Loading and unloading. */
+int kwarp_take_init(void);
+void kwarp_take_exit(void);
+
+/*
+ * Startup phase: plain octets, never blocking for the peer. Octets, 0 at EOF, or -errno;
+ * -ECONNRESET if the connection is severed.
+ */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
+
+/*
+ * Throw away up to so many octets, without a look at them. Octets, 0 at EOF, or -errno.
+ */
+int kwarp_llp_discard(struct kwarp_llp *llp, size_t len);
 
 int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
 		      bool peer);
@@ -199,8 +229,8 @@ void kwarp_llp_get_info(const struct kwarp_llp *llp,
 /**
  * kwarp_llp_poll() - act as if the socket had called back now
  *
- * For a QP that was just attached: what arrived before is processed, a FIN or
- * reset that came before is reported. Socket lock held.
+ * For a QP that was just attached, or an engine that had not read all: what arrived
+ * before is processed, a FIN or reset that came before is reported. Socket lock held.
  */
 void kwarp_llp_poll(struct kwarp_llp *llp);
 
@@ -218,14 +248,38 @@ void kwarp_llp_shutdown(struct kwarp_llp *llp);
  * kwarp_llp_close() - detach the callbacks and release the socket
  * @abort:	send RST instead of finishing in the background
  *
- * After it returns no event comes any more. Idempotent. Context: process, may
+ * After it returns no event comes any more. Idempotent. A program that has its socket's
+ * lock is not waited for: the stream ends when it lets go. Context: process, may
  * sleep; kwarp_qp_detach() must have been called.
  */
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
 
-/* Socket lock, process context. kwarp_llp_lock() works without a socket too. */
-void kwarp_llp_lock(struct kwarp_llp *llp);
+/**
+ * kwarp_llp_lock() - take the socket lock
+ * @llp:	connection, perhaps without a socket
+ *
+ * On a program's socket a call that was on its way when we took it may have the lock
+ * and sleep. It is given a moment; then the connection is severed: KWARP_LLP_EV_RESET,
+ * and nobody waits any more.
+ *
+ * Context: process, may sleep.
+ * Return: false if it is severed, or the calling process is being killed: no lock.
+ */
+bool __must_check kwarp_llp_lock(struct kwarp_llp *llp);
+
+/* The same without waiting for a program; false says nothing of the connection. */
+bool __must_check kwarp_llp_lock_now(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
+
+/**
+ * kwarp_llp_sever() - do without the socket lock of a program's socket
+ * @llp:	taken; the caller is not inside
+ *
+ * On return no engine, no callback and no holder of the lock of ours runs, and none
+ * will: what the lock protects is the caller's. Waits for what runs, not for the
+ * program. Idempotent. Context: process, may sleep.
+ */
+void kwarp_llp_sever(struct kwarp_llp *llp);
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp);
 
 /* ---- for the engines; socket lock held ------------------------------------ */

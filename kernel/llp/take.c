@@ -13,25 +13,49 @@
  * operations, are made to go through them.
  *
  * A call that was asleep in the socket would go on in the middle of our stream,
- * so there must be none. One that is on its way at this very moment may still
- * read or write octets, or set something: that breaks the connection, and is the
- * program's own doing, but nothing else. All of it happens under the socket lock,
- * which such a call can even hold for long (a page fault that the program serves
- * itself), so attached sockets have a work queue of their own.
+ * so there must be none, nor one that has the socket lock or waits for it. One that is
+ * on its way at this very moment may still read or write octets, or set something:
+ * that breaks the connection, and is the program's own doing, but nothing else. All
+ * of it happens under the socket lock, and such a call can hold that as long as it
+ * likes (a page fault that the program serves itself). So nobody waits for it longer
+ * than KWARP_TAKE_PATIENCE: then the connection is severed. Engines get in by a gate
+ * (enter, leave) that is closed; behind it the lock is not needed to take the
+ * connection apart. What is left of the socket ends when the program lets go, in work
+ * that refers to no device.
  */
 #include "tcp.h"
 
 #include <linux/file.h>
 #include <linux/module.h>
 #include <linux/tcp.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
+#include <linux/wait_bit.h>
 #include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
 
 /* Room for the last streaming message and a startup frame, with overhead. */
 #define TAKE_SNDBUF_ROOM	(64 * 1024)
+
+/**
+ * struct kwarp_take - a program's socket in our hands
+ * @work:	ends the stream when the program lets go of the socket lock
+ * @file:	the socket's, held
+ * @abort:	how it ends
+ */
+struct kwarp_take {
+	struct work_struct work;
+	struct file *file;
+	bool abort;
+};
+
+struct workqueue_struct *kwarp_taken_wq;
+
+/* Its work waits for programs, for as long as they like. */
+static struct workqueue_struct *end_wq;
 
 /* IPv6's operations are exported by later kernels only: found out when needed. */
 static const struct proto_ops *inet6_ops;
@@ -181,9 +205,96 @@ static int check_state(const struct socket *sock, struct sock *sk)
 	if (READ_ONCE(sock->ops) != own_ops(sock) || sk->sk_user_data ||
 	    is_slept_in(sk))
 		return -EBUSY;
+	/* Calls that wait for the lock; whoever is not seen here is on its way. */
+	if (waitqueue_active(&sk->sk_lock.wq))
+		return -EBUSY;
 	if (sk->sk_state != TCP_ESTABLISHED || sk->sk_shutdown)
 		return -ENOTCONN;
 	return 0;
+}
+
+/* ---- the gate --------------------------------------------------------------- */
+
+bool kwarp_take_enter(struct kwarp_llp *llp)
+{
+	atomic_inc(&llp->inside);
+	/* Either we see that it is severed, or who severs it sees us. */
+	smp_mb__after_atomic();
+	if (likely(!READ_ONCE(llp->severed)))
+		return true;
+	kwarp_take_leave(llp);
+	return false;
+}
+
+void kwarp_take_leave(struct kwarp_llp *llp)
+{
+	if (atomic_dec_and_test(&llp->inside) && READ_ONCE(llp->severed))
+		wake_up_var(&llp->inside);
+}
+
+void kwarp_llp_sever(struct kwarp_llp *llp)
+{
+	might_sleep();
+	WRITE_ONCE(llp->severed, true);
+	smp_mb(); /* pairs with kwarp_take_enter() */
+	/* Whoever of ours waits for the lock waits in vain; others look again. */
+	wake_up_all(&llp->sk->sk_lock.wq);
+	wait_var_event(&llp->inside, !atomic_read(&llp->inside));
+}
+
+/*
+ * lock_sock() that gives up: if the connection is severed, the caller is killed, or a
+ * program has the lock for too long. Ours do not keep it. Counted as inside on success.
+ */
+static bool lock_for(struct kwarp_llp *llp, struct sock *sk, long patience)
+{
+	DEFINE_WAIT(wait);
+	bool got;
+
+	might_sleep();
+	spin_lock_bh(&sk->sk_lock.slock);
+	while (sk->sk_lock.owned && !READ_ONCE(llp->severed)) {
+		if (!patience && atomic_read(&llp->inside))
+			patience = 1;
+		if (!patience || fatal_signal_pending(current))
+			break;
+		prepare_to_wait(&sk->sk_lock.wq, &wait, TASK_KILLABLE);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		patience = schedule_timeout(patience);
+		spin_lock_bh(&sk->sk_lock.slock);
+	}
+	finish_wait(&sk->sk_lock.wq, &wait);
+	got = !sk->sk_lock.owned;
+	if (got) {
+		sk->sk_lock.owned = 1;
+		atomic_inc(&llp->inside);
+		/* As kwarp_take_enter(); the caller looks. */
+		smp_mb__after_atomic();
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (got)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return got;
+}
+
+bool kwarp_take_lock(struct kwarp_llp *llp, long patience)
+{
+	if (READ_ONCE(llp->severed))
+		return false;
+	if (lock_for(llp, llp->sk, patience)) {
+		if (likely(!READ_ONCE(llp->severed)))
+			return true;
+		kwarp_take_leave(llp);
+		release_sock(llp->sk);
+		return false;
+	}
+	if (patience && !READ_ONCE(llp->severed) &&
+	    !fatal_signal_pending(current)) {
+		WRITE_ONCE(llp->sk_err, ETIMEDOUT);
+		kwarp_llp_sever(llp);
+		llp->owner->event(llp, KWARP_LLP_EV_RESET);
+	}
+	return false;
 }
 
 /* ---- taking --------------------------------------------------------------- */
@@ -208,7 +319,8 @@ static void settle(struct sock *sk)
 			 READ_ONCE(sk->sk_wmem_queued) + TAKE_SNDBUF_ROOM));
 }
 
-static int take(struct kwarp_llp *llp, struct file *file, const struct net *net)
+static int take_socket(struct kwarp_llp *llp, struct file *file,
+		       const struct net *net)
 {
 	struct socket *sock = sock_from_file(file);
 	int ret;
@@ -226,44 +338,28 @@ static int take(struct kwarp_llp *llp, struct file *file, const struct net *net)
 			return ret;
 	}
 
-	lock_sock(sock->sk);
+	if (!lock_for(llp, sock->sk, KWARP_TAKE_PATIENCE))
+		return -EBUSY;
 	ret = check_state(sock, sock->sk);
 	if (!ret) {
 		shell_put_on(sock);
 		settle(sock->sk);
+		llp->taken = true;
 		kwarp_tcp_hook(llp, sock, NULL);
 	}
+	kwarp_take_leave(llp);
 	release_sock(sock->sk);
 	return ret;
 }
 
-int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
+/* ---- the end -------------------------------------------------------------- */
+
+/* Files of the program may keep the socket: its connection ends here all the same. */
+static void end_stream(struct socket *sock, bool abort)
 {
-	struct file *file;
-	int ret;
+	struct sock *sk = sock->sk;
 
-	might_sleep();
-	file = fget(fd);
-	if (!file)
-		return -EBADF;
-	ret = take(llp, file, net);
-	if (ret)
-		fput(file);
-	else
-		llp->file = file;
-	return ret;
-}
-
-/*
- * The callbacks are the socket's own again. Files of the program may keep the
- * socket, so its connection is ended here and not by closing it.
- */
-void kwarp_take_end(struct kwarp_llp *llp, bool abort)
-{
-	struct socket *sock = sock_from_file(llp->file);
-	struct sock *sk = llp->sk;
-
-	lock_sock(sk);
+	sock_owned_by_me(sk);
 	/*
 	 * IPV6_ADDRFORM, begun before and ended after the socket was taken, has
 	 * put IPv4's operations on: only while TCP is established, so not again.
@@ -273,12 +369,84 @@ void kwarp_take_end(struct kwarp_llp *llp, bool abort)
 	if (abort) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
-		kwarp_llp_shutdown_locked(llp);
+		kwarp_tcp_shutdown(sk);
 		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 		/* Who sleeps in it all the same. */
 		sk->sk_state_change(sk);
 	}
-	release_sock(sk);
-	fput(llp->file);
-	llp->file = NULL;
+}
+
+static void end_work(struct work_struct *work)
+{
+	struct kwarp_take *take = container_of(work, struct kwarp_take, work);
+	struct socket *sock = sock_from_file(take->file);
+
+	lock_sock(sock->sk);
+	end_stream(sock, take->abort);
+	release_sock(sock->sk);
+	fput(take->file);
+	kfree(take);
+}
+
+void kwarp_take_close(struct kwarp_llp *llp, bool abort)
+{
+	struct kwarp_take *take = llp->take;
+
+	might_sleep();
+	llp->take = NULL;
+	if (!kwarp_llp_lock(llp)) {
+		kwarp_llp_sever(llp);
+		kwarp_tcp_unhook(llp);
+		take->abort = abort;
+		queue_work(end_wq, &take->work);
+		return;
+	}
+	kwarp_tcp_unhook(llp);
+	end_stream(sock_from_file(take->file), abort);
+	kwarp_llp_unlock(llp);
+	fput(take->file);
+	kfree(take);
+}
+
+/* ---- taking, and the module ----------------------------------------------- */
+
+int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
+{
+	struct kwarp_take *take;
+	int ret = -EBADF;
+
+	might_sleep();
+	take = kzalloc(sizeof(*take), GFP_KERNEL);
+	if (!take)
+		return -ENOMEM;
+	INIT_WORK(&take->work, end_work);
+	take->file = fget(fd);
+	if (take->file)
+		ret = take_socket(llp, take->file, net);
+	if (!ret) {
+		llp->take = take;
+		return 0;
+	}
+	if (take->file)
+		fput(take->file);
+	kfree(take);
+	return ret;
+}
+
+int kwarp_take_init(void)
+{
+	kwarp_taken_wq = alloc_workqueue("kwarp_taken", WQ_UNBOUND, 0);
+	if (!kwarp_taken_wq)
+		return -ENOMEM;
+	end_wq = alloc_workqueue("kwarp_take_end", WQ_UNBOUND, 0);
+	if (end_wq)
+		return 0;
+	destroy_workqueue(kwarp_taken_wq);
+	return -ENOMEM;
+}
+
+void kwarp_take_exit(void)
+{
+	destroy_workqueue(kwarp_taken_wq);
+	destroy_workqueue(end_wq);
 }

@@ -36,7 +36,10 @@ void kwarp_llp_put(struct kwarp_llp *llp)
 	llp->owner->release(llp);
 }
 
-/* The connection of a socket, with a reference, or NULL once detached. */
+/*
+ * The connection of a socket, with a reference, or NULL once detached or severed.
+ * Callbacks end with callback_done().
+ */
 static struct kwarp_llp *llp_of(struct sock *sk)
 {
 	struct kwarp_llp *llp;
@@ -46,12 +49,38 @@ static struct kwarp_llp *llp_of(struct sock *sk)
 	if (llp)
 		kwarp_llp_get(llp);
 	read_unlock_bh(&sk->sk_callback_lock);
+	if (llp && unlikely(llp->taken) && !kwarp_take_enter(llp)) {
+		kwarp_llp_put(llp);
+		return NULL;
+	}
 	return llp;
+}
+
+static void callback_done(struct kwarp_llp *llp)
+{
+	if (unlikely(llp->taken))
+		kwarp_take_leave(llp);
+	kwarp_llp_put(llp);
 }
 
 static bool stream_over(const struct sock *sk)
 {
 	return (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE;
+}
+
+/*
+ * The peer's FIN has been reported, and our direction stood. A reset, or TCP giving
+ * up, ends that, too: the owner need not wait for it any more.
+ */
+static void poll_half_closed(struct kwarp_llp *llp)
+{
+	int err = llp->sk->sk_err;
+
+	if (!err || llp->sk_err)
+		return;
+	/* tcp_reset() calls a reset so that comes behind a FIN. */
+	llp->sk_err = err == EPIPE ? ECONNRESET : err;
+	llp->owner->event(llp, KWARP_LLP_EV_RESET);
 }
 
 /* Attached connection: octets first, then the end of the stream, once. */
@@ -60,9 +89,12 @@ static void poll_attached(struct kwarp_llp *llp)
 	struct sock *sk = llp->sk;
 	u32 left;
 
-	if (llp->eof)
+	if (llp->eof) {
+		poll_half_closed(llp);
 		return;
-	left = llp->engine->readable(llp);
+	}
+	if (!llp->engine->readable(llp, &left))
+		return;
 	if (!sk->sk_err && !stream_over(sk))
 		return;
 	/* The engine may have ended the connection while it processed. */
@@ -92,7 +124,7 @@ static void llp_data_ready(struct sock *sk)
 		poll_attached(llp);
 	else
 		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
-	kwarp_llp_put(llp);
+	callback_done(llp);
 }
 
 /* Startup phase: the owner learns of it and reads, an end included. */
@@ -118,7 +150,7 @@ static void llp_state_change(struct sock *sk)
 		poll_attached(llp);
 	else if (sk->sk_state != TCP_LISTEN)
 		startup_changed(llp, sk);
-	kwarp_llp_put(llp);
+	callback_done(llp);
 }
 
 static void llp_error_report(struct sock *sk)
@@ -160,20 +192,24 @@ static void llp_write_space(struct sock *sk)
 		if (llp->qp)
 			llp->engine->writable(llp);
 	}
-	kwarp_llp_put(llp);
+	callback_done(llp);
 }
 
 bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
 {
 	struct sock *sk = llp->sk;
-	bool taken;
+	bool owned;
 
 	bh_lock_sock(sk);
-	taken = sock_owned_by_user(sk);
-	if (!taken && llp->qp)
-		llp->engine->writable(llp);
+	owned = sock_owned_by_user(sk);
+	if (!owned && (!llp->taken || kwarp_take_enter(llp))) {
+		if (llp->qp)
+			llp->engine->writable(llp);
+		if (llp->taken)
+			kwarp_take_leave(llp);
+	}
 	bh_unlock_sock(sk);
-	return !taken;
+	return !owned;
 }
 
 void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
@@ -206,12 +242,10 @@ void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void llp_unhook(struct kwarp_llp *llp)
+void kwarp_tcp_unhook(struct kwarp_llp *llp)
 {
 	struct sock *sk = llp->sk;
 
-	/* The socket lock waits for callbacks in progress, the other lock for new ones. */
-	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_user_data) {
 		rcu_assign_sk_user_data(sk, NULL);
@@ -221,7 +255,6 @@ static void llp_unhook(struct kwarp_llp *llp)
 		sk->sk_write_space = llp->saved_write_space;
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
 }
 
 static int llp_addr_len(const struct sockaddr_storage *ss)
@@ -372,14 +405,62 @@ int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	return 0;
 }
 
+/* Nothing to read: is that all? In TCP's order. */
+static int read_nothing(struct sock *sk)
+{
+	if (sock_flag(sk, SOCK_DONE))
+		return 0;
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & RCV_SHUTDOWN)
+		return 0;
+	return sk->sk_state == TCP_CLOSE ? -ENOTCONN : -EAGAIN;
+}
+
+static int read_locked(struct sock *sk, void *buf, u32 len)
+{
+	struct sk_buff *skb;
+	u32 done = 0, off, n;
+
+	while (done < len) {
+		skb = tcp_recv_skb(sk, tcp_sk(sk)->copied_seq, &off);
+		if (!skb)
+			break;
+		n = off < skb->len ? min(skb->len - off, len - done) : 0;
+		/* The FIN may stand alone. */
+		if (!n || skb_copy_bits(skb, off, buf + done, n))
+			break;
+		tcp_read_done(sk, n);
+		done += n;
+	}
+	return done ? : read_nothing(sk);
+}
+
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len)
 {
-	struct kvec iov = { .iov_base = buf, .iov_len = len };
-	struct msghdr msg = {};
+	int ret;
 
-	/* Past the socket's operations: they may be a shell (take.c). */
-	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &iov, 1, len);
-	return inet_recvmsg(llp->sock, &msg, len, MSG_DONTWAIT);
+	/* Not through the socket's operations: they may be a shell (take.c), or wait. */
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = read_locked(llp->sk, buf, len);
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+int kwarp_llp_discard(struct kwarp_llp *llp, size_t len)
+{
+	int ret;
+
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = min_t(size_t, tcp_inq(llp->sk), len);
+	if (ret)
+		tcp_read_done(llp->sk, ret);
+	else
+		ret = read_nothing(llp->sk);
+	kwarp_llp_unlock(llp);
+	return ret;
 }
 
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
@@ -392,7 +473,8 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	int ret;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
-	kwarp_llp_lock(llp);
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	/* What it brings forth comes in after the unlock. */
 	llp->spoke |= ret > 0;
@@ -429,11 +511,9 @@ void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
 	sock_set_keepalive(llp->sk);
 }
 
-void kwarp_llp_shutdown_locked(struct kwarp_llp *llp)
+void kwarp_tcp_shutdown(struct sock *sk)
 {
-	struct sock *sk = llp->sk;
-
-	kwarp_llp_assert_locked(llp);
+	sock_owned_by_me(sk);
 	if (sk->sk_shutdown & SEND_SHUTDOWN)
 		return;
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
@@ -443,11 +523,18 @@ void kwarp_llp_shutdown_locked(struct kwarp_llp *llp)
 	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 }
 
+void kwarp_llp_shutdown_locked(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	kwarp_tcp_shutdown(llp->sk);
+}
+
 void kwarp_llp_shutdown(struct kwarp_llp *llp)
 {
-	kwarp_llp_lock(llp);
+	if (!kwarp_llp_lock(llp))
+		return;
 	if (llp->sk)
-		kwarp_llp_shutdown_locked(llp);
+		kwarp_tcp_shutdown(llp->sk);
 	kwarp_llp_unlock(llp);
 }
 
@@ -460,20 +547,32 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 		return;
 	WARN_ON_ONCE(llp->qp);
 	llp->sock = NULL;
-	llp_unhook(llp);
-	if (llp->file) {
-		kwarp_take_end(llp, abort);
+	if (llp->taken) {
+		kwarp_take_close(llp, abort);
 		return;
 	}
+	/* The socket lock waits for callbacks in progress, the other lock for new ones. */
+	lock_sock(sock->sk);
+	kwarp_tcp_unhook(llp);
+	release_sock(sock->sk);
 	if (abort)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
 }
 
-void kwarp_llp_lock(struct kwarp_llp *llp)
+bool kwarp_llp_lock(struct kwarp_llp *llp)
 {
+	if (unlikely(llp->taken))
+		return kwarp_take_lock(llp, KWARP_TAKE_PATIENCE);
 	if (llp->sk)
 		lock_sock(llp->sk);
+	return true;
+}
+
+bool kwarp_llp_lock_now(struct kwarp_llp *llp)
+{
+	return unlikely(llp->taken) ? kwarp_take_lock(llp, 0) :
+				      kwarp_llp_lock(llp);
 }
 
 /* By TCP's rule for a reader: would it tell the peer of a window twice as large? */
@@ -519,6 +618,8 @@ void kwarp_llp_unlock(struct kwarp_llp *llp)
 
 	if (!sk)
 		return;
+	if (unlikely(llp->taken))
+		kwarp_take_leave(llp);
 	release_sock(sk);
 	reopen_window(sk);
 }

@@ -5,13 +5,6 @@
 
 #include "llp.h"
 
-/*
- * An incomplete FPDU waits in TCP's receive queue, so the window must hold two
- * of the largest (65 KiB each) whatever tcp_rmem says; TCP's own tuning grows it
- * from here. Truesize counts, hence the factor.
- */
-#define KWARP_RCVBUF_MIN	(512 * 1024)
-
 /**
  * kwarp_tcp_hook() - take the callbacks of a socket
  * @llp:	initialised, no socket yet
@@ -21,7 +14,25 @@
 void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp *listener);
 
-/* take.c: end a connection whose socket a program may still have open. */
-void kwarp_take_end(struct kwarp_llp *llp, bool abort);
+/* The callbacks are the socket's own again. Who runs in one has to be waited for. */
+void kwarp_tcp_unhook(struct kwarp_llp *llp);
+
+/* FIN behind the rest, if there was none. Context: socket lock held. */
+void kwarp_tcp_shutdown(struct sock *sk);
+
+/* take.c, for connections that have @taken set */
+
+/* The patience that a program gets. */
+#define KWARP_TAKE_PATIENCE	(2 * HZ)
+
+/* Into what @severed ends, under the socket lock; false if it has. Context: any. */
+bool kwarp_take_enter(struct kwarp_llp *llp);
+void kwarp_take_leave(struct kwarp_llp *llp);
+
+/* The lock, and inside; @patience in jiffies. Otherwise as kwarp_llp_lock(). */
+bool kwarp_take_lock(struct kwarp_llp *llp, long patience);
+
+/* End a connection whose socket a program may still have open. */
+void kwarp_take_close(struct kwarp_llp *llp, bool abort);
 
 #endif /* _KWARP_LLP_TCP_H */

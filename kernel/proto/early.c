@@ -44,7 +44,142 @@ static bool extents_meet(const struct kwarp_extent *a,
 	return false;
 }
 
-/* Index of the first entry at or behind @pos. */
+/* ---- chains ----------------------------------------------------------------- */
+
+enum early_chains {
+	PLACED	= KWARP_LEDGER_CHAINS,	/* all of them */
+	WIDE,				/* with more blocks than links */
+	NONE	= 0xffff,
+};
+
+static_assert(KWARP_LEDGER_MAX * KWARP_LEDGER_LINKS < NONE, "NONE is no link");
+
+static struct kwarp_early *link_entry(const struct kwarp_ledger *l, u32 n)
+{
+	return &l->e[n / KWARP_LEDGER_LINKS];
+}
+
+static struct kwarp_ledger_link *link_of(const struct kwarp_ledger *l, u32 n)
+{
+	return &link_entry(l, n)->link[n % KWARP_LEDGER_LINKS];
+}
+
+static void chain_add(struct kwarp_ledger *l, struct kwarp_early *e, u32 chain)
+{
+	u32 n = (u32)(e - l->e) * KWARP_LEDGER_LINKS + e->links;
+	struct kwarp_ledger_link *k = &e->link[e->links++];
+
+	k->chain = chain;
+	k->prev = NONE;
+	k->next = l->chain[chain];
+	if (k->next != NONE)
+		link_of(l, k->next)->prev = n;
+	l->chain[chain] = n;
+}
+
+/* Out of all its chains. */
+static void chain_del(struct kwarp_ledger *l, struct kwarp_early *e)
+{
+	while (e->links) {
+		const struct kwarp_ledger_link *k = &e->link[--e->links];
+
+		if (k->prev != NONE)
+			link_of(l, k->prev)->next = k->next;
+		else
+			l->chain[k->chain] = k->next;
+		if (k->next != NONE)
+			link_of(l, k->next)->prev = k->prev;
+	}
+}
+
+static u32 chain_of(u64 block)
+{
+	return (block * 0x9e3779b97f4a7c15ULL) >> 54 & (KWARP_LEDGER_CHAINS - 1);
+}
+
+static bool has_chain(const u16 *chains, u32 n, u32 chain)
+{
+	while (n)
+		if (chains[--n] == chain)
+			return true;
+	return false;
+}
+
+/* The chains of the blocks that @mem lies in. Return: how many, or @max + 1. */
+static u32 chains_of(const struct kwarp_extent *mem, u16 *chains, u32 max)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < mem->n; i++) {
+		u64 block = mem->piece[i].lo >> KWARP_LEDGER_SHIFT;
+		u64 end = (mem->piece[i].hi - 1) >> KWARP_LEDGER_SHIFT;
+
+		if (mem->piece[i].lo == mem->piece[i].hi)
+			continue;
+		if (end - block >= max)
+			return max + 1;
+		for (; block <= end; block++) {
+			u32 chain = chain_of(block);
+
+			if (has_chain(chains, n, chain))
+				continue;
+			if (n == max)
+				return max + 1;
+			chains[n++] = chain;
+		}
+	}
+	return n;
+}
+
+static void chain_up(struct kwarp_ledger *l, struct kwarp_early *e)
+{
+	u16 chains[KWARP_LEDGER_LINKS - 1];
+	u32 i, n;
+
+	chain_add(l, e, PLACED);
+	n = chains_of(&e->mem, chains, ARRAY_SIZE(chains));
+	if (n > ARRAY_SIZE(chains)) {
+		chain_add(l, e, WIDE);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		chain_add(l, e, chains[i]);
+}
+
+bool kwarp_ledger_sober(const struct kwarp_ledger *l)
+{
+	return l->chain[PLACED] == NONE;
+}
+
+void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e)
+{
+	e->kind = KWARP_EARLY_LEFT;
+	chain_del(l, e);
+}
+
+/* ---- the stream ------------------------------------------------------------- */
+
+void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max)
+{
+	u32 i;
+
+	l->e = e;
+	l->max = max;
+	l->head = 0;
+	l->tail = 0;
+	l->looks = 0;
+	for (i = 0; i < max; i++)
+		l->free[i] = i;
+	for (i = 0; i < ARRAY_SIZE(l->chain); i++)
+		l->chain[i] = NONE;
+}
+
+static struct kwarp_early *nth(const struct kwarp_ledger *l, u32 i)
+{
+	return &l->e[l->order[i]];
+}
+
+/* Place of the first entry at or behind @pos. */
 static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 lo = l->head, hi = l->tail;
@@ -52,7 +187,7 @@ static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 	while (lo < hi) {
 		u32 mid = lo + (hi - lo) / 2;
 
-		if (before(l->e[mid].pos, pos))
+		if (before(nth(l, mid)->pos, pos))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -64,64 +199,102 @@ struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 i = lower_bound(l, pos);
 
-	return i < l->tail ? &l->e[i] : NULL;
+	return i < l->tail ? nth(l, i) : NULL;
 }
 
-bool kwarp_ledger_skip(const struct kwarp_ledger *l, u32 *pos)
+bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 {
-	u32 i = lower_bound(l, *pos);
+	struct kwarp_early *first = kwarp_ledger_find(l, *pos);
+	struct kwarp_early *e = first;
 
-	for (; i < l->tail && l->e[i].pos == *pos; i++) {
-		if (l->e[i].kind == KWARP_EARLY_BAD)
-			return false;
-		*pos += l->e[i].len;
+	for (; e && e->kind != KWARP_EARLY_BAD; e = kwarp_ledger_find(l, *pos)) {
+		l->looks++;
+		*pos = e->skip;
 	}
-	return true;
+	/* Who comes by the next time need not go all the way. */
+	if (first && first->kind != KWARP_EARLY_BAD)
+		first->skip = *pos;
+	return !e;
 }
 
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 {
 	u32 i = lower_bound(l, e->pos);
-	const struct kwarp_early *prev = i > l->head ? &l->e[i - 1] : NULL;
+	const struct kwarp_early *prev = i > l->head ? nth(l, i - 1) : NULL;
+	struct kwarp_early *new;
+	u16 slot;
 
 	if (prev && before(e->pos, prev->pos + prev->len))
 		return false;
-	if (i < l->tail && before(l->e[i].pos, e->pos + e->len))
+	if (i < l->tail && before(nth(l, i)->pos, e->pos + e->len))
 		return false;
+	if (kwarp_ledger_full(l))
+		return false;
+	slot = l->free[l->max - (l->tail - l->head) - 1];
 	if (l->tail == l->max) {
-		if (!l->head)
-			return false;
 		/* Move down to where others have left. */
-		memmove(l->e, l->e + l->head,
-			(l->tail - l->head) * sizeof(*l->e));
+		memmove(l->order, l->order + l->head,
+			(l->tail - l->head) * sizeof(l->order[0]));
 		i -= l->head;
 		l->tail -= l->head;
 		l->head = 0;
 	}
-	memmove(l->e + i + 1, l->e + i, (l->tail - i) * sizeof(*l->e));
-	l->e[i] = *e;
+	memmove(l->order + i + 1, l->order + i,
+		(l->tail - i) * sizeof(l->order[0]));
+	l->order[i] = slot;
 	l->tail++;
+	new = &l->e[slot];
+	*new = *e;
+	new->skip = e->pos + e->len;
+	new->links = 0;
+	if (e->kind == KWARP_EARLY_PLACED)
+		chain_up(l, new);
 	return true;
 }
 
 void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
 {
-	while (l->head < l->tail && before(l->e[l->head].pos, pos))
+	while (l->head < l->tail && before(nth(l, l->head)->pos, pos)) {
+		chain_del(l, nth(l, l->head));
+		l->free[l->max - (l->tail - l->head)] = l->order[l->head];
 		l->head++;
+	}
 	if (l->head == l->tail) {
 		l->head = 0;
 		l->tail = 0;
 	}
 }
 
+/* ---- what is believed ------------------------------------------------------- */
+
 u32 kwarp_ledger_doubt(struct kwarp_ledger *l)
 {
-	u32 i, n = 0;
+	u32 n;
 
-	for (i = l->head; i < l->tail; i++) {
-		if (l->e[i].kind != KWARP_EARLY_PLACED)
-			continue;
-		l->e[i].kind = KWARP_EARLY_LEFT;
+	for (n = 0; l->chain[PLACED] != NONE; n++)
+		kwarp_ledger_leave(l, link_entry(l, l->chain[PLACED]));
+	l->looks += n;
+	return n;
+}
+
+/* Return: how many of @chain are left. @spare: looks for nothing. */
+static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
+			 const struct kwarp_extent *mem, u32 *spare)
+{
+	u32 link = l->chain[chain], n = 0;
+
+	while (link != NONE) {
+		struct kwarp_early *e = link_entry(l, link);
+
+		link = link_of(l, link)->next;
+		l->looks++;
+		if (!before(pos, e->pos) || !extents_meet(&e->mem, mem)) {
+			if (*spare) {
+				(*spare)--;
+				continue;
+			}
+		}
+		kwarp_ledger_leave(l, e);
 		n++;
 	}
 	return n;
@@ -130,16 +303,16 @@ u32 kwarp_ledger_doubt(struct kwarp_ledger *l)
 u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
 			 const struct kwarp_extent *mem)
 {
-	u32 i, n = 0;
+	u32 spare = KWARP_LEDGER_LOOKS, n = 0;
+	u16 chains[KWARP_LEDGER_BLOCKS];
+	u32 i, nr;
 
-	for (i = lower_bound(l, pos + 1); i < l->tail; i++) {
-		struct kwarp_early *e = &l->e[i];
-
-		if (e->kind != KWARP_EARLY_PLACED ||
-		    !extents_meet(&e->mem, mem))
-			continue;
-		e->kind = KWARP_EARLY_LEFT;
-		n++;
-	}
-	return n;
+	if (kwarp_ledger_sober(l))
+		return 0;
+	nr = chains_of(mem, chains, ARRAY_SIZE(chains));
+	if (nr > ARRAY_SIZE(chains))
+		return chain_written(l, PLACED, pos, mem, &spare);
+	for (i = 0; i < nr; i++)
+		n += chain_written(l, chains[i], pos, mem, &spare);
+	return n + chain_written(l, WIDE, pos, mem, &spare);
 }

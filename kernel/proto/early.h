@@ -51,6 +51,22 @@ struct kwarp_extent {
  */
 void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
 
+enum kwarp_ledger_limits {
+	KWARP_LEDGER_MAX	= 1024,	/* entries of a ledger */
+	KWARP_LEDGER_CHAINS	= 1024,	/* of what lies in certain blocks of memory */
+	KWARP_LEDGER_SHIFT	= 12,	/* size of such a block */
+	KWARP_LEDGER_LINKS	= 5,	/* of an entry: of all placed, and of blocks */
+	KWARP_LEDGER_BLOCKS	= 32,	/* of one look for what has been written to */
+	KWARP_LEDGER_LOOKS	= 64,	/* entries that one may look at for nothing */
+};
+
+/* An entry's place in a chain; a link is known by a number. */
+struct kwarp_ledger_link {
+	u16 next;
+	u16 prev;
+	u16 chain;
+};
+
 /**
  * struct kwarp_early - one early FPDU
  * @pos:	stream position
@@ -60,6 +76,9 @@ void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
  * @gen:	registration of the memory
  * @addr:	address in it
  * @mem:	where that is
+ * @skip:	the ledger's: known FPDUs follow each other up to here, none of them bad
+ * @links:	the ledger's: how many of @link are in chains
+ * @link:	the ledger's
  */
 struct kwarp_early {
 	u32 pos;
@@ -69,15 +88,25 @@ struct kwarp_early {
 	u64 gen;
 	u64 addr;
 	struct kwarp_extent mem;
+	u32 skip;
+	u16 links;
+	struct kwarp_ledger_link link[KWARP_LEDGER_LINKS];
 };
 
 /**
  * struct kwarp_ledger - early FPDUs in the order of the stream, disjoint
- * @e:		room for @max of them; entries @head to @tail - 1 are in use
- * @max:	bound
- * @head:	first
+ * @e:		room for @max of them, in any order
+ * @max:	bound, at most KWARP_LEDGER_MAX
+ * @head:	first in @order
  * @tail:	behind the last
+ * @looks:	entries that were looked at so far, for tests
+ * @order:	indices in @e, from @head to @tail - 1
+ * @free:	indices that are not in @order
+ * @chain:	the first of each chain: all KWARP_EARLY_PLACED, those of them with more
+ *		blocks than links, and those with payload in certain blocks of memory
  *
+ * What has to be done for an FPDU does not depend on how many are remembered, but for
+ * the logarithm, and a few octets that are moved for those out of order.
  * Positions are compared modulo 2^32: all must lie within 2^31 octets.
  */
 struct kwarp_ledger {
@@ -85,22 +114,19 @@ struct kwarp_ledger {
 	u32 max;
 	u32 head;
 	u32 tail;
+	u32 looks;
+	u16 order[KWARP_LEDGER_MAX];
+	u16 free[KWARP_LEDGER_MAX];
+	u16 chain[KWARP_LEDGER_CHAINS + 2];
 };
 
 /**
  * kwarp_ledger_init() - an empty ledger
  * @l:		ledger
  * @e:		room for entries
- * @max:	how many, at least one
+ * @max:	how many, from 1 to KWARP_LEDGER_MAX
  */
-static inline void kwarp_ledger_init(struct kwarp_ledger *l,
-				     struct kwarp_early *e, u32 max)
-{
-	l->e = e;
-	l->max = max;
-	l->head = 0;
-	l->tail = 0;
-}
+void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max);
 
 static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
 {
@@ -112,7 +138,7 @@ static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
  * @l:		ledger
  * @pos:	stream position
  *
- * Return: entry, valid until the ledger changes, or NULL.
+ * Return: entry, valid until it is passed, or NULL.
  */
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos);
 
@@ -132,6 +158,25 @@ kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
 }
 
 /**
+ * kwarp_ledger_full() - is there no room for another one?
+ * @l:		ledger
+ */
+static inline bool kwarp_ledger_full(const struct kwarp_ledger *l)
+{
+	return l->tail - l->head == l->max;
+}
+
+/* Is nothing placed early that is believed? */
+bool kwarp_ledger_sober(const struct kwarp_ledger *l);
+
+/**
+ * kwarp_ledger_leave() - one FPDU is not believed to be in its place any more
+ * @l:		ledger
+ * @e:		an entry of kind KWARP_EARLY_PLACED: becomes KWARP_EARLY_LEFT
+ */
+void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e);
+
+/**
  * kwarp_ledger_skip() - go over FPDUs that follow each other
  * @l:		ledger
  * @pos:	in: position of one of them; out: the first position without an
@@ -139,7 +184,7 @@ kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
  *
  * Return: false if it came to a bad one.
  */
-bool kwarp_ledger_skip(const struct kwarp_ledger *l, u32 *pos);
+bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos);
 
 /**
  * kwarp_ledger_add() - remember an FPDU
@@ -177,7 +222,9 @@ u32 kwarp_ledger_doubt(struct kwarp_ledger *l);
  * @mem:	where
  *
  * Whatever comes later in the stream and was placed there before must be placed
- * again in its turn: its entry becomes KWARP_EARLY_LEFT.
+ * again in its turn: its entry becomes KWARP_EARLY_LEFT. Others lie near it; when too
+ * many have been looked at for nothing, those that remain become so, too: it is always
+ * right, if not always needed.
  *
  * Return: how many there were.
  */

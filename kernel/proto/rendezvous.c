@@ -54,22 +54,28 @@ bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id)
 	return true;
 }
 
-static bool psn_equal(u32 a, u32 b)
+bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
+			     const struct kwarp_rdv_id *theirs)
+{
+	return theirs->qpn == mine->peer_qpn && theirs->peer_qpn == mine->qpn;
+}
+
+bool kwarp_rdv_psn_equal(u32 a, u32 b)
 {
 	return !((a ^ b) & KWARP_RDV_PSN_MASK);
 }
 
-bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
-			     const struct kwarp_rdv_id *theirs)
+enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
+					 const struct kwarp_rdv_id *theirs)
 {
-	if (theirs->qpn != mine->peer_qpn || theirs->peer_qpn != mine->qpn)
-		return false;
 	/* Without either there is nothing that a stranger could not guess. */
 	if (!mine->sends && !theirs->sends)
-		return false;
-	if (mine->sends && !psn_equal(theirs->rq_psn, mine->sq_psn))
-		return false;
-	return !theirs->sends || psn_equal(theirs->sq_psn, mine->rq_psn);
+		return KWARP_RDV_PSNS_UNKNOWN;
+	if (mine->sends && !kwarp_rdv_psn_equal(theirs->rq_psn, mine->sq_psn))
+		return KWARP_RDV_PSNS_WRONG;
+	if (theirs->sends && !kwarp_rdv_psn_equal(theirs->sq_psn, mine->rq_psn))
+		return KWARP_RDV_PSNS_WRONG;
+	return KWARP_RDV_PSNS_RIGHT;
 }
 
 bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same)

@@ -55,18 +55,39 @@ void kwarp_rdv_encode(const struct kwarp_rdv_id *id, u8 *dst);
 bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id);
 
 /**
- * kwarp_rdv_numbers_match() - do both mean each other, as far as numbers say
+ * kwarp_rdv_numbers_match() - does each end name the other's queue pair
  * @mine:	our identity
  * @theirs:	what the peer says
  *
- * Each names the other's queue pair, and each PSN that one end sends from is what
- * the other expects; at least one end can show that. GIDs are the caller's to
- * compare, who knows which of them mean the same device.
+ * GIDs are the caller's to compare, which knows which of them mean one device.
  *
  * Return: true if so.
  */
 bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
 			     const struct kwarp_rdv_id *theirs);
+
+enum kwarp_rdv_psns {
+	KWARP_RDV_PSNS_RIGHT,	/* all that are known, and one is */
+	KWARP_RDV_PSNS_UNKNOWN,	/* neither end sends yet */
+	KWARP_RDV_PSNS_WRONG,
+};
+
+/**
+ * kwarp_rdv_check_psns() - does each end expect the PSN that the other sends from
+ * @mine:	our identity
+ * @theirs:	what the peer says, its numbers those of our partner
+ *
+ * The PSN of an end that is not in RTS is not known.
+ */
+enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
+					 const struct kwarp_rdv_id *theirs);
+
+/**
+ * kwarp_rdv_psn_equal() - compare two PSNs
+ *
+ * Return: true if the 24 bits that count are the same.
+ */
+bool kwarp_rdv_psn_equal(u32 a, u32 b);
 
 /**
  * kwarp_rdv_initiates() - which end makes the connection

@@ -30,18 +30,6 @@ static u64 execute(const struct kwarp_rdmap_atomic *a, void *where)
 	return old;
 }
 
-/*
- * iw_cm knows no atomics: the rights it gives a QP are to read and to write.
- * Who may do both may do both at once; the region's right is needed in any case.
- */
-static bool may_atomic(const struct kwarp_qp *qp)
-{
-	const int both = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
-
-	return qp->access & IB_ACCESS_REMOTE_ATOMIC ||
-	       (qp->access & both) == both;
-}
-
 enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
@@ -62,7 +50,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 			       req.to, len, IB_ACCESS_REMOTE_ATOMIC, &mr);
 	if (merr)
 		return kwarp_rx_source_err(merr);
-	if (!may_atomic(qp))
+	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_ATOMIC))
 		return KWARP_ERR_RDMAP_ACCESS;
 	/* RFC 7306 8.2: the address counts, not the offset in the region. */
 	where = kwarp_mr_ptr(mr, req.to, &len);

@@ -22,15 +22,19 @@
 /* Wake us when the FPDU is complete, not for each segment of it. */
 static void set_lowat(struct sock *sk, u32 need)
 {
+	int most, size;
+
 	/*
-	 * Woken with a closed window and the FPDU still incomplete: the receive
-	 * buffer is too small for it (truesize of many small segments). Without
-	 * more room the stream would stand still for ever; a ULPDU is at most
-	 * 64768 octets, so the buffer is bounded.
+	 * The window is closed although all that is complete has been consumed: the
+	 * receive buffer is too small for the FPDU (truesize of many small segments).
+	 * Without more room the stream would stand still for ever. It gets what TCP
+	 * itself may give a socket, and, as there, keeps it.
 	 */
-	if (need > 1 && tcp_receive_window(tcp_sk(sk)) == 0 &&
-	    READ_ONCE(sk->sk_rcvbuf) < 8 * 1024 * 1024)
-		WRITE_ONCE(sk->sk_rcvbuf, 2 * READ_ONCE(sk->sk_rcvbuf));
+	most = max_t(int, KWARP_RCVBUF_MIN,
+		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]));
+	size = READ_ONCE(sk->sk_rcvbuf);
+	if (need > 1 && tcp_receive_window(tcp_sk(sk)) == 0 && size < most)
+		WRITE_ONCE(sk->sk_rcvbuf, size < most / 2 ? 2 * size : most);
 	WRITE_ONCE(sk->sk_rcvlowat, need);
 }
 
@@ -104,9 +108,14 @@ static int flat_fpdu(struct kwarp_rx_pass *pass, const struct kwarp_reader *r,
 	return ret;
 }
 
+static bool at_limit(const struct kwarp_rx_pass *pass, u32 used)
+{
+	return used >= KWARP_RX_OCTETS || pass->cost >= KWARP_RX_FPDUS;
+}
+
 /*
  * Sets @used to the octets to consume. Stops at an error or a Terminate: what
- * these need is not done with bottom halves disabled.
+ * these need is not done with bottom halves disabled; and at the pass' limits.
  * Return: KWARP_ERR_NONE or what to raise.
  */
 static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
@@ -120,6 +129,10 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 
 	*used = 0;
 	while (!pass->terminated && *used < avail) {
+		if (unlikely(at_limit(pass, *used))) {
+			pass->more = true;
+			break;
+		}
 		ret = KWARP_FPDU_NEED_MORE;
 		/* Those that were placed early need a closer look. */
 		if (likely(!pass->ooo) && kwarp_reader_more(&st->r))
@@ -132,7 +145,7 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 			ret = kwarp_fpdu_peek(&tmp.r, avail - *used, rx->pos,
 					      markers, &f);
 			if (ret == KWARP_FPDU_NEED_MORE) {
-				set_lowat(pass->sk, f.need);
+				pass->need = f.need;
 				break;
 			}
 			pass->seg_len = 0;
@@ -144,6 +157,7 @@ static enum kwarp_err run_fpdus(struct kwarp_rx_pass *pass,
 		*used += f.len;
 		rx->pos += f.len;
 		pass->fpdus++;
+		pass->cost++;
 	}
 	return KWARP_ERR_NONE;
 }
@@ -167,7 +181,18 @@ static void drain(struct sock *sk)
 		tcp_read_done(sk, avail);
 }
 
-u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
+/*
+ * A worker takes over, and stays until it has caught up: what arrives meanwhile
+ * would only make each softirq as long as a pass may be.
+ */
+static void come_again(struct kwarp_qp *qp)
+{
+	qp->rx.more = true;
+	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
+	kwarp_tx_kick(qp);
+}
+
+bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, u32 *left)
 {
 	struct kwarp_cqe cqes[KWARP_RX_CQES];
 	struct kwarp_rx_pass pass = {
@@ -179,13 +204,16 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	u32 avail, used;
 
 	kwarp_llp_assert_locked(llp);
+	*left = 0;
 	if (rx->stopped) {
 		drain(llp->sk);
-		return 0;
+		return true;
 	}
+	if (rx->more || rx->ending)
+		return false;
 	avail = kwarp_stream_init(&st, llp->sk);
 	if (!avail)
-		return 0;
+		return true;
 	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
 	if (unlikely(rx->ooo))
 		kwarp_ooo_begin(&pass);
@@ -196,9 +224,14 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_mr_cache_put(&pass.cache);
 	kwarp_rx_deliver(&pass, false);
 	local_bh_enable();
+	rx->ending = err || pass.terminated;
 
 	if (used)
 		tcp_read_done(llp->sk, used);
+	if (pass.need)
+		set_lowat(llp->sk, pass.need);
+	if (pass.more)
+		come_again(qp);
 	if (unlikely(rx->ooo))
 		kwarp_ooo_end(qp);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, pass.fpdus);
@@ -223,11 +256,24 @@ u32 kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 			       pass.seg_len, pass.ulpdu_len);
 	else if (pass.terminated)
 		kwarp_qp_fail(qp);
+	rx->ending = false;
 	if (rx->stopped) {
 		drain(llp->sk);
-		return 0;
+		return true;
 	}
-	return avail - used;
+	/* What was sent may have had TCP take in more, and this engine with it. */
+	*left = tcp_inq(llp->sk);
+	return !rx->more;
+}
+
+void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	might_sleep();
+	kwarp_llp_assert_locked(llp);
+	if (!qp->rx.more)
+		return;
+	qp->rx.more = false;
+	kwarp_llp_poll(llp);
 }
 
 int kwarp_rx_init(struct kwarp_qp *qp)
@@ -246,9 +292,9 @@ int kwarp_rx_init(struct kwarp_qp *qp)
 					qp->sq.max_sge);
 	rq = qp->srq ? &qp->srq->rq : &qp->rq;
 	rx->recv.wqe = kmalloc(max_t(u32, rq->stride, sizeof(rx->recv.wqe->hdr)),
-			       GFP_KERNEL);
-	rx->reads = kvcalloc(rx->ord, rx->read_stride, GFP_KERNEL);
-	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), GFP_KERNEL);
+			       KWARP_GFP_CONN);
+	rx->reads = kvcalloc(rx->ord, rx->read_stride, KWARP_GFP_CONN);
+	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), KWARP_GFP_CONN);
 	if (!rx->recv.wqe || !rx->reads || !rx->inreads ||
 	    kwarp_ooo_init(qp)) {
 		kwarp_rx_free(qp);

@@ -7,6 +7,8 @@
 #ifndef _KWARP_RX_OOO_H
 #define _KWARP_RX_OOO_H
 
+#include <linux/tcp.h>
+
 #include "../core/wq.h"
 #include "../proto/early.h"
 #include "../proto/mpa_fpdu.h"
@@ -20,12 +22,14 @@ struct kwarp_stream;
  * struct kwarp_tcp_past - what TCP had done to segments at some moment
  * @drops:	thrown away, of the socket
  * @rcv_nxt:	where the gap began
+ * @dropped:	something was, before that gap, since the next two were counted
  * @collapsed:	copied together, in the namespace
  * @removed:	reneged or covered by others, events in the namespace
  */
 struct kwarp_tcp_past {
 	u32 drops;
 	u32 rcv_nxt;
+	bool dropped;
 	unsigned long collapsed;
 	unsigned long removed;
 };
@@ -35,12 +39,19 @@ struct kwarp_tcp_past {
  * @ledger:	early FPDUs
  * @past:	when they were last known to be what TCP still holds
  * @wqe:	a receive that is looked at
+ * @run:	runs behind a gap, as last searched: stream positions
+ * @next_run:	which of them is forgotten next
  * @e:		room of @ledger
  */
 struct kwarp_ooo {
 	struct kwarp_ledger ledger;
 	struct kwarp_tcp_past past;
 	struct kwarp_rqe_copy wqe;
+	struct {
+		u32 from;
+		u32 to;
+	} run[TCP_NUM_SACKS];
+	u32 next_run;
 	struct kwarp_early e[];
 };
 

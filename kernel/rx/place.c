@@ -100,6 +100,7 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 		return KWARP_ERR_NONE;
 	if (rd->invalidate) {
 		kwarp_mr_cache_put(&pass->cache);
+		pass->cost += KWARP_RX_INVALIDATION;
 		if (kwarp_mr_invalidate_local(qp, rd->inv_stag))
 			status = KWARP_WC_LOC_QP_OP_ERR;
 	}

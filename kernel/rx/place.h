@@ -26,7 +26,10 @@ struct kwarp_early;
  * @cache:	region used last
  * @kick_tx:	the send engine has got work
  * @terminated:	the peer's Terminate was received
+ * @more:	it has reached a limit before the end of the queue
+ * @need:	octets of the FPDU at the end that is not complete; else 0
  * @fpdus:	processed in this run
+ * @cost:	what it has done, counted in small FPDUs
  * @nr_cqes:	completions that wait in @cqes
  * @cqes:	room for KWARP_RX_CQES
  * @fpdu:	FPDU in work, verified
@@ -37,6 +40,7 @@ struct kwarp_early;
  * @seg_len:	how many of them are valid
  * @ulpdu_len:	octets of the ULPDU
  * @ooo:	something was placed early, perhaps the FPDU in work; else NULL
+ * @sure:	with @ooo: what is remembered of others is still so
  * @base:	with @ooo: sequence number less stream position
  * @early:	what is remembered of the FPDU in work, which has not changed since
  *		it was placed; or NULL
@@ -47,7 +51,10 @@ struct kwarp_rx_pass {
 	struct kwarp_mr_cache cache;
 	bool kick_tx;
 	bool terminated;
+	bool more;
+	u32 need;
 	u32 fpdus;
+	u32 cost;
 	u32 nr_cqes;
 	struct kwarp_cqe *cqes;
 	const struct kwarp_fpdu *fpdu;
@@ -58,6 +65,7 @@ struct kwarp_rx_pass {
 	u32 seg_len;
 	u32 ulpdu_len;
 	struct kwarp_ooo *ooo;
+	bool sure;
 	u32 base;
 	const struct kwarp_early *early;
 };

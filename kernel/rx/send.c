@@ -85,6 +85,7 @@ static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
 		recv_failed(pass, KWARP_WC_LOC_QP_OP_ERR);
 		return KWARP_ERR_RDMAP_LOCAL;
 	}
+	recv->size = recv_size(recv);
 	return KWARP_ERR_NONE;
 }
 
@@ -131,6 +132,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		/* Invalidation waits for users of the region: not for us. */
 		kwarp_mr_cache_put(&pass->cache);
+		pass->cost += KWARP_RX_INVALIDATION;
 		if (kwarp_mr_invalidate(qp, pass->hdr.inv_stag))
 			return KWARP_ERR_RDMAP_INVALIDATE;
 		cqe.flags = KWARP_CQE_WITH_INV;
@@ -206,7 +208,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 		if (is_imm(pass))
 			return deliver_imm(pass);
 	}
-	err = kwarp_ddp_check_mo(h->mo, len, recv_size(&rx->recv));
+	err = kwarp_ddp_check_mo(h->mo, len, rx->recv.size);
 	if (err) {
 		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
 			recv_failed(pass, KWARP_WC_LOC_LEN_ERR);

@@ -239,7 +239,7 @@ static void response_error(struct kwarp_qp *qp, u32 done)
 	u32 n = kwarp_ddp_encode(&h, seg);
 
 	n += kwarp_rdmap_read_encode(&left, seg + n);
-	kwarp_sq_complete_built(qp);
+	kwarp_tx_complete_sent(qp);
 	kwarp_qp_raise(qp, KWARP_ERR_RDMAP_STAG, seg, n, n);
 }
 

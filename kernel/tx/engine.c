@@ -95,7 +95,7 @@ static void try_fin(struct kwarp_qp *qp, struct kwarp_llp *llp)
 static void tx_retry(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
-	if (!queue_delayed_work(kwarp_wq, &qp->retry, TX_RETRY))
+	if (!queue_delayed_work(READ_ONCE(qp->wq), &qp->retry, TX_RETRY))
 		kwarp_qp_put(qp);
 }
 
@@ -177,28 +177,37 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 void kwarp_tx_kick(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
-	if (!queue_work(kwarp_wq, &qp->work))
+	if (!queue_work(READ_ONCE(qp->wq), &qp->work))
 		kwarp_qp_put(qp);
 }
 
-void kwarp_tx_enter(struct kwarp_qp *qp)
+static void enter(struct kwarp_qp *qp, bool worker)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp)
-		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
-	kwarp_llp_unlock(llp);
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp) {
+			if (worker)
+				kwarp_rx_continue(qp, llp);
+			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		}
+		kwarp_llp_unlock(llp);
+	}
 	kwarp_llp_put(llp);
+}
+
+void kwarp_tx_enter(struct kwarp_qp *qp)
+{
+	enter(qp, false);
 }
 
 void kwarp_tx_work(struct work_struct *work)
 {
 	struct kwarp_qp *qp = container_of(work, struct kwarp_qp, work);
 
-	kwarp_tx_enter(qp);
+	enter(qp, true);
 	if (READ_ONCE(qp->rdv.lost))
 		kwarp_qp_check_lost(qp);
 	kwarp_qp_put(qp);
@@ -218,7 +227,7 @@ int kwarp_tx_init(struct kwarp_qp *qp)
 	struct kwarp_tx *tx = &qp->tx;
 
 	memset(tx, 0, sizeof(*tx));
-	tx->wqe = kmalloc(qp->sq.stride, GFP_KERNEL);
+	tx->wqe = kmalloc(qp->sq.stride, KWARP_GFP_CONN);
 	if (!tx->wqe)
 		return -ENOMEM;
 	tx->send_msn = 1;
@@ -251,9 +260,10 @@ void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
 	might_sleep();
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp)
-		qp->tx.rtr = opcode + 1;
-	kwarp_llp_unlock(llp);
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp)
+			qp->tx.rtr = opcode + 1;
+		kwarp_llp_unlock(llp);
+	}
 	kwarp_llp_put(llp);
 }

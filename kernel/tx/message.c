@@ -25,8 +25,8 @@ static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status,
 			  enum kwarp_err err)
 {
-	/* What was copied before is sent, and reported as such. */
-	kwarp_sq_complete_built(qp);
+	/* What was copied before is sent, and reported as such; if that is enough. */
+	kwarp_tx_complete_sent(qp);
 	kwarp_sq_complete(qp, slot, status);
 	kwarp_qp_raise(qp, err, NULL, 0, 0);
 }

@@ -10,6 +10,9 @@
 
 #include "buf.h"
 
+/* The shrinker counts in pages, and nothing of one is left over. */
+static_assert(KWARP_TX_PAGE_SIZE % PAGE_SIZE == 0);
+
 /**
  * struct tx_pages - one CPU's memory
  * @lock:	the CPU itself, also where bottom halves are threads

@@ -7,11 +7,15 @@
 #ifndef _KWARP_TX_PAGES_H
 #define _KWARP_TX_PAGES_H
 
+#include <linux/minmax.h>
 #include <linux/mm_types.h>
+#include <linux/sizes.h>
 
 enum kwarp_tx_pages_limits {
-	KWARP_TX_PAGE_SIZE	= 32 * 1024,	/* octets of a stretch, if there is memory */
-	KWARP_TX_PAGES		= 64,		/* stretches kept per CPU: 2 MiB */
+	/* Octets of a stretch, if there is memory; whole pages. */
+	KWARP_TX_PAGE_SIZE	= MAX(SZ_32K, PAGE_SIZE),
+	/* Stretches kept per CPU. */
+	KWARP_TX_PAGES		= SZ_2M / KWARP_TX_PAGE_SIZE,
 };
 
 /**

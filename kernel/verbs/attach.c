@@ -37,7 +37,7 @@ static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH)(struct uverbs_attr_bundle *att
 	ret = uverbs_get_raw_fd(&fd, attrs, KWARP_ATTR_ATTACH_FD);
 	if (ret)
 		return ret;
-	ret = uverbs_copy_from(&params, attrs, KWARP_ATTR_ATTACH_PARAMS);
+	ret = uverbs_copy_from_or_zero(&params, attrs, KWARP_ATTR_ATTACH_PARAMS);
 	if (ret)
 		return ret;
 	ret = optional(attrs, KWARP_ATTR_ATTACH_MESSAGE, &msg, &msg_len);
@@ -75,8 +75,11 @@ static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH_WAIT)(struct uverbs_attr_bundle
 	if (room)
 		ret = uverbs_copy_to(attrs, KWARP_ATTR_ATTACH_WAIT_PRIVATE_DATA,
 				     pd, room);
-	return ret ? : uverbs_copy_to(attrs, KWARP_ATTR_ATTACH_WAIT_RESULT,
-				      &res, sizeof(res));
+	if (ret)
+		return ret;
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     KWARP_ATTR_ATTACH_WAIT_RESULT,
+					     &res, sizeof(res));
 }
 
 DECLARE_UVERBS_NAMED_METHOD(KWARP_METHOD_QP_ATTACH,
@@ -87,7 +90,8 @@ DECLARE_UVERBS_NAMED_METHOD(KWARP_METHOD_QP_ATTACH,
 			    UVERBS_ATTR_RAW_FD(KWARP_ATTR_ATTACH_FD,
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_IN(KWARP_ATTR_ATTACH_PARAMS,
-					       UVERBS_ATTR_TYPE(struct kwarp_attach_params),
+					       UVERBS_ATTR_STRUCT(struct kwarp_attach_params,
+								  timeout_ms),
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_IN(KWARP_ATTR_ATTACH_MESSAGE,
 					       UVERBS_ATTR_SIZE(1, KWARP_ATTACH_MESSAGE_MAX),
@@ -107,7 +111,8 @@ DECLARE_UVERBS_NAMED_METHOD(KWARP_METHOD_QP_ATTACH_WAIT,
 					       UVERBS_ATTR_TYPE(u32),
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(KWARP_ATTR_ATTACH_WAIT_RESULT,
-						UVERBS_ATTR_TYPE(struct kwarp_attach_result),
+						UVERBS_ATTR_STRUCT(struct kwarp_attach_result,
+								   reserved),
 						UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(KWARP_ATTR_ATTACH_WAIT_PRIVATE_DATA,
 						UVERBS_ATTR_MIN_SIZE(1),

@@ -48,9 +48,14 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (ret)
 		return ret;
 
+	ret = kwarp_object_take(dev, KWARP_OBJECT_CQ);
+	if (ret)
+		return ret;
 	ret = ida_alloc_max(&dev->cq_ids, KWARP_MAX_CQ - 1, GFP_KERNEL);
-	if (ret < 0)
-		return -ENOMEM;
+	if (ret < 0) {
+		ret = -ENOMEM;
+		goto err_count;
+	}
 	cq->id = ret;
 	cq->dev = dev;
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
@@ -76,6 +81,8 @@ err_mem:
 err_id:
 	mutex_destroy(&cq->mutex);
 	ida_free(&dev->cq_ids, cq->id);
+err_count:
+	kwarp_object_give(dev, KWARP_OBJECT_CQ);
 	return ret;
 }
 
@@ -133,5 +140,6 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	kwarp_ring_free(cq->mem, cq->mmap);
 	mutex_destroy(&cq->mutex);
 	ida_free(&cq->dev->cq_ids, cq->id);
+	kwarp_object_give(cq->dev, KWARP_OBJECT_CQ);
 	return 0;
 }

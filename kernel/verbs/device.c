@@ -22,11 +22,19 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 		.abi_version = KWARP_ABI_VERSION,
 		.max_inline = KWARP_MAX_INLINE,
 		.cqe_size = sizeof(struct kwarp_cqe),
+		.comp_mask = KWARP_ALLOC_CTX_FEATURES,
+		.max_sge = KWARP_MAX_SGE,
+		.max_attach_message = KWARP_ATTACH_MESSAGE_MAX,
 	};
-	int ret = kwarp_udata_empty(udata);
+	struct kwarp_ureq_alloc_ctx req;
+	int ret;
 
+	ret = kwarp_udata_request(udata, &req, sizeof(req), 0);
 	if (ret)
 		return ret;
+	if (req.comp_mask)
+		return -EOPNOTSUPP;
+	resp.features = req.features & KWARP_FEATURE_ATTACH;
 	/*
 	 * A device can leave its processes, so the core does not keep the module
 	 * for them. An administrator removes the device if he means that.
@@ -62,11 +70,15 @@ static void disassociate_ucontext(struct ib_ucontext *ibctx)
 
 static int alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	return kwarp_udata_empty(udata);
+	int ret = kwarp_udata_empty(udata);
+
+	return ret ? : kwarp_object_take(to_kdev(ibpd->device),
+					 KWARP_OBJECT_PD);
 }
 
 static int dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
+	kwarp_object_give(to_kdev(ibpd->device), KWARP_OBJECT_PD);
 	return 0;
 }
 
@@ -81,6 +93,8 @@ static void device_free(struct ib_device *ibdev)
 	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
 	/* Connections that were closing on their own when their consumers went. */
 	kwarp_cm_device_down(dev, true);
+	kwarp_cm_device_exit(dev);
+	destroy_workqueue(dev->cm_wq);
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->qps);
 	ida_destroy(&dev->cq_ids);
@@ -121,6 +135,7 @@ static const struct ib_device_ops device_ops = {
 	.fill_res_mr_entry = kwarp_fill_res_mr_entry,
 	.fill_res_qp_entry = kwarp_fill_res_qp_entry,
 	.fill_res_srq_entry = kwarp_fill_res_srq_entry,
+	.get_dev_fw_str = kwarp_get_dev_fw_str,
 	.get_dma_mr = kwarp_get_dma_mr,
 	.get_hw_stats = kwarp_get_hw_stats,
 	.get_port_immutable = kwarp_get_port_immutable,
@@ -171,22 +186,24 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 		return NULL;
 	kwarp_ib_settle(&dev->ibdev, dev_net(netdev));
 	dev->stats = alloc_percpu(struct kwarp_stats);
-	if (!dev->stats) {
+	dev->cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
+	if (!dev->stats || !dev->cm_wq) {
+		if (dev->cm_wq)
+			destroy_workqueue(dev->cm_wq);
+		free_percpu(dev->stats);
 		ib_dealloc_device(&dev->ibdev);
 		return NULL;
 	}
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
-	xa_init(&dev->mrs);
+	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&dev->mrs, XA_FLAGS_ACCOUNT);
 	ida_init(&dev->cq_ids);
 	ida_init(&dev->srq_ids);
 	spin_lock_init(&dev->counted_lock);
 	INIT_LIST_HEAD(&dev->counted_qps);
 	spin_lock_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->eps);
+	kwarp_cm_device_init(dev);
 	kwarp_addr_init(dev);
 	kwarp_link_device_init(dev);
-	/* QP numbers 0 and 1 are special in the verbs. */
-	dev->next_qpn = 2;
 	kwarp_policy_init(&dev->policy);
 	/* From here on ib_dealloc_device() calls device_free(). */
 	ib_set_device_ops(&dev->ibdev, &device_ops);

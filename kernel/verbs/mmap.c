@@ -9,6 +9,19 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+/*
+ * vmalloc_user() charges nobody, so pages are mapped one by one (kwarp_mmap()). A
+ * user who has not enough is told so: neither killed, nor written about in the log.
+ */
+static void *alloc_mem(bool user, size_t len)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
+
+	if (user)
+		gfp |= __GFP_ACCOUNT | __GFP_RETRY_MAYFAIL;
+	return __vmalloc(len, gfp | __GFP_NOWARN);
+}
+
 void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 		       struct rdma_user_mmap_entry **entry)
 {
@@ -18,13 +31,13 @@ void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 	int ret;
 
 	*entry = NULL;
-	mem = vmalloc_user(len);
+	mem = alloc_mem(udata, len);
 	if (!mem)
 		return ERR_PTR(-ENOMEM);
 	if (!udata)
 		return mem;
 
-	e = kzalloc(sizeof(*e), GFP_KERNEL);
+	e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
 	if (!e) {
 		ret = -ENOMEM;
 		goto err_mem;
@@ -61,6 +74,23 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(e);
 }
 
+/* The core has compared the lengths of mapping and memory. */
+static int map_pages(struct vm_area_struct *vma,
+		     const struct kwarp_mmap_entry *e)
+{
+	size_t off;
+	int ret;
+
+	for (off = 0; off < vma->vm_end - vma->vm_start; off += PAGE_SIZE) {
+		ret = vm_insert_page(vma, vma->vm_start + off,
+				     vmalloc_to_page(e->mem + off));
+		if (ret)
+			return ret;
+	}
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	return 0;
+}
+
 int kwarp_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
@@ -74,7 +104,7 @@ int kwarp_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	if (!entry)
 		return -EINVAL;
 	e = container_of(entry, struct kwarp_mmap_entry, rdma_entry);
-	ret = remap_vmalloc_range(vma, e->mem, 0);
+	ret = map_pages(vma, e);
 	rdma_user_mmap_entry_put(entry);
 	return ret;
 }

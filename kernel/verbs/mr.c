@@ -30,6 +30,11 @@ int kwarp_check_access(int access)
 
 /* ---- STags --------------------------------------------------------------- */
 
+static enum kwarp_object object_kind(const struct kwarp_mr *mr)
+{
+	return mr->window ? KWARP_OBJECT_MW : KWARP_OBJECT_MR;
+}
+
 /*
  * Nobody can guess an STag from others (RFC 5042 5.3.1): index and key are
  * random. Index 0 is not used, so no STag is 0.
@@ -37,10 +42,15 @@ int kwarp_check_access(int access)
 int kwarp_mr_publish(struct kwarp_device *dev, struct kwarp_mr *mr,
 		     enum kwarp_mr_state state)
 {
-	int i, ret = -EBUSY;
+	int i, ret;
 	u32 stag;
 
+	ret = kwarp_object_take(dev, object_kind(mr));
+	if (ret)
+		return ret;
+	mr->counted = true;
 	mr->state = state;
+	ret = -EBUSY;
 	for (i = 0; i < KWARP_STAG_TRIES && ret == -EBUSY; i++) {
 		stag = get_random_u32();
 		if (!(stag >> 8))
@@ -57,7 +67,7 @@ int kwarp_mr_publish(struct kwarp_device *dev, struct kwarp_mr *mr,
 
 struct kwarp_mr *kwarp_mr_new(struct ib_pd *pd, int access)
 {
-	struct kwarp_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct kwarp_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return NULL;
@@ -77,6 +87,8 @@ void kwarp_mr_free(struct kwarp_mr *mr)
 	if (!mr->shared)
 		kvfree(mr->blocks);
 	kvfree(mr->staged);
+	if (mr->counted)
+		kwarp_object_give(to_kdev(mr->pd->device), object_kind(mr));
 	/* A look-up may still try to get a reference, in vain. */
 	kfree_rcu(mr, rcu);
 }
@@ -146,8 +158,8 @@ struct ib_mr *kwarp_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 		return ERR_PTR(-ENOMEM);
 	mr->invalidatable = true;
 	mr->max_blocks = max_num_sg;
-	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL);
-	mr->staged = kvcalloc(max_num_sg, sizeof(*mr->staged), GFP_KERNEL);
+	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
+	mr->staged = kvcalloc(max_num_sg, sizeof(*mr->staged), GFP_KERNEL_ACCOUNT);
 	if (!mr->blocks || !mr->staged)
 		goto err_mr;
 	ret = kwarp_mr_publish(to_kdev(pd->device), mr, KWARP_MR_INVALID);

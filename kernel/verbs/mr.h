@@ -15,7 +15,7 @@ int kwarp_check_access(int access);
 struct kwarp_mr *kwarp_mr_new(struct ib_pd *pd, int access);
 
 /**
- * kwarp_mr_publish() - give it an STag and put it in the table
+ * kwarp_mr_publish() - count it, give it an STag and put it in the table
  * @dev:	device
  * @mr:		region or window
  * @state:	what a look-up finds from the first moment on

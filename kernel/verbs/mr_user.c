@@ -31,7 +31,8 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 		return -EINVAL;
 	/* No warning for what a user can ask for. */
 	mr->blocks = kvcalloc(nr, sizeof(*mr->blocks),
-			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+			      GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+			      __GFP_NOWARN);
 	if (!mr->blocks)
 		return -ENOMEM;
 	mr->max_blocks = nr;
@@ -173,6 +174,7 @@ static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
 		return -ENOMEM;
 	/* The core destroys the old one next, which waits for its users. */
 	smp_store_release(&old->state, KWARP_MR_REPLACED); /* after the store */
+	swap(mr->counted, old->counted);
 	if (mr->shared) {
 		mr->umem = old->umem;
 		mr->shared = false;

@@ -22,6 +22,9 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (ret)
 		return ret;
 	memset(attr, 0, sizeof(*attr));
+	/* As the provider takes it apart. */
+	attr->fw_ver = (u64)KWARP_VERSION_MAJOR << 32 |
+		       KWARP_VERSION_MINOR << 16 | KWARP_VERSION_PATCH;
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = KWARP_VENDOR_ID;
 	attr->vendor_part_id = KWARP_VENDOR_PART_ID;
@@ -34,23 +37,23 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_mr_size = KWARP_MAX_MR_SIZE;
 	/* Of fast registration: any power of two from 4 KiB to 1 GiB. */
 	attr->page_size_cap = GENMASK(30, ilog2(SZ_4K));
-	attr->max_qp = KWARP_MAX_QP;
+	attr->max_qp = kwarp_object_limit(KWARP_OBJECT_QP);
 	attr->max_qp_wr = KWARP_MAX_QP_WR;
 	attr->max_send_sge = KWARP_MAX_SGE;
 	attr->max_recv_sge = KWARP_MAX_SGE;
 	attr->max_sge_rd = KWARP_MAX_SGE;
-	attr->max_cq = KWARP_MAX_CQ;
+	attr->max_cq = kwarp_object_limit(KWARP_OBJECT_CQ);
 	attr->max_cqe = KWARP_MAX_CQE;
-	attr->max_srq = KWARP_MAX_SRQ;
+	attr->max_srq = kwarp_object_limit(KWARP_OBJECT_SRQ);
 	attr->max_srq_wr = KWARP_MAX_SRQ_WR;
 	attr->max_srq_sge = KWARP_MAX_SGE;
-	attr->max_mr = KWARP_MAX_MR;
-	attr->max_mw = KWARP_MAX_MR;
-	attr->max_pd = KWARP_MAX_PD;
+	attr->max_mr = kwarp_object_limit(KWARP_OBJECT_MR);
+	attr->max_mw = kwarp_object_limit(KWARP_OBJECT_MW);
+	attr->max_pd = kwarp_object_limit(KWARP_OBJECT_PD);
 	/* As responder and as initiator of RDMA Reads. */
 	attr->max_qp_rd_atom = KWARP_MAX_IRD;
 	attr->max_qp_init_rd_atom = KWARP_MAX_ORD;
-	attr->max_res_rd_atom = KWARP_MAX_QP * KWARP_MAX_IRD;
+	attr->max_res_rd_atom = attr->max_qp * KWARP_MAX_IRD;
 	/* Processor instructions: atomic towards everything on this machine. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
@@ -105,6 +108,11 @@ static u32 netdev_speed(struct net_device *netdev)
 		speed = ks.base.speed;
 	rtnl_unlock();
 	return speed == (u32)SPEED_UNKNOWN ? SPEED_10000 : speed;
+}
+
+void kwarp_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	strscpy(str, KWARP_VERSION, IB_FW_VERSION_NAME_MAX);
 }
 
 int kwarp_query_port(struct ib_device *ibdev, u32 port,

@@ -35,7 +35,7 @@ static int to_reset(struct kwarp_qp *qp)
 		return -EINVAL;
 	}
 	/* The connection manager has not let go of the old one yet. */
-	if (rcu_access_pointer(qp->llp))
+	if (qp->claimed || rcu_access_pointer(qp->llp))
 		return -EBUSY;
 	kwarp_wq_reset(qp);
 	kwarp_cq_forget_qp(qp->scq, qp);
@@ -80,14 +80,13 @@ static int to_rtr(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 static void pause(struct kwarp_qp *qp, bool pause)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	bool locked = llp && kwarp_llp_lock(llp);
 
-	if (llp)
-		kwarp_llp_lock(llp);
 	WRITE_ONCE(qp->rdv.paused, pause);
-	if (llp) {
+	if (locked)
 		kwarp_llp_unlock(llp);
+	if (llp)
 		kwarp_llp_put(llp);
-	}
 	if (!pause)
 		kwarp_tx_kick(qp);
 }
@@ -102,8 +101,8 @@ static int change_with_partner(struct kwarp_qp *qp,
 	switch (to) {
 	case IB_QPS_RTS:
 		if (from == IB_QPS_RTR)
-			kwarp_rdv_sends(qp, attr);
-		else if (from == IB_QPS_SQD)
+			return kwarp_rdv_sends(qp, attr);
+		if (from == IB_QPS_SQD)
 			pause(qp, false);
 		return 0;
 	case IB_QPS_SQD:
@@ -166,6 +165,14 @@ static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 
 /* ---- attributes ---------------------------------------------------------- */
 
+void kwarp_qp_default_access(struct kwarp_qp *qp)
+{
+	qp->access_named = false;
+	qp->attr.qp_access_flags = KWARP_QP_ACCESS_DEFAULT;
+	/* iw_cm knows no atomics: who may read and write may do both at once. */
+	WRITE_ONCE(qp->access, KWARP_REMOTE_ACCESS);
+}
+
 static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		      int mask)
 {
@@ -191,20 +198,34 @@ static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * librdmacm's active side gets no rights from the kernel before it connects,
- * and has no occasion to ask again later: none at all means the connection
- * manager's default. Who brings a QP up by hand names a P_Key, and is believed.
+ * Is it the connection manager that speaks? rdma_init_qp_attr() has for iWARP no
+ * rights before there is a connection, and iw_cm's two later; librdmacm asks for
+ * them with the state, and our provider adds the port. Who brings a QP up by hand
+ * names a P_Key or a partner; who means rights alone names no state.
  */
+static bool access_of_cm(const struct ib_qp_attr *attr, int mask)
+{
+	const int cm = IB_QP_STATE | IB_QP_ACCESS_FLAGS | IB_QP_PORT |
+		       IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MAX_DEST_RD_ATOMIC;
+
+	return (mask & IB_QP_STATE) && !(mask & ~cm) &&
+	       (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR) &&
+	       (!attr->qp_access_flags ||
+		attr->qp_access_flags == KWARP_QP_ACCESS_DEFAULT);
+}
+
+/* What the consumer named holds to the letter, whatever the CM says later. */
 static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
-	int access = attr->qp_access_flags;
-
-	if (!access && (mask & IB_QP_STATE) && !(mask & IB_QP_PKEY_INDEX) &&
-	    (attr->qp_state == IB_QPS_INIT || attr->qp_state == IB_QPS_RTR))
-		access = KWARP_QP_ACCESS_DEFAULT;
-	qp->attr.qp_access_flags = access;
-	WRITE_ONCE(qp->access, access & KWARP_REMOTE_ACCESS);
+	if (access_of_cm(attr, mask)) {
+		if (!qp->access_named)
+			kwarp_qp_default_access(qp);
+		return;
+	}
+	qp->access_named = true;
+	qp->attr.qp_access_flags = attr->qp_access_flags;
+	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
 }
 
 /* What InfiniBand needs and iWARP does not is kept to be shown. */
@@ -214,6 +235,8 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	lockdep_assert_held(&qp->mutex);
 	if (mask & IB_QP_STATE)
 		qp->attr.qp_state = attr->qp_state;
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		kwarp_qp_default_access(qp);
 	if (mask & IB_QP_ACCESS_FLAGS)
 		set_access(qp, attr, mask);
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)

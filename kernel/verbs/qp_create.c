@@ -3,13 +3,19 @@
 #include "verbs.h"
 
 #include <linux/log2.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../cm/cm.h"
 #include "../core/srq.h"
 
-#define KWARP_QPN_MAX	(KWARP_MAX_QP + 1)
+/* 0 and 1 are special in the verbs, and all ones is multicast. */
+#define KWARP_QPN_MIN	2
+#define KWARP_QPN_MAX	0xfffffe
 
 static int check_attr(const struct ib_qp_init_attr *attr)
 {
@@ -92,10 +98,13 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	INIT_LIST_HEAD(&qp->counted_link);
+	qp->wq = kwarp_wq;
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
 	kwarp_tx_linger_init(qp);
 	kwarp_rdv_init(qp);
+	if (!qp->kernel)
+		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	qp->scq = to_kcq(attr->send_cq);
 	qp->rcq = to_kcq(attr->recv_cq);
 	qp->srq = attr->srq ? to_ksrq(attr->srq) : NULL;
@@ -105,15 +114,15 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	qp->state = IB_QPS_INIT;
 	qp->attr.qp_state = IB_QPS_INIT;
 	qp->attr.port_num = KWARP_PORT;
-	qp->access = KWARP_QP_ACCESS_DEFAULT;
-	qp->attr.qp_access_flags = KWARP_QP_ACCESS_DEFAULT;
+	kwarp_qp_default_access(qp);
 }
 
 static int alloc_rings(struct kwarp_qp *qp, struct ib_udata *udata,
 		       const struct kwarp_uresp_create_qp *resp)
 {
 	qp->sq.slots = kvcalloc(qp->sq.size, sizeof(*qp->sq.slots),
-				GFP_KERNEL_ACCOUNT);
+				GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
+				__GFP_NOWARN);
 	if (!qp->sq.slots)
 		return -ENOMEM;
 	qp->mem = kwarp_ring_alloc(udata, resp->mmap_size, &qp->mmap);
@@ -137,20 +146,29 @@ static void free_rings(struct kwarp_qp *qp)
 	kvfree(qp->sq.slots);
 }
 
-/* From here on the QP can be found, and referenced, by its number. */
-static int publish(struct kwarp_qp *qp)
+/*
+ * A number, by which nobody finds the QP yet: a random one, since numbers are named by
+ * other processes and by peers. At most one in 256 is in use, so few are tried.
+ */
+static int reserve_number(struct kwarp_qp *qp)
 {
 	struct kwarp_device *dev = qp->dev;
-	u32 qpn;
 	int ret;
 
-	ret = xa_alloc_cyclic_irq(&dev->qps, &qpn, qp,
-				  XA_LIMIT(2, KWARP_QPN_MAX), &dev->next_qpn,
-				  GFP_KERNEL);
-	if (ret < 0)
-		return -ENOMEM;
-	qp->ibqp.qp_num = qpn;
-	return 0;
+	do {
+		qp->ibqp.qp_num = get_random_u32_inclusive(KWARP_QPN_MIN,
+							   KWARP_QPN_MAX);
+		ret = xa_insert_irq(&dev->qps, qp->ibqp.qp_num, NULL,
+				    GFP_KERNEL);
+	} while (ret == -EBUSY);
+	return ret;
+}
+
+/* From here on the QP can be found, and referenced, by its number. */
+static void publish(struct kwarp_qp *qp)
+{
+	/* Cannot fail: the place is reserved. */
+	xa_store_irq(&qp->dev->qps, qp->ibqp.qp_num, qp, GFP_KERNEL);
 }
 
 /*
@@ -180,6 +198,15 @@ static void retire(struct kwarp_qp *qp)
 	xa_erase_irq(&qp->dev->qps, qp->ibqp.qp_num);
 }
 
+/* What create_qp() has taken first. */
+static void release(struct kwarp_qp *qp)
+{
+	put_pid(qp->owner);
+	mem_cgroup_put(qp->memcg);
+	if (qp->kernel)
+		module_put(THIS_MODULE);
+}
+
 int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata)
 {
@@ -194,10 +221,16 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ret;
+	ret = kwarp_object_take(to_kdev(ibqp->device), KWARP_OBJECT_QP);
+	if (ret)
+		return ret;
 	/* As an open context does; there is none for kernel consumers. */
-	if (!udata && !try_module_get(THIS_MODULE))
-		return -ENODEV;
+	if (!udata && !try_module_get(THIS_MODULE)) {
+		ret = -ENODEV;
+		goto err_count;
+	}
 	qp->kernel = !udata;
+	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	init_fields(qp, attr);
 	layout(qp, &attr->cap, &resp);
 	qp->attr.cap = attr->cap;
@@ -205,7 +238,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	if (ret)
 		goto err_fields;
 	kwarp_qp_gate(qp);
-	ret = publish(qp);
+	ret = reserve_number(qp);
 	if (ret)
 		goto err_rings;
 	if (udata) {
@@ -215,16 +248,22 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		if (ret)
 			goto err_number;
 	}
+	/*
+	 * Last: of a QP that is not made the core releases no events, so there
+	 * must have been none.
+	 */
+	publish(qp);
 	return 0;
 
 err_number:
-	retire(qp);
+	xa_erase_irq(&qp->dev->qps, ibqp->qp_num);
 err_rings:
 	free_rings(qp);
 err_fields:
 	mutex_destroy(&qp->mutex);
-	if (qp->kernel)
-		module_put(THIS_MODULE);
+	release(qp);
+err_count:
+	kwarp_object_give(to_kdev(ibqp->device), KWARP_OBJECT_QP);
 	return ret;
 }
 
@@ -236,8 +275,8 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	retire(qp);
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
+	kwarp_object_give(qp->dev, KWARP_OBJECT_QP);
 	/* Not mutex_destroy(): the core may still query the QP for a dump. */
-	if (qp->kernel)
-		module_put(THIS_MODULE);
+	release(qp);
 	return 0;
 }

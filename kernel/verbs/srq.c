@@ -8,6 +8,11 @@
 
 #include "../core/srq.h"
 
+/* Octets of the reply of modify_srq for a provider that names none. */
+#define SRQ_RESP_V1	offsetofend(struct kwarp_uresp_create_srq, srq_id)
+
+static_assert(SRQ_RESP_V1 == 32);
+
 static size_t srq_len(const struct kwarp_srq *srq, u32 size)
 {
 	return PAGE_ALIGN(sizeof(struct kwarp_ring_ctl) +
@@ -53,9 +58,14 @@ int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ret;
+	ret = kwarp_object_take(dev, KWARP_OBJECT_SRQ);
+	if (ret)
+		return ret;
 	ret = ida_alloc_max(&dev->srq_ids, KWARP_MAX_SRQ - 1, GFP_KERNEL);
-	if (ret < 0)
-		return -ENOMEM;
+	if (ret < 0) {
+		ret = -ENOMEM;
+		goto err_count;
+	}
 	srq->id = ret;
 	srq->dev = dev;
 	mutex_init(&srq->mutex);
@@ -85,29 +95,35 @@ err_mem:
 err_id:
 	mutex_destroy(&srq->mutex);
 	ida_free(&dev->srq_ids, srq->id);
+err_count:
+	kwarp_object_give(dev, KWARP_OBJECT_SRQ);
 	return ret;
 }
 
-/* The command has no reply: the provider names a place for it. */
+/*
+ * uverbs gives this command no room for a reply: the provider names a place. It is a
+ * user's address like any other.
+ */
 static int respond_resize(const struct kwarp_srq *srq, u32 size,
 			  struct rdma_user_mmap_entry *mmap,
 			  struct ib_udata *udata)
 {
 	struct kwarp_uresp_create_srq resp = {};
-	struct kwarp_ureq_modify_srq req = {};
+	struct kwarp_ureq_modify_srq req;
 	int ret;
 
 	if (!udata)
 		return 0;
-	if (udata->inlen < sizeof(req))
-		return -EINVAL;
-	ret = ib_copy_from_udata(&req, udata, sizeof(req));
+	ret = kwarp_udata_request(udata, &req, sizeof(req),
+				  offsetofend(struct kwarp_ureq_modify_srq,
+					      resp_addr));
 	if (ret)
 		return ret;
+	if (req.resp_len > U16_MAX)
+		return -EINVAL;
 	describe(srq, size, mmap, &resp);
-	if (copy_to_user(u64_to_user_ptr(req.resp_addr), &resp, sizeof(resp)))
-		return -EFAULT;
-	return 0;
+	return kwarp_respond(u64_to_user_ptr(req.resp_addr),
+			     req.resp_len ? : SRQ_RESP_V1, &resp, sizeof(resp));
 }
 
 static int resize(struct kwarp_srq *srq, u32 max_wr, struct ib_udata *udata)
@@ -143,6 +159,10 @@ int kwarp_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	might_sleep();
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EINVAL;
+	if (!(mask & IB_SRQ_MAX_WR))
+		ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ret;
 	mutex_lock(&srq->mutex);
 	size = srq->rq.size;
 	/* All or nothing. */
@@ -189,5 +209,6 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	kwarp_ring_free(srq->mem, srq->mmap);
 	mutex_destroy(&srq->mutex);
 	ida_free(&srq->dev->srq_ids, srq->id);
+	kwarp_object_give(srq->dev, KWARP_OBJECT_SRQ);
 	return 0;
 }

@@ -6,6 +6,8 @@
 #ifndef _KWARP_VERBS_H
 #define _KWARP_VERBS_H
 
+#include <linux/minmax.h>
+#include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "../core/cq.h"
@@ -33,6 +35,7 @@ int kwarp_device_add(const char *name, struct net_device *netdev);
 /* port.c */
 int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		       struct ib_udata *udata);
+void kwarp_get_dev_fw_str(struct ib_device *ibdev, char *str);
 int kwarp_query_port(struct ib_device *ibdev, u32 port,
 		     struct ib_port_attr *attr);
 int kwarp_get_port_immutable(struct ib_device *ibdev, u32 port,
@@ -50,6 +53,28 @@ static inline bool kwarp_netdev_active(const struct net_device *netdev)
 {
 	return netif_running(netdev) && netif_carrier_ok(netdev);
 }
+
+/* limits.c */
+
+/**
+ * kwarp_object_limit() - how many objects of a kind a device has at most
+ * @kind:	which
+ *
+ * Return: what query_device reports; constant.
+ */
+unsigned int kwarp_object_limit(enum kwarp_object kind);
+
+/**
+ * kwarp_object_take() - count one more object, if there may be one
+ * @dev:	device
+ * @kind:	which
+ *
+ * Context: any. Return: 0 or -ENOMEM.
+ */
+int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind);
+
+/* One less. Context: any. */
+void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind);
 
 /* mr.c, mr_user.c; reg_user_mr and reg_dmabuf_mr are declared in compat.h */
 struct ib_mr *kwarp_get_dma_mr(struct ib_pd *pd, int access);
@@ -103,6 +128,9 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 #define KWARP_QP_ACCESS_DEFAULT	(IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ)
 
+/* The rights of a QP whose consumer has named none. Under qp->mutex, or new. */
+void kwarp_qp_default_access(struct kwarp_qp *qp);
+
 int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata);
 int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -127,7 +155,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 /**
  * struct kwarp_mmap_entry - memory that a process may map
  * @rdma_entry:	core's part
- * @mem:	vmalloc_user() memory; freed by mmap_free
+ * @mem:	vmalloc() memory; freed by mmap_free
  */
 struct kwarp_mmap_entry {
 	struct rdma_user_mmap_entry rdma_entry;
@@ -140,7 +168,9 @@ struct kwarp_mmap_entry {
  * @len:	octets, whole pages
  * @entry:	set to the entry under which user space maps the memory, or NULL
  *
- * Return: zeroed memory or ERR_PTR(); free it with kwarp_ring_free().
+ * A user's is charged to the memory control group of the calling process.
+ *
+ * Return: zeroed memory or ERR_PTR(-ENOMEM); free it with kwarp_ring_free().
  */
 void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 		       struct rdma_user_mmap_entry **entry);
@@ -164,21 +194,52 @@ static inline int kwarp_udata_empty(struct ib_udata *udata)
 }
 
 /**
- * kwarp_udata_respond() - private output
- * @udata:	of the command, NULL for a kernel consumer
- * @resp:	reply
- * @len:	its octets; all or nothing
+ * kwarp_udata_request() - private input of a provider that is older or newer
+ * @udata:	of the command
+ * @req:	set to it; what is not there is zero
+ * @len:	octets of @req
+ * @min:	octets that its first version had
  *
- * Return: 0, -EINVAL if the provider has no room for it, -EFAULT.
+ * Return: 0, -EINVAL if it is shorter than @min, -EOPNOTSUPP if behind @len there is
+ * anything but zeros, -EFAULT.
  */
-static inline int kwarp_udata_respond(struct ib_udata *udata, void *resp,
+static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
+				      size_t len, size_t min)
+{
+	memset(req, 0, len);
+	if (udata->inlen < min)
+		return -EINVAL;
+	if (udata->inlen > len &&
+	    !ib_is_udata_cleared(udata, len, udata->inlen - len))
+		return -EOPNOTSUPP;
+	return ib_copy_from_udata(req, udata, min(udata->inlen, len));
+}
+
+/**
+ * kwarp_respond() - a reply to a provider that is older or newer
+ * @to:		where to
+ * @room:	octets there
+ * @resp:	reply
+ * @len:	its octets
+ *
+ * As much as there is room for; zeros behind it. Return: 0 or -EFAULT.
+ */
+static inline int kwarp_respond(void __user *to, size_t room, const void *resp,
+				size_t len)
+{
+	if (copy_to_user(to, resp, min(room, len)))
+		return -EFAULT;
+	if (room > len && clear_user(to + len, room - len))
+		return -EFAULT;
+	return 0;
+}
+
+/* Private output of a command; @udata is NULL for a kernel consumer. */
+static inline int kwarp_udata_respond(struct ib_udata *udata, const void *resp,
 				      size_t len)
 {
-	if (!udata)
-		return 0;
-	if (udata->outlen < len)
-		return -EINVAL;
-	return ib_copy_to_udata(udata, resp, len);
+	return udata ? kwarp_respond(udata->outbuf, udata->outlen, resp, len) :
+		       0;
 }
 
 #endif /* _KWARP_VERBS_H */

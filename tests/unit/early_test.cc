@@ -196,6 +196,161 @@ TEST(Early, positions_wrap)
 	EXPECT_EQ(l.next(0U - 200), 4U);
 }
 
+// ---- how much is looked at ----
+
+constexpr u32 many = KWARP_LEDGER_MAX;
+
+// Many FPDUs of a page each, one behind the other.
+void pages(Ledger &l, u32 len = 100)
+{
+	for (u32 i = 0; i < many; i++)
+		ASSERT_TRUE(l.add(1000 + i * len, len, KWARP_EARLY_PLACED, i * 4096ULL, (i + 1) * 4096ULL));
+}
+
+u32 looks(Ledger &l)
+{
+	u32 n = l.l.looks;
+	l.l.looks = 0;
+	return n;
+}
+
+TEST(EarlyCost, written_elsewhere)
+{
+	Ledger l(many);
+	pages(l);
+	looks(l);
+	for (u32 i = 0; i < 1000; i++)
+		EXPECT_EQ(l.written(i, (1ULL << 30) + i * 100, (1ULL << 30) + i * 100 + 100), 0U);
+	// What shares a chain by chance; chains are as many as entries.
+	EXPECT_LT(looks(l), 10 * 1000U);
+}
+
+// In the middle of all of it: only neighbours are looked at.
+TEST(EarlyCost, written_among_them)
+{
+	Ledger l(many);
+	for (u32 i = 0; i < many; i++)
+		ASSERT_TRUE(l.add(1000 + i, 1, KWARP_EARLY_PLACED, i * 4096ULL, i * 4096ULL + 2000));
+	looks(l);
+	for (u32 i = 0; i < many; i++)
+		EXPECT_EQ(l.written(i, i * 4096ULL + 2000, (i + 1) * 4096ULL), 0U);
+	EXPECT_LT(looks(l), 10 * many);
+	EXPECT_EQ(kwarp_ledger_doubt(&l.l), many);
+}
+
+// One page, or memory too scattered for links, has all of them: what is looked at for nothing is limited, and what
+// is left for that reason is not met again.
+void crowded(bool wide)
+{
+	Ledger l(many);
+	for (u32 i = 0; i < many; i++) {
+		kwarp_early e{};
+		e.pos = 1000 + i;
+		e.len = 1;
+		e.kind = KWARP_EARLY_PLACED;
+		kwarp_extent_add(&e.mem, i * 2, i * 2 + 1);
+		if (wide)
+			for (u64 k = 1; k < 20; k++)
+				kwarp_extent_add(&e.mem, k << 20, (k << 20) + 1);
+		ASSERT_TRUE(kwarp_ledger_add(&l.l, &e));
+	}
+	looks(l);
+	u32 left = 0, looked = 0;
+	for (u32 i = 0; i < many; i++) {
+		left += l.written(i % 900, 3000, 3001);
+		u32 n = looks(l);
+		EXPECT_LE(n, many);
+		looked += n;
+	}
+	EXPECT_EQ(left, many - KWARP_LEDGER_LOOKS);
+	EXPECT_LE(looked, many + many * KWARP_LEDGER_LOOKS);
+}
+
+TEST(EarlyCost, all_in_one_page) { crowded(false); }
+TEST(EarlyCost, all_scattered) { crowded(true); }
+
+// Each new FPDU is found to lie behind those that are known, or before them.
+TEST(EarlyCost, skip)
+{
+	for (bool forward : {true, false}) {
+		Ledger l(many);
+		for (u32 i = 0; i < many; i++) {
+			u32 at = forward ? i : many - 1 - i, pos = forward ? 0 : at;
+			ASSERT_TRUE(l.add(at, 1));
+			EXPECT_TRUE(kwarp_ledger_skip(&l.l, &pos));
+			EXPECT_EQ(pos, forward ? i + 1 : many);
+		}
+		EXPECT_LT(looks(l), 4 * many);
+	}
+}
+
+// Segments that come twice cast doubt again and again.
+TEST(EarlyCost, doubt)
+{
+	Ledger l(many);
+	pages(l);
+	looks(l);
+	for (u32 i = 0; i < many; i++)
+		kwarp_ledger_doubt(&l.l);
+	EXPECT_LE(looks(l), many);
+}
+
+// Placed anywhere, written anywhere, delivered in order: whatever has an octet in common is left, and nothing else
+// as long as few lie in one block.
+TEST(Early, against_all_pairs)
+{
+	for (u64 room : {1ULL << 12, 1ULL << 16, 1ULL << 22}) {
+		Ledger l(200);
+		std::map<u32, kwarp_early> model;
+		u32 passed = 0, kept = 0;
+
+		for (int i = 0; i < 20000; i++) {
+			kwarp_early e{};
+			e.pos = passed + pick(1, 3000);
+			e.len = 4;
+			e.kind = KWARP_EARLY_PLACED;
+			for (u32 k = pick(1, 6); k; k--) {
+				u64 lo = pick(0, static_cast<u32>(room));
+				kwarp_extent_add(&e.mem, lo, lo + pick(1, 3000));
+			}
+			if (kwarp_ledger_add(&l.l, &e))
+				model[e.pos] = e;
+			if (pick(0, 3) == 0) {
+				passed += pick(0, 100);
+				kwarp_ledger_pass(&l.l, passed);
+				model.erase(model.begin(), model.lower_bound(passed));
+			}
+			u32 at = passed + pick(0, 3000);
+			kwarp_extent mem{};
+			for (u32 k = pick(1, 3); k; k--) {
+				u64 lo = pick(0, static_cast<u32>(room));
+				kwarp_extent_add(&mem, lo, lo + pick(1, 300));
+			}
+			looks(l);
+			u32 n = kwarp_ledger_written(&l.l, at, &mem), must = 0;
+			for (auto &[pos, m] : model) {
+				if (m.kind != KWARP_EARLY_PLACED)
+					continue;
+				bool meets = false;
+				for (u32 a = 0; a < m.mem.n; a++)
+					for (u32 b = 0; b < mem.n; b++)
+						meets |= m.mem.piece[a].lo < mem.piece[b].hi && mem.piece[b].lo < m.mem.piece[a].hi;
+				if (pos > at && meets) {
+					ASSERT_EQ(l.kind(pos), KWARP_EARLY_LEFT);
+					must++;
+				}
+				m.kind = l.kind(pos);
+				kept += m.kind == KWARP_EARLY_PLACED;
+			}
+			if (looks(l) <= KWARP_LEDGER_LOOKS) {
+				ASSERT_EQ(n, must);
+			}
+			ASSERT_GE(n, must);
+		}
+		EXPECT_GT(kept, 0U);
+	}
+}
+
 // Anything in any order, against the obvious container.
 TEST(Early, against_a_map)
 {

@@ -132,7 +132,7 @@ TEST(rendezvous, kwarp_rdv_numbers_match__both_ends)
 	EXPECT_FALSE(kwarp_rdv_numbers_match(&mine, &mine));
 }
 
-TEST(rendezvous, kwarp_rdv_numbers_match__each_number_counts)
+TEST(rendezvous, kwarp_rdv_numbers_match__each_bit_counts)
 {
 	kwarp_rdv_id mine = sample();
 	for (u32 bit = 0; bit < 32; bit++) {
@@ -142,33 +142,47 @@ TEST(rendezvous, kwarp_rdv_numbers_match__each_number_counts)
 		theirs = other_end(mine);
 		theirs.peer_qpn ^= 1u << bit;
 		EXPECT_FALSE(kwarp_rdv_numbers_match(&mine, &theirs)) << bit;
-		// of a PSN 24 bits
-		theirs = other_end(mine);
-		theirs.sq_psn ^= 1u << bit;
-		EXPECT_EQ(kwarp_rdv_numbers_match(&mine, &theirs), bit >= 24) << bit;
-		theirs = other_end(mine);
-		theirs.rq_psn ^= 1u << bit;
-		EXPECT_EQ(kwarp_rdv_numbers_match(&mine, &theirs), bit >= 24) << bit;
 	}
 }
 
-TEST(rendezvous, kwarp_rdv_numbers_match__one_end_only_receives)
+TEST(rendezvous, kwarp_rdv_check_psns__24_bits_count)
+{
+	kwarp_rdv_id mine = sample();
+	for (u32 bit = 0; bit < 32; bit++) {
+		kwarp_rdv_psns wanted = bit < 24 ? KWARP_RDV_PSNS_WRONG : KWARP_RDV_PSNS_RIGHT;
+		kwarp_rdv_id theirs = other_end(mine);
+		EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), KWARP_RDV_PSNS_RIGHT);
+		theirs.sq_psn ^= 1u << bit;
+		EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), wanted) << bit;
+		theirs = other_end(mine);
+		theirs.rq_psn ^= 1u << bit;
+		EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), wanted) << bit;
+	}
+}
+
+TEST(rendezvous, kwarp_rdv_check_psns__one_end_only_receives)
 {
 	kwarp_rdv_id mine = sample(), theirs = other_end(mine);
 	theirs.sends = false;
 	theirs.sq_psn = 0;
-	EXPECT_TRUE(kwarp_rdv_numbers_match(&mine, &theirs));
-	EXPECT_TRUE(kwarp_rdv_numbers_match(&theirs, &mine));
+	EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), KWARP_RDV_PSNS_RIGHT);
+	EXPECT_EQ(kwarp_rdv_check_psns(&theirs, &mine), KWARP_RDV_PSNS_RIGHT);
 	theirs.rq_psn ^= 1;
-	EXPECT_FALSE(kwarp_rdv_numbers_match(&mine, &theirs));
-	EXPECT_FALSE(kwarp_rdv_numbers_match(&theirs, &mine));
+	EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), KWARP_RDV_PSNS_WRONG);
+	EXPECT_EQ(kwarp_rdv_check_psns(&theirs, &mine), KWARP_RDV_PSNS_WRONG);
 }
 
-TEST(rendezvous, kwarp_rdv_numbers_match__nothing_to_show)
+TEST(rendezvous, kwarp_rdv_check_psns__nothing_to_show)
 {
 	kwarp_rdv_id mine = sample(), theirs = other_end(mine);
 	mine.sends = theirs.sends = false;
-	EXPECT_FALSE(kwarp_rdv_numbers_match(&mine, &theirs));
+	EXPECT_EQ(kwarp_rdv_check_psns(&mine, &theirs), KWARP_RDV_PSNS_UNKNOWN);
+}
+
+TEST(rendezvous, kwarp_rdv_psn_equal__24_bits_count)
+{
+	for (u32 bit = 0; bit < 32; bit++)
+		EXPECT_EQ(kwarp_rdv_psn_equal(0x5a5a5a5a, 0x5a5a5a5a ^ (1u << bit)), bit >= 24) << bit;
 }
 
 TEST(rendezvous, kwarp_rdv_initiates__exactly_one)

@@ -28,7 +28,7 @@ nothing_left() {
 }
 
 for pattern in 'modes/*:Conformance.*' 'request/*:Startup.*' 'reply/Active*:Active.*' 'Forms.*' '*Rtr*' 'peer/*' 'fpdu/*' 'marker/*' \
-	'tagged/*' 'untagged/*' 'read_request/*' 'read_response/*' 'terminate/*' 'Ring.*'; do
+	'tagged/*' 'untagged/*' 'read_request/*' 'read_response/*' 'terminate/*' 'Ring.*' 'Ends.*'; do
 	part "$pattern"
 done
 ok 'no object is left' wait_for nothing_left

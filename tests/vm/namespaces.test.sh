@@ -126,11 +126,44 @@ refuses() {
 	has "$name: $why" "$why"
 }
 
+# ---- whose policy ----
+
+# stranger WHO KEY VALUE: writes a policy of device A as uid 0 without the capability over its netdev, and is refused as
+# such, not for the value or the file's mode
+stranger() {
+	local file=/sys/class/infiniband/$DEV_A/kwarp/$2 command=(setpriv --bounding-set=-net_admin --inh-caps=-net_admin)
+	[ "$1" = 'without capability' ] || command=(unshare -Urn)
+	# shellcheck disable=SC2016 # expanded inside
+	! "${command[@]}" sh -c 'test "$(id -u)" = 0 -a -w "$1" && echo "$2" | tee "$1"' sh "$file" "$3" >"$WORK/stranger" 2>&1 &&
+		grep -q 'Operation not permitted' "$WORK/stranger"
+}
+
+# strangers WHO: each key, with a value that it may have
+strangers() {
+	local file key
+	for file in /sys/class/infiniband/"$DEV_A"/kwarp/*; do
+		key=$(basename "$file")
+		stranger "$1" "$key" "$(cat "$file")" || { echo "$key"; cat "$WORK/stranger"; return 1; }
+	done
+	stranger "$1" rendezvous_port 7600 && [ "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" = 0 ]
+}
+
+# again: what is there is written once more
+again() {
+	local file
+	for file in /sys/class/infiniband/"$DEV_A"/kwarp/*; do
+		cat "$file" >"$WORK/value" && cat "$WORK/value" >"$file" || return 1
+	done
+}
+
 # ---- shared ----
 
 run rdma system show netns
 has 'shared is the default' '^netns shared'
 hosts
+ok 'policy: without the capability' strangers 'without capability'
+ok 'policy: from another user namespace' strangers 'user namespace'
+ok 'policy: written by its owner' again
 is 'shared: seen from inside' "$(sees hostA)" "$DEV_A $DEV_B"
 is 'shared: seen from outside' "$(sees_init)" "$DEV_A $DEV_B"
 refuses 'shared: a device does not move' 'not supported' on_a rdma dev set "$DEV_A" netns hostB

@@ -65,6 +65,26 @@ one_rping() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -C 3 -S 4000
 	timeout 60 ip netns exec hostA rping -c -a "$IP_B" -C 3 -S 4000 && finish rping
 }
+# pages_for_connections: each page that the connection manager's work allocates, by its flags
+pages_for_connections() {
+	local event=$TRACEFS/events/kmem/mm_page_alloc rc
+	: >"$TRACEFS/trace"
+	echo 'comm ~ "kworker*"' >"$event/filter"
+	echo 'stacktrace if comm ~ "kworker*"' >"$event/trigger"
+	echo 1 >"$event/enable"
+	one_rping >"$WORK/out" 2>&1 </dev/null
+	rc=$?
+	echo 0 >"$event/enable"
+	echo '!stacktrace' >"$event/trigger"
+	echo 0 >"$event/filter"
+	awk '/mm_page_alloc:/ { flags = $NF } / kwarp_ep_work/ { print flags; n++ } END { exit !n }' "$TRACEFS/trace" >"$WORK/pages" &&
+		return "$rc"
+}
+# a disk may wait for the connection: no page is made by writing to it
+no_page_by_io() { ! grep -E 'GFP_KERNEL|GFP_USER|__GFP_IO|__GFP_FS' "$WORK/pages"; }
+
+ok 'pages of connection set-up are seen' pages_for_connections
+ok 'and made without I/O' no_page_by_io
 ok 'traced: rping' traced one_rping
 A="dev=$DEV_A" B="dev=$DEV_B"
 trace_has 'endpoint: connecting' "kwarp_ep_state: $A .* qpn=[1-9][0-9]* from=CONNECTING to=WAIT_REP"

@@ -69,8 +69,10 @@ static bool speaks_our_abi(struct verbs_context *vctx,
 static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
 						 int cmd_fd, void *unused)
 {
+	struct kwarp_alloc_ctx cmd = {
+		.drv_payload.features = KWARP_FEATURE_ATTACH,
+	};
 	struct kwarp_alloc_ctx_resp resp = {};
-	struct ibv_get_context cmd = {};
 	struct kwarp_context *ctx;
 	int ret;
 
@@ -79,7 +81,7 @@ static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
 	if (!ctx)
 		return NULL;
 
-	ret = kwarp_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd),
+	ret = kwarp_cmd_get_context(&ctx->vctx, &cmd.ibv_cmd, sizeof(cmd),
 				    &resp.ibv_resp, sizeof(resp));
 	if (!ret && !speaks_our_abi(&ctx->vctx, &resp.drv_payload))
 		ret = EPROTONOSUPPORT;

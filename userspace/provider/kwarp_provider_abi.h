@@ -11,6 +11,7 @@
  * rdma-core generates for the headers in its own list only. We use the named
  * member drv_payload alone, so an empty twin does.
  */
+#define _STRUCT_kwarp_ureq_alloc_ctx	struct {}
 #define _STRUCT_kwarp_uresp_alloc_ctx	struct {}
 #define _STRUCT_kwarp_uresp_create_cq	struct {}
 #define _STRUCT_kwarp_uresp_create_qp	struct {}
@@ -18,7 +19,7 @@
 #define _STRUCT_kwarp_ureq_modify_srq	struct {}
 
 DECLARE_DRV_CMD(kwarp_alloc_ctx, IB_USER_VERBS_CMD_GET_CONTEXT,
-		empty, kwarp_uresp_alloc_ctx);
+		kwarp_ureq_alloc_ctx, kwarp_uresp_alloc_ctx);
 DECLARE_DRV_CMD(kwarp_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
 		empty, kwarp_uresp_create_cq);
 DECLARE_DRV_CMD(kwarp_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,

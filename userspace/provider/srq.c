@@ -90,6 +90,7 @@ static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 	struct kwarp_uresp_create_srq resp = {};
 	struct kwarp_modify_srq cmd = {
 		.drv_payload.resp_addr = (uintptr_t)&resp,
+		.drv_payload.resp_len = sizeof(resp),
 	};
 	int ret;
 

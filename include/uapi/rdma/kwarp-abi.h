@@ -12,6 +12,10 @@
  *  - Producers publish with a store-release, consumers read with a load-acquire.
  *  - All fields are in the host's byte order unless marked otherwise. Reserved
  *    fields are written as zero and ignored when read.
+ *  - Structures of commands grow at their end. The kernel takes a shorter request
+ *    for one with zeros behind, down to what its first version had, and refuses a
+ *    longer one (EOPNOTSUPP) if what it does not know is not zero. Of a reply it
+ *    writes what there is room for, and zeros behind what it knows.
  */
 #ifndef KWARP_ABI_H
 #define KWARP_ABI_H
@@ -179,11 +183,30 @@ struct kwarp_ring_ctl {
 
 /* ---- uverbs private data ---------------------------------------------- */
 
+/* What a side may know or not. */
+enum kwarp_features {
+	KWARP_FEATURE_ATTACH	= 1 << 0,	/* the methods of attached sockets */
+};
+
+/* A provider that sends none says that it knows no features. */
+struct kwarp_ureq_alloc_ctx {
+	__u32	comp_mask;	/* demands; none is defined, others: EOPNOTSUPP */
+	__u32	reserved;
+	__aligned_u64	features; /* enum kwarp_features known; others are ignored */
+};
+
+enum kwarp_alloc_ctx_comp {
+	KWARP_ALLOC_CTX_FEATURES = 1 << 0,	/* features, max_sge, max_attach_message */
+};
+
 struct kwarp_uresp_alloc_ctx {
 	__u32	abi_version;
 	__u32	max_inline;	/* octets per WQE */
 	__u32	cqe_size;	/* sizeof(struct kwarp_cqe) */
-	__u32	reserved;
+	__u32	comp_mask;	/* what follows is valid: enum kwarp_alloc_ctx_comp */
+	__aligned_u64	features; /* enum kwarp_features that both sides know */
+	__u32	max_sge;	/* per WQE */
+	__u32	max_attach_message; /* bytes */
 };
 
 /*
@@ -232,12 +255,15 @@ struct kwarp_uresp_create_srq {
 };
 
 /*
- * modify_srq with a new size replaces the mapping; resp_addr points to a struct
- * kwarp_uresp_create_srq that describes the new one. The elements that have not
- * been taken keep their indices. Nobody posts while the command runs.
+ * modify_srq with a new size replaces the mapping; a struct kwarp_uresp_create_srq
+ * describes the new one. uverbs has no reply for this command, hence the pointer.
+ * The elements that have not been taken keep their indices. Nobody posts while the
+ * command runs.
  */
 struct kwarp_ureq_modify_srq {
 	__aligned_u64	resp_addr;
+	__u32	resp_len;	/* bytes there; 0: as many as version 1 had, 32 */
+	__u32	reserved;
 };
 
 /*

@@ -40,15 +40,4 @@ private:
 // The device's objects, as "rdma resource" counts them.
 std::string resources();
 
-// What the kernel has complained of since the last time.
-class KernelLog {
-public:
-	KernelLog();
-	~KernelLog();
-	std::string complaints();
-
-private:
-	int fd_;
-};
-
 } // namespace live_fuzz

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "health.h"
+#include "kernel_log.h"
 #include "session.h"
 
 namespace live_fuzz {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "raw_tcp.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -119,8 +120,8 @@ std::optional<Octets> Tun::receive(Millis timeout)
 	return o;
 }
 
-RawTcp::RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, bool sack)
-	: tun_(tun), from_(from), to_(to), isn_(isn), sack_(sack)
+RawTcp::RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, bool sack, uint16_t window)
+	: tun_(tun), from_(from), to_(to), isn_(isn), sack_(sack), window_(window)
 {
 	static uint16_t port = 20000;
 	Octets options{2, 4, 1460 >> 8, 1460 & 0xff, 1, 3, 3, 7};
@@ -150,7 +151,7 @@ void RawTcp::transmit(uint8_t flags, uint32_t seq, View octets, View options)
 	put32(t, flags & ack ? peer_isn_ + 1 + static_cast<uint32_t>(received.size()) + finished : 0);
 	put8(t, static_cast<uint8_t>((tcp_header + options.size()) / 4 << 4));
 	put8(t, flags);
-	put16(t, 0xffff);
+	put16(t, window_);
 	put32(t, 0); // checksum, urgent pointer
 	put(t, options);
 	put(t, octets);
@@ -165,6 +166,11 @@ void RawTcp::transmit(uint8_t flags, uint32_t seq, View octets, View options)
 void RawTcp::send(uint32_t offset, View octets)
 {
 	transmit(ack | psh, isn_ + 1 + offset, octets);
+}
+
+void RawTcp::finish(uint32_t offset)
+{
+	transmit(ack | fin, isn_ + 1 + offset, {});
 }
 
 void RawTcp::poll(Millis timeout)
@@ -234,10 +240,12 @@ void RawTcp::take_segment(View tcp)
 	if (flags & syn) {
 		peer_isn_ = seq;
 		open_ = true;
+		take_options(tcp.subspan(tcp_header, header - tcp_header));
 		transmit(ack, isn_ + 1, {});
 		return;
 	}
 	acked_ = get32(tcp, 8) - (isn_ + 1);
+	edge_ = std::max(edge_, acked_ + (uint32_t{get16(tcp, 14)} << scale_));
 	sacked_.clear();
 	take_options(tcp.subspan(tcp_header, header - tcp_header));
 	View octets = tcp.subspan(header);
@@ -260,6 +268,8 @@ void RawTcp::take_options(View o)
 		size_t len = o[at + 1];
 		if (len < 2 || at + len > o.size())
 			return;
+		if (o[at] == 3 && len == 3)
+			scale_ = o[at + 2];
 		if (o[at] == 5)
 			for (size_t b = at + 2; b + 8 <= at + len; b += 8)
 				sacked_.push_back({get32(o, b) - (isn_ + 1), get32(o, b + 4) - (isn_ + 1)});

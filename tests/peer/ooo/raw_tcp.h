@@ -33,8 +33,10 @@ private:
 
 class RawTcp {
 public:
-	// Connects from an address that is routed to the device. The initial sequence number is free.
-	RawTcp(Tun &tun, const iwarp::Address &from, const iwarp::Address &to, uint32_t isn, bool sack = true);
+	// Connects from an address that is routed to the device. The initial sequence number is free, and the window, in units of 128
+	// octets.
+	RawTcp(Tun &tun, const iwarp::Address &from, const iwarp::Address &to, uint32_t isn, bool sack = true,
+	       uint16_t window = 0xffff);
 	// Resets the connection, unless the other side has.
 	~RawTcp();
 	RawTcp(const RawTcp &) = delete;
@@ -42,6 +44,8 @@ public:
 
 	// One segment; offsets are those of the stream, from 0.
 	void send(uint32_t offset, View octets);
+	// The end of the stream, at this offset.
+	void finish(uint32_t offset);
 	// Takes in what has come; waits for the first of it.
 	void poll(iwarp::Millis timeout);
 	// Polls until the condition holds; throws if that takes too long.
@@ -52,6 +56,9 @@ public:
 	uint32_t gap_end(uint32_t limit) const;
 	// Octets it has in order.
 	uint32_t acknowledged() const { return acked_; }
+
+	// Behind the last octet that the other side has let in so far.
+	uint32_t edge() const { return edge_; }
 
 	Octets received; // its stream
 	bool finished = false;
@@ -73,7 +80,10 @@ private:
 	uint32_t peer_isn_ = 0;
 	bool open_ = false;
 	bool sack_;
+	const uint16_t window_;
 	uint32_t acked_ = 0;
+	uint32_t edge_ = 0;
+	unsigned scale_ = 0; // of the windows that it offers
 	std::vector<Block> sacked_;
 };
 

@@ -54,13 +54,14 @@ void set_policy(const Terms &t)
 } // namespace
 
 // TCP also lets a buffer that is full grow, up to the largest size there is: none is larger than the usual one.
-FixedBuffers::FixedBuffers() : moderation_(line_of(moderation)), most_(line_of(tcp_rmem))
+FixedBuffers::FixedBuffers(bool full) : moderation_(line_of(moderation)), most_(line_of(tcp_rmem))
 {
 	std::istringstream sizes(most_);
 	std::string least, usual;
 	sizes >> least >> usual;
 	std::ofstream(moderation) << 0 << std::endl;
-	std::ofstream(tcp_rmem) << least << ' ' << usual << ' ' << usual << std::endl;
+	if (full)
+		std::ofstream(tcp_rmem) << least << ' ' << usual << ' ' << usual << std::endl;
 }
 
 FixedBuffers::~FixedBuffers()
@@ -76,7 +77,7 @@ std::ostream &operator<<(std::ostream &os, const Counted &c)
 
 Wire::Wire(const Address &to, const Terms &t)
 	: nldev_((set_policy(t), lab().device.name())),
-	  tcp_(Tun::the(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to, t.isn, t.sack)
+	  tcp_(Tun::the(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to, t.isn, t.sack, t.window)
 {
 	start(t.crc);
 }

@@ -22,6 +22,7 @@ struct Terms {
 	bool srq = false;
 	bool mapped = false; // the target's socket is an IPv6 one, its addresses are IPv4 mapped
 	uint32_t isn = 1000;
+	uint16_t window = 0xffff; // that the peer offers, in units of 128 octets
 };
 
 // Offsets in the stream of Full Operation.
@@ -37,10 +38,11 @@ struct Counted {
 
 std::ostream &operator<<(std::ostream &os, const Counted &c);
 
-// The receive buffers of sockets stay as they are, however much comes, until the end of the scope.
+// The receive buffers of sockets stay as they are, however much comes, until the end of the scope. TCP might have them
+// grow when they are full, if @full does not say otherwise.
 class FixedBuffers {
 public:
-	FixedBuffers();
+	explicit FixedBuffers(bool full = true);
 	~FixedBuffers();
 	FixedBuffers(const FixedBuffers &) = delete;
 	FixedBuffers &operator=(const FixedBuffers &) = delete;
@@ -62,13 +64,19 @@ public:
 	// Sends a part of the stream and waits until TCP has it; in segments of up to so many octets.
 	void send(uint32_t from, uint32_t to, size_t most = 1400);
 	void send(Span s, size_t most = 1400) { send(s.from, s.to, most); }
-	// The same, with other octets than the stream's.
+	// One segment; nobody waits.
+	void throw_in(uint32_t from, uint32_t to) { tcp_.send(base_ + from, View(stream).subspan(from, to - from)); }
+	// The same as send(), with other octets than the stream's.
 	void send_other(uint32_t from, View octets, size_t most = 1400);
 	// Single octets between the two, the last first, each so far from the one before, until TCP has counted
 	// that in /proc/net/netstat. TCP may drop them: nobody waits. Return: has it?
 	bool crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &counter);
+	// The end of the stream: nobody waits until TCP has it.
+	void finish() { tcp_.finish(base_ + end()); }
 	// What is still missing of the stream, from the beginning; TCP has all afterwards.
 	void fill();
+	// Where the window that is offered ends.
+	uint32_t edge() const { return tcp_.edge() - base_; }
 	uint32_t end() const { return static_cast<uint32_t>(stream.size()); }
 
 	// What has been counted since the last call.

@@ -181,6 +181,54 @@ TEST_F(atomic, error__no_right)
 	EXPECT_EQ(number(pair.server), 5u);
 }
 
+// The queue pair's rights. Those that the program names hold to the letter; rdma_cm's know no atomics.
+TEST_F(atomic, rights__of_the_queue_pair)
+{
+	const unsigned int read_write = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	for (unsigned int access : {read_write, 0u, unsigned{IBV_ACCESS_REMOTE_READ},
+				    read_write | IBV_ACCESS_REMOTE_ATOMIC, unsigned{IBV_ACCESS_REMOTE_ATOMIC}}) {
+		AtomicPair pair;
+		number(pair.server) = 5;
+		ibv_qp_attr attr{};
+		attr.qp_access_flags = access;
+		ASSERT_EQ(ibv_modify_qp(pair.server.qp(), &attr, IBV_QP_ACCESS_FLAGS), 0);
+		EXPECT_EQ(query_qp(pair.server.qp()).qp_access_flags, access);
+		post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
+		const bool may = access & IBV_ACCESS_REMOTE_ATOMIC;
+		EXPECT_EQ(wait(pair.client.scq()).status, may ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR) << access;
+		EXPECT_EQ(number(pair.server), may ? 6u : 5u) << access;
+	}
+}
+
+// Before rdma_accept(), which has rdma_cm's own idea of them.
+TEST_F(atomic, rights__named_before_the_connection)
+{
+	for (unsigned int access : {0u, unsigned{IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE}}) {
+		Config config;
+		config.access = atomic_access;
+		Listener listener(lab::b());
+		Endpoint client(lab::a(), config);
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request(), config);
+		number(server) = 5;
+		ibv_qp_attr attr{};
+		attr.qp_access_flags = access;
+		ASSERT_EQ(ibv_modify_qp(server.qp(), &attr, IBV_QP_ACCESS_FLAGS), 0);
+		server.accept();
+		client.established();
+		server.established();
+		EXPECT_EQ(query_qp(server.qp()).qp_access_flags, access);
+		if (access) {
+			post(client.qp(), write(1, {client.memory().sge(0, 8)}, server.remote(64)));
+			wait_ok(client.scq());
+		}
+		post(client.qp(), fetch_add(2, client.memory().sge(0, 8), server.remote(), 1));
+		EXPECT_EQ(wait(client.scq()).status, IBV_WC_REM_ACCESS_ERR) << access;
+		EXPECT_EQ(number(server), 5u);
+	}
+}
+
 TEST_F(atomic, error__beyond_the_region)
 {
 	AtomicPair pair;

@@ -18,6 +18,23 @@ struct Met {
 	Met() { introduce(a, b); }
 };
 
+// What one host sends to the other gets lost until the end of the scope.
+class NoWay {
+public:
+	NoWay(const Player &from, const Player &to)
+		: host_(from.host()), neighbour_(to.host().ip4 + " dev " + from.host().netdev)
+	{
+		lab::shell(host_, "ip neigh replace " + neighbour_ + " lladdr 02:00:00:00:00:77 nud permanent");
+	}
+	~NoWay() { lab::shell(host_, "ip neigh del " + neighbour_); }
+	NoWay(const NoWay &) = delete;
+	NoWay &operator=(const NoWay &) = delete;
+
+private:
+	const lab::Host &host_;
+	std::string neighbour_;
+};
+
 void refused(Player &player, ibv_wc_status status)
 {
 	std::vector<ibv_wc> all = wait(player.scq(), 2);
@@ -153,6 +170,31 @@ TEST_F(ack, reads__beside_writes)
 	}
 	for (uint64_t id = 0; id < 24; id++)
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
+}
+
+// A request that cannot be served ends the connection: what went before it is not complete for that.
+TEST_F(ack, local_error__behind_what_is_not_acknowledged)
+{
+	for (bool together : {true, false}) {
+		Met met;
+		transfers(met.a, met.b);
+		NoWay nothing_comes_back(met.b, met.a);
+		ibv_sge wrong = met.a.memory().sge(0, 64);
+		wrong.lkey ^= 0x100;
+		Send good = write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)), bad = write(2, {wrong}, met.b.remote(half));
+		if (together) {
+			post_list(met.a.qp(), {good, bad});
+		} else {
+			post(met.a.qp(), good);
+			post(met.a.qp(), bad);
+		}
+		std::vector<ibv_wc> all = wait(met.a.scq(), 2);
+		EXPECT_EQ(all[0].wr_id, 1U);
+		EXPECT_EQ(all[0].status, IBV_WC_WR_FLUSH_ERR) << to_string(all[0]);
+		EXPECT_EQ(all[1].wr_id, 2U);
+		EXPECT_EQ(all[1].status, IBV_WC_LOC_PROT_ERR) << to_string(all[1]);
+		EXPECT_TRUE(met.a.reaches(IBV_QPS_ERR));
+	}
 }
 
 TEST_F(ack, policy__off)

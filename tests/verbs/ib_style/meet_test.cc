@@ -124,13 +124,29 @@ TEST_F(meet, address__ipv6)
 	transfers(a, b);
 }
 
+// Neither could tell the other by the address that its connection comes from.
 TEST_F(meet, address__of_both_families)
 {
 	Player a(lab::a()), b(lab::b(), by_ip6(lab::b()));
+	a.to_init();
+	b.to_init();
+	EXPECT_EQ(a.try_rtr(a.rtr(b.name())), EINVAL);
+	EXPECT_EQ(b.try_rtr(b.rtr(a.name())), EINVAL);
+	EXPECT_EQ(a.state(), IBV_QPS_INIT);
+	EXPECT_EQ(b.state(), IBV_QPS_INIT);
+}
+
+TEST_F(meet, address__link_local)
+{
+	Settings of_a, of_b;
+	of_a.gid_index = index_of(lab::a(), link_local(lab::a()));
+	of_b.gid_index = index_of(lab::b(), link_local(lab::b()));
+	Player a(lab::a(), of_a), b(lab::b(), of_b);
 	introduce(a, b);
 	transfers(a, b);
-	Player c(lab::a(), by_ip6(lab::a())), d(lab::b());
-	introduce(d, c);
+	// with one that reaches further
+	Player c(lab::a(), of_a), d(lab::b(), by_ip6(lab::b()));
+	introduce(c, d);
 	transfers(c, d);
 }
 
@@ -144,7 +160,8 @@ TEST_F(meet, address__every_gid)
 			continue;
 		Settings settings;
 		settings.gid_index = i;
-		Player a(lab::a()), b(lab::b(), settings);
+		bool ip4 = !memcmp(gid.raw, gid_of("0.0.0.0").raw, 12);
+		Player a(lab::a(), ip4 ? Settings{} : by_ip6(lab::a())), b(lab::b(), settings);
 		introduce(a, b);
 		transfer(a, b, static_cast<unsigned int>(i), 100);
 		tried++;
@@ -174,6 +191,16 @@ TEST_F(meet, one_device__each_its_own_gid)
 	a.bring_up(name_b);
 	b.bring_up(name_a);
 	transfers(a, b);
+}
+
+TEST_F(meet, one_device__both_families)
+{
+	Player a(lab::a()), b(lab::a(), by_ip6(lab::a()));
+	introduce(a, b);
+	transfers(a, b);
+	Player c(lab::a(), by_ip6(lab::a())), d(lab::a());
+	introduce(c, d);
+	transfers(c, d);
 }
 
 TEST_F(meet, many__at_once)

@@ -22,13 +22,34 @@ ibv_gid gid_of(const std::string &ip)
 	return gid;
 }
 
-int gid_index(ibv_context *context, const std::string &ip)
+static int find_gid(ibv_context *context, const ibv_gid &wanted)
 {
-	ibv_gid wanted = gid_of(ip), gid;
+	ibv_gid gid;
 	for (int i = 0; !ibv_query_gid(context, 1, i, &gid); i++)
 		if (!memcmp(&gid, &wanted, sizeof(gid)))
 			return i;
 	return -1;
+}
+
+int gid_index(ibv_context *context, const std::string &ip)
+{
+	return find_gid(context, gid_of(ip));
+}
+
+int index_of(const lab::Host &host, const ibv_gid &gid)
+{
+	rdma::Context context = rdma::open_device(host.device);
+	return find_gid(context.get(), gid);
+}
+
+ibv_gid link_local(const lab::Host &host)
+{
+	rdma::Context context = rdma::open_device(host.device);
+	ibv_gid gid;
+	for (int i = 0; !ibv_query_gid(context.get(), 1, i, &gid); i++)
+		if (gid.raw[0] == 0xfe && gid.raw[1] == 0x80)
+			return gid;
+	throw rdma::Failure(host.device + " has no link-local GID");
 }
 
 // The table follows the netdev's addresses a moment later.

@@ -29,7 +29,10 @@ struct Settings {
 
 // Index of an address in the device's table, or -1.
 int gid_index(ibv_context *context, const std::string &ip);
+int index_of(const lab::Host &host, const ibv_gid &gid);
 ibv_gid gid_of(const std::string &ip);
+// The host's link-local GID.
+ibv_gid link_local(const lab::Host &host);
 
 class Player {
 public:

@@ -81,13 +81,19 @@ void closed_silently(iwarp::Socket &socket, iwarp::Millis limit = patience)
 	EXPECT_TRUE(got.empty());
 }
 
-void gets_in(Player &b, const Card &card)
+void gets_in(Player &b, const Card &card, iwarp::Socket socket)
 {
-	iwarp::Peer peer = iwarp::Peer::connect(door(), request(card.encode()), from_a);
-	EXPECT_FALSE(peer.reply.r);
+	iwarp::Peer peer(std::move(socket));
+	peer.send_request(request(card.encode()));
+	EXPECT_FALSE(peer.receive_reply().r);
 	b.post_recv(1, 0, 64);
 	peer.send_message({1, 2, 3});
 	EXPECT_EQ(wait_ok(b.rcq()).byte_len, 3u);
+}
+
+void gets_in(Player &b, const Card &card)
+{
+	gets_in(b, card, iwarp::Socket::connect(door(), from_a));
 }
 
 // A connection whose reply has come, with nothing sent behind the request. Tries until the device has seen
@@ -106,6 +112,34 @@ iwarp::Socket answered(const Card &card)
 			return std::move(peer.socket);
 	}
 	throw Failure("no reply");
+}
+
+// An address that the host has until the end of the scope.
+class ExtraAddress {
+public:
+	ExtraAddress(const lab::Host &host, const std::string &prefix) : host_(host), prefix_(prefix)
+	{
+		lab::shell(host_, "ip addr add " + prefix_ + " dev " + host_.netdev);
+	}
+	~ExtraAddress() { lab::shell(host_, "ip addr del " + prefix_ + " dev " + host_.netdev); }
+	ExtraAddress(const ExtraAddress &) = delete;
+	ExtraAddress &operator=(const ExtraAddress &) = delete;
+
+private:
+	const lab::Host &host_;
+	std::string prefix_;
+};
+
+// From host A, by one of its addresses.
+iwarp::Socket connect_by(const std::string &from, const std::string &to)
+{
+	lab::Inside inside(lab::a());
+	iwarp::Address source(from, 0), destination(to, port);
+	iwarp::Socket socket(::socket(destination.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+	if (!socket || ::bind(socket.fd(), source.sa(), source.len()) ||
+	    ::connect(socket.fd(), destination.sa(), destination.len()))
+		throw Failure("no connection from " + from + " to " + to);
+	return socket;
 }
 
 struct stranger : Rendezvous {
@@ -154,6 +188,107 @@ TEST_F(stranger, request__wrong_card)
 		EXPECT_EQ(refused(), before + 1);
 	}
 	gets_in(b, card_for(b.name()));
+}
+
+// The card is right to the last bit, with constant PSNs as many programs have them, but it comes from an address
+// that is not its GID's.
+TEST_F(stranger, address__is_not_the_gid)
+{
+	const lab::Host &a = lab::a(), &b = lab::b();
+	struct Case {
+		const char *what;
+		ibv_gid gid; // claimed, and expected
+		std::string gid_of_b;
+		std::string from, to;
+		std::string partner; // who is meant, if it can be tried
+	};
+	const Case cases[] = {
+		{"IPv4", gid_of(a.ip4), b.ip4, "10.0.0.9", b.ip4, a.ip4},
+		{"IPv6", gid_of(a.ip6), b.ip6, "fd00::9", b.ip6, a.ip6},
+		{"link-local", link_local(a), b.ip6, a.ip6, b.ip6, {}},
+		{"IPv4, by IPv6", gid_of(a.ip4), b.ip4, a.ip6, b.ip6, a.ip4},
+		{"IPv6, by IPv4", gid_of(a.ip6), b.ip6, a.ip4, b.ip4, a.ip6},
+		{"the device's own", gid_of(b.ip4), b.ip4, a.ip4, b.ip4, {}},
+	};
+	ExtraAddress ip4(a, "10.0.0.9/24"), ip6(a, "fd00::9/64");
+	for (const Case &c : cases) {
+		SCOPED_TRACE(c.what);
+		Settings settings;
+		settings.psn = 0;
+		settings.gid_index = index_of(b, gid_of(c.gid_of_b));
+		Player player(b, settings);
+		player.bring_up({peer_qpn, c.gid, 0});
+		Card card = card_for(player.name());
+		card.sq_psn = 0;
+		card.gid = c.gid;
+		card.partner_gid = player.name().gid;
+		uint64_t before = refused(), wrong = b.counter("rendezvous_address_errors");
+		// more than it takes to be refused for wrong PSNs
+		for (int i = 0; i < 70; i++) {
+			iwarp::Peer peer(connect_by(c.from, c.to));
+			peer.send_request(request(card.encode()));
+			closed_silently(peer.socket);
+		}
+		// with its own GID it tries by itself, too
+		EXPECT_GE(refused(), before + 70);
+		EXPECT_EQ(b.counter("rendezvous_address_errors"), wrong + 70);
+		if (c.partner.empty())
+			continue;
+		gets_in(player, card, connect_by(c.partner, c.gid_of_b));
+	}
+}
+
+// From the right address PSNs could be guessed.
+TEST_F(stranger, psn__few_guesses)
+{
+	Player b(lab::b());
+	b.bring_up(peer_name(lab::a()));
+	uint64_t wrong = lab::b().counter("rendezvous_psn_errors");
+	Card card = card_for(b.name());
+	auto guess = [&](uint32_t sq_psn) {
+		card.sq_psn = sq_psn;
+		iwarp::Peer peer = knock();
+		peer.send_request(request(card.encode()));
+		closed_silently(peer.socket);
+	};
+	for (uint32_t i = 0; i < 63; i++)
+		guess(i);
+	EXPECT_EQ(lab::b().counter("rendezvous_psn_errors"), wrong + 63);
+	guess(63);
+	for (int i = 0; i < 3; i++)
+		guess(peer_psn);
+	EXPECT_EQ(lab::b().counter("rendezvous_psn_errors"), wrong + 64);
+	// for this bring-up only
+	ASSERT_EQ(b.modify(IBV_QPS_RESET), 0);
+	b.bring_up(peer_name(lab::a()));
+	gets_in(b, card_for(b.name()));
+}
+
+// What this end sends from is not known before RTS. Who was let in until then had to say what it expects.
+TEST_F(stranger, psn__known_later)
+{
+	for (bool right : {false, true}) {
+		SCOPED_TRACE(right);
+		Player b(lab::b());
+		b.to_init();
+		b.to_rtr(peer_name(lab::a()));
+		Card card = card_for(b.name());
+		card.rq_psn ^= right ? 0 : 1;
+		uint64_t wrong = lab::b().counter("rendezvous_psn_errors");
+		iwarp::Peer peer = iwarp::Peer::connect(door(), request(card.encode()), from_a);
+		b.post_recv(1, 0, 64);
+		if (right) {
+			b.to_rts();
+			peer.send_message({1});
+			EXPECT_EQ(wait_ok(b.rcq()).byte_len, 1u);
+			continue;
+		}
+		EXPECT_EQ(b.try_rts(b.rts()), EINVAL);
+		EXPECT_EQ(b.state(), IBV_QPS_ERR);
+		EXPECT_EQ(wait(b.rcq()).status, IBV_WC_WR_FLUSH_ERR);
+		EXPECT_TRUE(peer.end().closed());
+		EXPECT_EQ(lab::b().counter("rendezvous_psn_errors"), wrong + 1);
+	}
 }
 
 TEST_F(stranger, request__wrong_form)

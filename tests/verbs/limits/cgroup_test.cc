@@ -2,13 +2,11 @@
 // The rdma control group: handles and objects are counted, limited, and given back.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include <unistd.h>
 
+#include "group.h"
 #include "rdma/endpoint.h"
 #include "rdma/window.h"
 #include "user.h"
@@ -17,42 +15,8 @@ using namespace rdma;
 
 namespace {
 
-// A control group until the end of the scope.
-class Group {
-public:
-	Group() { std::filesystem::create_directory(path); }
-	~Group()
-	{
-		// The kernel (6.12) forgets a group that goes with limits set, but not the limits.
-		limit("hca_handle=max hca_object=max");
-		std::filesystem::remove(path);
-	}
-	void limit(const std::string &what) const { put("rdma.max", lab::a().device + " " + what); }
-	// The calling process belongs to it.
-	void enter() const { put("cgroup.procs", "0"); }
-	// Of device A.
-	std::string used() const
-	{
-		std::ifstream file(path + "/rdma.current");
-		for (std::string line; std::getline(file, line);)
-			if (line.starts_with(lab::a().device + " "))
-				return line.substr(lab::a().device.size() + 1, line.find_last_not_of(' ') -
-									       lab::a().device.size());
-		return "hca_handle=0 hca_object=0";
-	}
-
-private:
-	void put(const std::string &name, const std::string &value) const
-	{
-		std::ofstream file(path + "/" + name);
-		if (!(file << value << std::flush))
-			throw Failure("cannot write " + value + " to " + name);
-	}
-	const std::string path = "/sys/fs/cgroup/kwarp-limits";
-};
-
 struct cgroup : testing::Test {
-	Group group;
+	limits::Group group;
 
 	void inside(const std::function<void()> &what)
 	{

@@ -16,13 +16,16 @@
 
 namespace limits {
 
-static void attempt(const std::function<void()> &what, const std::function<void()> &before)
+static void become_nobody()
+{
+	rdma::check(setgroups(0, nullptr), "setgroups");
+	rdma::check(setgid(nobody), "setgid");
+	rdma::check(setuid(nobody), "setuid");
+}
+
+static void attempt(const std::function<void()> &what)
 {
 	try {
-		before();
-		rdma::check(setgroups(0, nullptr), "setgroups");
-		rdma::check(setgid(nobody), "setgid");
-		rdma::check(setuid(nobody), "setuid");
 		what();
 	} catch (const std::exception &e) {
 		ADD_FAILURE() << e.what();
@@ -31,16 +34,25 @@ static void attempt(const std::function<void()> &what, const std::function<void(
 
 void as_nobody(const std::function<void()> &what, const std::function<void()> &before)
 {
+	in_child([&] {
+		before();
+		become_nobody();
+		what();
+	});
+}
+
+void in_child(const std::function<void()> &what)
+{
 	fflush(stdout);
 	pid_t child = fork();
 	if (!child) {
-		attempt(what, before);
+		attempt(what);
 		fflush(stdout);
 		_exit(testing::Test::HasFailure());
 	}
 	int status = -1;
 	waitpid(child, &status, 0);
-	EXPECT_EQ(status, 0) << "the user's process failed, see above";
+	EXPECT_EQ(status, 0) << "the process failed, see above";
 }
 
 void set_memlock(size_t octets)

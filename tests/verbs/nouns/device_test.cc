@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <set>
 
 #include "lab/host.h"
@@ -64,6 +65,18 @@ TEST(device, query__limits_are_usable)
 		EXPECT_FALSE(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A);
 		EXPECT_TRUE(attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);
 	}
+}
+
+TEST(device, query__version_of_the_module)
+{
+	if (!lab::a().is_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	std::string module, shown;
+	std::ifstream("/sys/module/kwarp/version") >> module;
+	std::ifstream(lab::a().sysfs() + "/fw_ver") >> shown;
+	EXPECT_NE(module, "");
+	EXPECT_EQ(shown, module);
+	EXPECT_EQ(query_device(open_device(lab::a().device).get()).fw_ver, module);
 }
 
 TEST(device, query__promises_only_what_is_there)

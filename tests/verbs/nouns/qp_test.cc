@@ -379,6 +379,18 @@ TEST(qp_connected, rights__no_write)
 	EXPECT_TRUE(all_equal(pair.server.memory().span(0, 8), 0));
 }
 
+TEST(qp_connected, rights__none)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Pair pair;
+	leave_rights(pair.server, 0);
+	memset(pair.client.memory().data(), 0x77, 8);
+	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
+	EXPECT_TRUE(all_equal(pair.server.memory().span(0, 8), 0));
+}
+
 TEST(qp_connected, rights__no_read)
 {
 	if (!lab::both_kwarp())

@@ -125,6 +125,18 @@ TEST_F(srq, modify__limit_that_is_not_met)
 	EXPECT_FALSE(events.next(moment));
 }
 
+TEST_F(srq, modify__limit_again_and_again)
+{
+	// The core keeps each event until the program reads it: one is enough.
+	Srq queue = create_srq(pd.get(), 16);
+	AsyncEvents events(context.get());
+	for (int i = 0; i < 100000; i++)
+		ASSERT_EQ(modify_srq(queue.get(), IBV_SRQ_LIMIT, 0, 1 + i % 8), 0);
+	EXPECT_EQ(events.of(queue.get()).event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	EXPECT_FALSE(readable(context->async_fd, Milliseconds(0)));
+	EXPECT_EQ(query_srq(queue.get()).srq_limit, 1u + 99999 % 8) << "armed";
+}
+
 TEST_F(srq, resize__room)
 {
 	Srq queue = create_srq(pd.get(), 8);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What rdma_cm tells of a device that goes, in each state of an id; and that it can be cleaned up after.
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "device.h"
 #include "rdma/endpoint.h"
+#include "rdma/failure.h"
 #include "rdma/raw_listener.h"
 
 using namespace rdma;
@@ -16,6 +20,35 @@ testing::AssertionResult tells(Channel &channel, rdma_cm_event_type wanted)
 			return testing::AssertionSuccess();
 	return testing::AssertionFailure() << "no " << rdma_event_str(wanted);
 }
+
+// A TCP connection to a listener of rdma_cm.
+class RawConnection {
+public:
+	RawConnection(const lab::Host &host, const Listener &listener)
+	{
+		lab::Inside inside(host);
+		Address to(listener.ip(), listener.port());
+		fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		check(connect(fd_, to.get(), sizeof(sockaddr_in)), "connect");
+	}
+	~RawConnection() { close(fd_); }
+	RawConnection(const RawConnection &) = delete;
+	RawConnection &operator=(const RawConnection &) = delete;
+
+	void send(const Octets &data) { check(::send(fd_, data.data(), data.size(), 0) < 0, "send"); }
+	Octets receive(size_t size)
+	{
+		Octets data(size);
+		if (!readable(fd_, patience))
+			return {};
+		ssize_t n = recv(fd_, data.data(), size, MSG_WAITALL);
+		data.resize(n < 0 ? 0 : static_cast<size_t>(n));
+		return data;
+	}
+
+private:
+	int fd_;
+};
 
 struct cm_removal : removal::Devices {};
 
@@ -87,6 +120,26 @@ TEST_F(cm_removal, connecting__peer_says_nothing)
 TEST_F(cm_removal, listening)
 {
 	Listener listener(lab::b());
+	removal::remove(lab::b());
+	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+}
+
+// Peers that were refused and do not close.
+TEST_F(cm_removal, refused__peers_stay)
+{
+	lab::Policy patient(lab::b(), "startup_timeout_ms", 600000);
+	Listener listener(lab::b());
+	std::vector<std::unique_ptr<RawConnection>> crowd;
+	for (int i = 0; i < 30; i++) {
+		crowd.push_back(std::make_unique<RawConnection>(lab::a(), listener));
+		// more private data than an event can carry
+		Octets request = {'M', 'P', 'A', ' ', 'I', 'D', ' ', 'R', 'e', 'q', ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1, 1, 44};
+		request.resize(request.size() + 300);
+		crowd.back()->send(request);
+		Octets reply = crowd.back()->receive(20);
+		ASSERT_EQ(reply.size(), 20u);
+		EXPECT_TRUE(reply[16] & 0x20) << "not rejected";
+	}
 	removal::remove(lab::b());
 	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Peers that do not close when the victim has: how many of its sockets they can keep, and when it learns the rest.
+#include "trial.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace bad_input {
+namespace {
+
+using namespace iwarp;
+using victim::Answer;
+using victim::lab;
+using victim::PolicyScope;
+using victim::Victim;
+
+constexpr unsigned backlog = 4;
+
+// The victim's sockets of that port that have sent FIN, and wait for the peer's. This process is in its namespace.
+unsigned half_closed(uint16_t port)
+{
+	std::ifstream table("/proc/thread-self/net/tcp");
+	std::string line;
+	std::getline(table, line);
+	unsigned n = 0;
+	while (std::getline(table, line)) {
+		std::istringstream words(line);
+		std::string slot, local, remote, state;
+		words >> slot >> local >> remote >> state;
+		bool waits = state == "04" || state == "05"; // FIN_WAIT1, FIN_WAIT2
+		if (waits && std::stoul(local.substr(local.find(':') + 1), nullptr, 16) == port)
+			n++;
+	}
+	return n;
+}
+
+struct Refusal {
+	std::string name;
+	Answer answer;
+	size_t private_data;
+};
+
+class Ends : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		if (!places_.exists())
+			GTEST_SKIP() << "no such policy";
+	}
+	static uint64_t drops() { return lab().device.counter("linger_drops").value_or(0); }
+
+private:
+	PolicyScope places_{lab().device, "backlog", std::to_string(backlog)};
+	// nothing ends by itself
+	PolicyScope patient_{lab().device, "startup_timeout_ms", "600000"};
+};
+
+class Linger : public Ends, public testing::WithParamInterface<Refusal> {};
+
+TEST_P(Linger, refused__few_stay)
+{
+	const Refusal &c = GetParam();
+	constexpr unsigned crowd = 60;
+	const uint64_t before = drops();
+	Victim v({.answer = c.answer});
+	const uint16_t port = v.address().port();
+	std::vector<Peer> peers;
+	for (unsigned i = 0; i < crowd; i++) {
+		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1, {}, pattern(c.private_data)),
+					      lab().peer_socket()));
+		EXPECT_TRUE(peers.back().reply.r);
+		// the one that is displaced goes a moment later
+		ASSERT_TRUE(soon([&] { return half_closed(port) <= backlog; })) << half_closed(port);
+	}
+	EXPECT_TRUE(soon([&] { return drops() == before + crowd - backlog; })) << drops() - before;
+	EXPECT_EQ(half_closed(port), backlog);
+	// they are in nobody's way
+	v.answers(Answer::accept);
+	expect_healthy(v);
+	// the youngest have their places
+	EXPECT_EQ(half_closed(port), backlog);
+	for (unsigned i = 0; i < backlog; i++) {
+		peers.back().socket.close();
+		peers.pop_back();
+	}
+	EXPECT_TRUE(soon([&] { return !half_closed(port); })) << half_closed(port);
+	EXPECT_EQ(drops(), before + crowd - backlog);
+}
+
+const Refusal refusals[] = {
+	{"by_the_consumer", Answer::reject, 10},
+	{"private_data_too_long", Answer::accept, 300},
+};
+
+INSTANTIATE_TEST_SUITE_P(peer, Linger, testing::ValuesIn(refusals), [](const auto &info) { return info.param.name; });
+
+// Those that were made have places of their own, eight times as many.
+TEST_F(Ends, connections__few_stay)
+{
+	const uint64_t before = drops();
+	Victim v;
+	std::vector<Peer> peers;
+	for (unsigned i = 0; i < 8 * backlog + 3; i++) {
+		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket()));
+		peers.back().send_message(pattern(10));
+		EXPECT_TRUE(v.completion());
+		v.drop(i);
+	}
+	EXPECT_TRUE(soon([&] { return drops() == before + 3; })) << drops() - before;
+	expect_healthy(v);
+}
+
+// The victim has more to send than there is room for, so that its FIN has to wait. It need not when the peer has reset.
+TEST_F(Ends, connection__reset_behind_fin)
+{
+	Victim v({.rw_size = 1 << 20});
+	Peer p = Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket(4096));
+	p.send_message(pattern(100));
+	EXPECT_TRUE(v.completion());
+	victim::Connection &c = v.connection(0);
+	for (int i = 0; i < 40; i++)
+		c.post_send(*v.rw, 0, v.rw->size());
+	p.socket.finish();
+	EXPECT_TRUE(soon([&] { return c.state() == IBV_QPS_ERR; }));
+	p.socket.reset();
+	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; })) << "it was not told";
+	EXPECT_TRUE(v.settled(0));
+	expect_healthy(v);
+}
+
+} // namespace
+} // namespace bad_input

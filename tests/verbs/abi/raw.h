@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Commands of uverbs without libibverbs, with driver's data of any length: as a provider would send them that is
+// older or newer than ours.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+#include "rdma/failure.h"
+
+namespace raw {
+
+using Octets = std::vector<uint8_t>;
+
+template <class T>
+Octets octets(const T &value)
+{
+	const uint8_t *p = reinterpret_cast<const uint8_t *>(&value);
+	return Octets(p, p + sizeof(value));
+}
+
+// The beginning, or all and the same octet behind it.
+inline Octets cut(Octets of, size_t length, uint8_t with = 0)
+{
+	of.resize(length, with);
+	return of;
+}
+
+constexpr uint8_t untouched = 0xa5;
+
+// The reply: the core's part, and the driver's behind it.
+template <class Response>
+struct Reply {
+	int error;
+	Octets driver;
+	Response core; // it may end in an array of no length
+};
+
+// The driver is given that much room for its reply. Lengths are multiples of four.
+template <class Response, class Request>
+Reply<Response> command(int fd, uint32_t number, Request request, const Octets &driver, size_t room)
+{
+	Octets out(sizeof(Response) + room, untouched);
+	request.response = reinterpret_cast<uintptr_t>(out.data());
+	Octets in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
+	ib_uverbs_cmd_hdr header{number, uint16_t(in.size() / 4), uint16_t(out.size() / 4)};
+	memcpy(in.data(), &header, sizeof(header));
+	memcpy(in.data() + sizeof(header), &request, sizeof(request));
+	memcpy(in.data() + sizeof(header) + sizeof(request), driver.data(), driver.size());
+	Reply<Response> reply{};
+	reply.error = write(fd, in.data(), in.size()) < 0 ? errno : 0;
+	memcpy(&reply.core, out.data(), sizeof(Response));
+	reply.driver.assign(out.begin() + sizeof(Response), out.end());
+	return reply;
+}
+
+// One without a reply.
+template <class Request>
+int command(int fd, uint32_t number, const Request &request, const Octets &driver)
+{
+	Octets in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
+	ib_uverbs_cmd_hdr header{number, uint16_t(in.size() / 4), 0};
+	memcpy(in.data(), &header, sizeof(header));
+	memcpy(in.data() + sizeof(header), &request, sizeof(request));
+	memcpy(in.data() + sizeof(header) + sizeof(request), driver.data(), driver.size());
+	return write(fd, in.data(), in.size()) < 0 ? errno : 0;
+}
+
+} // namespace raw

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A queue pair has one connection, from the beginning of its set-up: by rdma_cm, by attaching a socket, or to
+// a partner that it was told of. Whoever comes second is refused, and changes nothing.
+#include "side.h"
+
+#include "ib_style/player.h"
+#include "rdma/cm.h"
+#include "rdma/raw_listener.h"
+
+using namespace attach;
+using rdma::Address;
+using rdma::Channel;
+using rdma::check;
+using rdma::CmId;
+
+namespace {
+
+using ib_style::Player;
+
+struct AttachClaim : ib_style::Rendezvous {
+	// errno or 0
+	int attach(Player &player, int fd)
+	{
+		Attr attr{};
+		attr.role = KWARP_ATTACH_RESPONDER;
+		return kwarpdv_attach_start(player.qp(), fd, &attr);
+	}
+	// How the attach has ended.
+	int attached(Player &player)
+	{
+		int ret;
+		do {
+			ret = kwarpdv_attach_wait(player.qp(), KWARP_ATTACH_WAIT_MAX_MS, nullptr);
+		} while (ret == EAGAIN);
+		return ret;
+	}
+};
+
+// rdma_connect() to where TCP answers and nobody speaks MPA.
+struct Caller {
+	Caller()
+	{
+		lab::Inside inside(lab::a());
+		id = rdma::create_id(lab::a(), channel);
+		Address to(lab::b().ip4, silent.port());
+		check(rdma_resolve_addr(id.get(), nullptr, to.get(), 5000), "rdma_resolve_addr");
+		channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+		check(rdma_resolve_route(id.get(), 5000), "rdma_resolve_route");
+		channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	}
+	int connect(Player &player)
+	{
+		rdma_conn_param p{};
+		p.qp_num = player.qp()->qp_num;
+		return rdma_connect(id.get(), &p) ? errno : 0;
+	}
+
+	rdma::RawListener silent{lab::b()};
+	Channel channel;
+	CmId id;
+};
+
+ib_style::Name somebody()
+{
+	return {4711, ib_style::gid_of(lab::b().ip4), 1};
+}
+
+int to_rtr(Player &player)
+{
+	return player.try_rtr(player.rtr(somebody()));
+}
+
+} // namespace
+
+TEST_F(AttachClaim, rendezvous__before_a_socket)
+{
+	Player player(lab::a());
+	Connection c = connect();
+	player.to_init();
+	player.to_rtr(somebody());
+	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
+	// it still is the program's
+	write_all(c.a.get(), "hello");
+	EXPECT_EQ(read_exactly(c.b.get(), 5), "hello");
+	EXPECT_EQ(player.state(), IBV_QPS_RTR);
+}
+
+TEST_F(AttachClaim, rendezvous__before_rdma_cm)
+{
+	Player player(lab::a());
+	player.to_init();
+	player.to_rtr(somebody());
+	EXPECT_EQ(Caller().connect(player), EINVAL);
+	EXPECT_EQ(player.state(), IBV_QPS_RTR);
+}
+
+TEST_F(AttachClaim, socket__before_all_else)
+{
+	Player player(lab::a());
+	Connection c = connect(), d = connect();
+	player.to_init();
+	ASSERT_EQ(attach(player, c.a.get()), 0);
+	EXPECT_EQ(attach(player, d.a.get()), EALREADY);
+	EXPECT_EQ(Caller().connect(player), EINVAL);
+	EXPECT_EQ(to_rtr(player), EBUSY);
+	EXPECT_EQ(player.modify(IBV_QPS_RESET), EBUSY);
+	c.b.close();
+	EXPECT_EQ(attached(player), ECONNRESET);
+	// the next one's turn
+	EXPECT_EQ(attach(player, d.a.get()), 0);
+	d.b.close();
+	EXPECT_EQ(attached(player), ECONNRESET);
+	EXPECT_EQ(to_rtr(player), 0);
+}
+
+TEST_F(AttachClaim, rdma_cm__before_all_else)
+{
+	Player player(lab::a());
+	Connection c = connect();
+	player.to_init();
+	Caller caller;
+	ASSERT_EQ(caller.connect(player), 0);
+	EXPECT_EQ(Caller().connect(player), EINVAL);
+	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
+	EXPECT_EQ(to_rtr(player), EBUSY);
+	// once more without what it may not know
+	EXPECT_TRUE(caller.silent.slam_door());
+	EXPECT_TRUE(caller.silent.slam_door());
+	EXPECT_NE(caller.channel.next(), std::nullopt);
+	EXPECT_EQ(to_rtr(player), 0);
+}

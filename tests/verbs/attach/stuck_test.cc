@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A program that has its socket's lock, or gets it after the socket was attached, and sleeps in memory that it
+// serves itself: it waits for nobody, and nobody waits for it.
+#include "side.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+
+#include <sys/socket.h>
+
+#include "fault.h"
+#include "rdma/endpoint.h"
+#include "removal/device.h"
+
+using namespace attach;
+
+namespace {
+
+constexpr auto limit = std::chrono::seconds(30);
+
+struct AttachStuck : removal::Devices {
+	void SetUp() override
+	{
+		if (!have_fuse())
+			GTEST_SKIP() << "the kernel has no FUSE";
+		Devices::SetUp();
+	}
+	// Ends without that the call comes to its end.
+	void passes(Stuck &stuck, const char *what, const std::function<void()> &act)
+	{
+		SCOPED_TRACE(what);
+		auto done = std::async(std::launch::async, act);
+		if (done.wait_for(limit) != std::future_status::ready) {
+			ADD_FAILURE() << "waits for the program";
+			stuck.release();
+		}
+		done.get();
+	}
+	// Attached, and a call of the program has the lock since.
+	struct Held {
+		explicit Held(lab::Family family = lab::Family::ipv4)
+			: c(connect(family)), stuck(c.a.get())
+		{
+			Attr attr{};
+			attr.form = KWARP_ATTACH_NONE;
+			rdma::check(side.attach(c.a.get(), attr), "attach");
+			stuck.take_lock();
+		}
+		Side side{lab::a()};
+		Connection c;
+		Stuck stuck;
+	};
+};
+
+void others_connect()
+{
+	rdma::Pair pair;
+	Side side(lab::a());
+	Connection c = connect();
+	Attr attr{};
+	attr.form = KWARP_ATTACH_NONE;
+	EXPECT_EQ(side.attach(c.a.get(), attr), 0);
+}
+
+} // namespace
+
+TEST_F(AttachStuck, a_call_that_has_the_lock__refused)
+{
+	Side side(lab::a());
+	Connection c = connect();
+	Fault fault;
+	std::thread thread([&] { send(c.a.get(), fault.memory(), 100, MSG_NOSIGNAL); });
+	fault.wait();
+	Attr attr{};
+	attr.form = KWARP_ATTACH_NONE;
+	auto ret = std::async(std::launch::async, [&] { return side.start(c.a.get(), attr); });
+	if (ret.wait_for(limit) != std::future_status::ready)
+		ADD_FAILURE() << "waits for the program";
+	fault.serve();
+	EXPECT_EQ(ret.get(), EBUSY);
+	thread.join();
+}
+
+TEST_F(AttachStuck, modify__others_connect_meanwhile)
+{
+	Held held;
+	passes(held.stuck, "others, before", [] { others_connect(); });
+	passes(held.stuck, "modify", [&] { EXPECT_EQ(rdma::modify_state(held.side.qp(), IBV_QPS_ERR), 0); });
+	EXPECT_EQ(held.side.state(), IBV_QPS_ERR);
+	passes(held.stuck, "others, behind", [] { others_connect(); });
+	passes(held.stuck, "destroy", [&] { held.side.destroy_qp(); });
+	held.stuck.release();
+	EXPECT_TRUE(closed(held.c.b.get()));
+}
+
+// Both wait for the lock, and have an end.
+TEST_F(AttachStuck, disconnect_and_doorbell__others_connect_meanwhile)
+{
+	Held held;
+	Side &side = held.side;
+	passes(held.stuck, "doorbell", [&] { rdma::post(side.qp(), rdma::send(1, {side.memory().sge(0, 10)})); });
+	passes(held.stuck, "flushed", [&] { EXPECT_NE(rdma::wait(side.cq()).status, IBV_WC_SUCCESS); });
+	passes(held.stuck, "disconnect", [&] { EXPECT_EQ(rdma::modify_state(side.qp(), IBV_QPS_SQD), 0); });
+	passes(held.stuck, "others", [] { others_connect(); });
+	EXPECT_TRUE(side.reaches(IBV_QPS_ERR));
+	held.stuck.release();
+	EXPECT_TRUE(closed(held.c.b.get()));
+}
+
+TEST_F(AttachStuck, many__destroyed)
+{
+	std::vector<std::unique_ptr<Held>> all;
+	for (int i = 0; i < 8; i++)
+		all.push_back(std::make_unique<Held>(i & 1 ? lab::Family::ipv6 : lab::Family::ipv4));
+	for (auto &one : all)
+		passes(one->stuck, "destroy", [&] { one->side.destroy_qp(); });
+	others_connect();
+}
+
+// What comes when the lock is free again finds nobody.
+TEST_F(AttachStuck, octets_meanwhile__come_to_nobody)
+{
+	Held held;
+	write_all(held.c.b.get(), std::string(2000, 'x'));
+	passes(held.stuck, "destroy", [&] { held.side.destroy_qp(); });
+	held.stuck.release();
+	EXPECT_TRUE(closed(held.c.b.get()));
+}
+
+TEST_F(AttachStuck, device__goes)
+{
+	Held held;
+	passes(held.stuck, "removal", [] { removal::remove(lab::a()); });
+	held.stuck.release();
+	EXPECT_TRUE(closed(held.c.b.get()));
+}
