@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Another process with a connection between the same devices: it sends, writes and reads all the time, and looks at
+// each byte that arrives.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+
+namespace local_fuzz {
+
+class Bystander {
+public:
+	// Forks; before this process has threads or opens a device.
+	Bystander();
+	~Bystander();
+	Bystander(const Bystander &) = delete;
+	Bystander &operator=(const Bystander &) = delete;
+
+	// Waits until it has done a whole turn that began after now. What is wrong with it, or nothing.
+	std::string turn(std::chrono::seconds patience = std::chrono::seconds(60));
+	uint64_t turns() const;
+
+private:
+	struct Shared;
+	Shared *shared_;
+	pid_t pid_;
+};
+
+} // namespace local_fuzz

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Connections by rdma_cm of QPs that it knows by number only, between the two hosts.
+#pragma once
+
+#include <cstdint>
+
+#include "rdma/cm.h"
+
+namespace local_fuzz {
+
+class Cable {
+public:
+	Cable();
+
+	// Errno or 0. Each QP is on the host of its name; the one that connects is host A's, or host B's if swapped.
+	int connect(uint32_t qp_a, uint32_t qp_b, bool swapped);
+	void disconnect(bool swapped);
+	// Both ids go, whatever the connection does.
+	void close();
+
+private:
+	struct Port {
+		explicit Port(const lab::Host &h) : host(h), listener(h) {}
+		const lab::Host &host;
+		rdma::Listener listener;
+	};
+	static rdma::Event wait(rdma::Channel &channel, rdma_cm_id *id);
+	rdma::CmId requested(rdma::Channel &channel);
+	int accept(Port &to, uint32_t qpn);
+
+	Port a_, b_;
+	rdma::Channel channel_;
+	rdma::CmId client_, server_;
+};
+
+} // namespace local_fuzz

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Rounds of a fuzzer, each drawn from a seed, and what is looked at behind each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "bystander.h"
+#include "fuzz/kernel_log.h"
+#include "stopwatch.h"
+
+namespace local_fuzz {
+
+// The round that runs hangs: says so, with its seed, and ends the process.
+[[noreturn]] void hangs(const char *how);
+
+struct Options {
+	uint64_t seed = std::random_device()();
+	uint64_t rounds = UINT64_MAX;
+	std::chrono::seconds time{UINT32_MAX};
+	std::chrono::milliseconds limit{100}; // of a call's time in the kernel
+	bool verbose = false;
+};
+
+// Throws std::invalid_argument.
+Options options(int argc, char **argv);
+
+class Campaign {
+public:
+	// Empty if all went well; whatever else it has to say by an exception.
+	using Round = std::function<std::string(uint64_t seed)>;
+
+	Campaign(const Options &options, Bystander &bystander);
+	// A case before the rounds: what is wrong, or nothing.
+	void check(const std::string &name, const std::function<std::string()> &test);
+	// Prints TAP. Return: exit status.
+	int run(const Round &round);
+	uint64_t rounds() const { return rounds_; }
+	// The slowest of the calls and of the processors, and the bystander.
+	std::string summary() const;
+
+private:
+	std::string once(uint64_t seed, const Round &round);
+	std::string judged(uint64_t seed, const Round &round);
+	std::string too_slow();
+	void report(const std::string &name, const std::string &fault);
+
+	const Options options_;
+	Bystander &bystander_;
+	live_fuzz::KernelLog log_;
+	Watchdog watchdog_;
+	Stopwatch::Call longest_;
+	Nanoseconds latest_{};
+	uint64_t rounds_ = 0;
+	unsigned tests_ = 0;
+	unsigned failures_ = 0;
+	std::string slow_;
+	unsigned repeats_ = 0;
+};
+
+} // namespace local_fuzz
