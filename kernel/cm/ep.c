@@ -414,7 +414,7 @@ static bool claim(struct kwarp_ep *ep)
 	bool ret;
 
 	if (ep->rendezvous)
-		return READ_ONCE(qp->state) == IB_QPS_INIT;
+		return kwarp_qp_is(qp)->idle;
 	mutex_lock(&qp->mutex);
 	ret = kwarp_qp_claim(qp, false);
 	mutex_unlock(&qp->mutex);

@@ -86,7 +86,7 @@ static void flush_bound(struct kwarp_ep *ep)
 	if (!ep->su || !ep->su->rtr_frame || !qp)
 		return;
 	mutex_lock(&qp->mutex);
-	if (qp->state == IB_QPS_INIT)
+	if (kwarp_qp_is(qp)->idle)
 		kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
 }
@@ -149,7 +149,7 @@ static void fin_sent(struct kwarp_ep *ep)
 
 	if (kwarp_llp_lock(&ep->llp)) {
 		qp = ep->llp.qp;
-		sound = qp && qp->state != IB_QPS_ERR;
+		sound = qp && !kwarp_qp_failed(qp);
 		kwarp_llp_unlock(&ep->llp);
 	}
 	if (!sound) {

@@ -68,8 +68,8 @@ static void plan_next(struct kwarp_qp *qp)
 /* Does it still look for its partner, with nobody at it? */
 static bool looking(const struct kwarp_qp *qp)
 {
-	return qp->rdv.on && !qp->claimed && !qp->rdv.met &&
-	       qp->state == IB_QPS_INIT;
+	return kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner &&
+	       !qp->claimed;
 }
 
 static void rdv_work(struct work_struct *work)
@@ -91,7 +91,7 @@ static void rdv_work(struct work_struct *work)
 		}
 	}
 	mutex_unlock(&qp->mutex);
-	if (READ_ONCE(qp->rdv.lost))
+	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	/* Whoever cancels us waits: the QP stays. */
 	if (try && kwarp_meet_connect(qp))
@@ -151,14 +151,11 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->ird = attr->max_dest_rd_atomic;
 	rdv->ord = KWARP_MAX_ORD;
 	rdv->tos = grh->traffic_class;
-	rdv->met = false;
-	rdv->lost = false;
 	rdv->missed = false;
-	rdv->paused = false;
 	rdv->matched = false;
 	rdv->wrong = 0;
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
-	rdv->on = true;
+	kwarp_qp_step(qp, KWARP_QP_TO_PARTNER);
 	set_deadline(qp);
 	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
 	return 0;
@@ -270,7 +267,7 @@ bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 	bool yes;
 
 	mutex_lock(&qp->mutex);
-	yes = qp->rdv.on && match(qp, theirs);
+	yes = kwarp_qp_is(qp)->partner && match(qp, theirs);
 	mutex_unlock(&qp->mutex);
 	return yes;
 }
@@ -304,14 +301,14 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 	bool ours;
 
 	/* A stranger may name any number: it waits for no other program's mutex. */
-	if (!READ_ONCE(qp->rdv.on))
+	if (!kwarp_qp_is(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
 	if (theirs)
 		ours = looking(qp) && !qp->rdv.initiator &&
 		       match(qp, theirs) && kwarp_qp_claim(qp, true);
 	else
-		ours = qp->rdv.on && qp->claimed;
+		ours = kwarp_qp_is(qp)->partner && qp->claimed;
 	if (ours)
 		fill(qp, params, pd);
 	mutex_unlock(&qp->mutex);
@@ -340,7 +337,6 @@ void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 void kwarp_rdv_made(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
-	qp->rdv.met = true;
 	/* What it was to be depends on when RTS came. */
 	limit_ord(qp);
 	mutex_unlock(&qp->mutex);

@@ -140,9 +140,9 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 static void doorbell(struct kwarp_qp *qp)
 {
 	kwarp_tx_enter(qp);
-	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		kwarp_wq_flush(qp);
-	else if (READ_ONCE(qp->rdv.lost))
+	else if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 }
 
@@ -179,7 +179,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		smp_store_release(&sq->prod, sq->prod + 1);
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
-	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		kwarp_wq_flush(qp);
 	else
 		kwarp_tx_kick(qp);
@@ -232,7 +232,7 @@ int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	ret = kwarp_rq_post(&qp->rq, wr, bad_wr);
-	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		kwarp_wq_flush(qp);
 	return ret;
 }

@@ -62,7 +62,8 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
 {
 	lockdep_assert_held(&qp->mutex);
-	if (qp->state != IB_QPS_INIT || qp->claimed || qp->rdv.on != partner)
+	if (!kwarp_qp_is(qp)->idle || kwarp_qp_is(qp)->partner != partner ||
+	    qp->claimed)
 		return false;
 	WARN_ON_ONCE(rcu_access_pointer(qp->llp));
 	qp->claimed = true;
@@ -78,69 +79,49 @@ void kwarp_qp_unclaim(struct kwarp_qp *qp)
 
 /* ---- state --------------------------------------------------------------- */
 
-enum ib_qp_state kwarp_qp_shown_state(const struct kwarp_qp *qp)
+/* Both queues' locks are held, or nobody knows the queue pair yet. */
+static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 {
-	enum ib_qp_state state = READ_ONCE(qp->state);
-
-	if (qp->rdv.on && (state == IB_QPS_INIT || state == IB_QPS_RTS))
-		return qp->attr.qp_state;
-	if (state == IB_QPS_INIT && qp->attr.qp_state == IB_QPS_RTR)
-		return IB_QPS_RTR;
-	return state;
-}
-
-/* Both queues' locks are held. */
-static void gate_locked(struct kwarp_qp *qp)
-{
-	enum ib_qp_state state = kwarp_qp_shown_state(qp);
+	const struct kwarp_qp_traits *is = &kwarp_qp_traits_of[state];
 	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_rq *rq = &qp->rq;
 
-	rq->closed = state == IB_QPS_RESET;
-	/*
-	 * A rendezvous' sends in RTR wait: perftest's server, which takes any
-	 * iWARP device to be in RTS by then, posts its credits there.
-	 */
-	sq->closed = rq->closed ||
-		     (!qp->accepted &&
-		      (state == IB_QPS_INIT ||
-		       (state == IB_QPS_RTR && !qp->rdv.on)));
+	WRITE_ONCE(qp->state, state);
+	sq->closed = !is->sq_open;
+	rq->closed = !is->rq_open;
 	/* For user space, whose own queues they are. */
 	WRITE_ONCE(sq->ctl->closed, sq->closed);
 	WRITE_ONCE(rq->ctl->closed, rq->closed);
 }
 
-void kwarp_qp_gate(struct kwarp_qp *qp)
+void kwarp_qp_state_init(struct kwarp_qp *qp)
 {
+	set_state(qp, KWARP_QP_IDLE);
+}
+
+bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step)
+{
+	enum kwarp_qp_state next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
 	spin_lock(&qp->rq.lock);
-	gate_locked(qp);
+	next = kwarp_qp_next(qp->state, step);
+	if (next != KWARP_QP_REFUSED && next != qp->state) {
+		trace_kwarp_qp_state(qp, qp->state, next);
+		set_state(qp, next);
+	}
 	spin_unlock(&qp->rq.lock);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return next != KWARP_QP_REFUSED;
 }
 
 void kwarp_qp_expect(struct kwarp_qp *qp)
 {
 	might_sleep();
 	mutex_lock(&qp->mutex);
-	qp->accepted = qp->state == IB_QPS_INIT;
-	kwarp_qp_gate(qp);
+	kwarp_qp_step(qp, KWARP_QP_ACCEPT);
 	mutex_unlock(&qp->mutex);
-}
-
-void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	spin_lock(&qp->rq.lock);
-	trace_kwarp_qp_state(qp, qp->state, state);
-	qp->state = state;
-	gate_locked(qp);
-	spin_unlock(&qp->rq.lock);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
 }
 
 static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
@@ -156,15 +137,15 @@ static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 }
 
 /*
- * ERR and flush; the engines have been stopped by the caller. What had been
+ * An error, and flush; the engines have been stopped by the caller. What had been
  * taken from a shared receive queue has been returned by then: nothing more of
  * it completes here.
  */
 static void enter_error(struct kwarp_qp *qp)
 {
-	bool first = qp->state != IB_QPS_ERR;
+	bool first = !kwarp_qp_failed(qp);
 
-	kwarp_qp_set_state(qp, IB_QPS_ERR);
+	kwarp_qp_step(qp, KWARP_QP_TO_ERR);
 	kwarp_wq_flush(qp);
 	if (first && qp->srq)
 		qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
@@ -198,8 +179,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	/* Still attached: kwarp_qp_detach() looks again. */
-	if (!rdv->lost || rcu_access_pointer(qp->llp) ||
-	    qp->state != IB_QPS_RTS)
+	if (!kwarp_qp_lost(qp) || rcu_access_pointer(qp->llp))
 		goto unlock;
 	idle = kwarp_sq_idle(qp, false);
 	if (idle && kwarp_sq_drained(qp))
@@ -232,7 +212,7 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	const struct kwarp_term_err *term = kwarp_err_term(err);
 	struct kwarp_llp *llp = attached_llp(qp);
 
-	if (qp->state == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		return;
 	qp->err = *term;
 	qp->raised = true;
@@ -261,7 +241,7 @@ void kwarp_qp_fail(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp = attached_llp(qp);
 
-	if (qp->state == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		return;
 	fail(qp, llp);
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
@@ -299,8 +279,8 @@ static bool cut_short(const struct kwarp_qp *qp)
 /* Has its connection not said a word yet? Then it may look for its partner again. */
 static bool never_met(const struct kwarp_qp *qp)
 {
-	return qp->rdv.on && qp->state == IB_QPS_RTS &&
-	       qp->params.wait_first && !qp->rx.got_first;
+	return kwarp_qp_is_met(qp->state) && qp->params.wait_first &&
+	       !qp->rx.got_first;
 }
 
 /*
@@ -311,10 +291,11 @@ static bool never_met(const struct kwarp_qp *qp)
  */
 static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
-	if (!qp->rdv.on || qp->state != IB_QPS_RTS || qp->rx.recv.active)
+	if (!(kwarp_qp_is_met(qp->state) || kwarp_qp_is_lost(qp->state)) ||
+	    qp->rx.recv.active)
 		return false;
 	if (!never_met(qp))
-		qp->rdv.lost = true;
+		kwarp_qp_step(qp, KWARP_QP_LOSE);
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
@@ -326,7 +307,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	struct kwarp_qp *qp = llp->qp;
 
 	/* Behind an error, which has been counted, no end is a surprise. */
-	qp->stream_end = qp->state != IB_QPS_ERR;
+	qp->stream_end = !kwarp_qp_failed(qp);
 	if (qp->stream_end && (err || left || cut_short(qp)))
 		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
 	if (err)
@@ -338,7 +319,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	if (!err && left)
 		/* FIN inside an FPDU; our direction still stands. */
 		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
-	else if (!partner_gone(qp, llp) && qp->state != IB_QPS_ERR)
+	else if (!partner_gone(qp, llp) && !kwarp_qp_failed(qp))
 		fail(qp, llp);
 }
 
@@ -372,7 +353,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
-	if (qp->state != IB_QPS_INIT || rcu_access_pointer(qp->llp))
+	if (!kwarp_qp_is(qp)->idle || rcu_access_pointer(qp->llp))
 		goto out;
 	qp->params = *params;
 	memset(&qp->err, 0, sizeof(qp->err));
@@ -398,10 +379,10 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	 * Nobody is to be told first; what begins with the first FPDU is answered
 	 * in the pass that takes it in.
 	 */
-	qp->tx.running = qp->rdv.on && params->wait_first;
+	qp->tx.running = kwarp_qp_is(qp)->partner && params->wait_first;
 	rcu_assign_pointer(qp->llp, llp);
 	trace_kwarp_qp_attach(qp, params);
-	kwarp_qp_set_state(qp, IB_QPS_RTS);
+	kwarp_qp_step(qp, KWARP_QP_ATTACH);
 	if (qp->rx.ooo)
 		kwarp_llp_watch(llp);
 	kwarp_llp_poll(llp);
@@ -434,8 +415,8 @@ static void end_engines(struct kwarp_qp *qp)
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
 	if (never_met(qp))
-		kwarp_qp_set_state(qp, IB_QPS_INIT);
-	else if (qp->state != IB_QPS_ERR && !qp->rdv.lost)
+		kwarp_qp_step(qp, KWARP_QP_UNMEET);
+	else if (!kwarp_qp_failed(qp) && !kwarp_qp_lost(qp))
 		enter_error(qp);
 	kwarp_tx_free(qp);
 	kwarp_rx_free(qp);
@@ -490,7 +471,7 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	mutex_lock(&qp->mutex);
 	rcu_assign_pointer(qp->llp, NULL);
 	mutex_unlock(&qp->mutex);
-	if (READ_ONCE(qp->rdv.lost))
+	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	kwarp_llp_put(llp);
 	kwarp_qp_put(qp);
@@ -499,15 +480,13 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 			      bool abrupt)
 {
-	if (qp->state == IB_QPS_ERR)
-		return;
 	if (abrupt) {
 		kwarp_qp_fail(qp);
 		return;
 	}
-	if (qp->state != IB_QPS_RTS)
+	if (qp->state != KWARP_QP_OPEN)
 		return;
-	kwarp_qp_set_state(qp, IB_QPS_SQD);
+	kwarp_qp_step(qp, KWARP_QP_TO_SQD);
 	qp->tx.closing = true;
 	llp->owner->event(llp, KWARP_LLP_EV_DRAIN);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);

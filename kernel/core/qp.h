@@ -7,6 +7,7 @@
 
 #include "../kwarp.h"
 #include "../proto/errors.h"
+#include "../proto/qp_state.h"
 #include "../proto/rdmap.h"
 #include "../proto/rendezvous.h"
 #include "../rx/rx.h"
@@ -59,14 +60,11 @@ struct kwarp_qp_params {
 };
 
 /**
- * struct kwarp_rdv - a queue pair that was told of its partner by modify_qp
- * @on:		it was: what follows is valid, and verbs' rules for InfiniBand hold
+ * struct kwarp_rdv - a queue pair that was told of its partner by modify_qp: its state
+ * says so, and then what follows is valid
  * @initiator:	we make the connection
- * @met:	the connection was made
- * @lost:	and is over; written under the socket lock
- * @missed:	and an acknowledgment is missed: the QP fails at @deadline
- * @paused:	SQD: nothing is taken from the send queue; the socket lock if a
- *		connection is attached
+ * @missed:	the partner is lost, and an acknowledgment is missed: the QP fails at
+ *		@deadline
  * @matched:	an endpoint has, or had, the partner: @peer_rq_psn is known
  * @wrong:	tries with wrong PSNs so far
  * @peer_rq_psn: first PSN that the partner expects
@@ -82,12 +80,8 @@ struct kwarp_qp_params {
  * Protected by qp->mutex, unless it says otherwise.
  */
 struct kwarp_rdv {
-	bool on;
 	bool initiator;
-	bool met;
-	bool lost;
 	bool missed;
-	bool paused;
 	bool matched;
 	u8 wrong;
 	u32 peer_rq_psn;
@@ -109,9 +103,10 @@ struct kwarp_rdv {
  * @free:	completed when @refs is zero: destroy_qp waits for it
  * @rcu:	look-ups by number
  * @mutex:	modify_qp, attach, detach
- * @state:	IB_QPS_INIT, RTS, SQD (closing) or ERR. Changed under @mutex (except
- *		to ERR), the socket lock if a connection is attached, sq.lock and
- *		rq.lock; read under any of them
+ * @state:	kwarp_qp_step(). Changed under @mutex (except to an error, or when the
+ *		partner is lost), the socket lock if a connection is attached, sq.lock and
+ *		rq.lock; stable under any of them, but for what modify_qp does to a QP with
+ *		a partner
  * @llp:	connection; RCU, changed under @mutex; holds a reference
  * @scq:	send completion queue
  * @rcq:	receive completion queue
@@ -138,7 +133,7 @@ struct kwarp_rdv {
  * @counted_link: in dev->counted_qps while bound to a counter
  * @mem:	memory of the rings
  * @mmap:	entry of a user's QP, else NULL
- * @attr:	attributes stored for query_qp
+ * @attr:	attributes stored for query_qp, but for the state
  * @wq:		where @work and @retry are queued: kwarp_wq, or kwarp_taken_wq
  * @work:	runs the send engine, and what the receive engine has left
  * @retry:	does so after a moment, when memory was short
@@ -147,8 +142,6 @@ struct kwarp_rdv {
  *		changes wake waiters on this address
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	how it finds its partner by itself (cm/rendezvous.c); @mutex
- * @accepted:	accepted, but the initiator's last startup frame has not come: INIT,
- *		yet sends may be posted; as @state
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -157,7 +150,7 @@ struct kwarp_qp {
 	refcount_t refs;
 	struct completion free;
 	struct mutex mutex;	/* see above */
-	enum ib_qp_state state;
+	enum kwarp_qp_state state;
 	struct kwarp_llp __rcu *llp;
 	struct kwarp_cq *scq;
 	struct kwarp_cq *rcq;
@@ -189,7 +182,6 @@ struct kwarp_qp {
 	bool claimed;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
-	bool accepted;
 };
 
 /* Count for the device and for the QP. Context: socket lock held. */
@@ -253,37 +245,51 @@ bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner);
 void kwarp_qp_unclaim(struct kwarp_qp *qp);
 
 /**
- * kwarp_qp_set_state() - write qp->state under the queue locks
- *
- * The caller holds the socket lock if a connection is attached, else qp->mutex.
- */
-void kwarp_qp_set_state(struct kwarp_qp *qp, enum ib_qp_state state);
-
-/* The state as consumers see it. */
-enum ib_qp_state kwarp_qp_shown_state(const struct kwarp_qp *qp);
-
-/**
- * kwarp_qp_gate() - open or close the queues to posts, as the state shown demands
+ * kwarp_qp_step() - change the state, as proto/qp_state.c has it
  * @qp:		queue pair
+ * @step:	what happens
  *
- * No sends before RTS (RTR in a rendezvous), no receives in RESET: an immediate error,
- * as InfiniBand and most providers have it. To be called when something has changed what
- * kwarp_qp_shown_state() says; kwarp_qp_set_state() does so itself.
- * Context: any.
+ * Also opens and closes the queues to posts: no sends before RTS (RTR in a rendezvous),
+ * no receives in RESET, but an immediate error, as InfiniBand and most providers have it.
+ * Context: any; the caller holds the socket lock if a connection is attached, else
+ * qp->mutex, and the latter for all that modify_qp does.
+ *
+ * Return: false if the state does not allow it, and stays.
  */
-void kwarp_qp_gate(struct kwarp_qp *qp);
+bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step);
+
+/* A new queue pair's first state: IDLE, as iWARP's consumers expect it. */
+void kwarp_qp_state_init(struct kwarp_qp *qp);
+
+/* Is it in an error? Then what is posted is flushed. */
+static inline bool kwarp_qp_failed(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is_failed(READ_ONCE(qp->state));
+}
+
+/* Has its partner of a rendezvous ended the connection? */
+static inline bool kwarp_qp_lost(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is_lost(READ_ONCE(qp->state));
+}
+
+static inline const struct kwarp_qp_traits *
+kwarp_qp_is(const struct kwarp_qp *qp)
+{
+	return &kwarp_qp_traits_of[READ_ONCE(qp->state)];
+}
 
 /**
  * kwarp_qp_expect() - accepted, but the initiator's last startup frame is to come
- * @qp:		queue pair in INIT
+ * @qp:		idle queue pair
  *
  * To its consumer it is as good as connected. Context: process.
  */
 void kwarp_qp_expect(struct kwarp_qp *qp);
 
 /**
- * kwarp_qp_attach() - put a connection in Full Operation under a QP: INIT -> RTS
- * @qp:		queue pair in state INIT
+ * kwarp_qp_attach() - put a connection in Full Operation under a QP
+ * @qp:		idle queue pair: RTS from then on, or, with a partner, as modify_qp says
  * @llp:	connected, all startup octets consumed; takes references both ways
  * @params:	agreed parameters
  *
@@ -291,7 +297,7 @@ void kwarp_qp_expect(struct kwarp_qp *qp);
  * processes what has already arrived. Nothing is sent yet: the send engine
  * starts with kwarp_qp_start(); a rendezvous' responder's with the first FPDU.
  * Context: process, may sleep.
- * Return: 0, -EISCONN if the QP is not in INIT, -ENOMEM, -ECONNRESET if a program keeps
+ * Return: 0, -EISCONN if the QP is not idle, -ENOMEM, -ECONNRESET if a program keeps
  * its socket's lock.
  */
 int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,

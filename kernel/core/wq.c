@@ -167,8 +167,7 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 
 	/* Until the state is ERR, only the engine moves @fetched. */
 	idx = sq->fetched;
-	if ((qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQD) ||
-	    qp->rdv.paused || !sq_posted(qp))
+	if (!kwarp_qp_is(qp)->sends || !sq_posted(qp))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -245,7 +244,7 @@ static void slot_to_cqe(const struct kwarp_qp *qp, const struct kwarp_slot *s,
 static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 {
 	struct kwarp_sq *sq = &qp->sq;
-	bool flush = qp->state == IB_QPS_ERR;
+	bool flush = kwarp_qp_failed(qp);
 	struct kwarp_slot *s = sq_slot(sq, sq->done);
 	u8 status;
 
@@ -308,7 +307,7 @@ static void sq_reap(struct kwarp_qp *qp)
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
 	/* What is posted later was not there. */
-	if (qp->state == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		sq->blame = 0;
 	sq->reaping = false;
 out:
@@ -358,7 +357,7 @@ void kwarp_sq_mark_built(struct kwarp_qp *qp, u32 slot)
 {
 	struct kwarp_slot *s = sq_slot(&qp->sq, slot);
 
-	if (qp->state == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		return;
 	s->state = KWARP_SLOT_BUILT;
 	s->status = KWARP_WC_SUCCESS;
@@ -369,7 +368,7 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp)
 	struct kwarp_sq *sq = &qp->sq;
 	bool any = false;
 
-	if (sq->built == sq->fetched || qp->state == IB_QPS_ERR)
+	if (sq->built == sq->fetched || kwarp_qp_failed(qp))
 		return;
 	for (; sq->built != sq->fetched; sq->built++) {
 		struct kwarp_slot *s = sq_slot(sq, sq->built);
@@ -473,7 +472,7 @@ bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead, struct kwarp_rqe_copy *wqe)
 	const struct kwarp_rq *rq = &qp->rq;
 
 	/* As in kwarp_rq_fetch(): nobody else takes. */
-	if (qp->state == IB_QPS_ERR || !rq->size || ahead >= rq_posted(rq))
+	if (kwarp_qp_failed(qp) || !rq->size || ahead >= rq_posted(rq))
 		return false;
 	return !rq_copy(rq, rq->fetched + ahead, wqe);
 }
@@ -481,7 +480,7 @@ bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead, struct kwarp_rqe_copy *wqe)
 int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
 {
 	/* The socket lock keeps the state: nobody else takes until it is ERR. */
-	if (qp->state == IB_QPS_ERR)
+	if (kwarp_qp_failed(qp))
 		return -ENOBUFS;
 	if (qp->srq)
 		return kwarp_srq_fetch(qp->srq, wqe);
@@ -510,7 +509,7 @@ static void rq_flush(struct kwarp_qp *qp)
 	if (rq->reaping)
 		goto out;
 	rq->reaping = true;
-	while (budget-- && qp->state == IB_QPS_ERR &&
+	while (budget-- && kwarp_qp_failed(qp) &&
 	       kwarp_rq_posted(rq)) {
 		const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
 		struct kwarp_cqe cqe = {

@@ -18,6 +18,7 @@
 #include "proto/ddp.h"
 #include "proto/mpa_fpdu.h"
 #include "proto/mpa_startup.h"
+#include "proto/qp_state.h"
 #include "proto/rdmap.h"
 
 #define kwarp_show_opcode(op) __print_symbolic(op, \
@@ -37,12 +38,23 @@
 	{ RDMAP_SEND_SE_IMM, "SEND_SE_IMM" })
 
 #define kwarp_show_qp_state(state) __print_symbolic(state, \
-	{ IB_QPS_RESET, "RESET" }, \
-	{ IB_QPS_INIT, "INIT" }, \
-	{ IB_QPS_RTR, "RTR" }, \
-	{ IB_QPS_RTS, "RTS" }, \
-	{ IB_QPS_SQD, "SQD" }, \
-	{ IB_QPS_ERR, "ERR" })
+	{ KWARP_QP_RESET, "RESET" }, \
+	{ KWARP_QP_IDLE, "IDLE" }, \
+	{ KWARP_QP_READY, "READY" }, \
+	{ KWARP_QP_ACCEPTED, "ACCEPTED" }, \
+	{ KWARP_QP_SEEKING_RTR, "SEEKING_RTR" }, \
+	{ KWARP_QP_SEEKING_RTS, "SEEKING_RTS" }, \
+	{ KWARP_QP_SEEKING_SQD, "SEEKING_SQD" }, \
+	{ KWARP_QP_OPEN, "OPEN" }, \
+	{ KWARP_QP_CLOSING, "CLOSING" }, \
+	{ KWARP_QP_MET_RTR, "MET_RTR" }, \
+	{ KWARP_QP_MET_RTS, "MET_RTS" }, \
+	{ KWARP_QP_MET_SQD, "MET_SQD" }, \
+	{ KWARP_QP_LOST_RTR, "LOST_RTR" }, \
+	{ KWARP_QP_LOST_RTS, "LOST_RTS" }, \
+	{ KWARP_QP_LOST_SQD, "LOST_SQD" }, \
+	{ KWARP_QP_ERROR, "ERROR" }, \
+	{ KWARP_QP_PARTNER_ERROR, "PARTNER_ERROR" })
 
 #define kwarp_show_frame(type) __print_symbolic(type, \
 	{ KWARP_MPA_REQ, "request" }, \

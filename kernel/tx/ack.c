@@ -47,7 +47,7 @@ bool kwarp_tx_fence_due(struct kwarp_qp *qp, u32 reads)
 	if (!tx->unacked || tx->fence_out || reads >= qp->params.ord)
 		return false;
 	/* If nobody waits there is time until there is nothing else to send. */
-	return tx->unacked_sig || qp->rdv.paused ||
+	return tx->unacked_sig || !kwarp_qp_is(qp)->sends ||
 	       !(tx->held || kwarp_sq_pending(qp));
 }
 

@@ -208,7 +208,7 @@ void kwarp_tx_work(struct work_struct *work)
 	struct kwarp_qp *qp = container_of(work, struct kwarp_qp, work);
 
 	enter(qp, true);
-	if (READ_ONCE(qp->rdv.lost))
+	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	kwarp_qp_put(qp);
 }

@@ -414,8 +414,8 @@ static bool may_send(const struct kwarp_qp *qp)
 
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 {
-	return may_send(qp) && !qp->tx.held && !qp->rdv.paused &&
-	       qp->tx.msg.kind == KWARP_TX_IDLE;
+	return may_send(qp) && !qp->tx.held &&
+	       kwarp_qp_is(qp)->sends && qp->tx.msg.kind == KWARP_TX_IDLE;
 }
 
 /*

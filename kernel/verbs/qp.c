@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs: modify and query.
- *
- * What verbs calls a state is here what RDMAP's RNICs have: INIT is Idle, SQD
- * is Closing. A connection takes a QP from INIT to RTS, modify_qp never does.
- * The connection manager's RTR is accepted and shown, but means nothing.
- *
- * A QP whose RTR names a partner (cm/rendezvous.c) has the states of InfiniBand:
- * RTR, RTS and SQD are what modify_qp made them, qp->attr.qp_state, while qp->state
- * is INIT before its connection and RTS from then on.
+ * Queue pairs: modify and query. The states are those of proto/qp_state.h, which says
+ * what modify_qp may do in each; a connection makes its own steps (core/qp.c).
  */
 #include "verbs.h"
 
@@ -19,147 +12,146 @@
 				 IB_ACCESS_REMOTE_READ | \
 				 IB_ACCESS_REMOTE_ATOMIC)
 
+static_assert((int)KWARP_QP_SHOWN_RESET == IB_QPS_RESET);
+static_assert((int)KWARP_QP_SHOWN_INIT == IB_QPS_INIT);
+static_assert((int)KWARP_QP_SHOWN_RTR == IB_QPS_RTR);
+static_assert((int)KWARP_QP_SHOWN_RTS == IB_QPS_RTS);
+static_assert((int)KWARP_QP_SHOWN_SQD == IB_QPS_SQD);
+static_assert((int)KWARP_QP_SHOWN_ERR == IB_QPS_ERR);
+
 /* ---- transitions --------------------------------------------------------- */
+
+static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is(qp)->shown;
+}
+
+/* Of a state that verbs has and we do not, SQE, nothing comes. */
+static enum kwarp_qp_step step_of(const struct ib_qp_attr *attr, int mask)
+{
+	switch (attr->qp_state) {
+	case IB_QPS_RESET:
+		return KWARP_QP_TO_RESET;
+	case IB_QPS_INIT:
+		return KWARP_QP_TO_INIT;
+	case IB_QPS_RTR:
+		return mask & (IB_QP_DEST_QPN | IB_QP_AV) ?
+		       KWARP_QP_TO_PARTNER : KWARP_QP_TO_RTR;
+	case IB_QPS_RTS:
+		return KWARP_QP_TO_RTS;
+	case IB_QPS_SQD:
+		return KWARP_QP_TO_SQD;
+	case IB_QPS_ERR:
+		return KWARP_QP_TO_ERR;
+	default:
+		return KWARP_QP_STEPS;
+	}
+}
 
 static int to_reset(struct kwarp_qp *qp)
 {
 	lockdep_assert_held(&qp->mutex);
-	switch (qp->state) {
-	case IB_QPS_RESET:
+	if (qp->state == KWARP_QP_RESET)
 		return 0;
-	case IB_QPS_INIT:
-	case IB_QPS_ERR:
-		break;
-	default:
-		/* A connection is ended first. */
-		return -EINVAL;
-	}
 	/* The connection manager has not let go of the old one yet. */
 	if (qp->claimed || rcu_access_pointer(qp->llp))
 		return -EBUSY;
 	kwarp_wq_reset(qp);
 	kwarp_cq_forget_qp(qp->scq, qp);
 	kwarp_cq_forget_qp(qp->rcq, qp);
-	qp->rdv.on = false;
-	qp->rdv.lost = false;
-	qp->rdv.missed = false;
-	qp->rdv.paused = false;
-	qp->accepted = false;
-	kwarp_qp_set_state(qp, IB_QPS_RESET);
+	kwarp_qp_step(qp, KWARP_QP_TO_RESET);
 	return 0;
 }
 
 static int to_init(struct kwarp_qp *qp)
 {
-	int ret;
+	int ret = kwarp_qp_failed(qp) ? to_reset(qp) : 0;
 
-	if (qp->state == IB_QPS_INIT)
-		return 0;
-	/* RDMAP knows one way back from Error: to Idle. */
-	ret = to_reset(qp);
-	if (ret)
-		return ret;
-	kwarp_qp_set_state(qp, IB_QPS_INIT);
-	return 0;
+	if (!ret)
+		kwarp_qp_step(qp, KWARP_QP_TO_INIT);
+	return ret;
 }
 
-static int to_rtr(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
+/* To a partner named by number and path, without a connection manager. */
+static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+		      int mask)
 {
-	if (qp->state != IB_QPS_INIT || qp->rdv.on)
-		return -EINVAL;
-	if (!(mask & (IB_QP_DEST_QPN | IB_QP_AV)))
-		return 0;
-	/* To a partner named by number and path, without a connection manager. */
 	if (!ib_modify_qp_is_ok(IB_QPS_INIT, IB_QPS_RTR, IB_QPT_RC, mask) ||
 	    attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096)
 		return -EINVAL;
 	return kwarp_rdv_begin(qp, attr);
 }
 
-/* SQD of a QP with a partner: nothing more is taken from the send queue. */
-static void pause(struct kwarp_qp *qp, bool pause)
+/*
+ * A step that the send engine has to know of at once, if there is one: when we return
+ * from SQD, it takes nothing more from the send queue.
+ */
+static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 	bool locked = llp && kwarp_llp_lock(llp);
 
-	WRITE_ONCE(qp->rdv.paused, pause);
+	/* Refused if an error was faster. */
+	kwarp_qp_step(qp, step);
 	if (locked)
 		kwarp_llp_unlock(llp);
 	if (llp)
 		kwarp_llp_put(llp);
-	if (!pause)
-		kwarp_tx_kick(qp);
 }
 
-static int change_with_partner(struct kwarp_qp *qp,
-			       const struct ib_qp_attr *attr, int mask)
+static int to_rts(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
-	enum ib_qp_state from = kwarp_qp_shown_state(qp), to = attr->qp_state;
+	int ret = 0;
 
-	if (!ib_modify_qp_is_ok(from, to, IB_QPT_RC, mask))
-		return -EINVAL;
-	switch (to) {
-	case IB_QPS_RTS:
-		if (from == IB_QPS_RTR)
-			return kwarp_rdv_sends(qp, attr);
-		if (from == IB_QPS_SQD)
-			pause(qp, false);
+	if (!kwarp_qp_is(qp)->partner)
 		return 0;
-	case IB_QPS_SQD:
-		pause(qp, true);
-		return 0;
-	case IB_QPS_ERR:
-		kwarp_qp_disconnect(qp, true);
-		return 0;
-	case IB_QPS_RESET:
-		return to_reset(qp);
-	default:
-		return -EINVAL;
-	}
+	if (shown_state(qp) == IB_QPS_RTR)
+		ret = kwarp_rdv_sends(qp, attr);
+	if (ret)
+		return ret;
+	step_engine(qp, KWARP_QP_TO_RTS);
+	kwarp_tx_kick(qp);
+	return 0;
 }
 
-static int to_sqd(struct kwarp_qp *qp)
+static void to_sqd(struct kwarp_qp *qp)
 {
-	switch (qp->state) {
-	case IB_QPS_RTS:
+	if (kwarp_qp_is(qp)->partner)
+		step_engine(qp, KWARP_QP_TO_SQD);
+	else if (READ_ONCE(qp->state) == KWARP_QP_OPEN)
 		kwarp_qp_disconnect(qp, false);
-		return 0;
-	case IB_QPS_SQD:
-	case IB_QPS_ERR:
-		/*
-		 * The peer was faster. A disconnect must not fail for that:
-		 * librdmacm stops at an error before it tells the kernel.
-		 */
-		return 0;
-	default:
-		return -EINVAL;
-	}
 }
 
 static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 			int mask)
 {
-	enum ib_qp_state to = attr->qp_state;
+	enum kwarp_qp_step step = step_of(attr, mask);
 
 	lockdep_assert_held(&qp->mutex);
-	if (qp->rdv.on)
-		return change_with_partner(qp, attr, mask);
-	switch (to) {
-	case IB_QPS_RESET:
+	if (kwarp_qp_is(qp)->partner &&
+	    !ib_modify_qp_is_ok(shown_state(qp), attr->qp_state, IB_QPT_RC,
+				mask))
+		return -EINVAL;
+	if (kwarp_qp_next(READ_ONCE(qp->state), step) == KWARP_QP_REFUSED)
+		return -EINVAL;
+	switch (step) {
+	case KWARP_QP_TO_RESET:
 		return to_reset(qp);
-	case IB_QPS_INIT:
+	case KWARP_QP_TO_INIT:
 		return to_init(qp);
-	case IB_QPS_RTR:
-		return to_rtr(qp, attr, mask);
-	case IB_QPS_RTS:
-		return qp->state == IB_QPS_RTS ? 0 : -EINVAL;
-	case IB_QPS_SQD:
-		return to_sqd(qp);
-	case IB_QPS_ERR:
+	case KWARP_QP_TO_PARTNER:
+		return to_partner(qp, attr, mask);
+	case KWARP_QP_TO_RTS:
+		return to_rts(qp, attr);
+	case KWARP_QP_TO_SQD:
+		to_sqd(qp);
+		return 0;
+	case KWARP_QP_TO_ERR:
 		kwarp_qp_disconnect(qp, true);
 		return 0;
 	default:
-		return -EINVAL;
+		kwarp_qp_step(qp, step);
+		return 0;
 	}
 }
 
@@ -182,7 +174,7 @@ static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		    IB_QP_CAP))
 		return -EOPNOTSUPP;
 	if ((mask & IB_QP_CUR_STATE) &&
-	    attr->cur_qp_state != kwarp_qp_shown_state(qp))
+	    attr->cur_qp_state != shown_state(qp))
 		return -EINVAL;
 	if ((mask & IB_QP_PORT) && attr->port_num != KWARP_PORT)
 		return -EINVAL;
@@ -233,8 +225,6 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
 	lockdep_assert_held(&qp->mutex);
-	if (mask & IB_QP_STATE)
-		qp->attr.qp_state = attr->qp_state;
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		kwarp_qp_default_access(qp);
 	if (mask & IB_QP_ACCESS_FLAGS)
@@ -278,8 +268,8 @@ static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	bool on;
 
 	mutex_lock(&qp->mutex);
-	on = qp->rdv.on && !check_attr(qp, attr, mask) &&
-	     ib_modify_qp_is_ok(kwarp_qp_shown_state(qp), IB_QPS_RESET,
+	on = kwarp_qp_is(qp)->partner && !check_attr(qp, attr, mask) &&
+	     ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET,
 				IB_QPT_RC, mask);
 	if (on)
 		kwarp_qp_disconnect(qp, true);
@@ -306,8 +296,6 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		ret = change_state(qp, attr, mask);
 	if (!ret)
 		store_attr(qp, attr, mask);
-	if (!ret && (mask & IB_QP_STATE))
-		kwarp_qp_gate(qp);
 	mutex_unlock(&qp->mutex);
 	return ret;
 }
@@ -322,13 +310,13 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
-	attr->qp_state = kwarp_qp_shown_state(qp);
+	attr->qp_state = shown_state(qp);
 	/* A connection of rdma_cm has agreed on its own numbers. */
-	if (!qp->rdv.on && rcu_access_pointer(qp->llp)) {
+	told = kwarp_qp_is(qp)->partner;
+	if (!told && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
 		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);
 	}
-	told = qp->rdv.on;
 	/* Of a closing connection, or of one that pauses: is something left? */
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
 			    (!told || READ_ONCE(qp->sq.done) !=

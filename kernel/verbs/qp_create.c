@@ -111,8 +111,6 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	qp->rq.user = !qp->kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	/* An RNIC's queue pair is born idle: there is no RESET before. */
-	qp->state = IB_QPS_INIT;
-	qp->attr.qp_state = IB_QPS_INIT;
 	qp->attr.port_num = KWARP_PORT;
 	kwarp_qp_default_access(qp);
 }
@@ -237,7 +235,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = alloc_rings(qp, udata, &resp);
 	if (ret)
 		goto err_fields;
-	kwarp_qp_gate(qp);
+	kwarp_qp_state_init(qp);
 	ret = reserve_number(qp);
 	if (ret)
 		goto err_rings;

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The states of a queue pair, and the steps between them: one table, qp_state.c.
+ *
+ * A state says both what verbs shows and what the connection is at. RDMAP's RNICs
+ * have Idle, RTS, Closing and Error (RFC 5040 section 7 leaves them to the verbs):
+ * IDLE to CLOSING and ERROR here. A queue pair whose RTR named a partner has
+ * InfiniBand's states, which modify_qp changes before, during and after its
+ * connection; hence three of each.
+ */
+#ifndef _KWARP_PROTO_QP_STATE_H
+#define _KWARP_PROTO_QP_STATE_H
+
+#include "types.h"
+
+enum kwarp_qp_state {
+	KWARP_QP_REFUSED,	/* no state: the step is not allowed */
+	KWARP_QP_RESET,
+	KWARP_QP_IDLE,
+	KWARP_QP_READY,		/* as IDLE; rdma_cm's RTR, which means nothing */
+	KWARP_QP_ACCEPTED,	/* the initiator's last startup frame is to come */
+	KWARP_QP_SEEKING_RTR,	/* no connection to the partner yet */
+	KWARP_QP_SEEKING_RTS,
+	KWARP_QP_SEEKING_SQD,
+	KWARP_QP_OPEN,
+	KWARP_QP_CLOSING,	/* the send queue is finished, then FIN */
+	KWARP_QP_MET_RTR,	/* connected to the partner */
+	KWARP_QP_MET_RTS,
+	KWARP_QP_MET_SQD,
+	KWARP_QP_LOST_RTR,	/* the partner has gone; receives stay */
+	KWARP_QP_LOST_RTS,
+	KWARP_QP_LOST_SQD,
+	KWARP_QP_ERROR,		/* no state behind these two is sound */
+	KWARP_QP_PARTNER_ERROR,
+	KWARP_QP_STATES
+};
+
+enum kwarp_qp_step {
+	/* modify_qp */
+	KWARP_QP_TO_RESET,
+	KWARP_QP_TO_INIT,
+	KWARP_QP_TO_RTR,
+	KWARP_QP_TO_PARTNER,	/* RTR that names one */
+	KWARP_QP_TO_RTS,
+	KWARP_QP_TO_SQD,
+	KWARP_QP_TO_ERR,	/* also any error */
+	/* the connection */
+	KWARP_QP_ACCEPT,
+	KWARP_QP_ATTACH,
+	KWARP_QP_UNMEET,	/* detached before the partner sent an FPDU */
+	KWARP_QP_LOSE,		/* the partner ended the connection */
+	KWARP_QP_STEPS
+};
+
+/* What verbs shows; the values are those of enum ib_qp_state. */
+enum kwarp_qp_shown {
+	KWARP_QP_SHOWN_RESET	= 0,
+	KWARP_QP_SHOWN_INIT	= 1,
+	KWARP_QP_SHOWN_RTR	= 2,
+	KWARP_QP_SHOWN_RTS	= 3,
+	KWARP_QP_SHOWN_SQD	= 4,
+	KWARP_QP_SHOWN_ERR	= 6,
+};
+
+/**
+ * struct kwarp_qp_traits - what a state means
+ * @shown:	enum kwarp_qp_shown
+ * @idle:	a connection can be attached
+ * @partner:	RTR named a partner: the rules of InfiniBand hold
+ * @sends:	requests are taken from the send queue
+ * @sq_open:	sends may be posted
+ * @rq_open:	receives may be posted
+ */
+struct kwarp_qp_traits {
+	u8 shown;
+	bool idle;
+	bool partner;
+	bool sends;
+	bool sq_open;
+	bool rq_open;
+};
+
+/* By state; of KWARP_QP_REFUSED nothing is true. */
+extern const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES];
+
+/**
+ * kwarp_qp_next() - one step
+ * @from:	state
+ * @step:	what happens
+ *
+ * Return: the state it leads to, @from itself if it changes nothing, KWARP_QP_REFUSED
+ * if it is not allowed there.
+ */
+enum kwarp_qp_state kwarp_qp_next(enum kwarp_qp_state from,
+				  enum kwarp_qp_step step);
+
+static inline bool kwarp_qp_is_failed(enum kwarp_qp_state state)
+{
+	return state >= KWARP_QP_ERROR;
+}
+
+static inline bool kwarp_qp_is_met(enum kwarp_qp_state state)
+{
+	return state >= KWARP_QP_MET_RTR && state <= KWARP_QP_MET_SQD;
+}
+
+static inline bool kwarp_qp_is_lost(enum kwarp_qp_state state)
+{
+	return state >= KWARP_QP_LOST_RTR && state <= KWARP_QP_LOST_SQD;
+}
+
+#endif /* _KWARP_PROTO_QP_STATE_H */
