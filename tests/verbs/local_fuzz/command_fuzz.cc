@@ -408,9 +408,13 @@ private:
 				touch(static_cast<uint8_t *>(p), length, protection);
 			}
 		}
-		// a hole
-		if (dice_.chance(20) && length > page)
+		// In pieces at times. What is unmapped belongs to the other threads from then on: not twice.
+		if (dice_.chance(20) && length > page) {
 			munmap(static_cast<uint8_t *>(p) + page, page);
+			if (length > 2 * page)
+				munmap(static_cast<uint8_t *>(p) + 2 * page, length - 2 * page);
+			length = page;
+		}
 		munmap(p, length);
 	}
 
