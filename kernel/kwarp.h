@@ -220,6 +220,9 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 /* Send work, several per CPU; also memory reclaim may depend on it. */
 extern struct workqueue_struct *kwarp_wq;
 
+/* What is left of more work than a softirq or a process has to do; no priority. */
+extern struct workqueue_struct *kwarp_rest_wq;
+
 /* All work that may wait for the lock of a program's socket (llp/take.c). */
 extern struct workqueue_struct *kwarp_taken_wq;
 

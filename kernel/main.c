@@ -11,6 +11,7 @@
 #include "tx/pages.h"
 
 struct workqueue_struct *kwarp_wq;
+struct workqueue_struct *kwarp_rest_wq;
 
 static int __init kwarp_init(void)
 {
@@ -20,7 +21,9 @@ static int __init kwarp_init(void)
 				   KWARP_WQ_PERCPU, 0);
 	if (!kwarp_wq)
 		return -ENOMEM;
-	ret = kwarp_tx_pages_init();
+	kwarp_rest_wq = alloc_workqueue("kwarp_rest",
+					WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	ret = kwarp_rest_wq ? kwarp_tx_pages_init() : -ENOMEM;
 	if (ret)
 		goto err_wq;
 	ret = kwarp_take_init();
@@ -41,6 +44,8 @@ err_take:
 err_pages:
 	kwarp_tx_pages_exit();
 err_wq:
+	if (kwarp_rest_wq)
+		destroy_workqueue(kwarp_rest_wq);
 	destroy_workqueue(kwarp_wq);
 	return ret;
 }
@@ -51,6 +56,7 @@ static void __exit kwarp_exit(void)
 	kwarp_link_exit();
 	kwarp_cm_exit();
 	kwarp_take_exit();
+	destroy_workqueue(kwarp_rest_wq);
 	destroy_workqueue(kwarp_wq);
 	kwarp_tx_pages_exit();
 }

@@ -261,6 +261,8 @@ static void engine_writable(struct kwarp_llp *llp)
 	/* Here and now: a worker would wait for the CPU of a program that polls. */
 	if (qp->tx.active)
 		kwarp_tx_kick(qp);
+	else if (kwarp_llp_held_long(llp))
+		kwarp_tx_defer(qp);
 	else
 		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }

@@ -135,7 +135,8 @@ struct kwarp_rdv {
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp, but for the state
  * @wq:		where @work and @retry are queued: kwarp_wq, or kwarp_taken_wq
- * @work:	runs the send engine, and what the receive engine has left
+ * @work:	runs the send engine
+ * @rest:	both engines, what they have left: kwarp_tx_defer()
  * @retry:	does so after a moment, when memory was short
  * @linger:	does so after a burst; cancelled before the QP goes
  * @claimed:	a connection has it, be it in the making: kwarp_qp_claim(); @mutex;
@@ -177,6 +178,7 @@ struct kwarp_qp {
 	struct ib_qp_attr attr;
 	struct workqueue_struct *wq;
 	struct work_struct work;
+	struct work_struct rest;
 	struct delayed_work retry;
 	struct hrtimer linger;
 	bool claimed;

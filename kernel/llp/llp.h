@@ -83,6 +83,7 @@ struct kwarp_llp_engine {
  * @engine:	valid while @qp is set
  * @qp:		attached queue pair (holds a reference) or NULL; socket lock
  * @spoke:	kwarp_llp_send() has handed something to TCP; socket lock
+ * @locked_at:	when a process took the socket lock last, jiffies; socket lock
  * @eof:	FIN has been seen and reported; socket lock
  * @watched:	sk_write_space is called for each segment received; socket lock
  * @want_wspace: and this tells whether send space is waited for; socket lock
@@ -107,6 +108,7 @@ struct kwarp_llp {
 	bool watched;
 	bool want_wspace;
 	int sk_err;
+	unsigned long locked_at;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
@@ -270,6 +272,22 @@ bool __must_check kwarp_llp_lock(struct kwarp_llp *llp);
 /* The same without waiting for a program; false says nothing of the connection. */
 bool __must_check kwarp_llp_lock_now(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
+
+/* As long as softirqs take before they leave the rest to a thread; jiffies. */
+#define KWARP_LLP_HOLD	(msecs_to_jiffies(2) + 1)
+
+/**
+ * kwarp_llp_held_long() - has a process had the socket lock for long
+ * @llp:	connection with a socket
+ *
+ * A process that lets go of the lock first does what has come meanwhile, the engines'
+ * callbacks included, and what they send has the peer send more: a doorbell would last
+ * as long as the peer likes.
+ *
+ * Context: socket lock held.
+ * Return: true if the caller, a callback, is to leave its work to a worker.
+ */
+bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 
 /**
  * kwarp_llp_sever() - do without the socket lock of a program's socket

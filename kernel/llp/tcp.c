@@ -560,19 +560,33 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 	sock_release(sock);
 }
 
+static bool lock_patiently(struct kwarp_llp *llp, long patience)
+{
+	if (unlikely(llp->taken)) {
+		if (!kwarp_take_lock(llp, patience))
+			return false;
+	} else if (llp->sk) {
+		lock_sock(llp->sk);
+	}
+	llp->locked_at = jiffies;
+	return true;
+}
+
 bool kwarp_llp_lock(struct kwarp_llp *llp)
 {
-	if (unlikely(llp->taken))
-		return kwarp_take_lock(llp, KWARP_TAKE_PATIENCE);
-	if (llp->sk)
-		lock_sock(llp->sk);
-	return true;
+	return lock_patiently(llp, KWARP_TAKE_PATIENCE);
 }
 
 bool kwarp_llp_lock_now(struct kwarp_llp *llp)
 {
-	return unlikely(llp->taken) ? kwarp_take_lock(llp, 0) :
-				      kwarp_llp_lock(llp);
+	return lock_patiently(llp, 0);
+}
+
+bool kwarp_llp_held_long(const struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	return sock_owned_by_user(llp->sk) &&
+	       time_after(jiffies, llp->locked_at + KWARP_LLP_HOLD);
 }
 
 /* By TCP's rule for a reader: would it tell the peer of a window twice as large? */

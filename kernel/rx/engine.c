@@ -189,7 +189,7 @@ static void come_again(struct kwarp_qp *qp)
 {
 	qp->rx.more = true;
 	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
-	kwarp_tx_kick(qp);
+	kwarp_tx_defer(qp);
 }
 
 bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, u32 *left)
@@ -214,6 +214,10 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, u32 *left)
 	avail = kwarp_stream_init(&st, llp->sk);
 	if (!avail)
 		return true;
+	if (kwarp_llp_held_long(llp)) {
+		come_again(qp);
+		return false;
+	}
 	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
 	if (unlikely(rx->ooo))
 		kwarp_ooo_begin(&pass);

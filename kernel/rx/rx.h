@@ -103,7 +103,7 @@ struct kwarp_recv {
  * struct kwarp_rx - receive engine state
  * @pos:	stream offset of the next octet since Full Operation, modulo 2^32
  * @stopped:	an error was raised or the connection ended: deliver nothing
- * @more:	a pass has ended before the queue: qp->work is queued and comes for the
+ * @more:	a pass has ended before the queue: qp->rest is queued and comes for the
  *		rest, and nobody else takes any of it
  * @ending:	a pass has found an error, or a Terminate, and sends what goes before it:
  *		what TCP takes in meanwhile is not looked at
@@ -184,7 +184,7 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, u32 *left);
  * @qp:		attached queue pair
  * @llp:	its connection
  *
- * For qp->work only. An end of the stream is told of behind the last pass.
+ * For qp->rest only. An end of the stream is told of behind the last pass.
  * Context: process, socket lock held.
  */
 void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp);

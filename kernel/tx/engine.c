@@ -181,7 +181,16 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
-static void enter(struct kwarp_qp *qp, bool worker)
+void kwarp_tx_defer(struct kwarp_qp *qp)
+{
+	struct workqueue_struct *wq = READ_ONCE(qp->wq);
+
+	kwarp_qp_get(qp);
+	if (!queue_work(wq == kwarp_wq ? kwarp_rest_wq : wq, &qp->rest))
+		kwarp_qp_put(qp);
+}
+
+static void enter(struct kwarp_qp *qp, bool rest)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 
@@ -189,7 +198,7 @@ static void enter(struct kwarp_qp *qp, bool worker)
 		return;
 	if (kwarp_llp_lock(llp)) {
 		if (llp->qp == qp) {
-			if (worker)
+			if (rest)
 				kwarp_rx_continue(qp, llp);
 			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 		}
@@ -203,14 +212,22 @@ void kwarp_tx_enter(struct kwarp_qp *qp)
 	enter(qp, false);
 }
 
-void kwarp_tx_work(struct work_struct *work)
+static void worker(struct kwarp_qp *qp, bool rest)
 {
-	struct kwarp_qp *qp = container_of(work, struct kwarp_qp, work);
-
-	enter(qp, true);
+	enter(qp, rest);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	kwarp_qp_put(qp);
+}
+
+void kwarp_tx_work(struct work_struct *work)
+{
+	worker(container_of(work, struct kwarp_qp, work), false);
+}
+
+void kwarp_tx_rest_work(struct work_struct *work)
+{
+	worker(container_of(work, struct kwarp_qp, rest), true);
 }
 
 void kwarp_tx_retry_work(struct work_struct *work)

@@ -248,11 +248,15 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
 /* Take the socket lock and run, if a connection is attached. Process context. */
 void kwarp_tx_enter(struct kwarp_qp *qp);
 
-/*
- * Queue the engine on qp->wq, and the receive engine if it is to continue. Context:
- * any, any locks.
- */
+/* Queue the engine on qp->wq. Context: any, any locks. */
 void kwarp_tx_kick(struct kwarp_qp *qp);
+
+/*
+ * Queue both engines for what a pass, or a process with the socket lock, has left. That
+ * may be without end, so it has no priority over programs: kwarp_rest_wq, or that of a
+ * program's socket. Context: any, any locks.
+ */
+void kwarp_tx_defer(struct kwarp_qp *qp);
 
 /* linger.c */
 
@@ -274,6 +278,7 @@ bool kwarp_tx_linger(struct kwarp_qp *qp);
 
 /* qp->work and qp->retry */
 void kwarp_tx_work(struct work_struct *work);
+void kwarp_tx_rest_work(struct work_struct *work);
 void kwarp_tx_retry_work(struct work_struct *work);
 
 /**

@@ -45,8 +45,12 @@ perf ib_write_bw -n 20 -s 65536 -q 4 -b
 perf_by_number ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 20 -s 8192 -q 4 -b
 perf ib_atomic_bw -n 20 -q 4 -b
-# as fast as it goes: a window that has closed opens again by itself, not by the persist timer
+# As fast as it goes: a window that has closed opens again by itself, not by the persist timer; and neither end's program
+# is kept in a doorbell, answering the other's requests, for as long as the other makes them.
 perf ib_read_bw -D 2 -s 65536 -Q 10 -b
+for end in client perftest.log; do
+	is "$end: its own reads get on, too" "$(awk '$1 == 65536 { print ($2 > 0) }' "$WORK/$end")" 1
+done
 for host in on_a on_b; do
 	is "$host: windows probed" "$($host nstat -asz TcpExtTCPWinProbe | awk '/WinProbe/ { print $2 }')" 0
 done
