@@ -49,8 +49,11 @@ arrived() { [ "$(cat "/sys/class/infiniband/$DEV_B/ports/1/hw_counters/rx_octets
 for size in 1 1429 65536; do
 	sends $size
 	measure rc_lat -m $size
-	measure rc_rdma_write_bw -m $size
+	measure rc_rdma_write_lat -m $size
 done
+# Writes with immediate data, as many as it can, and each takes one of the server's 1024 receives. It asks no more than
+# with Sends: the server's program may be without a processor for as long as 1024 of them take, so they have to be large.
+measure rc_rdma_write_bw -m 65536
 # It posts 1024 reads before it looks for completions: large ones would take all of its time here.
 measure rc_rdma_read_bw -m 1
 measure rc_rdma_read_bw -m 512
