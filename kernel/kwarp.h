@@ -66,6 +66,7 @@ enum kwarp_limits {
  */
 #define KWARP_GFP_CONN	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+#define KWARP_PORT		1		/* the only one */
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
 
 /* How much CRCs are wanted (RFC 5044 7.1.1, C). */

@@ -87,8 +87,8 @@ static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 	struct kwarp_rq *rq = &qp->rq;
 
 	WRITE_ONCE(qp->state, state);
-	sq->closed = !is->sq_open;
-	rq->closed = !is->rq_open;
+	sq->closed = is->sq_closed;
+	rq->closed = is->rq_closed;
 	/* For user space, whose own queues they are. */
 	WRITE_ONCE(sq->ctl->closed, sq->closed);
 	WRITE_ONCE(rq->ctl->closed, rq->closed);

@@ -15,7 +15,6 @@
 #include "../cm/cm.h"
 #include "../kwarp.h"
 #include "../proto/mpa_startup.h"
-#include "../verbs/verbs.h"
 #include "trace.h"
 
 enum policy_limits {

@@ -49,7 +49,7 @@ struct kwarp_llp_owner_ops {
 
 /**
  * struct kwarp_llp_engine - what the socket's callbacks call once a QP is attached
- * @readable:	process the receive queue; @left is set to the octets that are left in
+ * @readable:	process the receive queue; @left is set to the bytes that are left in
  *		it as an incomplete FPDU. Return: false if there is more in it: then
  *		the engine itself calls kwarp_llp_poll() soon
  * @writable:	TCP has send space again
@@ -186,15 +186,13 @@ int kwarp_take_init(void);
 void kwarp_take_exit(void);
 
 /*
- * Startup phase: plain octets, never blocking for the peer. Octets, 0 at EOF, or -errno;
+ * Startup phase: plain bytes, never blocking for the peer. Bytes, 0 at EOF, or -errno;
  * -ECONNRESET if the connection is severed.
  */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
 
-/*
- * Throw away up to so many octets, without a look at them. Octets, 0 at EOF, or -errno.
- */
+/* Discard up to @len bytes unread. Bytes discarded, 0 at EOF, or -errno. */
 int kwarp_llp_discard(struct kwarp_llp *llp, size_t len);
 
 int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,

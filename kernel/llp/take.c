@@ -14,7 +14,7 @@
  *
  * A call that was asleep in the socket would go on in the middle of our stream,
  * so there must be none, nor one that has the socket lock or waits for it. One that is
- * on its way at this very moment may still read or write octets, or set something:
+ * on its way at this very moment may still read or write bytes, or set something:
  * that breaks the connection, and is the program's own doing, but nothing else. All
  * of it happens under the socket lock, and such a call can hold that as long as it
  * likes (a page fault that the program serves itself). So nobody waits for it longer

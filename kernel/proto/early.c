@@ -211,7 +211,7 @@ bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 		l->looks++;
 		*pos = e->skip;
 	}
-	/* Who comes by the next time need not go all the way. */
+	/* The next lookup skips the whole run. */
 	if (first && first->kind != KWARP_EARLY_BAD)
 		first->skip = *pos;
 	return !e;

@@ -106,7 +106,7 @@ struct kwarp_early {
  *		blocks than links, and those with payload in certain blocks of memory
  *
  * What has to be done for an FPDU does not depend on how many are remembered, but for
- * the logarithm, and a few octets that are moved for those out of order.
+ * the logarithm, and a few bytes that are moved for those out of order.
  * Positions are compared modulo 2^32: all must lie within 2^31 octets.
  */
 struct kwarp_ledger {

@@ -5,35 +5,29 @@
 const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 #define STATE(state, shows, ...) \
 	[KWARP_QP_##state] = { .shown = KWARP_QP_SHOWN_##shows, ##__VA_ARGS__ }
-	STATE(RESET, RESET),
-	STATE(IDLE, INIT, .idle = true, .rq_open = true),
-	STATE(READY, RTR, .idle = true, .rq_open = true),
+	STATE(RESET, RESET, .sq_closed = true, .rq_closed = true),
+	STATE(IDLE, INIT, .idle = true, .sq_closed = true),
+	STATE(READY, RTR, .idle = true, .sq_closed = true),
 	/* To its consumer it is as good as connected. */
-	STATE(ACCEPTED, RTR, .idle = true, .sq_open = true, .rq_open = true),
+	STATE(ACCEPTED, RTR, .idle = true),
 	/*
 	 * Sends may be posted in RTR, and wait: perftest's server, which takes any
 	 * iWARP device to be in RTS by then, posts its credits there.
 	 */
-	STATE(SEEKING_RTR, RTR, .idle = true, .partner = true, .sq_open = true,
-	      .rq_open = true),
-	STATE(SEEKING_RTS, RTS, .idle = true, .partner = true, .sq_open = true,
-	      .rq_open = true),
-	STATE(SEEKING_SQD, SQD, .idle = true, .partner = true, .sq_open = true,
-	      .rq_open = true),
-	STATE(OPEN, RTS, .sends = true, .sq_open = true, .rq_open = true),
-	STATE(CLOSING, SQD, .sends = true, .sq_open = true, .rq_open = true),
-	STATE(MET_RTR, RTR, .partner = true, .sends = true, .sq_open = true,
-	      .rq_open = true),
-	STATE(MET_RTS, RTS, .partner = true, .sends = true, .sq_open = true,
-	      .rq_open = true),
-	STATE(MET_SQD, SQD, .partner = true, .sq_open = true, .rq_open = true),
-	STATE(LOST_RTR, RTR, .partner = true, .sq_open = true, .rq_open = true),
-	STATE(LOST_RTS, RTS, .partner = true, .sq_open = true, .rq_open = true),
-	STATE(LOST_SQD, SQD, .partner = true, .sq_open = true, .rq_open = true),
+	STATE(SEEKING_RTR, RTR, .idle = true, .partner = true),
+	STATE(SEEKING_RTS, RTS, .idle = true, .partner = true),
+	STATE(SEEKING_SQD, SQD, .idle = true, .partner = true),
+	STATE(OPEN, RTS, .sends = true),
+	STATE(CLOSING, SQD, .sends = true),
+	STATE(MET_RTR, RTR, .partner = true, .sends = true),
+	STATE(MET_RTS, RTS, .partner = true, .sends = true),
+	STATE(MET_SQD, SQD, .partner = true),
+	STATE(LOST_RTR, RTR, .partner = true),
+	STATE(LOST_RTS, RTS, .partner = true),
+	STATE(LOST_SQD, SQD, .partner = true),
 	/* What is posted is flushed. */
-	STATE(ERROR, ERR, .sq_open = true, .rq_open = true),
-	STATE(PARTNER_ERROR, ERR, .partner = true, .sq_open = true,
-	      .rq_open = true),
+	STATE(ERROR, ERR),
+	STATE(PARTNER_ERROR, ERR, .partner = true),
 #undef STATE
 };
 

@@ -68,16 +68,16 @@ enum kwarp_qp_shown {
  * @idle:	a connection can be attached
  * @partner:	RTR named a partner: the rules of InfiniBand hold
  * @sends:	requests are taken from the send queue
- * @sq_open:	sends may be posted
- * @rq_open:	receives may be posted
+ * @sq_closed:	no sends may be posted
+ * @rq_closed:	no receives may be posted
  */
 struct kwarp_qp_traits {
 	u8 shown;
 	bool idle;
 	bool partner;
 	bool sends;
-	bool sq_open;
-	bool rq_open;
+	bool sq_closed;
+	bool rq_closed;
 };
 
 /* By state; of KWARP_QP_REFUSED nothing is true. */

@@ -9,52 +9,48 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 
-static unsigned int max_pd = KWARP_MAX_PD;
-module_param(max_pd, uint, 0444);
-MODULE_PARM_DESC(max_pd, "protection domains of a device, at most");
-
-static unsigned int max_cq = KWARP_MAX_CQ;
-module_param(max_cq, uint, 0444);
-MODULE_PARM_DESC(max_cq, "completion queues of a device, at most");
-
-static unsigned int max_qp = KWARP_MAX_QP;
-module_param(max_qp, uint, 0444);
-MODULE_PARM_DESC(max_qp, "queue pairs of a device, at most");
-
-static unsigned int max_srq = KWARP_MAX_SRQ;
-module_param(max_srq, uint, 0444);
-MODULE_PARM_DESC(max_srq, "shared receive queues of a device, at most");
-
-static unsigned int max_mr = KWARP_MAX_MR;
-module_param(max_mr, uint, 0444);
-MODULE_PARM_DESC(max_mr, "memory regions of a device, at most");
-
-static unsigned int max_mw = KWARP_MAX_MW;
-module_param(max_mw, uint, 0444);
-MODULE_PARM_DESC(max_mw, "memory windows of a device, at most");
-
-static const struct {
-	const unsigned int *wanted;
-	unsigned int most;
-} limits[KWARP_OBJECT_KINDS] = {
-	[KWARP_OBJECT_PD] = { &max_pd, KWARP_MAX_PD },
-	[KWARP_OBJECT_CQ] = { &max_cq, KWARP_MAX_CQ },
-	[KWARP_OBJECT_QP] = { &max_qp, KWARP_MAX_QP },
-	[KWARP_OBJECT_SRQ] = { &max_srq, KWARP_MAX_SRQ },
-	[KWARP_OBJECT_MR] = { &max_mr, KWARP_MAX_MR },
-	[KWARP_OBJECT_MW] = { &max_mw, KWARP_MAX_MW },
+/* What the core's tables and STags allow. */
+static const unsigned int most[KWARP_OBJECT_KINDS] = {
+	[KWARP_OBJECT_PD] = KWARP_MAX_PD,
+	[KWARP_OBJECT_CQ] = KWARP_MAX_CQ,
+	[KWARP_OBJECT_QP] = KWARP_MAX_QP,
+	[KWARP_OBJECT_SRQ] = KWARP_MAX_SRQ,
+	[KWARP_OBJECT_MR] = KWARP_MAX_MR,
+	[KWARP_OBJECT_MW] = KWARP_MAX_MW,
 };
+
+static unsigned int wanted[KWARP_OBJECT_KINDS] = {
+	[KWARP_OBJECT_PD] = KWARP_MAX_PD,
+	[KWARP_OBJECT_CQ] = KWARP_MAX_CQ,
+	[KWARP_OBJECT_QP] = KWARP_MAX_QP,
+	[KWARP_OBJECT_SRQ] = KWARP_MAX_SRQ,
+	[KWARP_OBJECT_MR] = KWARP_MAX_MR,
+	[KWARP_OBJECT_MW] = KWARP_MAX_MW,
+};
+
+module_param_named(max_pd, wanted[KWARP_OBJECT_PD], uint, 0444);
+MODULE_PARM_DESC(max_pd, "protection domains of a device, at most");
+module_param_named(max_cq, wanted[KWARP_OBJECT_CQ], uint, 0444);
+MODULE_PARM_DESC(max_cq, "completion queues of a device, at most");
+module_param_named(max_qp, wanted[KWARP_OBJECT_QP], uint, 0444);
+MODULE_PARM_DESC(max_qp, "queue pairs of a device, at most");
+module_param_named(max_srq, wanted[KWARP_OBJECT_SRQ], uint, 0444);
+MODULE_PARM_DESC(max_srq, "shared receive queues of a device, at most");
+module_param_named(max_mr, wanted[KWARP_OBJECT_MR], uint, 0444);
+MODULE_PARM_DESC(max_mr, "memory regions of a device, at most");
+module_param_named(max_mw, wanted[KWARP_OBJECT_MW], uint, 0444);
+MODULE_PARM_DESC(max_mw, "memory windows of a device, at most");
 
 unsigned int kwarp_object_limit(enum kwarp_object kind)
 {
-	return clamp(*limits[kind].wanted, 1U, limits[kind].most);
+	return clamp(wanted[kind], 1U, most[kind]);
 }
 
 int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind)
 {
-	int most = kwarp_object_limit(kind);
+	int limit = kwarp_object_limit(kind);
 
-	return atomic_add_unless(&dev->objects[kind], 1, most) ? 0 : -ENOMEM;
+	return atomic_add_unless(&dev->objects[kind], 1, limit) ? 0 : -ENOMEM;
 }
 
 void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind)

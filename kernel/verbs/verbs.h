@@ -15,7 +15,6 @@
 #include "../core/qp.h"
 #include "../kwarp.h"
 
-#define KWARP_PORT		1		/* the only one */
 #define KWARP_MAX_MR_SIZE	BIT_ULL(40)	/* octets */
 
 /* device.c */

@@ -202,8 +202,8 @@ TEST(qp_state, kwarp_qp_traits__as_the_state_is_called)
 		EXPECT_EQ(is.idle, kwarp_qp_next(s, KWARP_QP_ATTACH) != KWARP_QP_REFUSED) << s;
 		// SQD with a partner is a pause, without one the end of what has been posted
 		EXPECT_EQ(is.sends, m.connection == Connection::up && !(m.partner && m.shown == KWARP_QP_SHOWN_SQD)) << s;
-		EXPECT_EQ(is.rq_open, !reset) << s;
-		EXPECT_EQ(is.sq_open, !reset && s != KWARP_QP_IDLE && s != KWARP_QP_READY) << s;
+		EXPECT_EQ(is.rq_closed, reset) << s;
+		EXPECT_EQ(is.sq_closed, reset || s == KWARP_QP_IDLE || s == KWARP_QP_READY) << s;
 		EXPECT_EQ(kwarp_qp_is_failed(s), m.failed) << s;
 		EXPECT_EQ(kwarp_qp_is_met(s), m.partner && m.connection == Connection::up) << s;
 		EXPECT_EQ(kwarp_qp_is_lost(s), m.connection == Connection::lost) << s;

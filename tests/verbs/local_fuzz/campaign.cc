@@ -62,6 +62,9 @@ void hangs(const char *how)
 	_exit(3);
 }
 
+namespace {
+
+// Throws std::invalid_argument.
 Options options(int argc, char **argv)
 {
 	static const option longs[] = {{"seed", required_argument, nullptr, 's'},
@@ -94,6 +97,17 @@ Options options(int argc, char **argv)
 		}
 	}
 	return o;
+}
+
+} // namespace
+
+int run_main(int argc, char **argv, int (*fuzz)(const Options &))
+try {
+	signal(SIGPIPE, SIG_IGN);
+	return fuzz(options(argc, argv));
+} catch (const std::exception &e) {
+	std::cout << "Bail out! " << e.what() << std::endl;
+	return 1;
 }
 
 Campaign::Campaign(const Options &o, Bystander &bystander) : options_(o), bystander_(bystander)

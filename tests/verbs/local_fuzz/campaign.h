@@ -25,8 +25,8 @@ struct Options {
 	bool verbose = false;
 };
 
-// Throws std::invalid_argument.
-Options options(int argc, char **argv);
+// A fuzzer's main(): its options, and TAP for what it throws. Return: exit status.
+int run_main(int argc, char **argv, int (*fuzz)(const Options &));
 
 class Campaign {
 public:

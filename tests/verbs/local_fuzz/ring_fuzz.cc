@@ -310,10 +310,6 @@ int fuzz(const Options &options)
 } // namespace local_fuzz
 
 int main(int argc, char **argv)
-try {
-	signal(SIGPIPE, SIG_IGN);
-	return local_fuzz::fuzz(local_fuzz::options(argc, argv));
-} catch (const std::exception &e) {
-	std::cout << "Bail out! " << e.what() << std::endl;
-	return 1;
+{
+	return local_fuzz::run_main(argc, argv, local_fuzz::fuzz);
 }
