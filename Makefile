@@ -25,6 +25,7 @@ moddir = $(DESTDIR)/lib/modules/$(kver)/updates
 libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
 provdir = $(DESTDIR)$(libdir)/libibverbs
 confdir = $(DESTDIR)/etc/libibverbs.d
+luadir = $(DESTDIR)$(libdir)/wireshark/plugins
 bindir = $(DESTDIR)/usr/sbin
 incdir = $(DESTDIR)/usr/include
 tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
@@ -33,24 +34,39 @@ all: modules provider tools
 
 help:
 	@echo 'Build'
-	@echo '  make modules   the kernel module, for KDIR=DIR (default: the running kernel), into O=DIR (default: build)'
-	@echo '  make provider  the libibverbs provider, for RDMA_CORE=DIR (default: fetched through apt)'
+	@echo '  make modules   the kernel module, for KDIR=DIR (default: the running kernel), into'
+	@echo '                 O=DIR (default: build)'
+	@echo '  make provider  the libibverbs provider, for RDMA_CORE=DIR (or from apt)'
 	@echo '  make tools     the command line tools'
-	@echo '  make install   all three into this system (DESTDIR is honoured); make uninstall takes them away'
-	@echo '  make clean     remove what was built; make distclean: the cached tree and sources, too'
+	@echo '  make install   all three, and a script for Wireshark, into this system (DESTDIR is'
+	@echo '                 honoured)'
+	@echo '  make uninstall takes them away'
+	@echo '  make clean     remove what was built'
+	@echo '  make distclean the cached tree and sources, too'
 	@echo 'Try'
-	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and perftest over kwarp'
+	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and'
+	@echo '                 perftest over kwarp'
 	@echo 'Test'
-	@echo '  make check     every suite; SUITES="unit vm-cm vm-rping@stock" runs those named, SUITES=list lists them'
-	@echo '  make quick     what a commit should have passed: build, unit tests, style of what changed, a few guests'
-	@echo '  make check-all every suite in each kernel, with longer fuzzing and the soak test: hours'
-	@echo '  make flake     RUNS=N (20) runs of each of SUITES beside busy loops: how often does it fail?'
-	@echo '  make fuzz      the fuzzers of the protocol code, each for FUZZ_SECONDS=N (default: 60)'
-	@echo '  make soak      MESSAGES=N (default: 10^6) with out-of-order placement, on a network that loses and reorders'
+	@echo '  make check     every suite; SUITES="unit vm-cm vm-rping@stock" runs those'
+	@echo '                 named, SUITES=list lists them'
+	@echo '  make quick     what a commit should have passed: build, unit tests, style of what'
+	@echo '                 changed, a few guests'
+	@echo '  make check-all every suite in each kernel, with longer fuzzing and'
+	@echo '                 the soak test: hours'
+	@echo '  make flake     RUNS=N (20) runs of each of SUITES beside busy loops: how often'
+	@echo '                 does it fail?'
+	@echo '  make fuzz      the fuzzers of the protocol code, FUZZ_SECONDS=N (60) for each'
+	@echo '  make soak      MESSAGES=N (default: 10^6) with out-of-order placement, on a'
+	@echo '                 network that loses and reorders'
 	@echo '  make checkpatch sparse    one of them, on its own'
+	@echo 'Read'
+	@echo '  make docs      Documentation/ and the kernel-doc comments as HTML in'
+	@echo '                 build/docs/html, man pages in build/docs/man'
 	@echo 'Measure'
-	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0, COST=0 or MICRO=0 leave a part out'
-	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how many pass on each'
+	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0,'
+	@echo '                 COST=0 or MICRO=0 leave a part out'
+	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how'
+	@echo '                 many pass on each'
 	@echo 'V=1 shows all that happens.'
 
 modules:
@@ -59,14 +75,20 @@ modules:
 
 provider:
 	$(call say,PROVIDER,$(O)/libkwarp-rdmavN.so)
-	$(Q)core='$(RDMA_CORE)'; [ -n "$$core" ] || core=$$($(scripts)/build/source.sh rdma-core-here) && \
+	$(Q)core='$(RDMA_CORE)'; \
+	[ -n "$$core" ] || core=$$($(scripts)/build/source.sh rdma-core-here) && \
 		$(scripts)/build/provider.sh "$$core" '$(out)'
 
 tools:
-	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" all; done
+	$(Q)set -e; for t in $(tools); do \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" all; \
+	done
 
 install: modules provider tools
-	$(Q)[ -n '$(libdir)' ] || { echo 'make install: no libibverbs; install libibverbs-dev and pkgconf' >&2; exit 1; }
+	$(Q)[ -n '$(libdir)' ] || { \
+		echo 'make install: no libibverbs; install libibverbs-dev and pkgconf' >&2; \
+		exit 1; \
+	}
 	$(call say,INSTALL,$(moddir)/kwarp.ko)
 	$(Q)install -D -m 644 '$(out)/kwarp.ko' '$(moddir)/kwarp.ko'
 	$(call say,INSTALL,$(provdir))
@@ -76,14 +98,22 @@ install: modules provider tools
 	$(call say,INSTALL,$(incdir)/infiniband/kwarpdv.h)
 	$(Q)install -D -m 644 userspace/provider/kwarpdv.h '$(incdir)/infiniband/kwarpdv.h'
 	$(Q)install -D -m 644 include/uapi/rdma/kwarp-abi.h '$(incdir)/rdma/kwarp-abi.h'
-	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' install; done
+	$(call say,INSTALL,$(luadir)/kwarp.lua)
+	$(Q)install -D -m 644 userspace/wireshark/kwarp.lua '$(luadir)/kwarp.lua'
+	$(Q)set -e; for t in $(tools); do \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
+			DESTDIR='$(DESTDIR)' install; \
+	done
 	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
 
 uninstall:
 	$(call say,REMOVE,kwarp)
 	$(Q)rm -f '$(moddir)/kwarp.ko' '$(provdir)'/libkwarp-rdmav*.so '$(confdir)/kwarp.driver' \
-		'$(incdir)/infiniband/kwarpdv.h' '$(incdir)/rdma/kwarp-abi.h'
-	$(Q)set -e; for t in $(tools); do $(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" DESTDIR='$(DESTDIR)' uninstall; done
+		'$(incdir)/infiniband/kwarpdv.h' '$(incdir)/rdma/kwarp-abi.h' '$(luadir)/kwarp.lua'
+	$(Q)set -e; for t in $(tools); do \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
+			DESTDIR='$(DESTDIR)' uninstall; \
+	done
 	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
 
 demo:
@@ -99,11 +129,14 @@ check-all:
 	$(Q)tests/run.sh all
 
 flake:
-	$(Q)rc=0; for suite in $(SUITES); do scripts/flake.sh $$suite $(RUNS) || rc=1; done; exit $$rc
+	$(Q)rc=0; for suite in $(SUITES); do \
+		scripts/flake.sh $$suite $(RUNS) || rc=1; \
+	done; exit $$rc
 
 soak:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && FLAVOUR=fast scripts/guest/uml.sh build
-	$(Q)FLAVOUR=fast NO_LEAKS=1 KWARP_SOAK=$(MESSAGES) scripts/guest/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak.test.sh
+	$(Q)FLAVOUR=fast NO_LEAKS=1 KWARP_SOAK=$(MESSAGES) \
+		scripts/guest/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak.test.sh
 
 bench:
 	$(Q)$(scripts)/bench.sh
@@ -112,15 +145,20 @@ compare-pyverbs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && NO_TESTS=1 scripts/build/stage.sh
 	$(Q)scripts/guest/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
 
+docs:
+	$(Q)scripts/tree/setup && scripts/tree/tree.sh && scripts/build/docs.sh
+
 checkpatch fuzz sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
 clean:
 	$(call say,CLEAN,$(O))
-	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so '$(out)'/modules-* '$(out)'/provider \
-		'$(out)'/stage '$(out)'/check '$(out)'/check.tally* '$(out)'/results '$(out)'/log
+	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so \
+		'$(out)'/modules-* '$(out)'/provider '$(out)'/stage '$(out)'/docs '$(out)'/check \
+		'$(out)'/check.tally* '$(out)'/results '$(out)'/log
 
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check quick check-all flake soak bench compare-pyverbs checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install uninstall demo check quick check-all flake soak \
+	bench compare-pyverbs docs checkpatch fuzz sparse clean distclean

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Every difference between the kernels we build for, 6.12 to 7.2. Nothing
- * outside of this file asks for a version.
+ * All differences between the supported kernels, 6.12 to 7.2. No other file checks the
+ * kernel version.
  */
 #ifndef _KWARP_COMPAT_H
 #define _KWARP_COMPAT_H
@@ -17,17 +17,17 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
 
-/* Is this kernel version @a.@b or a later one? */
+/* Is this kernel version @a.@b or later? */
 #define KWARP_KERNEL_FROM(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
 
-/* kernel_bind(), kernel_connect(): the type of an address of any family. */
+/* The address type of kernel_bind() and kernel_connect(), for any family. */
 #if KWARP_KERNEL_FROM(6, 19)
 #define kwarp_sockaddr(ss)	((struct sockaddr_unsized *)(ss))
 #else
 #define kwarp_sockaddr(ss)	((struct sockaddr *)(ss))
 #endif
 
-/* "Per CPU" was what every workqueue is unless it says otherwise. */
+/* Per CPU was the default for workqueues before WQ_PERCPU. */
 #if KWARP_KERNEL_FROM(6, 18)
 #define KWARP_WQ_PERCPU		WQ_PERCPU
 #else
@@ -35,9 +35,9 @@
 #endif
 
 /*
- * A device lives in the namespace of its netdev if namespaces do not share their
- * devices. Older cores put every new device into the first one, where those who
- * asked for it cannot see it: kwarp_ib_settle() comes before its registration.
+ * A device belongs to the namespace of its netdev if namespaces do not share devices.
+ * Older cores put every new device into the initial namespace, where it is invisible to
+ * the namespace that requested it: call kwarp_ib_settle() before registering it.
  */
 #ifdef ib_alloc_device_with_net
 #define kwarp_ib_alloc_device(drv_struct, member, net) \
@@ -67,8 +67,8 @@ static inline struct ib_umem *kwarp_umem_get(struct ib_device *ibdev, u64 addr,
 }
 
 /*
- * The port changed its state. Newer cores watch the netdev, too: their
- * function remembers what was reported and reports it once.
+ * Report a port state change. Newer cores also watch the netdev: their function remembers
+ * the last reported state and reports each change once.
  */
 static inline void kwarp_port_event(struct ib_device *ibdev,
 				    struct net_device *netdev, bool active)
@@ -89,7 +89,7 @@ static inline void kwarp_port_event(struct ib_device *ibdev,
 struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata);
 
-/* reg_user_mr with the signature of this kernel; DMA handles are for hardware. */
+/* reg_user_mr with this kernel's signature; DMA handles require hardware. */
 #if KWARP_KERNEL_FROM(6, 17)
 static inline struct ib_mr *kwarp_op_reg_user_mr(struct ib_pd *pd, u64 start,
 						 u64 length, u64 iova,
@@ -108,7 +108,7 @@ static inline struct ib_mr *kwarp_op_reg_user_mr(struct ib_pd *pd, u64 start,
 struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
 				  u64 iova, int fd, int access);
 
-/* reg_user_mr_dmabuf likewise. */
+/* reg_user_mr_dmabuf with this kernel's signature. */
 static inline struct ib_mr *
 kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
 		       int fd, int access,
@@ -124,14 +124,14 @@ kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
 	return kwarp_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
 }
 
-/* The name became a string. */
+/* The namespace name became a string. */
 #if KWARP_KERNEL_FROM(6, 13)
 #define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS("DMA_BUF")
 #else
 #define KWARP_IMPORT_DMA_BUF()	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
-/* A timer that is not running, as the newer name has it. */
+/* Initialise a timer, with the interface of newer kernels. */
 #if KWARP_KERNEL_FROM(6, 15)
 #define kwarp_hrtimer_setup	hrtimer_setup
 #else
@@ -145,19 +145,9 @@ kwarp_hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Segments of a socket that TCP has thrown away, as 32 bits. */
-static inline u32 kwarp_sk_drops(struct sock *sk)
-{
-#if KWARP_KERNEL_FROM(6, 18)
-	return sk_drops_read(sk);
-#else
-	return atomic_read(&sk->sk_drops);
-#endif
-}
-
 /*
- * An acknowledgment with the window of now. Its function got flags in 6.18 and in
- * some release of 6.12, so that its type must tell. Socket lock held.
+ * Send an acknowledgment with the current window. The function got flags in 6.18 and in a
+ * release of 6.12, so check its type, not the version. Socket lock held.
  */
 static inline void kwarp_tcp_send_ack(struct sock *sk)
 {
@@ -174,7 +164,7 @@ static inline void kwarp_tcp_send_ack(struct sock *sk)
 int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);
 int kwarp_counter_unbind(struct ib_qp *ibqp);
 
-/* Counters of single QPs: the port is told, and the driver knows their size. */
+/* Counters of single QPs: newer cores pass the port and have the driver set the size. */
 #if KWARP_KERNEL_FROM(6, 16)
 struct kwarp_rdma_counter {
 	struct rdma_counter core;
@@ -207,7 +197,7 @@ static inline int kwarp_op_counter_unbind(struct ib_qp *ibqp, u32 port)
 int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		    struct ib_udata *udata);
 
-/* resize_cq: kernel consumers lost it, and the operation got another name. */
+/* resize_cq: no longer available to kernel consumers, and the operation was renamed. */
 #if KWARP_KERNEL_FROM(7, 1)
 #define KWARP_OP_RESIZE_CQ	resize_user_cq
 #define kwarp_op_resize_cq	kwarp_resize_cq

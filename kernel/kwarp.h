@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kwarp: a software iWARP RNIC. What every room knows: the device, its
- * policy and its limits.
+ * kwarp: a software iWARP RNIC. Definitions for all directories: the device, its policy
+ * and its limits.
  *
- * Rooms, each may call those to its right only:
- *	verbs, cm, ctl -> tx, rx -> core, llp -> proto
+ * Directories; each includes only those to its right (the suite "rooms"):
+ *	dev, verbs, cm, rdmap, llp, core, proto
  *
- * Lock order, outermost first (Documentation/locking.rst has the reasons):
+ * Lock order, outermost first (Documentation/locking.rst explains it):
  *	listeners_mutex		devices' listeners for a rendezvous
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
  *	srq->mutex		modify_srq; sleeping; outside of rq.lock only
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
- *				a shared receive queue's alone
- *	cq->lock		the CQ ring; irqsave; leaf
- *	sk->sk_callback_lock	socket to connection pointer; leaf
- *	dev->counted_lock	counters of single QPs; leaf
- *	dev->lock		the device's lists of endpoints; irqsave; leaf
+ *				a shared receive queue's is taken alone
+ *	cq->lock		the CQ ring; irqsave; innermost
+ *	sk->sk_callback_lock	socket to connection pointer; innermost
+ *	dev->counted_lock	counters of single QPs; innermost
+ *	dev->lock		the device's lists of endpoints; irqsave; innermost
  * An endpoint's events are bits, so raising one takes no lock.
  */
 #ifndef _KWARP_H
@@ -32,9 +32,9 @@
 #include <rdma/ib_verbs.h>
 
 #include "compat.h"
-#include "ctl/stats.h"
+#include "stats.h"
 
-/* Of the module; it is what stands for a firmware, too. */
+/* Version of the module; also reported as the firmware version. */
 #define KWARP_VERSION_MAJOR	0
 #define KWARP_VERSION_MINOR	1
 #define KWARP_VERSION_PATCH	0
@@ -50,7 +50,7 @@ enum kwarp_limits {
 	KWARP_MAX_SRQ		= 64 * 1024,
 	KWARP_MAX_SRQ_WR	= 32 * 1024,
 	KWARP_MAX_MR		= 1 << 22,
-	KWARP_MAX_MW		= 1 << 22,	/* with the above: half of all STags */
+	KWARP_MAX_MW		= 1 << 22,	/* together with KWARP_MAX_MR: half of all STags */
 	KWARP_MAX_PD		= 64 * 1024,
 	KWARP_MAX_IRD		= 128,
 	KWARP_MAX_ORD		= 128,
@@ -60,49 +60,65 @@ enum kwarp_limits {
 };
 
 /*
- * Memory of a connection: charged to the maker of its QP (kwarp_qp_attach()). If that
- * control group has not enough, the connection fails: a worker kills none of its
- * processes.
+ * Memory of a connection is charged to the creator of its QP (kwarp_qp_attach()). If that
+ * control group exceeds its limit, the connection fails: an allocation by a worker does
+ * not kill any of its processes.
  */
 #define KWARP_GFP_CONN	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-#define KWARP_PORT		1		/* the only one */
-#define KWARP_MAX_MSG_SIZE	0x80000000U	/* octets, as verbs reports it */
+#define KWARP_PORT		1		/* the only port */
+#define KWARP_MAX_MSG_SIZE	0x80000000U	/* bytes, as verbs reports it */
 
-/* How much CRCs are wanted (RFC 5044 7.1.1, C). */
-enum kwarp_crc_policy {
-	KWARP_CRC_OFF,		/* only if the peer asks */
-	KWARP_CRC_PREFERRED,	/* asked for */
-	KWARP_CRC_REQUIRED,	/* asked for; a reply without C is refused */
+/*
+ * What carries ULPDUs: MPA over TCP (RFC 5044), SCTP (RFC 5043). Listeners serve all that
+ * are named, connections use the first.
+ */
+enum kwarp_llp_policy {
+	KWARP_LLP_TCP,
+	KWARP_LLP_TCP_SCTP,
+	KWARP_LLP_SCTP_TCP,
+	KWARP_LLP_SCTP,
+};
+
+#define KWARP_PATHS_MAX		3		/* netdevs in policy paths */
+
+/* Names of netdevs, no empty one before another. */
+struct kwarp_paths {
+	char name[KWARP_PATHS_MAX][IFNAMSIZ];
 };
 
 /**
- * struct kwarp_policy - an administrator's wishes, read at connect and accept
+ * struct kwarp_policy - the administrator's settings, read at connect and accept
+ * @llp:	enum kwarp_llp_policy, of connections and listeners of rdma_cm
  * @mpa_rev:	MPA revision to offer: 0, 1 or 2
  * @permissive:	serve revision 0 (RFC 5044 appendix C) without offering it
  * @crc:	enum kwarp_crc_policy
  * @markers:	ask the peer for markers
- * @ooo:	place FPDUs that come out of order before their turn; needs markers
- *		and CRCs on the connection
- * @p2p:	ask for the peer-to-peer model as initiator, with these kinds of
+ * @ooo:	place out-of-order FPDUs before their turn; needs markers and CRCs on the
+ *		connection
+ * @p2p:	request the peer-to-peer model as initiator, with these kinds of
  *		ready-to-receive indication: bit mask of KWARP_RTR_*
- *		(proto/mpa_startup.h); 0: do not ask
- * @ird:	most inbound reads granted
- * @ord:	most outbound reads asked for
- * @startup_timeout_ms:	limit of each wait in connection set-up
- * @backlog:	most connections of one listener in set-up
- * @keepalive_s:	silence of the peer, in seconds, after which TCP probes it;
- *		0: never
+ *		(proto/mpa_startup.h); 0: do not request it
+ * @ird:	maximum inbound reads granted
+ * @ord:	maximum outbound reads requested
+ * @startup_timeout_ms:	limit of each wait in connection setup
+ * @backlog:	maximum number of connections of one listener in setup
+ * @keepalive_s:	seconds of silence from the peer after which TCP probes it; 0:
+ *		never
  * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
- * @send_imm:	use our own opcodes for Send with Immediate, and take them
- * @rendezvous_port:	TCP port on which queue pairs that know each other by number
- *		and GID meet (cm/rendezvous.c); 0: none
- * @rendezvous_ack:	of such connections: sends complete when the peer has them
+ * @send_imm:	use kwarp's own opcodes for Send with Immediate, and accept them
+ * @rendezvous_port:	TCP port for queue pairs that know each other by number and GID
+ *		(cm/rendezvous.c); 0: none
+ * @rendezvous_ack:	on such connections, sends complete when the peer has received
+ *		them
+ * @paths:	netdevs besides the device's own whose addresses SCTP uses, too:
+ *		under @lock of the device
  *
- * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new
- * connections only.
+ * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new connections
+ * only.
  */
 struct kwarp_policy {
+	u8 llp;
 	u8 mpa_rev;
 	bool permissive;
 	u8 crc;
@@ -118,9 +134,10 @@ struct kwarp_policy {
 	bool send_imm;
 	u16 rendezvous_port;
 	bool rendezvous_ack;
+	struct kwarp_paths paths;
 };
 
-/* What is counted per device and has a limit (verbs/limits.c). */
+/* Kinds of objects with a limit per device (verbs/limits.c). */
 enum kwarp_object {
 	KWARP_OBJECT_PD,
 	KWARP_OBJECT_CQ,
@@ -133,10 +150,10 @@ enum kwarp_object {
 
 struct kwarp_ep;
 
-/* Why an endpoint lingers: each kind has its own limit (cm/linger.c). */
+/* Reasons why an endpoint lingers: each has its own limit (cm/linger.c). */
 enum kwarp_linger_kind {
-	KWARP_LINGER_REFUSED,	/* in startup */
-	KWARP_LINGER_ENDED,	/* a connection was made */
+	KWARP_LINGER_REFUSED,	/* refused in startup */
+	KWARP_LINGER_ENDED,	/* a connection was established */
 	KWARP_LINGER_KINDS
 };
 
@@ -150,32 +167,37 @@ struct kwarp_lingering {
  * struct kwarp_device - one RNIC over one net_device
  * @ibdev:	the RDMA core's part; its netdev comes from ib_device_get_netdev()
  * @policy:	see above
- * @qps:	QP number to QP; entries hold no reference; lock taken with interrupts
- *		off (iw_cm looks up so)
+ * @qps:	QP number to struct ib_qp; entries hold no reference; lock taken with
+ *		interrupts off (iw_cm looks up QPs that way)
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
- * @objects:	how many there are of each kind
- * @stats:	per CPU counters (ctl/stats.h)
- * @counted_lock: protects @counted, @counted_qps and what a QP has told; leaf
- * @counted:	what counters of single QPs have been told so far
- * @counted_qps: QPs that have such a counter
- * @cm_wq:	work of endpoints and of rendezvous: ordered, for requests go out and are
- *		reported in the order in which they were made and came; programs number
- *		their QPs by it on both sides. MEM_RECLAIM: a disk behind NVMe-oF
- *		reconnects to write pages out
- * @lock:	protects @eps, @owing, @lingering, @gids and @number
- * @eps:	every endpoint of the device, for removal
- * @owing:	those that iw_cm waits for
- * @look:	runs while there are any in @owing
- * @lingering:	those in KWARP_EP_LINGER, unless told to go
+ * @objects:	number of objects of each kind
+ * @stats:	per CPU counters (stats.h)
+ * @counted_lock: protects @counted, @counted_qps and the told values of QPs; innermost
+ * @counted:	sum of the values transferred to counters of single QPs
+ * @counted_qps: QPs with such a counter
+ * @cm_wq:	work of endpoints and of rendezvous; ordered, because requests must be
+ *		sent and reported in the order in which they were made and received:
+ *		programs on both sides number their QPs by it. MEM_RECLAIM: a disk behind
+ *		NVMe-oF reconnects to write pages out
+ * @lock:	protects @eps, @owing, @lingering, @gids, @number and @policy.paths
+ * @eps:	all endpoints of the device, for removal
+ * @owing:	endpoints from which iw_cm expects an event
+ * @look:	runs while @owing is not empty
+ * @lingering:	endpoints in KWARP_EP_LINGER that have not been displaced
  * @cq_ids:	source of CQ numbers
  * @srq_ids:	source of SRQ numbers
  * @gids:	the GID table (core/gid.h); written under RTNL, too
  * @number:	GID of a device without an address
- * @gid_work:	brings @gids up to date; holds a reference on @ibdev while queued
- * @gone_work:	unregisters the device when its consumers know that the netdev left
+ * @gid_work:	updates @gids; holds a reference on @ibdev while queued
+ * @multihomed:	in the list of devices with policy paths (dev/addr.c), under its lock, which
+ *		is taken before @lock
+ * @paths_net:	namespace of the names in policy paths, under the same lock
+ * @gone_work:	unregisters the device after its consumers were notified of the netdev's
+ *		end
+ * @leaving:	the netdev is gone; written under RTNL
  * @rendezvous:	listener of policy.rendezvous_port, or NULL (cm/rdv_port.c)
- * @rendezvous_link:	in a list of all that have one
- * @up:	the netdev runs
+ * @rendezvous_link:	in the list of all devices with such a listener
+ * @up:	the netdev is up
  */
 struct kwarp_device {
 	struct ib_device ibdev;
@@ -198,8 +220,10 @@ struct kwarp_device {
 	union ib_gid gids[KWARP_GIDS];
 	union ib_gid number;
 	struct work_struct gid_work;
+	struct list_head multihomed;
+	const struct net *paths_net;
 	struct delayed_work gone_work;
-	bool leaving;		/* its netdev has gone; written under RTNL */
+	bool leaving;
 	struct kwarp_ep *rendezvous;
 	struct list_head rendezvous_link;
 	bool up;
@@ -218,13 +242,13 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct kwarp_device, ibdev);
 }
 
-/* Send work, several per CPU; also memory reclaim may depend on it. */
+/* Send work, several per CPU; memory reclaim may also depend on it. */
 extern struct workqueue_struct *kwarp_wq;
 
-/* What is left of more work than a softirq or a process has to do; no priority. */
+/* Work beyond the limits of a softirq or a process; no priority. */
 extern struct workqueue_struct *kwarp_rest_wq;
 
-/* All work that may wait for the lock of a program's socket (llp/take.c). */
+/* All work that may wait for the lock of a program's socket (llp/mpa/take.c). */
 extern struct workqueue_struct *kwarp_taken_wq;
 
 #endif /* _KWARP_H */

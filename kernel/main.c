@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Loading and unloading. */
+/* Module load and unload. */
 #include <linux/module.h>
 #include <linux/workqueue.h>
 #include <rdma/rdma_netlink.h>
 
 #include "cm/cm.h"
-#include "ctl/link.h"
+#include "dev/link.h"
 #include "kwarp.h"
 #include "llp/llp.h"
-#include "tx/pages.h"
+#include "llp/mpa/pages.h"
 
 struct workqueue_struct *kwarp_wq;
 struct workqueue_struct *kwarp_rest_wq;
@@ -29,9 +29,12 @@ static int __init kwarp_init(void)
 	ret = kwarp_take_init();
 	if (ret)
 		goto err_pages;
-	ret = kwarp_cm_init();
+	ret = kwarp_sctp_init();
 	if (ret)
 		goto err_take;
+	ret = kwarp_cm_init();
+	if (ret)
+		goto err_sctp;
 	ret = kwarp_link_init();
 	if (ret)
 		goto err_cm;
@@ -39,6 +42,8 @@ static int __init kwarp_init(void)
 
 err_cm:
 	kwarp_cm_exit();
+err_sctp:
+	kwarp_sctp_exit();
 err_take:
 	kwarp_take_exit();
 err_pages:
@@ -52,9 +57,10 @@ err_wq:
 
 static void __exit kwarp_exit(void)
 {
-	/* No device after this, so no QP, no connection, nothing to work for. */
+	/* On return there are no devices, so no QPs, no connections and no work. */
 	kwarp_link_exit();
 	kwarp_cm_exit();
+	kwarp_sctp_exit();
 	kwarp_take_exit();
 	destroy_workqueue(kwarp_rest_wq);
 	destroy_workqueue(kwarp_wq);
@@ -69,5 +75,5 @@ MODULE_AUTHOR("The kwarp developers");
 MODULE_LICENSE("Dual BSD/GPL");
 MODULE_VERSION(KWARP_VERSION);
 MODULE_ALIAS_RDMA_LINK("kwarp");
-/* Where CRC32c still comes from the crypto layer: its fast version. */
+/* For kernels where CRC32c comes from the crypto layer: its fast version. */
 MODULE_SOFTDEP("pre: crc32c_intel");

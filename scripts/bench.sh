@@ -1,8 +1,10 @@
 #!/bin/bash
-# bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in one run of user-mode Linux, and leaves
-# build/bench/bench.json, table.md and plots, and ooo.json and ooo.md about out-of-order placement; counts what
-# messages cost in QEMU (cost.md); then the micro-benchmarks of the protocol core (micro.txt, micro.json).
-# ROUNDS (3), SECONDS_EACH (1) and ONLY (all) go to tests/bench/guest.sh; TIME=0, COST=0, MICRO=0 leave a part out.
+# bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in one run of user-mode Linux and leaves
+# build/bench/bench.json, table.md and plots; ooo.json and ooo.md report out-of-order placement.
+# Then counts instructions per message in QEMU (cost.md) and runs the micro-benchmarks of the
+# protocol core (micro.txt, micro.json).
+# ROUNDS (3), SECONDS_EACH (1) and ONLY (all) are passed to tests/bench/guest.sh; TIME=0, COST=0,
+# MICRO=0 skip a part.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -12,14 +14,15 @@ mkdir -p "$out"
 "$TOP/scripts/tree/tree.sh"
 quietly "$BUILD/log/bench.log" in_tree -w /src/tests/bench make -s all O=/src/build/bench
 
-# guest BOOT LIMIT SCRIPT: run it there; what it leaves is in build/results/bench
+# guest BOOT LIMIT SCRIPT: runs SCRIPT in a guest; its results are in build/results/bench
 guest() {
 	local boot=$1 limit=$2
 	shift 2
-	# shellcheck disable=SC2086 # a command in words
-	"$TOP"/$boot -t "$limit" -o "$BUILD/results/bench" "$@" >"$BUILD/log/bench-guest.log" 2>&1 || {
+	# shellcheck disable=SC2086 # a command and its arguments
+	"$TOP"/$boot -t "$limit" -o "$BUILD/results/bench" "$@" \
+		>"$BUILD/log/bench-guest.log" 2>&1 || {
 		tail -n 20 "$BUILD/log/bench-guest.log" >&2
-		fail "the guest: $BUILD/log/bench-guest.log"
+		fail "the guest failed: $BUILD/log/bench-guest.log"
 	}
 }
 
@@ -28,21 +31,25 @@ if [ "${TIME:-1}" = 1 ]; then
 	export FLAVOUR=fast NO_LEAKS=1
 	"$TOP/scripts/guest/uml.sh" build
 	"$TOP/scripts/build/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
-	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um M=/src/build/bench/crc_rate modules
-	guest 'scripts/guest/uml.sh run' 7200 env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
+	quietly "$BUILD/log/bench-crc.log" in_tree make -s -C /src/build/uml-fast ARCH=um \
+		M=/src/build/bench/crc_rate modules
+	guest 'scripts/guest/uml.sh run' 7200 \
+		env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
 	rm -f "$out"/*.svg "$out"/*.dat "$out/table.md" "$out"/ooo.{md,json}
 	cp "$BUILD/results/bench"/{records.tsv,ooo.tsv,failures.log} "$out/"
 	if [ -s "$out/records.tsv" ]; then
-		in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench >"$out/table.md"
+		in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench \
+			>"$out/table.md"
 		in_tree -w /src/build/bench gnuplot /src/tests/bench/plot.gp
 		cat "$out/table.md"
 	fi
 	if [ -s "$out/ooo.tsv" ]; then
-		in_tree /src/build/bench/ooo_report /src/build/bench/ooo.tsv /src/build/bench/ooo.json >"$out/ooo.md"
+		in_tree /src/build/bench/ooo_report /src/build/bench/ooo.tsv \
+			/src/build/bench/ooo.json >"$out/ooo.md"
 		cat "$out/ooo.md"
 	fi
-	[ ! -s "$out/failures.log" ] || echo "what failed: $out/failures.log" >&2
+	[ ! -s "$out/failures.log" ] || echo "failed measurements: $out/failures.log" >&2
 fi
 if [ "${COST:-1}" = 1 ]; then
 	step 'cost: instructions of the stock kernel in QEMU'
@@ -54,8 +61,9 @@ if [ "${COST:-1}" = 1 ]; then
 	cat "$out/cost.md"
 fi
 if [ "${MICRO:-1}" = 1 ]; then
-	step 'micro: the protocol core, on this machine'
-	in_tree /src/build/bench/micro --benchmark_counters_tabular=true --benchmark_out=/src/build/bench/micro.json \
-		--benchmark_out_format=json >"$out/micro.txt" 2>"$BUILD/log/bench-micro.log"
+	step 'micro: the protocol core on this machine'
+	in_tree /src/build/bench/micro --benchmark_counters_tabular=true \
+		--benchmark_out=/src/build/bench/micro.json --benchmark_out_format=json \
+		>"$out/micro.txt" 2>"$BUILD/log/bench-micro.log"
 	cat "$out/micro.txt"
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# demo.sh: from a bare Debian machine to rping and perftest over kwarp. DRIVER=siw shows Linux's own
-# driver instead, for comparison.
+# demo.sh: goes from a bare Debian machine to rping and perftest over kwarp. DRIVER=siw shows
+# Linux's own driver instead, for comparison.
 . "$(dirname "$0")/lib.sh"
 export DRIVER=${DRIVER:-kwarp}
 STEP='set-up'
@@ -13,5 +13,5 @@ need_root
 STEP='build'
 NO_TESTS=1 "$TOP/scripts/build/stage.sh"
 step 'boot: Debian 13, stock kernel, in QEMU'
-"$TOP/scripts/guest/vm.sh" -t 240 -o "$BUILD/results/demo" scripts/guest/demo-guest.sh
+"$TOP/scripts/guest/vm.sh" -t 480 -o "$BUILD/results/demo" scripts/guest/demo-guest.sh
 step 'done'

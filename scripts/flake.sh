@@ -1,28 +1,31 @@
 #!/bin/bash
-# flake.sh SUITE [RUNS]: how often does a suite fail by chance? Once in quiet, which builds what it needs, then RUNS times
-# (20) beside a busy loop on every processor. SUITE is a name as for SUITES= of "make check"; without "@KERNEL" each of
-# the kernels that "make check" runs it in.
+# flake.sh SUITE [RUNS]: measures how often a suite fails by chance. Runs it once on an idle
+# machine, which also builds what it needs, then RUNS times (20) beside a busy loop on every
+# processor. SUITE is a name as for SUITES= of "make check"; without "@KERNEL", each kernel in which
+# "make check" runs it is measured.
 #
-# AT_ONCE=N: so many of the runs side by side (default: 1). One line for each job, also added to build/flake.tsv:
-# job, runs, failed runs, shortest, median and longest run in seconds. The output of runs that fail stays in build/flake.
-# Ends with status 1 if one failed.
+# AT_ONCE=N: number of parallel runs (default: 1). Prints one line for each job and appends it to
+# build/flake.tsv: job, runs, failed runs, shortest, median and longest run in seconds. The output
+# of failed runs stays in build/flake. The exit status is 1 if a run failed.
 . "$(dirname "$0")/lib.sh"
 need_root
 [ $# -ge 1 ] || fail 'usage: flake.sh SUITE [RUNS]'
 suite=$1
 runs=${2:-20}
 
-SUITES=$suite "$TOP/tests/run.sh" || fail 'it fails without any load'
+SUITES=$suite "$TOP/tests/run.sh" || fail 'the suite fails without load'
 jobs=$(cut -d' ' -f1 "$BUILD/check.tally")
 
-# busy: a process namespace of their own, so that none can outlive this
+# busy: starts the loops in a process namespace of their own, so that none outlives this script
 busy() {
-	unshare --pid --fork --kill-child sh -c 'for _ in $(seq "$(nproc)"); do while :; do :; done & done; wait' &
+	unshare --pid --fork --kill-child sh -c '
+		for _ in $(seq "$(nproc)"); do while :; do :; done & done
+		wait' &
 	BUSY=$!
 	trap 'kill -KILL $BUSY' EXIT
 }
 
-# run JOB NUMBER: keeps what it left if it fails
+# run JOB NUMBER: runs the job once; its files stay if it fails
 run() {
 	local dir=$BUILD/flake/$1.$2
 	mkdir -p "$dir"
@@ -39,12 +42,16 @@ for job in $jobs; do
 	mkdir -p "$BUILD/flake"
 	step "$job: $runs runs beside $(nproc) busy loops"
 	seq "$runs" | xargs -P "${AT_ONCE:-1}" -I{} bash -c 'run "$@"' run "$job" {} ||
-		fail "a run of $job did not even end"
+		fail "a run of $job did not end"
 	sort -n "$BUILD/flake/$job".*.ended | awk -v job="$job" '
 		{ seconds[NR] = $1; bad += $2 > 0; retries += $3 }
-		END { printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", job, NR, bad, seconds[1], seconds[int((NR + 1) / 2)], seconds[NR], retries }' |
+		END {
+			printf "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", job, NR, bad, seconds[1],
+				seconds[int((NR + 1) / 2)], seconds[NR], retries
+		}' |
 		tee -a "$BUILD/flake.tsv" | awk -F'\t' '{
-			printf "%s: %d of %d runs failed; %d s, %d s, %d s (shortest, median, longest); retried %d times\n", $1, $3, $2, $4, $5, $6, $7
+			printf "%s: %d of %d runs failed; %d s, %d s, %d s (shortest, median, " \
+				"longest); retried %d times\n", $1, $3, $2, $4, $5, $6, $7
 			exit $3 > 0 }' || status=1
 	rm -f "$BUILD/flake/$job".*.ended
 done

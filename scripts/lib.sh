@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Shared by the host-side scripts: where things are, how they talk, how to enter the tree.
+# Shared by the host-side scripts: paths, messages, and how to run a command in the tree.
 # Source it with: . "$(dirname "$0")/lib.sh"
 
 set -euo pipefail
@@ -8,25 +8,26 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
 TREE=$BUILD/tree
 DOWNLOADS=$BUILD/downloads
-# what compilers have made, of use to any checkout of this user's
+# compiler cache, shared by all checkouts of this user
 CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwarp-ccache}
 export TOP BUILD TREE DOWNLOADS CCACHE_DIR
 umask 022
 mkdir -p "$CCACHE_DIR"
 
-# step TEXT: say what is being done, and remember it for fail().
+# step TEXT: prints what is being done and remembers it for fail().
 step() {
 	STEP=$*
 	printf '[%4ds] %s\n' "$SECONDS" "$*" >&2
 }
 
-# fail TEXT: say which step failed and why, and end.
+# fail TEXT: prints which step failed and why, and exits.
 fail() {
 	printf '%s: failed%s: %s\n' "${0##*/}" "${STEP:+ at "\"$STEP\""}" "$*" >&2
 	exit 1
 }
 
-# quietly LOG COMMAND...: run with output to LOG; show its end only on failure. V=1 shows all.
+# quietly LOG COMMAND...: runs COMMAND with its output in LOG; shows the end of LOG on failure only.
+# V=1 shows all output.
 quietly() {
 	local log=$1 rc=0
 	shift
@@ -38,26 +39,26 @@ quietly() {
 	fi
 	[ $rc -eq 0 ] && return 0
 	[ "${V:-0}" = 1 ] || tail -n 30 "$log" >&2
-	fail "'$1' ended with status $rc; all of its output is in $log"
+	fail "'$1' ended with status $rc; its output is in $log"
 }
 
 need_root() {
 	[ "$(id -u)" -eq 0 ] || fail 'this needs root (chroot, mounts); run it with sudo'
 }
 
-# list FILE: the names in a package list, comments and blank lines left out.
+# list FILE: prints the names in a package list without comments and blank lines.
 list() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1"
 }
 
-# lock NAME: one holder at a time, so that parallel makes share one cached artefact; freed at exit.
+# lock NAME: takes a lock until exit, so that parallel makes can share one cached artefact.
 lock() {
 	mkdir -p "$BUILD"
 	exec {LOCK_FD}>"$BUILD/.$1.lock"
 	flock "$LOCK_FD"
 }
 
-# debian_archive: the address of the Debian archive that this machine's own apt uses.
+# debian_archive: prints the address of the Debian archive that this machine's apt uses.
 debian_archive() {
 	apt-get indextargets --format '$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
 		awk -F'|' '$1 == "Debian" { print $2; exit }'
@@ -68,13 +69,20 @@ tree_kver() {
 	cat "$TREE/kver"
 }
 
-# tree_kver_next: the newest kernel that the module is compile-tested for.
+# tree_kver_next: the newest kernel for which the module is compile-tested.
 tree_kver_next() {
 	cat "$TREE/kver-next"
 }
 
-# in_tree [-w DIR] COMMAND...: run inside the tree, as root, with /proc, /dev and a private /tmp,
-# and with this checkout at /src. The mounts live in a namespace of their own and end with it.
+# tree_kver_rt: the newest PREEMPT_RT kernel; installed once scripts/build/stage-rt.sh has run.
+tree_kver_rt() {
+	local next
+	next=$(tree_kver_next)
+	echo "${next%-amd64}-rt-amd64"
+}
+
+# in_tree [-w DIR] COMMAND...: runs COMMAND inside the tree as root, with /proc, /dev, a private
+# /tmp and this checkout at /src. The mounts live in their own namespace and end with it.
 in_tree() {
 	local dir=/src
 	if [ "$1" = -w ]; then
@@ -98,7 +106,7 @@ guest_results() {
 	done
 }
 
-# guest_command RESULTS COMMAND...: an empty RESULTS directory that tells the guest what to run.
+# guest_command RESULTS COMMAND...: empties RESULTS and writes the command for the guest into it.
 guest_command() {
 	local results=$1
 	shift
@@ -106,27 +114,35 @@ guest_command() {
 	mkdir -p "$results"
 	chmod 777 "$results"
 	{
-		env | grep -E '^(DRIVER|SUITES|SECONDS_EACH|V|KWARP_[A-Z_]*)=' | sed "s/'/'\\\\''/g; s/=/='/; s/\$/'/; s/^/export /" || :
+		env | grep -E '^(DRIVER|SUITES|SECONDS_EACH|V|KWARP_[A-Z_]*)=' |
+			sed "s/'/'\\\\''/g; s/=/='/; s/\$/'/; s/^/export /" || :
 		printf '%q ' "$@"
 		echo
 	} >"$results/command"
 }
 
-# suite_limit NAME: seconds that the suite tests/vm/NAME.test.sh may take; a line "# Timeout: N" in it says so.
+# suite_limit NAME: time limit of the suite tests/vm/NAME.test.sh in seconds, from the line
+# "# Timeout: N" in it.
 suite_limit() {
 	local limit
 	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$TOP/tests/vm/$1.test.sh" | head -n 1)
-	echo "${limit:-400}"
+	echo "${limit:-1200}"
 }
 
-# What the kernel says when something is wrong with it. Deliberate: no plain "error".
-KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking|inconsistent lock state|suspicious RCU usage|bad unlock balance|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG|scheduling while atomic|sleeping function called|invalid opcode|divide error'
+# Kernel messages that report a fault. Plain "error" is left out on purpose.
+KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking'
+KERNEL_COMPLAINTS+='|inconsistent lock state|suspicious RCU usage|bad unlock balance'
+KERNEL_COMPLAINTS+='|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops'
+KERNEL_COMPLAINTS+='|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG'
+KERNEL_COMPLAINTS+='|scheduling while atomic|sleeping function called|invalid opcode|divide error'
 
-# kernel_complaints FILE...: the lines that match, if any; empty and false when the logs are clean.
-# What a log has from before its "guest ready" line is the machine's own and does not count; neither does
-# the trace of a vmalloc() that tests/verbs/faults has made to fail, which it always leaves, nor what lock proving says
-# of the NVMe target with any RDMA device: that takes nvmet_config_sem inside of a connection's handler_mutex, and a
-# listener's handler_mutex inside of nvmet_config_sem.
+# kernel_complaints FILE...: prints the lines that match; prints nothing and fails when the logs are
+# clean. Not counted are: all that a log has before its "guest ready" line, which concerns the
+# machine; the trace of a vmalloc() that tests/verbs/faults has made fail, which it always leaves;
+# what lock proving reports about the NVMe target with any RDMA device (it takes nvmet_config_sem
+# inside a connection's handler_mutex, and a listener's handler_mutex inside nvmet_config_sem); and
+# what it reports about siw, which takes sk_callback_lock for reading with bottom halves enabled and
+# for writing inside them.
 kernel_complaints() {
 	local file
 	for file; do
@@ -136,11 +152,18 @@ kernel_complaints() {
 			cat "$file" 2>/dev/null || :
 		fi
 	done | sed '/\bfaults: vmalloc error/,/Call Trace:/d' | awk '
-		/WARNING: possible circular locking/ { report = ""; inside = 1 }
+		function known() {
+			return report ~ /\(nvmet_config_sem\)/ && report !~ /\[kwarp\]/ ||
+				report ~ / takes:\n[^\n]* at: siw_[^\n]*\n/
+		}
+		/WARNING: (possible circular locking|inconsistent lock state)/ {
+			report = ""
+			inside = 1
+		}
 		inside { report = report $0 "\n" }
 		inside && /Call Trace:/ {
 			inside = 0
-			if (report !~ /\(nvmet_config_sem\)/ || report ~ /\[kwarp\]/)
+			if (!known())
 				printf "%s", report
 			next
 		}
@@ -148,17 +171,20 @@ kernel_complaints() {
 		END { if (inside) printf "%s", report }' | grep -aE "$KERNEL_COMPLAINTS"
 }
 
-# guest_verdict RESULTS EMULATOR_STATUS LIMIT: exit as the command did, or 125 if the kernel did not do well.
+# guest_verdict RESULTS EMULATOR_STATUS LIMIT: exits with the command's status, or 125 if the kernel
+# complained or died.
 guest_verdict() {
 	local results=$1 rc=$2 limit=$3
-	if kernel_complaints "$results/console.log" "$results/kernel.log" >"$results/complaints"; then
+	if kernel_complaints "$results/console.log" "$results/kernel.log" \
+		>"$results/complaints"; then
 		echo "the kernel complained; see $results/console.log and kernel.log:" >&2
 		sort -u "$results/complaints" | head -n 20 >&2
 		exit 125
 	fi
 	if [ ! -s "$results/status" ]; then
 		[ "$rc" -ne 124 ] || echo "time limit of $limit s reached" >&2
-		echo "the guest ended without a result (emulator status $rc); end of its console:" >&2
+		echo "the guest ended without a result (emulator status $rc);" \
+			'end of its console:' >&2
 		tail -n 20 "$results/console.log" >&2
 		exit 125
 	fi

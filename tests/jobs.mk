@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# What each suite needs before it can run. tests/run.sh calls this with -k and with the jobs as goals, the longest
-# first; twice, and steps that were done are not done again: nothing needs them any more, since make comes back to
-# goals that had to wait, be it for nothing, when it has been through all others.
+# What each suite needs before it can run. tests/run.sh calls this makefile with -k and with the
+# jobs as goals, the longest first. It calls it twice. Goals whose steps are done get no
+# prerequisites the second time: make returns to goals that had to wait, even for nothing, only
+# after it has been through all others.
 #
-# Building gives way to suites that run (nice), and fuzzing, which has no end of its own, to both.
+# Building yields to running suites (nice); fuzzing, which has no end of its own, yields to both.
 scripts := $(CURDIR)/../scripts
 step = @$(CURDIR)/step.sh $@
 suite = @$(CURDIR)/run-suite.sh $@
@@ -15,9 +16,12 @@ packages:
 	$(step) $(scripts)/tree/setup
 tree: packages
 	$(step) $(scripts)/tree/tree.sh
-# 6.12 as Debian has it: module, provider, tools and the suites' programs, laid out for the guests
+# Debian's 6.12: module, provider, tools and the suites' programs, laid out for the guests
 stage: tree
 	$(step) nice -n 5 $(scripts)/build/stage.sh
+# the newest kernel with PREEMPT_RT
+stage-rt: stage
+	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
 kernel-debug: tree
 	$(step) nice -n 5 $(scripts)/guest/uml.sh kernel
 module-debug: kernel-debug stage
@@ -25,22 +29,25 @@ module-debug: kernel-debug stage
 
 # ---- suites of this machine ----
 
-shellcheck requirements: packages
+shellcheck requirements rooms: packages
 	$(suite)
 fuzz: packages
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
-unit bench checkpatch dkms: tree
+unit bench checkpatch dkms format: tree
 	$(suite)
-# they work on what the stage makes, in the same folders
-build sparse provider kwarpctl peer: stage
+# these work in the same folders as the stage, on what it has built
+build sparse provider kwarpctl peer cost: stage
 	$(suite)
 
 # ---- suites of a guest ----
 
 %@stock: $(call unless-done,stage)
 	$(suite)
+%@rt: $(call unless-done,stage-rt)
+	$(suite)
 %@debug: $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: packages tree stage kernel-debug module-debug \
-	shellcheck requirements fuzz unit kwarpctl peer bench checkpatch dkms build sparse provider
+.PHONY: packages tree stage stage-rt kernel-debug module-debug \
+	shellcheck requirements rooms fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
+	provider cost format

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # For the suites in tests/run.d, on the build machine: TAP around commands.
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-set +e
+set +e # a command that fails is a failed case
 TESTS=0
 FAILED=0
 OUTPUT=$(mktemp)
@@ -18,7 +18,7 @@ report() {
 	fi
 }
 
-# check NAME COMMAND...: passes when COMMAND does.
+# check NAME COMMAND...: passes if COMMAND succeeds.
 check() {
 	local name=$1
 	shift
@@ -26,7 +26,7 @@ check() {
 	report $? "$name"
 }
 
-# silent NAME COMMAND...: passes when COMMAND does, and without a word.
+# silent NAME COMMAND...: passes if COMMAND succeeds without output.
 silent() {
 	local name=$1 rc=0
 	shift
@@ -35,7 +35,7 @@ silent() {
 	report $rc "$name"
 }
 
-# unwarned NAME COMMAND...: passes when COMMAND does, and warns of nothing.
+# unwarned NAME COMMAND...: passes if COMMAND succeeds without a warning.
 unwarned() {
 	local name=$1 rc=0
 	shift
@@ -44,7 +44,8 @@ unwarned() {
 	report $rc "$name"
 }
 
-# changed FILE...: those that "make quick" is about: not committed, or not in the upstream branch; without CHANGED all.
+# changed FILE...: prints the files that "make quick" checks: not committed, or not in the upstream
+# branch; without CHANGED, all.
 changed() {
 	[ -n "${CHANGED:-}" ] || { printf '%s\n' "$@"; return; }
 	local base

@@ -1,17 +1,20 @@
 #!/bin/bash
-# run-suite.sh JOB: run one suite, count its cases, say so in one line.
+# run-suite.sh JOB: runs one suite, counts its cases and reports them in one line.
 #
-# JOB is the name of a suite of this machine (tests/run.d/NAME), or vm-NAME@KERNEL: tests/vm/NAME.test.sh in a guest of
-# its own, which KERNEL boots: stock (QEMU) or debug (user-mode Linux). A suite prints TAP or GoogleTest lines; one that
-# fails without a failed case, or has no case at all, counts as a failed case.
+# JOB is the name of a suite of this machine (tests/run.d/NAME), or vm-NAME@KERNEL:
+# tests/vm/NAME.test.sh in its own guest, booted with KERNEL: stock or rt (QEMU), or debug
+# (user-mode Linux). vm-NAME+sctp@KERNEL is the same suite over SCTP (LLP=sctp). A suite prints TAP
+# or GoogleTest lines; one that fails without a failed case, or has no case at all, counts as one
+# failed case.
 #
-# What it needs has to be built: tests/jobs.mk says what that is. The output is left in $LOGS/check-JOB.log (default:
-# build/log), the kernel's in build/results/JOB, and the line "JOB SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR" is
-# added to $TALLY, if that is set; the last is processor time in seconds. JOBS is the number of suites of this run,
-# STARTED the second it began. Ends with status 0 however the suite did: the tally tells.
+# Its prerequisites must have been built (tests/jobs.mk lists them). The output is left in
+# $LOGS/check-JOB.log (default: build/log), the kernel's in build/results/JOB, and the line "JOB
+# SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR" is appended to $TALLY, if set; PROCESSOR is
+# processor time in seconds. JOBS is the number of suites in this run, STARTED the second in which
+# it began. The exit status is always 0: results are in the tally.
 . "$(dirname "$0")/../scripts/lib.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
-set +e
+set +e # what fails is counted; the tally has it
 
 job=$1
 suite=${job%@*}
@@ -20,35 +23,56 @@ results=$BUILD/results/$job${SLOT:+.$SLOT}
 log=${LOGS:-$BUILD/log}/check-$job.log
 mkdir -p "$(dirname "$log")" "$results"
 
-# in_guest COMMAND...: boot a guest for the suite, with a limit behind the suite's own
+# The suite's name without vm- and the lower layer that it runs over.
+name=${suite#vm-}
+llp=${name#"${name%+*}"}
+name=${name%"$llp"}
+
+# in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own
 in_guest() {
-	local name=${suite#vm-} limit
+	local limit
 	limit=$(suite_limit "$name")
-	"$@" -t $((limit + 90)) -o "$results" timeout -k 10 "$limit" "tests/vm/$name.test.sh"
+	"$@" -t $((limit + 90)) -o "$results" env ${llp:+"LLP=${llp#+}"} \
+		timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }
 
-# judged STATUS: cases of the kernel's, behind the suite's own
+# first_trace: prints the kernel's first complaint, and the functions of its call trace on one line,
+# since what is printed about a failed case is short
+first_trace() {
+	local first
+	first=$(head -n 1 "$results/complaints")
+	echo "$first"
+	cat "$results/console.log" "$results/kernel.log" 2>/dev/null |
+		grep -aF -A 60 -m 1 -- "$first" | grep -aoE '[A-Za-z_][A-Za-z0-9_.]*\+0x[0-9a-f]+' |
+		uniq | head -n 24 | paste -sd' '
+}
+
+# judged STATUS: adds cases about the kernel after the suite's own
 judged() {
-	[ "$1" -ne 124 ] || echo "# time limit of $(suite_limit "${suite#vm-}") s reached"
+	[ "$1" -ne 124 ] || echo "# time limit of $(suite_limit "$name") s reached"
 	if [ -s "$results/complaints" ]; then
-		echo 'not ok 9998 - the kernel has nothing to complain about'
-		sort -u "$results/complaints" | head -n 20 | sed 's/^/#   /'
+		echo 'not ok 9998 - the kernel log has no complaints'
+		{
+			first_trace
+			sort -u "$results/complaints" | head -n 20
+		} | sed 's/^/#   /'
 	elif [ "$1" -eq 125 ]; then
 		echo 'not ok 9998 - the guest ends by itself'
 		tail -n 15 "$results/console.log" | sed 's/^/#   /'
 	fi
 	[ -f "$results/leaks" ] || return
 	if [ -s "$results/leaks" ]; then
-		echo 'not ok 9999 - kmemleak: no memory of the module is left that nothing points to'
+		echo 'not ok 9999 - kmemleak: the module leaks no memory'
 		sed 's/^/#   /' "$results/leaks" | head -n 40
 	else
-		echo 'ok 9999 - kmemleak: no memory of the module is left that nothing points to'
+		echo 'ok 9999 - kmemleak: the module leaks no memory'
 	fi
 }
 
-# total WORD: the sum of GoogleTest's closing lines "[  WORD  ] N tests"; one for each program.
+# total WORD: the sum of GoogleTest's closing lines "[  WORD  ] N tests", one for each program.
 total() {
-	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'
+	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$log" |
+		awk '{ n += $1 } END { print n + 0 }'
 }
 
 lines() {
@@ -58,13 +82,14 @@ lines() {
 began=$(date +%s)
 case $kernel in
 @stock) in_guest "$TOP/scripts/guest/vm.sh" ;;
+@rt) KERNEL=rt in_guest "$TOP/scripts/guest/vm.sh" ;;
 @debug) in_guest "$TOP/scripts/guest/uml.sh" run ;;
 *) "$TOP/tests/run.d/$suite" ;;
 esac >"$log" 2>&1 </dev/null
 status=$?
 [ -z "$kernel" ] || judged $status >>"$log"
 seconds=$(($(date +%s) - began))
-# the second line of "times": "1m2.345s 0m6.789s", of all that has ended
+# The second line of "times" ("1m2.345s 0m6.789s") covers all children that have ended.
 times >"$log.times"
 processor=$(awk -F'[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$log.times")
 rm "$log.times"
@@ -83,10 +108,13 @@ fi
 
 [ -z "${TALLY:-}" ] || echo "$job $seconds $passed $failed $skipped $retries $processor" >>"$TALLY"
 [ $failed -gt 0 ] || [ -z "$kernel" ] || [ -n "${KEEP:-}" ] || rm -rf "$results" "$results.lock"
-printf '[%4ds] %3s/%-3s %-26s %4d passed, %d failed%s%s  (%d s)\n' $(($(date +%s) - ${STARTED:-began})) \
+printf '[%4ds] %3s/%-3s %-26s %4d passed, %d failed%s%s  (%d s)\n' \
+	$(($(date +%s) - ${STARTED:-began})) \
 	"$([ -z "${TALLY:-}" ] || wc -l <"$TALLY")" "${JOBS:-}" "$job" $passed $failed \
-	"$([ $skipped -eq 0 ] || echo ", $skipped skipped")" "$([ "$retries" -eq 0 ] || echo ", $retries retried")" $seconds
-# figures that a suite wants to be seen
+	"$([ $skipped -eq 0 ] || echo ", $skipped skipped")" \
+	"$([ "$retries" -eq 0 ] || echo ", $retries retried")" $seconds
+# lines that a suite wants to be shown
 sed -nE 's/^# summary: /        /p' "$log"
-[ $failed -eq 0 ] || grep -aE -A 4 '^not ok|^\[  FAILED  \] .* ms\)' "$log" | head -n 20 | sed 's/^/        /'
+[ $failed -eq 0 ] || grep -aE -A 4 '^not ok|^\[  FAILED  \] .* ms\)' "$log" |
+	head -n 20 | sed 's/^/        /'
 exit 0

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The passive side, MPA's responder: from the request to ESTABLISHED. */
-#include "cm.h"
+/* The passive side (MPA responder): from the request to ESTABLISHED. */
+#include "cm/cm.h"
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "ep.h"
+#include "cm/ep.h"
 
 /**
- * kwarp_passive_drop() - end without an answer
+ * kwarp_passive_drop() - close without an answer
  * @ep:		child, mutex held
  */
 void kwarp_passive_drop(struct kwarp_ep *ep)
@@ -16,7 +16,7 @@ void kwarp_passive_drop(struct kwarp_ep *ep)
 	kwarp_ep_close(ep, false);
 }
 
-/* The peer has gone before startup was done. */
+/* The peer closed the connection before startup was complete. */
 void kwarp_passive_lost(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
@@ -24,7 +24,7 @@ void kwarp_passive_lost(struct kwarp_ep *ep)
 	kwarp_passive_drop(ep);
 }
 
-/* KWARP_EP_WAIT_REQ: RFC 5044 7.1.2, 8 and 10. */
+/* KWARP_EP_WAIT_REQ timed out: RFC 5044 7.1.2, 8 and 10. */
 void kwarp_passive_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
@@ -32,17 +32,23 @@ void kwarp_passive_timeout(struct kwarp_ep *ep)
 	kwarp_passive_drop(ep);
 }
 
-/*
- * Reply with Rejected Connection, then wait for the peer to close: a reset would
- * overtake the reply. A peer that gets no reply to an enhanced request would
- * try again without.
- */
-static void reject(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
-		   const void *pd)
+/* Rejected or refused: out of reach of the consumer and of the listener. */
+static void leave(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_REJECT_TX);
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
+}
+
+/*
+ * Reply with Rejected Connection, then wait for the peer to close, because a reset would
+ * overtake the reply. A peer that gets no reply to an enhanced request would retry
+ * without enhanced mode.
+ */
+static void reject(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+		   const void *pd)
+{
+	leave(ep);
 	if (kwarp_startup_send(ep, rep, pd))
 		kwarp_ep_close(ep, false);
 	else
@@ -59,15 +65,28 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * Is there anything behind the request? The initiator sends no FPDU before the
- * reply (RFC 5044 7.1.2, 3), so more octets mean that PD_Length does not match
- * the private data (7.1.1): close. So does the end of the stream.
+ * A refusal of our own. With SCTP only the consumer may reject (RFC 5043 6.3); anything
+ * else ends with a Session Terminate, which kwarp_linger() sends (6.4).
+ */
+static void refuse(struct kwarp_ep *ep)
+{
+	if (kwarp_llp_is_mpa(&ep->llp)) {
+		reject_plain(ep, NULL, 0);
+		return;
+	}
+	leave(ep);
+	kwarp_linger(ep, KWARP_LINGER_REFUSED);
+}
+
+/*
+ * Check that nothing follows the request. The initiator sends no FPDU before the reply
+ * (RFC 5044 7.1.2, 3), so more bytes mean that PD_Length does not match the private data
+ * (7.1.1): close. The end of the stream also closes.
  * Return: false if the endpoint was closed.
  */
 static bool nothing_behind(struct kwarp_ep *ep)
 {
-	u8 octet;
-	int ret = kwarp_llp_recv(&ep->llp, &octet, 1);
+	int ret = kwarp_llp_hello_more(&ep->llp);
 
 	if (ret == -EAGAIN)
 		return true;
@@ -81,13 +100,13 @@ static bool nothing_behind(struct kwarp_ep *ep)
 	return false;
 }
 
-/* KWARP_EP_REQUESTED: octets or the end before we have replied. */
+/* KWARP_EP_REQUESTED: data or the end of the stream before our reply. */
 void kwarp_passive_early(struct kwarp_ep *ep)
 {
 	nothing_behind(ep);
 }
 
-/* What an event says of the peer's depths; unknown or left open: our limit. */
+/* The peer's depth as an event reports it; our limit if it is unknown or left open. */
 static u8 event_depth(const struct kwarp_mpa_frame *req, u16 depth, u16 limit)
 {
 	if (kwarp_mpa_enhanced(req) && depth != KWARP_MPA_NO_NEGOTIATION)
@@ -100,7 +119,7 @@ static int ask(struct kwarp_ep *ep)
 	struct kwarp_startup *su = ep->su;
 	struct iw_cm_event ev = {
 		.event = IW_CM_EVENT_CONNECT_REQUEST,
-		.private_data = su->rx + su->req.pd_off,
+		.private_data = su->hello.rx + su->req.pd_off,
 		.private_data_len = su->req.pd_len,
 		.ird = event_depth(&su->req, su->req.ird, su->pol.max_ord),
 		.ord = event_depth(&su->req, su->req.ord, su->pol.max_ird),
@@ -114,7 +133,7 @@ static int ask(struct kwarp_ep *ep)
 	return kwarp_listen_ask(ep, &ev);
 }
 
-/* KWARP_EP_WAIT_REQ: something of the request is there, or the stream's end. */
+/* KWARP_EP_WAIT_REQ: part of the request has arrived, or the end of the stream. */
 void kwarp_passive_request(struct kwarp_ep *ep)
 {
 	struct kwarp_device *dev = ep_dev(ep);
@@ -123,9 +142,12 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 
 	if (kwarp_attach_key(ep))
 		return;
-	/* Not before the first octet: who is silent costs less. */
-	if (!ep->su)
+	/* Allocate only after the first byte: a silent peer costs less. */
+	if (!ep->su) {
 		ep->su = kwarp_startup_alloc(dev, NULL, 0);
+		if (ep->su && !kwarp_llp_is_mpa(&ep->llp))
+			kwarp_startup_session(ep->su);
+	}
 	su = ep->su;
 	if (!su) {
 		kwarp_passive_drop(ep);
@@ -135,7 +157,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	if (ret == 0)
 		return;
 	if (ret == -EPROTO) {
-		/* RFC 5044 7.1.2, 2: no reply. */
+		/* RFC 5044 7.1.2, 2: send no reply. */
 		kwarp_attach_done(ep, ret, NULL, 0);
 		kwarp_passive_drop(ep);
 		return;
@@ -155,33 +177,33 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	    kwarp_meet_request(ep))
 		return;
 	/*
-	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
-	 * that gets a part would take it for the whole.
+	 * The wire allows 512 bytes of private data, iw_cm's event 255. A ULP that gets a
+	 * part would take it for the whole.
 	 */
 	if (su->req.pd_len > KWARP_EP_EVENT_MAX) {
 		kwarp_startup_count(dev, KWARP_MPA_E_PD_LEN);
-		reject_plain(ep, NULL, 0);
+		refuse(ep);
 		return;
 	}
 	ret = ask(ep);
 	if (ret) {
 		kwarp_count(dev, KWARP_STAT_BACKLOG_DROP);
-		reject_plain(ep, NULL, 0);
+		refuse(ep);
 		return;
 	}
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
 	kwarp_ep_arm(ep, KWARP_EP_CONSUMER_MS);
 }
 
-/* KWARP_EP_REQUESTED: the consumer does not answer. */
+/* KWARP_EP_REQUESTED: the consumer has not answered in time. */
 void kwarp_passive_unanswered(struct kwarp_ep *ep)
 {
-	reject_plain(ep, NULL, 0);
+	refuse(ep);
 }
 
 /*
- * KWARP_EP_REQUESTED: the listener has gone. If iw_cm had not delivered the
- * request yet, it has dropped it: nobody will answer.
+ * KWARP_EP_REQUESTED: the listener is gone. If iw_cm had not delivered the request yet,
+ * it has dropped it, and no answer follows.
  */
 void kwarp_passive_orphan(struct kwarp_ep *ep)
 {
@@ -190,7 +212,7 @@ void kwarp_passive_orphan(struct kwarp_ep *ep)
 
 /* ---- the consumer's answer -------------------------------------------------- */
 
-/* ESTABLISHED at once, or, peer-to-peer, when the initiator is ready (RFC 6581 9.2). */
+/* ESTABLISHED now, or, peer-to-peer, when the initiator is ready (RFC 6581 9.2). */
 static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 		     const struct kwarp_mpa_params *agreed)
 {
@@ -213,17 +235,16 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 /**
  * kwarp_passive_answer() - accept a request
  * @ep:		endpoint in KWARP_EP_REQUESTED, mutex held
- * @id:		cm_id that gets the connection's events; NULL if a program's socket
- *		is attached
- * @params:	the consumer's
+ * @id:		cm_id that gets the connection's events; NULL if a program's socket is
+ *		attached
+ * @params:	the consumer's parameters
  *
- * The QP is attached before the reply goes out: if it cannot be, the reply still
- * can be a rejection, and the first FPDU that the reply brings forth finds an
- * engine. Nothing of ours precedes the reply: until then no engine answers.
- * If the reply brings forth an Rtr frame first, the QP is bound only, and
- * attached behind that.
+ * The QP is attached before the reply is sent: if attaching fails, the reply can still be
+ * a rejection, and the first FPDU after the reply finds a running engine. We send nothing
+ * before the reply: until then no engine answers. If the peer answers the reply with an
+ * Rtr frame, the QP is only bound here, and attached after that frame.
  *
- * Return: 0 or negative errno: then it has been rejected or closed.
+ * Return: 0, or negative errno if the request was rejected or closed.
  */
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params)
@@ -249,13 +270,13 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 		goto err;
 	if (id && !kwarp_ep_owns_qp(id, params->qpn))
 		goto err;
-	/* A program's socket has been bound from the start. */
+	/* The QP of a program's socket is bound from the start. */
 	ret = ep->qp ? 0 : kwarp_ep_bind_qp(ep, params->qpn);
 	if (ret)
 		goto err;
 	su->rtr_frame = agreed.wait == KWARP_MPA_WAIT_RTR_FRAME;
 	su->agreed = agreed;
-	su->have = 0;
+	su->hello.have = 0;
 	if (!su->rtr_frame) {
 		ret = kwarp_startup_attach(ep, &agreed, false);
 		if (ret)
@@ -273,7 +294,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 err:
 	kwarp_ep_unbind_qp(ep);
 	kwarp_ep_unclaim(ep);
-	reject_plain(ep, NULL, 0);
+	refuse(ep);
 	return ret;
 }
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Addresses and namespaces: those of the device's netdev, never the caller's. */
+/* Addresses and namespaces: always those of the device's netdev, not the caller's. */
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <rdma/kwarp-abi.h>
 
-#include "ep.h"
+#include "cm/cm.h"
+#include "cm/ep.h"
 
 /**
  * kwarp_addr_scope() - prepare an address for a socket
  * @dev:	device
  * @ss:		address; a link-local one gets the netdev as scope if it has none
  *
- * Return: 0, -EAFNOSUPPORT, -ENODEV if the netdev has gone.
+ * Return: 0, -EAFNOSUPPORT, or -ENODEV if the netdev is gone.
  */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss)
 {
@@ -39,7 +41,7 @@ int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss)
  * @dev:	device
  * @ifindex:	result, or NULL
  *
- * Return: namespace with a reference, or NULL if the netdev or it has gone.
+ * Return: namespace with a reference, or NULL if it or the netdev is gone.
  */
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex)
 {
@@ -55,8 +57,73 @@ struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex)
 	return net;
 }
 
+void kwarp_cm_get_paths(struct kwarp_device *dev, struct kwarp_paths *paths)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->lock, flags);
+	*paths = dev->policy.paths;
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
+void kwarp_cm_set_paths(struct kwarp_device *dev, const struct kwarp_paths *paths)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&dev->lock, flags);
+	dev->policy.paths = *paths;
+	spin_unlock_irqrestore(&dev->lock, flags);
+}
+
 /**
- * kwarp_addr_any() - is it the wildcard address
+ * kwarp_cm_path() - find a netdev that policy paths names
+ * @net:	namespace
+ * @name:	name, not an alternative one
+ *
+ * One with a device of its own is no path: its address would be bound by the listeners of
+ * two devices, and rdma_cm would look for a connection's device by an address of another.
+ *
+ * Context: RCU.
+ * Return: the netdev, or ERR_PTR(): -ENODEV, -EBUSY.
+ */
+struct net_device *kwarp_cm_path(struct net *net, const char *name)
+{
+	struct net_device *netdev = dev_get_by_name_rcu(net, name);
+	struct ib_device *ibdev;
+
+	if (!netdev || strcmp(netdev->name, name))
+		return ERR_PTR(-ENODEV);
+	ibdev = ib_device_get_by_netdev(netdev, (enum rdma_driver_id)KWARP_DRIVER_ID);
+	if (!ibdev)
+		return netdev;
+	ib_device_put(ibdev);
+	return ERR_PTR(-EBUSY);
+}
+
+/**
+ * kwarp_addr_paths() - fill in the netdevs of policy paths that exist
+ * @dev:	device
+ * @bind:	@bind->net is set; @bind->paths is the result
+ */
+void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind)
+{
+	const struct net_device *netdev;
+	struct kwarp_paths paths;
+	int i, n = 0;
+
+	memset(bind->paths, 0, sizeof(bind->paths));
+	kwarp_cm_get_paths(dev, &paths);
+	rcu_read_lock();
+	for (i = 0; i < KWARP_PATHS_MAX && *paths.name[i]; i++) {
+		netdev = kwarp_cm_path(bind->net, paths.name[i]);
+		if (!IS_ERR(netdev))
+			bind->paths[n++] = netdev->ifindex;
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * kwarp_addr_any() - test for the wildcard address
  * @ss:		address
  *
  * Return: true if so.
@@ -70,7 +137,7 @@ bool kwarp_addr_any(const struct sockaddr_storage *ss)
 }
 
 /**
- * kwarp_addr_clear_port() - leave the port to TCP
+ * kwarp_addr_clear_port() - let TCP choose the port
  * @ss:		address
  */
 void kwarp_addr_clear_port(struct sockaddr_storage *ss)
@@ -82,7 +149,7 @@ void kwarp_addr_clear_port(struct sockaddr_storage *ss)
 }
 
 /**
- * kwarp_addr_wildcard() - every address, of both families if there are two
+ * kwarp_addr_wildcard() - wildcard address, for both families if IPv6 is enabled
  * @ss:		result
  * @port:	TCP port
  */
@@ -98,7 +165,7 @@ void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port)
 	}
 }
 
-/* A listener for both families: rdma_cm knows IPv4 peers by IPv4 addresses. */
+/* On a dual-family listener, rdma_cm expects IPv4 addresses for IPv4 peers. */
 static void unmap(struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
@@ -113,11 +180,11 @@ static void unmap(struct sockaddr_storage *ss)
 }
 
 /**
- * kwarp_addr_peer() - the peer's address, of its own family
+ * kwarp_addr_peer() - the peer's address, in its own family
  * @ep:		endpoint with a connection
- * @ss:		result; a link-local one has its scope
+ * @ss:		result; a link-local address has its scope
  *
- * Return: 0, or -ENOTCONN if the connection is gone already.
+ * Return: 0, or -ENOTCONN if the connection is already gone.
  */
 int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
 {
@@ -135,7 +202,7 @@ int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
  */
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
-	/* A connection that is gone already has none: family 0 is skipped. */
+	/* If the connection is already gone, there is none: family 0 is skipped. */
 	if (kwarp_llp_getname(&ep->llp, &ev->local_addr, false))
 		memset(&ev->local_addr, 0, sizeof(ev->local_addr));
 	if (kwarp_llp_getname(&ep->llp, &ev->remote_addr, true))

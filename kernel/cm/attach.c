@@ -1,40 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Attached sockets: MPA is started on a TCP connection that a program has made
- * (RFC 5044 7.1.3; drafts culley-iwarp-mpa-02 and -03). What differs from a
- * connection of iw_cm:
+ * Attached sockets: MPA is started on a TCP connection that a program has made (RFC 5044
+ * 7.1.3; drafts culley-iwarp-mpa-02 and -03). Differences from a connection of iw_cm:
  *
- *	the socket	is taken (llp/take.c), so it cannot be made anew: there is no
- *			falling back to another revision
- *	the consumer	gets no events; it has said all in advance, and waits for
+ *	the socket	is taken (llp/mpa/take.c), so it cannot be opened again: no
+ *			fallback to another revision is possible
+ *	the consumer	gets no events; it passes everything in advance and waits for
  *			kwarp_attach_done(), where connect.c and accept.c end up, too
  *	the form	Start Keys and none at all are handled here
  *
- * struct kwarp_attach belongs to the QP, which keeps the result, and to the
- * endpoint.
+ * struct kwarp_attach belongs to the QP, which keeps the result, and to the endpoint.
  */
-#include "cm.h"
+#include "cm/cm.h"
 
 #include <linux/completion.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <rdma/kwarp-abi.h>
 
-#include "../proto/mpa_start_key.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "proto/mpa_start_key.h"
 
 /**
- * struct kwarp_attach - a program's wish and what became of it
- * @refs:	QP, endpoint, those who wait
+ * struct kwarp_attach - request of a program and its result
+ * @refs:	QP, endpoint, waiters
  * @form:	enum kwarp_attach_form
  * @initiator:	role
- * @rev:	Start Key, none: what stands for an MPA revision in force
- * @key:	Start Key: ours
+ * @rev:	MPA revision to assume with a Start Key or without frames
+ * @key:	our Start Key
  * @qp:		queue pair with a reference, until its connection is over; endpoint's
  *		mutex
- * @done:	startup has ended, and what follows is valid
+ * @done:	startup has ended; the following fields are valid
  * @res:	result
- * @pd:		peer's private data
+ * @pd:		the peer's private data
  */
 struct kwarp_attach {
 	struct kref refs;
@@ -59,7 +57,7 @@ static void attach_unref(struct kwarp_attach *at)
 		kref_put(&at->refs, attach_free);
 }
 
-/* destroy_qp waits for this. */
+/* destroy_qp waits for this reference. */
 static void let_go_of_qp(struct kwarp_attach *at)
 {
 	if (at->qp)
@@ -67,7 +65,7 @@ static void let_go_of_qp(struct kwarp_attach *at)
 	at->qp = NULL;
 }
 
-/* ---- the end of startup, and of the connection ------------------------------ */
+/* ---- end of startup and of the connection ----------------------------------- */
 
 static void set_peer_data(struct kwarp_attach *at, const void *pd, u16 pd_len)
 {
@@ -81,7 +79,7 @@ static void set_peer_data(struct kwarp_attach *at, const void *pd, u16 pd_len)
  * kwarp_attach_done() - startup of an attached socket has ended
  * @ep:		endpoint, mutex held
  * @status:	0 if the QP is attached, or negative errno
- * @pd:		peer's private data, if they came with this
+ * @pd:		the peer's private data, if they arrived with this event
  * @pd_len:	their length
  *
  * Only the first call counts.
@@ -98,16 +96,17 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 	at->res.status = -status;
 	set_peer_data(at, pd, pd_len);
 	if (!status) {
+		const struct kwarp_mpa_framing *framing = &ep->llp.framing;
 		const struct kwarp_qp_params *params = &at->qp->params;
 
 		at->res.ird = params->ird;
 		at->res.ord = params->ord;
-		at->res.crc = params->crc;
-		at->res.tx_markers = params->tx_markers;
-		at->res.rx_markers = params->rx_markers;
+		at->res.crc = framing->crc;
+		at->res.tx_markers = framing->tx_markers;
+		at->res.rx_markers = framing->rx_markers;
 		at->res.mpa_rev = params->mpa_rev;
 	}
-	/* Whoever waits may try again at once. */
+	/* A waiter may try again immediately. */
 	if (status)
 		kwarp_ep_unclaim(ep);
 	complete_all(&at->done);
@@ -120,8 +119,8 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
  * @ep:		endpoint without a QP, mutex held
  * @status:	0 or negative errno
  *
- * In place of iw_cm's event: a connection that was lost is told to the consumer
- * by an asynchronous one. For what the engines find they have done that.
+ * Replaces iw_cm's event: the loss of a connection is reported to the consumer by an
+ * asynchronous event. The engines report what they detect themselves.
  */
 void kwarp_attach_closed(struct kwarp_ep *ep, int status)
 {
@@ -142,7 +141,7 @@ void kwarp_attach_closed(struct kwarp_ep *ep, int status)
 }
 
 /**
- * kwarp_attach_put() - the endpoint ends
+ * kwarp_attach_put() - the endpoint is closed
  * @ep:		endpoint, mutex held
  */
 void kwarp_attach_put(struct kwarp_ep *ep)
@@ -173,7 +172,7 @@ static void fail(struct kwarp_ep *ep, int status)
 	kwarp_ep_close(ep, false);
 }
 
-/* Nothing but the consumer's word and our limits: no form here negotiates depths. */
+/* Only the consumer's parameters and our limits count: no form here negotiates depths. */
 static void set_depths(const struct kwarp_startup *su,
 		       struct kwarp_mpa_params *agreed)
 {
@@ -196,8 +195,8 @@ static int send_key(struct kwarp_ep *ep)
 }
 
 /*
- * Draft -03, 8.1, 2: the active side answers a valid key with its own. The QP
- * comes first, since the first FPDU may follow at once.
+ * Draft -03, 8.1, 2: the active side answers a valid key with its own. Attach the QP
+ * first, because the first FPDU may follow immediately.
  */
 static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
 {
@@ -218,7 +217,7 @@ static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
 }
 
 /**
- * kwarp_attach_key() - octets have come, or the stream's end: is it a Start Key
+ * kwarp_attach_key() - bytes or the end of the stream arrived: read a Start Key
  * @ep:		endpoint in KWARP_EP_WAIT_REP or KWARP_EP_WAIT_REQ, mutex held
  *
  * Return: false if the endpoint waits for another frame.
@@ -232,8 +231,8 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 	if (!ep->attach || ep->attach->form != KWARP_ATTACH_START_KEY)
 		return false;
 	for (;;) {
-		ret = kwarp_llp_recv(&ep->llp, su->rx + su->have,
-				     KWARP_START_KEY_LEN - su->have);
+		ret = kwarp_llp_recv(&ep->llp, su->hello.rx + su->hello.have,
+				     KWARP_START_KEY_LEN - su->hello.have);
 		if (ret == -EAGAIN)
 			return true;
 		if (ret <= 0) {
@@ -241,10 +240,10 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 			fail(ep, -ECONNRESET);
 			return true;
 		}
-		su->have += ret;
-		ret = kwarp_start_key_decode(su->rx, su->have, &key);
+		su->hello.have += ret;
+		ret = kwarp_start_key_decode(su->hello.rx, su->hello.have, &key);
 		if (ret < 0) {
-			/* Draft -03, 8.1, 6. */
+			/* Draft -03, 8.1, 6 */
 			kwarp_startup_count(ep_dev(ep), ret);
 			fail(ep, -EPROTO);
 			return true;
@@ -257,7 +256,7 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_attach_request() - a good request has come: the answer is known
+ * kwarp_attach_request() - answer a valid request, without asking a consumer
  * @ep:		endpoint in KWARP_EP_WAIT_REQ, mutex held
  *
  * Return: false if a consumer must be asked.
@@ -274,7 +273,7 @@ bool kwarp_attach_request(struct kwarp_ep *ep)
 	params.ord = su->local.ord;
 	params.private_data = su->pd;
 	params.private_data_len = su->pd_len;
-	set_peer_data(ep->attach, su->rx + su->req.pd_off, su->req.pd_len);
+	set_peer_data(ep->attach, su->hello.rx + su->req.pd_off, su->req.pd_len);
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
 	ret = kwarp_passive_answer(ep, NULL, &params);
 	if (ret)
@@ -286,11 +285,11 @@ static void start_none(struct kwarp_ep *ep)
 {
 	struct kwarp_mpa_params agreed = {
 		.rev = ep->attach->rev,
-		/* Draft -02 knows no other. */
+		/* Draft -02 knows no other mode. */
 		.crc = true,
 		.tx_markers = true,
 		.rx_markers = true,
-		/* Each direction may be started on its own. */
+		/* The two directions may start independently. */
 		.wait = KWARP_MPA_WAIT_NONE,
 	};
 	int ret;
@@ -303,7 +302,7 @@ static void start_none(struct kwarp_ep *ep)
 		established(ep);
 }
 
-/* Wait for the peer's frame, of which octets may be here already. */
+/* Wait for the peer's frame, part of which may have arrived already. */
 static void await(struct kwarp_ep *ep, enum kwarp_ep_state state)
 {
 	kwarp_ep_set_state(ep, state);
@@ -311,7 +310,7 @@ static void await(struct kwarp_ep *ep, enum kwarp_ep_state state)
 	kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 }
 
-/* The socket is ours and the last streaming message sent. */
+/* The socket is taken and the last streaming message sent. */
 static void begin(struct kwarp_ep *ep)
 {
 	struct kwarp_attach *at = ep->attach;
@@ -338,7 +337,7 @@ static void begin(struct kwarp_ep *ep)
 		await(ep, KWARP_EP_WAIT_REP);
 }
 
-/* ---- what a program calls ---------------------------------------------------- */
+/* ---- calls of a program ------------------------------------------------------- */
 
 static bool choice(u8 wish, bool otherwise)
 {
@@ -356,7 +355,7 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 		return -EINVAL;
 	if (p->form == KWARP_ATTACH_REQ_REP)
 		return p->flags & KWARP_ATTACH_IETF ? -EINVAL : 0;
-	/* No frame that could carry them, nothing that they could mean. */
+	/* These forms have no frame that could carry these parameters. */
 	if (pd_len || p->mpa_rev || p->p2p)
 		return -EINVAL;
 	if (p->form == KWARP_ATTACH_NONE &&
@@ -365,7 +364,7 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 	return 0;
 }
 
-/* The consumer's word counts more than the device's policy, unless that demands. */
+/* The consumer's parameters override the device's policy, except its requirements. */
 static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 		 struct kwarp_startup *su)
 {
@@ -375,16 +374,19 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 	at->initiator = p->role == KWARP_ATTACH_INITIATOR;
 	at->rev = p->flags & KWARP_ATTACH_IETF ? KWARP_MPA_REV_1 :
 						 KWARP_MPA_REV_RDMAC;
-	if (su->pol.need_crc && p->crc == KWARP_ATTACH_OFF)
+	if (su->pol.crc == KWARP_CRC_REQUIRED && p->crc == KWARP_ATTACH_OFF)
 		return -EPERM;
-	su->pol.crc = choice(p->crc, su->pol.crc);
+	if (!choice(p->crc, su->pol.crc))
+		su->pol.crc = KWARP_CRC_OFF;
+	else if (su->pol.crc == KWARP_CRC_OFF)
+		su->pol.crc = KWARP_CRC_PREFERRED;
 	su->pol.markers = choice(p->markers, su->pol.markers);
 	if (p->mpa_rev)
 		su->pol.rev = p->mpa_rev;
 	p2p = choice(p->p2p, su->pol.rtr);
 	if (p2p && !su->pol.rtr)
 		su->pol.rtr = KWARP_RTR_ALL | KWARP_RTR_FRAME;
-	/* With what the revision has. */
+	/* Limited to what the revision supports. */
 	su->pol.p2p = p2p && su->pol.rtr & (su->pol.rev >= KWARP_MPA_REV_2 ?
 					    KWARP_RTR_ALL : KWARP_RTR_FRAME);
 	su->local.ird = min_t(u16, p->ird, KWARP_MAX_IRD);
@@ -397,7 +399,7 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 	return 0;
 }
 
-/* The QP is ours: what it remembers of an earlier attach has ended. */
+/* The QP is bound, so the earlier attach that it remembers has ended. */
 static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 {
 	mutex_lock(&qp->mutex);
@@ -407,7 +409,7 @@ static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 	mutex_unlock(&qp->mutex);
 }
 
-/* Is it another attach that has the QP? */
+/* Is another attach using the QP? */
 static bool in_progress(struct kwarp_qp *qp)
 {
 	bool yes;
@@ -418,10 +420,10 @@ static bool in_progress(struct kwarp_qp *qp)
 	return yes;
 }
 
-/* Takes over @at and @su, whatever becomes of it. */
+/* Takes ownership of @at and @su, also on failure. */
 static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		 struct kwarp_startup *su, const struct kwarp_attach_params *p,
-		 const void *msg, u32 msg_len)
+		 const struct kwarp_bytes *msg)
 {
 	struct kwarp_ep *ep = kwarp_ep_alloc(qp->dev);
 	struct net *net;
@@ -433,7 +435,7 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		return -ENOMEM;
 	}
 	mutex_lock(&ep->mutex);
-	/* Released below; events that come meanwhile wait for the mutex. */
+	/* Released below; events that arrive meanwhile wait for the mutex. */
 	kwarp_llp_get(&ep->llp);
 	ep->taken = true;
 	ep->attach = at;
@@ -457,8 +459,8 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	if (ret)
 		goto out;
 
-	/* There is no way back; what goes wrong now is the result's. */
-	if (msg_len && kwarp_llp_send(&ep->llp, msg, msg_len) != msg_len)
+	/* The takeover cannot be undone; later failures are reported in the result. */
+	if (msg->len && kwarp_llp_send(&ep->llp, msg->p, msg->len) != msg->len)
 		fail(ep, -ENOBUFS);
 	else
 		begin(ep);
@@ -471,15 +473,15 @@ out:
 }
 
 int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
-		    const struct kwarp_attach_params *p, const void *msg,
-		    u32 msg_len, const void *pd, u16 pd_len)
+		    const struct kwarp_attach_params *p,
+		    const struct kwarp_bytes *msg, const struct kwarp_bytes *pd)
 {
 	struct kwarp_startup *su;
 	struct kwarp_attach *at;
 	int ret;
 
 	might_sleep();
-	ret = check_params(p, pd_len);
+	ret = check_params(p, pd->len);
 	if (ret)
 		return ret;
 	at = kzalloc(sizeof(*at), GFP_KERNEL_ACCOUNT);
@@ -487,14 +489,14 @@ int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 		return -ENOMEM;
 	kref_init(&at->refs);
 	init_completion(&at->done);
-	su = kwarp_startup_alloc(qp->dev, pd, pd_len);
+	su = kwarp_startup_alloc(qp->dev, pd->p, pd->len);
 	ret = su ? apply(p, at, su) : -ENOMEM;
 	if (ret) {
 		kfree(su);
 		attach_unref(at);
 		return ret;
 	}
-	return start(qp, fd, at, su, p, msg, msg_len);
+	return start(qp, fd, at, su, p, msg);
 }
 
 static_assert(KWARP_ATTACH_PRIVATE_DATA_MAX == KWARP_MPA_PD_MAX);
@@ -515,7 +517,7 @@ int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
 	if (!at)
 		return -ENOENT;
 
-	/* Not for long: removal of the device waits for calls of programs. */
+	/* This does not take long: removal of the device waits for calls of programs. */
 	ms = min_t(u32, ms, KWARP_ATTACH_WAIT_MAX_MS);
 	if (!completion_done(&at->done)) {
 		left = wait_for_completion_interruptible_timeout(&at->done,

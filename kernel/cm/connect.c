@@ -1,43 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The active side, MPA's initiator: from iw_connect to CONNECT_REPLY. */
-#include "cm.h"
+/* The active side (MPA initiator): from iw_connect to CONNECT_REPLY. */
+#include "cm/cm.h"
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../proto/rdmap.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "proto/rdmap.h"
+#include "rdmap/tx.h"
 
-/* Make the connection. */
 static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 		 struct kwarp_qp *partner, struct kwarp_startup *su)
 {
+	struct kwarp_llp_bind bind = { .local = &su->from, .tos = su->tos };
 	struct kwarp_ep *ep;
-	struct net *net;
 	int ret;
 
 	ep = kwarp_ep_alloc(dev);
 	if (!ep)
 		return -ENOMEM;
-	/* Nested: that of the endpoint that falls back. Nobody knows this one. */
+	/*
+	 * The outer mutex is that of the endpoint that falls back. This one is
+	 * unpublished.
+	 */
 	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
-	/* Released below; events that come meanwhile wait for the mutex. */
+	/* Released below; events that arrive meanwhile wait for the mutex. */
 	kwarp_llp_get(&ep->llp);
 	ep->rendezvous = partner;
+	if (su->sctp)
+		ep->llp.ops = &kwarp_sctp_ops;
 	ret = kwarp_ep_bind_qp(ep, su->qpn);
 	if (ret)
 		goto out;
 	ret = -ENODEV;
-	net = kwarp_addr_net(dev, NULL);
-	if (!net)
+	bind.net = kwarp_addr_net(dev, NULL);
+	if (!bind.net)
 		goto out;
 	/*
-	 * The socket is not bound to the netdev. The route decides, as for any
-	 * program: a connection to an address of our own goes through lo. It
-	 * has the source address that rdma_cm chose from the netdev.
+	 * The socket is not bound to the netdev. The route decides, as for any program: a
+	 * connection to a local address goes through lo. The source address is the one
+	 * that rdma_cm chose from the netdev.
 	 */
-	ret = kwarp_llp_connect(&ep->llp, net, 0, &su->from, &su->to, su->tos);
-	put_net(net);
+	kwarp_addr_paths(dev, &bind);
+	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
+	put_net(bind.net);
 	if (ret)
 		goto out;
 	if (id)
@@ -58,17 +64,17 @@ out:
 }
 
 /**
- * kwarp_active_start() - make a connection
+ * kwarp_active_start() - open a connection
  * @dev:	device
- * @id:		who gets the connection's events, or NULL
+ * @id:		receiver of the connection's events, or NULL
  * @partner:	queue pair in rendezvous, or NULL
- * @su:		addresses, parameters; the new endpoint's on success
+ * @su:		addresses and parameters; owned by the new endpoint on success
  *
- * rdma_cm chooses the source port without asking TCP, so another socket may
- * have it, or this connection's predecessor in TIME_WAIT. Which port the peer
- * sees is of no importance then: RNICs with a port mapper have others, too.
+ * rdma_cm chooses the source port without asking TCP, so another socket may use it, or
+ * this connection's predecessor in TIME_WAIT. In that case any other port will do: RNICs
+ * with a port mapper use other ports, too.
  *
- * Return: 0: the endpoint reports how it ends; or negative errno.
+ * Return: 0 if the endpoint will report the result; or negative errno.
  */
 int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 		       struct kwarp_qp *partner, struct kwarp_startup *su)
@@ -95,20 +101,22 @@ static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 				 params->private_data_len);
 	if (!su)
 		return -ENOMEM;
+	if (READ_ONCE(dev->policy.llp) >= KWARP_LLP_SCTP_TCP)
+		kwarp_startup_session(su);
 	room = KWARP_MPA_PD_MAX -
 	       (su->pol.rev >= KWARP_MPA_REV_2 ? KWARP_MPA_ENH_LEN : 0);
 	ret = -EINVAL;
 	if (params->private_data_len > room)
 		goto err;
 
-	/* More than the device has is asked for, not demanded: it is limited. */
+	/* A request for more than the device supports is limited, not refused. */
 	su->local.ird = min_t(u32, params->ird, KWARP_MAX_IRD);
 	su->local.ord = min_t(u32, params->ord, KWARP_MAX_ORD);
 	su->qpn = params->qpn;
 	su->tos = id->tos_set ? id->tos : -1;
 	/*
-	 * Our TCP is the kernel's, so our own address is never mapped; the
-	 * peer's may be, if it is an RNIC with a TCP of its own.
+	 * We use the kernel's TCP, so our own address is never mapped; the peer's may be,
+	 * if it is an RNIC with its own TCP.
 	 */
 	su->from = id->local_addr;
 	su->to = id->m_remote_addr;
@@ -147,7 +155,7 @@ static void fail(struct kwarp_ep *ep, int status)
 	kwarp_ep_close(ep, false);
 }
 
-/* A partner that is not ready closes, or does not listen yet: nothing unusual. */
+/* A partner that is not ready closes, or does not listen yet: not an error. */
 static void count_closed(const struct kwarp_ep *ep)
 {
 	if (!ep->rendezvous)
@@ -155,10 +163,9 @@ static void count_closed(const struct kwarp_ep *ep)
 }
 
 /*
- * RFC 6581 10: a responder that does not know enhanced startup closes the
- * connection; then, once, without it. Others answer in their own revision, and
- * their consumer has taken our enhanced data for private data: the connection
- * is of no use, either.
+ * RFC 6581 10: a responder that does not know enhanced startup closes the connection;
+ * then retry once without it. Others answer in their own revision, and their consumer has
+ * taken our enhanced data for private data, so the connection is unusable, too.
  */
 static void fall_back(struct kwarp_ep *ep)
 {
@@ -166,33 +173,33 @@ static void fall_back(struct kwarp_ep *ep)
 	int ret;
 
 	if (ep->rendezvous) {
-		/* It speaks no other revision. */
+		/* A partner supports no other revision. */
 		fail(ep, -ECONNRESET);
 		return;
 	}
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
 	if (ep->attach) {
-		/* It is for the program to make another connection. */
+		/* Only the program can open another connection. */
 		fail(ep, -EPROTO);
 		return;
 	}
-	/* As RFC 5044 has it, so without the 2007 proposal's S. */
+	/* Plain RFC 5044, so without the S bit of the 2007 proposal. */
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
-	su->have = 0;
-	/* The new endpoint's. */
+	su->hello.have = 0;
+	/* The new endpoint claims the QP. */
 	kwarp_ep_unclaim(ep);
 	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, NULL, su);
 	if (ret) {
 		fail(ep, ret);
 		return;
 	}
-	/* The cm_id and its reply are the new endpoint's. */
+	/* The new endpoint owns the cm_id and will report the reply. */
 	ep->su = NULL;
 	kwarp_ep_close(ep, false);
 }
 
-/* KWARP_EP_CONNECTING: TCP is up, send the request. */
+/* KWARP_EP_CONNECTING: TCP is connected, send the request. */
 void kwarp_active_connected(struct kwarp_ep *ep)
 {
 	struct kwarp_startup *su = ep->su;
@@ -222,9 +229,9 @@ static u8 rtr_opcode(u8 rtr)
 }
 
 /*
- * RFC 6581 9.1 to 9.3: the responder believes the connection accepted, so it is
- * told by a Terminate, which takes a QP in Full Operation to send. Before RFC 6581
- * there were no codes for that: the connection is closed.
+ * RFC 6581 9.1 to 9.3: the responder considers the connection accepted, so it is notified
+ * by a Terminate, which only a QP in Full Operation can send. Before RFC 6581 there were
+ * no codes for this: the connection is closed.
  */
 static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
 		      enum kwarp_err err, int status)
@@ -248,22 +255,25 @@ static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed
 }
 
 /*
- * RFC 5044 7.1.2, 3: the connection may serve other purposes after a rejection.
- * iw_cm has none.
+ * RFC 5044 7.1.2, 3 allows other uses of the connection after a rejection; iw_cm has
+ * none.
  */
 static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 		     const struct kwarp_mpa_params *agreed)
 {
-	/* What no event can carry is not cut: refused is refused. */
+	/*
+	 * Omit private data that do not fit into an event; the rejection is reported
+	 * anyway.
+	 */
 	bool fits = rep->pd_len <= kwarp_ep_pd_max(ep);
 
-	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->rx + rep->pd_off,
+	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->hello.rx + rep->pd_off,
 		       fits ? rep->pd_len : 0, agreed->peer_ord,
 		       agreed->peer_ird);
 	kwarp_ep_close(ep, false);
 }
 
-/* 2007 proposal: the last startup frame. Stream position zero is behind it. */
+/* 2007 proposal: the last startup frame. Stream position zero follows it. */
 static int send_rtr_frame(struct kwarp_ep *ep,
 			  const struct kwarp_mpa_params *agreed)
 {
@@ -285,16 +295,15 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	int ret = 0;
 
 	/*
-	 * The wire allows 512 octets of private data, iw_cm's event 255. A ULP
-	 * that gets a part would take it for the whole, so there is no
-	 * connection then.
+	 * The wire allows 512 bytes of private data, iw_cm's event 255. A ULP that gets a
+	 * part would take it for the whole, so the connection is given up.
 	 */
 	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
 		terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
-	if (!kwarp_meet_reply_ok(ep, ep->su->rx + rep->pd_off, rep->pd_len)) {
+	if (!kwarp_meet_reply_ok(ep, ep->su->hello.rx + rep->pd_off, rep->pd_len)) {
 		fail(ep, -EPROTO);
 		return;
 	}
@@ -308,7 +317,7 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	}
 	if (agreed->rtr & KWARP_RTR_ALL)
 		kwarp_tx_rtr(ep->qp, rtr_opcode(agreed->rtr));
-	ret = kwarp_up_reply(ep, 0, ep->su->rx + rep->pd_off, rep->pd_len,
+	ret = kwarp_up_reply(ep, 0, ep->su->hello.rx + rep->pd_off, rep->pd_len,
 			     agreed->ird, agreed->ord);
 	if (ret) {
 		kwarp_ep_close(ep, true);
@@ -318,7 +327,7 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	kwarp_ep_enter(ep);
 }
 
-/* KWARP_EP_WAIT_REP: something of the reply is there, or the stream's end. */
+/* KWARP_EP_WAIT_REP: part of the reply has arrived, or the end of the stream. */
 void kwarp_active_reply(struct kwarp_ep *ep)
 {
 	struct kwarp_startup *su = ep->su;
@@ -331,7 +340,7 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
 	if (ret == 0)
 		return;
-	if (ret == -ECONNRESET && !su->have && kwarp_mpa_enhanced(&su->req)) {
+	if (ret == -ECONNRESET && !su->hello.have && kwarp_mpa_enhanced(&su->req)) {
 		fall_back(ep);
 		return;
 	}
@@ -367,14 +376,14 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	}
 }
 
-/* KWARP_EP_CONNECTING: refused, unreachable, TCP's own timeout. */
+/* KWARP_EP_CONNECTING: refused, unreachable, or timed out in TCP. */
 void kwarp_active_refused(struct kwarp_ep *ep)
 {
 	count_closed(ep);
 	fail(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
 }
 
-/* KWARP_EP_CONNECTING, KWARP_EP_WAIT_REP: RFC 5044 7.1.2, 10. */
+/* KWARP_EP_CONNECTING, KWARP_EP_WAIT_REP timed out: RFC 5044 7.1.2, 10. */
 void kwarp_active_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
@@ -386,7 +395,7 @@ void kwarp_active_down(struct kwarp_ep *ep)
 	fail(ep, -ENETDOWN);
 }
 
-/* The consumer has destroyed the QP while it was being connected. */
+/* The consumer destroyed the QP during connection setup. */
 void kwarp_active_qp_gone(struct kwarp_ep *ep)
 {
 	fail(ep, -ECONNABORTED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints: lifetime, events, timer, look-up.
+ * Endpoints: lifetime, events, timer, lookup.
  *
- * Who holds an endpoint (llp.refs):
+ * Holders of references on an endpoint (llp.refs):
  *	the state machine	from kwarp_ep_alloc() to kwarp_ep_close()
  *	its queued work		one
  *	an attached QP		one
@@ -10,15 +10,15 @@
  *	socket callbacks and downcalls of iw_cm, while they run
  * iw_cm holds none: its provider_data is a number (see kwarp_ep_find()).
  */
-#include "cm.h"
+#include "cm/cm.h"
 
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 #include <rdma/rdma_cm.h>
 
-#include "../ctl/trace.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "trace.h"
 
 /* provider_data to endpoint; entries hold no reference, see kwarp_ep_find(). */
 static DEFINE_XARRAY_ALLOC1(handles);
@@ -30,7 +30,7 @@ static DEFINE_HASHTABLE(qp_table, 8);
 
 /* ---- lifetime ------------------------------------------------------------ */
 
-/* The last reference is gone. Any context; nothing here sleeps. */
+/* The last reference was dropped. Any context; nothing here sleeps. */
 static void ep_release(struct kwarp_llp *llp)
 {
 	struct kwarp_ep *ep = to_ep(llp);
@@ -40,7 +40,7 @@ static void ep_release(struct kwarp_llp *llp)
 	spin_lock_irqsave(&dev->lock, flags);
 	list_del(&ep->dev_link);
 	spin_unlock_irqrestore(&dev->lock, flags);
-	/* Only the address counts: the device may be gone from here on. */
+	/* Used as an address only: the device may be gone from here on. */
 	wake_up_var(&dev->eps);
 	kfree_rcu(ep, llp.rcu);
 }
@@ -63,7 +63,7 @@ static void ep_timeout(struct timer_list *t)
 }
 
 /**
- * kwarp_ep_alloc() - make an endpoint
+ * kwarp_ep_alloc() - allocate an endpoint
  * @dev:	device
  *
  * Context: process.
@@ -97,11 +97,11 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 }
 
 /**
- * kwarp_ep_close() - the end: release everything but the memory
- * @ep:		endpoint, mutex held; the caller has a reference of its own
+ * kwarp_ep_close() - final state: release everything but the memory
+ * @ep:		endpoint, mutex held; the caller holds its own reference
  * @abort:	reset the connection instead of closing it
  *
- * Tells iw_cm nothing: what it is owed has been delivered. Idempotent.
+ * Sends iw_cm no event: those due have been delivered. Idempotent.
  * Context: process, may sleep.
  */
 void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
@@ -112,15 +112,15 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 		return;
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSED);
 
-	/* No downcall finds it, no listener and no dying QP names it. */
+	/* Unreachable for downcalls, its listener and a QP being destroyed. */
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
 	kwarp_linger_leave(ep);
 	kwarp_ep_unbind_qp(ep);
-	/* No engine runs; then no callback comes. */
+	/* On return no engine runs; after the second call no callback runs. */
 	kwarp_qp_detach(&ep->llp);
 	kwarp_llp_close(&ep->llp, abort);
-	/* No timer either. Work that is queued finds the state. */
+	/* Stop the timer. Work that is still queued checks the state. */
 	timer_shutdown_sync(&ep->timer);
 
 	kwarp_attach_put(ep);
@@ -135,8 +135,8 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 /* ---- events and time ------------------------------------------------------ */
 
 /**
- * kwarp_ep_raise() - note an event and have it handled
- * @ep:		endpoint, on which the caller has a reference
+ * kwarp_ep_raise() - record an event and queue its handling
+ * @ep:		endpoint; the caller holds a reference
  * @ev:		enum kwarp_llp_event or kwarp_ep_event
  *
  * Context: any.
@@ -151,9 +151,9 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 }
 
 /**
- * kwarp_cm_delay() - work for later, in order with that of the endpoints
+ * kwarp_cm_delay() - queue delayed work, serialised with that of the endpoints
  * @dev:	device
- * @work:	work, perhaps queued already: then the delay counts anew
+ * @work:	work; if it is already queued, the delay restarts
  * @delay:	jiffies
  *
  * Context: any.
@@ -169,7 +169,7 @@ static void look_later(struct kwarp_device *dev)
 	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS));
 }
 
-/* iw_cm makes its caller wait: for the reply, ESTABLISHED, perhaps CLOSE. */
+/* iw_cm blocks its caller until the reply, ESTABLISHED, or sometimes CLOSE. */
 static bool owes_event(const struct kwarp_ep *ep)
 {
 	switch (ep->state) {
@@ -189,7 +189,7 @@ static void note_owing(struct kwarp_ep *ep)
 	bool owes = owes_event(ep);
 	unsigned long flags;
 
-	/* Only those who hold the mutex change it. */
+	/* Stable: it changes under the mutex only. */
 	if (owes == !list_empty(&ep->owing_link))
 		return;
 	spin_lock_irqsave(&dev->lock, flags);
@@ -221,7 +221,7 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 }
 
 /**
- * kwarp_ep_arm() - set the timer, whatever it was set to
+ * kwarp_ep_arm() - set the timer, replacing an earlier setting
  * @ep:		endpoint, mutex held
  * @ms:		milliseconds until KWARP_EP_EV_TIMEOUT
  */
@@ -234,10 +234,10 @@ void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms)
 }
 
 /**
- * kwarp_ep_timed_out() - the timer has fired: is the wait over
+ * kwarp_ep_timed_out() - the timer has fired: check whether the wait is over
  * @ep:		endpoint, mutex held
  *
- * Return: true if so, once; false if another has begun meanwhile, or none is on.
+ * Return: true if so, once; false if a new wait has begun, or the timer is off.
  */
 bool kwarp_ep_timed_out(struct kwarp_ep *ep)
 {
@@ -249,7 +249,7 @@ bool kwarp_ep_timed_out(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_arm_startup() - set the timer to the policy's limit of a wait
+ * kwarp_ep_arm_startup() - set the timer to the policy's limit for one wait
  * @ep:		endpoint, mutex held
  */
 void kwarp_ep_arm_startup(struct kwarp_ep *ep)
@@ -269,15 +269,15 @@ void kwarp_ep_disarm(struct kwarp_ep *ep)
 	timer_delete(&ep->timer);
 }
 
-/* ---- what iw_cm holds ----------------------------------------------------- */
+/* ---- handles for iw_cm ---------------------------------------------------- */
 
 /**
- * kwarp_ep_set_handle() - make the endpoint known to iw_cm by a number
+ * kwarp_ep_set_handle() - publish the endpoint to iw_cm as a number
  * @ep:		endpoint, mutex held
  *
- * Not by a pointer with a reference: iw_cm drops a connect request without a
- * word to us when the listener is being destroyed or memory is short, and keeps
- * a listener's cm_id after the device has gone.
+ * A pointer with a reference would not do: iw_cm drops a connect request without notice
+ * when the listener is being destroyed or memory is short, and keeps a listener's cm_id
+ * after the device is gone.
  * Return: 0, -ENOMEM, -EBUSY.
  */
 int kwarp_ep_set_handle(struct kwarp_ep *ep)
@@ -306,7 +306,7 @@ void kwarp_ep_drop_handle(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_provider_data() - an endpoint's handle as iw_cm stores it
+ * kwarp_ep_provider_data() - an endpoint's handle as stored by iw_cm
  * @ep:		endpoint with a handle
  *
  * Return: the value for provider_data.
@@ -317,16 +317,19 @@ void *kwarp_ep_provider_data(const struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_find() - the endpoint of a cm_id's provider_data
+ * kwarp_ep_find() - find the endpoint of a cm_id's provider_data
  * @id:		listening cm_id, or one of a connect request
  *
- * Return: endpoint with a reference, or NULL if it has ended. Context: any.
+ * Return: endpoint with a reference, or NULL if it was closed. Context: any.
  */
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id)
 {
 	struct kwarp_ep *ep;
 
-	/* A handle goes under this lock, before the state machine's reference. */
+	/*
+	 * A handle is removed under this lock before the state machine's reference is
+	 * put.
+	 */
 	xa_lock(&handles);
 	ep = xa_load(&handles, (unsigned long)id->provider_data);
 	if (ep)
@@ -336,7 +339,7 @@ struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id)
 }
 
 /**
- * kwarp_ep_set_id() - remember the cm_id that gets this connection's events
+ * kwarp_ep_set_id() - store the cm_id that gets this connection's events
  * @ep:		endpoint, mutex held
  * @id:		cm_id
  */
@@ -348,7 +351,7 @@ void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id)
 }
 
 /**
- * kwarp_ep_drop_id() - forget the cm_id, if there is one
+ * kwarp_ep_drop_id() - release the cm_id, if there is one
  * @ep:		endpoint, mutex held
  */
 void kwarp_ep_drop_id(struct kwarp_ep *ep)
@@ -363,10 +366,11 @@ void kwarp_ep_drop_id(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_rdma_id() - whose an iw_cm_id is
- * @id:		consumer's
+ * kwarp_ep_rdma_id() - find the rdma_cm id that owns an iw_cm_id
+ * @id:		the consumer's id
  *
- * iw_cm does not say, but its one user is rdma_cm, whose own id is the context.
+ * iw_cm does not record it, but its only user is rdma_cm, which stores its id in the
+ * context.
  *
  * Return: rdma_cm's id, or NULL.
  */
@@ -380,16 +384,17 @@ const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id)
 /* ---- queue pairs ---------------------------------------------------------- */
 
 /**
- * kwarp_ep_owns_qp() - may the caller connect this queue pair
- * @id:		consumer's, in connect or accept
- * @qpn:	QP number, on which iw_cm has a reference
+ * kwarp_ep_owns_qp() - check that the caller may connect this queue pair
+ * @id:		the consumer's id, in connect or accept
+ * @qpn:	QP number, on which iw_cm holds a reference
  *
- * rdma_cm takes any number from user space. A kernel consumer's QP is connected by
- * the id that made it; a user's by the process that made it, in whose write()
+ * rdma_cm takes any number from user space. A kernel consumer's QP may be connected by
+ * the id that created it; a user's QP by the process that created it, in whose write()
  * rdma_cm calls us.
  *
- * Context: of the consumer's call.
- * Return: true if so; others are told the same as if there were no such QP.
+ * Context: the consumer's call.
+ * Return: true if so; if false, the caller gets the same error as if there were no such
+ * QP.
  */
 bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
 {
@@ -407,7 +412,7 @@ bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
 	return yes;
 }
 
-/* For this endpoint; a partner has been claimed before. */
+/* Claim the QP for this endpoint; a partner was claimed earlier. */
 static bool claim(struct kwarp_ep *ep)
 {
 	struct kwarp_qp *qp = ep->qp;
@@ -426,11 +431,10 @@ static bool claim(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_unclaim() - the connection is over, or has not come about
- * @ep:		endpoint without an attached QP, or that is about to lose it; mutex
- *		held
+ * kwarp_ep_unclaim() - the connection is over, or was not established
+ * @ep:		endpoint without an attached QP, or about to lose it; mutex held
  *
- * Nothing if there is no claim, and for partners: kwarp_meet_over(). Context: process,
+ * Does nothing without a claim; partners use kwarp_meet_over() instead. Context: process,
  * may sleep.
  */
 void kwarp_ep_unclaim(struct kwarp_ep *ep)
@@ -448,12 +452,12 @@ void kwarp_ep_unclaim(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_ep_bind_qp() - claim and hold a QP for the connection that is being made
+ * kwarp_ep_bind_qp() - claim and hold a QP for the connection being set up
  * @ep:		endpoint, mutex held
  * @qpn:	QP number
  *
- * Return: 0; -EINVAL if there is no such QP, or it cannot be connected (any
- * more), or another connection has it.
+ * Return: 0; -EINVAL if there is no such QP, or it cannot be connected (any more), or
+ * another connection has claimed it.
  */
 int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
 {
@@ -466,8 +470,8 @@ int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
 	spin_unlock(&qp_lock);
 
 	/*
-	 * destroy_qp puts the QP in ERR before it calls kwarp_cm_qp_gone(): if
-	 * that did not find us yet, we find ERR.
+	 * destroy_qp puts the QP in ERR before it calls kwarp_cm_qp_gone(): if that did
+	 * not find this endpoint yet, claim() sees ERR.
 	 */
 	if (claim(ep))
 		return 0;
@@ -479,7 +483,7 @@ int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
  * kwarp_ep_unbind_qp() - undo kwarp_ep_bind_qp()
  * @ep:		endpoint, mutex held
  *
- * An attached QP is found through its own pointer from then on.
+ * From then on an attached QP is found through its own pointer.
  */
 void kwarp_ep_unbind_qp(struct kwarp_ep *ep)
 {
@@ -505,7 +509,10 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
 	spin_unlock(&qp_lock);
 
-	/* After the table: an endpoint leaves it when it has attached the QP. */
+	/*
+	 * After the table lookup: an endpoint leaves the table once it has attached the
+	 * QP.
+	 */
 	llp = kwarp_qp_llp(qp);
 	if (llp) {
 		kwarp_ep_raise(to_ep(llp), KWARP_LLP_EV_QP_GONE);
@@ -515,7 +522,7 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 
 void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 {
-	/* iw_cm calls this right after kwarp_cm_get_qp(), which took it. */
+	/* iw_cm calls this right after kwarp_cm_get_qp(), which took the reference. */
 }
 
 void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
@@ -524,8 +531,8 @@ void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 }
 
 /*
- * With the reference that iw_cm takes next: between the two calls, which are
- * the only ones there are, the QP of an unrelated process could go.
+ * Takes the reference that iw_cm takes next with add_ref: between these two calls, which
+ * are the only users, the QP of an unrelated process could be freed.
  */
 struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -536,7 +543,7 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 
 /* ---- device --------------------------------------------------------------- */
 
-/* The endpoint behind @ep (NULL: the first), with a reference. Puts @ep. */
+/* The endpoint after @ep (NULL: the first), with a reference. Puts @ep. */
 static struct kwarp_ep *next_ep(struct kwarp_device *dev, struct kwarp_ep *ep)
 {
 	struct kwarp_ep *next, *found = NULL;
@@ -561,7 +568,7 @@ static bool no_eps(struct kwarp_device *dev)
 	unsigned long flags;
 	bool empty;
 
-	/* The lock: the last release has left the device alone when we return. */
+	/* With the lock: on return the last release no longer uses the device. */
 	spin_lock_irqsave(&dev->lock, flags);
 	empty = list_empty(&dev->eps);
 	spin_unlock_irqrestore(&dev->lock, flags);
@@ -569,11 +576,11 @@ static bool no_eps(struct kwarp_device *dev)
 }
 
 /*
- * The core takes a device away from its clients before it tells the driver, and
- * there iw_cm waits for each connect and accept to end. All that can be seen of it
- * from here is the lock that the core holds meanwhile, so somebody has to look while
- * iw_cm may wait: for nothing else. A client of our own would be told, but behind
- * those that were loaded later, and they wait, too.
+ * The core removes a device from its clients before it notifies the driver, and there
+ * iw_cm waits for each connect and accept to end. The only sign of this visible here is
+ * the lock that the core holds meanwhile, so a timer polls it, but only while iw_cm may
+ * be waiting. A client of our own would be notified, but after those registered later,
+ * which also wait.
  */
 static void look(struct timer_list *t)
 {
@@ -612,19 +619,32 @@ void kwarp_cm_device_exit(struct kwarp_device *dev)
 bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 {
 	struct kwarp_ep *ep = NULL;
+	int waits = 0;
 	bool any = false;
 
 	might_sleep();
 	do {
+		/* A defect of ours: nothing that a program does delays it so long. */
+		if (waits++ == KWARP_EP_DOWN_WAITS)
+			ibdev_err(&dev->ibdev, "removal waits for a connection");
 		while ((ep = next_ep(dev, ep))) {
 			kwarp_ep_raise(ep, wait ? KWARP_EP_EV_REMOVED :
 						  KWARP_EP_EV_DOWN);
 			any = true;
 		}
-		/* Again: a listener may have had a child in hand. */
+		/* Repeat: a listener may have been accepting a child. */
 	} while (wait &&
 		 !wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));
 	return any;
+}
+
+void kwarp_cm_readdress(struct kwarp_device *dev)
+{
+	struct kwarp_ep *ep = NULL;
+
+	while ((ep = next_ep(dev, ep)))
+		if (READ_ONCE(ep->state) == KWARP_EP_LISTEN)
+			kwarp_ep_raise(ep, KWARP_EP_EV_READDRESS);
 }
 
 /* ---- module --------------------------------------------------------------- */

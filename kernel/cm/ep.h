@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The endpoint: one connection or listener as the connection manager sees it.
+ * The endpoint: one connection or listener from the connection manager's view.
  * Only the files of cm/ include this.
  *
  *	ep.c		lifetime, events, timer, handles, device removal
- *	machine.c	states, events, and what happens when they meet
- *	linger.c	the last of them, KWARP_EP_LINGER
- *	startup.c	startup frames in and out
+ *	machine.c	states, events, transitions
+ *	linger.c	the last state, KWARP_EP_LINGER
+ *	startup.c	sending and receiving startup frames
  *	connect.c	the active side
  *	listen.c	listeners and their children
  *	accept.c	the passive side
  *	attach.c	a program's own socket, in either role
- *	rendezvous.c	queue pairs that know each other by number and GID
+ *	rendezvous.c	queue pairs that identify each other by number and GID
  *	meet.c		their connections, in either role
- *	rdv_port.c	where they meet
+ *	rdv_port.c	their listeners
  *	addr.c		addresses, namespaces
  *	upcall.c	events for iw_cm
  */
@@ -26,71 +26,76 @@
 #include <linux/workqueue.h>
 #include <rdma/iw_cm.h>
 
-#include "../core/qp.h"
-#include "../kwarp.h"
-#include "../llp/llp.h"
-#include "../proto/mpa_negotiate.h"
+#include "kwarp.h"
+#include "llp/llp.h"
+#include "proto/mpa_negotiate.h"
+#include "rdmap/stream.h"
 
 enum kwarp_ep_state {
-	KWARP_EP_IDLE,		/* made, not started */
+	KWARP_EP_IDLE,		/* created, not started */
 	KWARP_EP_LISTEN,
 	KWARP_EP_CONNECTING,	/* active: TCP handshake */
 	KWARP_EP_WAIT_REP,	/* active: request sent */
-	KWARP_EP_WAIT_REQ,	/* passive: TCP is up */
-	KWARP_EP_REQUESTED,	/* passive: the consumer has been asked */
+	KWARP_EP_WAIT_REQ,	/* passive: TCP is connected */
+	KWARP_EP_REQUESTED,	/* passive: the consumer was asked */
 	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, initiator not ready */
 	KWARP_EP_ESTABLISHED,
-	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or on its way */
-	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's missing */
+	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or will be */
+	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's is not here */
 	KWARP_EP_CLOSED,
 	KWARP_EP_STATES
 };
 
-/* Those below KWARP_LLP_EV_CM_FIRST are the lower layer's. */
+/* Events below KWARP_LLP_EV_CM_FIRST belong to the lower layer. */
 enum kwarp_ep_event {
 	KWARP_EP_EV_TIMEOUT = KWARP_LLP_EV_CM_FIRST,
-	KWARP_EP_EV_UNWANTED,	/* the listener has no use for this child any more */
-	KWARP_EP_EV_DOWN,	/* the netdev is down, or the device leaving */
-	KWARP_EP_EV_REMOVED,	/* the device goes */
-	KWARP_EP_EV_DISPLACED,	/* too many linger, and this one for the longest */
+	KWARP_EP_EV_UNWANTED,	/* the listener no longer wants this child */
+	KWARP_EP_EV_DOWN,	/* the netdev is down, or the device is leaving */
+	KWARP_EP_EV_REMOVED,	/* the device is being removed */
+	KWARP_EP_EV_READDRESS,	/* the netdev's addresses may have changed */
+	KWARP_EP_EV_DISPLACED,	/* too many endpoints linger, this one for the longest */
 	KWARP_EP_EVENTS
 };
 
 enum kwarp_ep_limits {
-	/* The consumer's time to answer a request. Its own peer waits less. */
+	/* Time for the consumer to answer a request. Its own peer waits less. */
 	KWARP_EP_CONSUMER_MS	= 60 * 1000,
-	/* A consumer's last work requests. A read may never be answered. */
+	/* Time for a consumer's last work requests. A read may never be answered. */
 	KWARP_EP_DRAIN_MS	= 60 * 1000,
-	/* Pause before a listener that is out of memory tries again. */
+	/* Delay before a listener that is out of memory retries. */
 	KWARP_EP_RETRY_MS	= 100,
-	/* Pause between two looks at whether the device is leaving. */
+	/* Delay before a listener tries again to have the netdev's addresses. */
+	KWARP_EP_READDRESS_MS	= 1000,
+	/* Interval of the checks whether the device is leaving. */
 	KWARP_EP_LOOK_MS	= 250,
-	/* Connections that end may linger in this multiple of policy backlog. */
+	/* Tenths of a second for which removal waits for connections without a word. */
+	KWARP_EP_DOWN_WAITS	= 100,
+	/* Ended connections may linger in this multiple of policy backlog. */
 	KWARP_EP_ENDED_FACTOR	= 8,
-	/* Octets thrown away in LINGER, per run and in all. */
+	/* Bytes discarded in LINGER, per run and in total. */
 	KWARP_EP_DISCARD_RUN	= 64 * 1024,
 	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
-	/* Children a listener takes per run. */
+	/* Children that a listener accepts per run. */
 	KWARP_EP_ACCEPT_RUN	= 64,
-	/* What iw_cm_event can carry: its lengths and depths are u8. */
+	/* Limit of iw_cm_event: its lengths and depths are u8. */
 	KWARP_EP_EVENT_MAX	= 255,
 };
 
 /**
- * struct kwarp_startup - what is needed until startup is done
- * @pol:	policy of the device at connect or when the request came
- * @local:	consumer's parameters
+ * struct kwarp_startup - state needed until startup is complete
+ * @pol:	policy of the device at connect or when the request arrived
+ * @local:	the consumer's parameters
  * @req:	request, sent or received
  * @from:	active: source address
  * @to:		active: destination
  * @tos:	active: type of service, -1 for the default
  * @qpn:	active: QP number
- * @agreed:	passive, Rtr frame awaited: what the connection is attached with
- * @rtr_frame:	passive: the Rtr frame of the 2007 proposal is to come; no QP is
- *		attached before it
- * @have:	octets in @rx
- * @rx:		frame being received
- * @pd_len:	octets in @pd
+ * @agreed:	passive, waiting for the Rtr frame: parameters of the connection
+ * @rtr_frame:	passive: the Rtr frame of the 2007 proposal is expected; no QP is attached
+ *		before it
+ * @sctp:	the lower layer is SCTP: kwarp_startup_session()
+ * @hello:	frame being received
+ * @pd_len:	bytes in @pd
  * @pd:		active: private data of the request
  */
 struct kwarp_startup {
@@ -103,57 +108,59 @@ struct kwarp_startup {
 	u32 qpn;
 	struct kwarp_mpa_params agreed;
 	bool rtr_frame;
-	u32 have;
-	u8 rx[KWARP_MPA_FRAME_MAX];
+	bool sctp;
+	struct kwarp_hello hello;
 	u16 pd_len;
 	u8 pd[] __counted_by(pd_len);
 };
 
 /**
  * struct kwarp_ep - endpoint
- * @llp:	connection; its count is the endpoint's, the first belongs to the
- *		state machine until KWARP_EP_CLOSED
- * @mutex:	the state machine: held by @work and by the calls of iw_cm.
- *		Outermost of the module's locks, inside of rdma_cm's. A listener's
- *		or fallback's is held while a new endpoint's is taken, never
- *		otherwise two
+ * @llp:	connection; its reference count is the endpoint's; the first reference
+ *		belongs to the state machine until KWARP_EP_CLOSED
+ * @mutex:	the state machine: held by @work and by the calls of iw_cm. Outermost of
+ *		the module's locks, inside rdma_cm's. Two are held only when a listener or
+ *		an endpoint that falls back takes that of a new endpoint, or a listener
+ *		that of its twin
  * @work:	handles @events
  * @events:	bits of enum kwarp_llp_event and kwarp_ep_event; atomic
  * @timer:	raises KWARP_EP_EV_TIMEOUT at @deadline
- * @deadline:	the end of the wait; @mutex
+ * @deadline:	end of the current wait; @mutex
  * @armed:	@deadline is valid; @mutex
  * @state:	changed under @mutex
  * @dev_link:	in dev->eps from allocation to release; dev->lock
- * @owing_link:	in dev->owing while iw_cm waits for an event of ours; dev->lock
+ * @owing_link:	in dev->owing while iw_cm waits for an event from us; dev->lock
  * @linger_link: in dev->lingering[@linger_kind], or empty; dev->lock
  * @linger_kind: valid from KWARP_EP_LINGER on
  * @cm_id:	iw_cm's object, with a reference; a listener's also @child_lock
  * @established: iw_cm knows the connection and is owed a CLOSE; @mutex
  * @ird:	agreed, for ESTABLISHED
- * @ord:	likewise
- * @su:		startup, or NULL; @mutex
- * @discarded:	octets thrown away in KWARP_EP_LINGER; @mutex
- * @qp:		queue pair, with a reference, from connect or accept until the
- *		engine is started; kwarp_cm_qp_gone() finds it
+ * @ord:	agreed, for ESTABLISHED
+ * @su:		state of startup, or NULL; @mutex
+ * @discarded:	bytes discarded in KWARP_EP_LINGER; @mutex
+ * @qp:		queue pair, with a reference, from connect or accept until the engine is
+ *		started; kwarp_cm_qp_gone() finds it
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
- * @claim:	queue pair, with a reference, that the connection is for, until it is
- *		over; with @partner that has it; @mutex
- * @handle:	what iw_cm holds as provider_data, or 0
- * @attach:	the socket is a program's: what it asked for; @mutex
- * @taken:	the socket is a program's: its own work queue; constant
- * @rendezvous:	listener or child of the device's rendezvous, or a connection to
- *		one: there is no cm_id; constant
- * @partner:	rendezvous: the QP, claimed and with a reference, that the connection
- *		is for, until it is over; @mutex
+ * @claim:	queue pair, with a reference, that this connection has claimed, until it
+ *		is over; @partner is used instead for partners; @mutex
+ * @handle:	number that iw_cm holds as provider_data, or 0
+ * @attach:	a program's socket: its request; @mutex
+ * @taken:	a program's socket: it has its own workqueue; constant
+ * @rendezvous:	listener or child of the device's rendezvous, or a connection to one:
+ *		there is no cm_id; constant
+ * @partner:	rendezvous: the claimed QP, with a reference, of this connection, until it
+ *		is over; @mutex
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
- * @listener:	child: whose, with a reference, until answered; @mutex
- * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted;
- *		the listener's @child_lock
+ * @listener:	child: its listener, with a reference, until answered; @mutex
+ * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted; the
+ *		listener's @child_lock
  * @child_lock:	listener: protects its @cm_id and the fields below
  * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
  * @asked:	listener: children in KWARP_EP_REQUESTED
- * @children:	listener: in both lists
+ * @children:	listener: number of children in both lists
  * @backlog:	listener: the consumer's limit; constant
+ * @twin:	listener: the one of the same cm_id for the other lower layer, with a
+ *		reference, or NULL; @mutex
  */
 struct kwarp_ep {
 	struct kwarp_llp llp;
@@ -190,6 +197,7 @@ struct kwarp_ep {
 	struct list_head asked;
 	u32 children;
 	u32 backlog;
+	struct kwarp_ep *twin;
 };
 
 struct kwarp_attach;
@@ -245,6 +253,7 @@ int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 		       struct kwarp_mpa_frame *f);
 int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		       const void *pd);
+void kwarp_startup_session(struct kwarp_startup *su);
 void kwarp_startup_count(struct kwarp_device *dev, int err);
 int kwarp_startup_attach(struct kwarp_ep *ep,
 			 const struct kwarp_mpa_params *agreed, bool initiator);
@@ -262,6 +271,8 @@ void kwarp_active_qp_gone(struct kwarp_ep *ep);
 
 /* listen.c */
 void kwarp_listen_children(struct kwarp_ep *ep);
+void kwarp_listen_readdress(struct kwarp_ep *ep);
+void kwarp_listen_again(struct kwarp_ep *ep);
 void kwarp_listen_end(struct kwarp_ep *ep);
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
 void kwarp_listen_leave(struct kwarp_ep *child);
@@ -279,7 +290,7 @@ void kwarp_passive_drop(struct kwarp_ep *ep);
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params);
 
-/* attach.c; all do nothing for an endpoint whose socket is our own */
+/* attach.c; all of these do nothing for an endpoint with a socket of our own */
 bool kwarp_attach_key(struct kwarp_ep *ep);
 bool kwarp_attach_request(struct kwarp_ep *ep);
 void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
@@ -287,7 +298,7 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 void kwarp_attach_closed(struct kwarp_ep *ep, int status);
 void kwarp_attach_put(struct kwarp_ep *ep);
 
-/* meet.c; all but the first do nothing for other endpoints */
+/* meet.c; all but the first do nothing for endpoints outside a rendezvous */
 int kwarp_meet_connect(struct kwarp_qp *qp);
 bool kwarp_meet_request(struct kwarp_ep *ep);
 bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len);
@@ -308,13 +319,14 @@ void kwarp_rdv_module_exit(void);
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
+void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
 
-/* Private data that the consumer can be given, octets. */
+/* Maximum number of bytes of private data that the consumer can receive. */
 static inline u32 kwarp_ep_pd_max(const struct kwarp_ep *ep)
 {
 	return ep->attach ? KWARP_MPA_PD_MAX : KWARP_EP_EVENT_MAX;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * LINGER: our FIN is sent, nobody waits for the endpoint any more, and the peer is to
- * send its FIN. Strangers can bring endpoints here and leave them, so a device has a
- * limited number; beyond it the oldest goes. What was refused in startup has a limit
- * of its own, so that a crowd of strangers displaces no connection that ends.
+ * LINGER: our FIN is sent, no consumer waits for the endpoint any more, and the peer's
+ * FIN is outstanding. Unknown peers can bring endpoints into this state and leave them
+ * there, so their number per device is limited; beyond it the oldest is closed. Endpoints
+ * refused in startup have a separate limit, so that many unknown peers displace no
+ * connection that ends.
  */
 #include <linux/slab.h>
 
-#include "ep.h"
+#include "cm/ep.h"
 
 static u32 limit_of(const struct kwarp_device *dev, enum kwarp_linger_kind kind)
 {
@@ -35,7 +36,7 @@ static void enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	ep->linger_kind = kind;
 	list_add_tail(&ep->linger_link, &all->eps);
 	all->nr++;
-	/* More than one if the limit was lowered. Those listed are not closed yet. */
+	/* More than one if the limit was lowered. Listed endpoints are not closed yet. */
 	while (all->nr > limit) {
 		oldest = list_first_entry(&all->eps, struct kwarp_ep,
 					  linger_link);
@@ -47,8 +48,8 @@ static void enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 }
 
 /**
- * kwarp_linger_leave() - the endpoint ends
- * @ep:		endpoint, mutex held; one that does not linger is no error
+ * kwarp_linger_leave() - the endpoint is being closed
+ * @ep:		endpoint, mutex held; does nothing if it does not linger
  */
 void kwarp_linger_leave(struct kwarp_ep *ep)
 {
@@ -63,7 +64,7 @@ void kwarp_linger_leave(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger_discard() - throw away what the peer sends; at its FIN, the end
+ * kwarp_linger_discard() - discard what the peer sends; close at its FIN
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
  */
 void kwarp_linger_discard(struct kwarp_ep *ep)
@@ -72,7 +73,7 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 	int ret;
 
 	while (run < KWARP_EP_DISCARD_RUN) {
-		ret = kwarp_llp_discard(&ep->llp, KWARP_EP_DISCARD_RUN - run);
+		ret = kwarp_llp_drain(&ep->llp, KWARP_EP_DISCARD_RUN - run);
 		if (ret == -EAGAIN)
 			return;
 		if (ret <= 0) {
@@ -89,12 +90,12 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger_displaced() - others want the place
+ * kwarp_linger_displaced() - the limit is exceeded
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
  *
- * Who was refused is forgotten at once. A connection that ends is left to TCP, which
- * has limits of its own (tcp_max_orphans, tcp_fin_timeout): a reset could overtake
- * what the peer has not read yet.
+ * A refused endpoint is reset immediately. A connection that ends is left to TCP, which
+ * has its own limits (tcp_max_orphans, tcp_fin_timeout): a reset could overtake data that
+ * the peer has not read yet.
  */
 void kwarp_linger_displaced(struct kwarp_ep *ep)
 {
@@ -102,9 +103,9 @@ void kwarp_linger_displaced(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger() - send FIN and wait for the peer's
- * @ep:		endpoint without a QP whose consumer knows all, mutex held
- * @kind:	which limit it counts against
+ * kwarp_linger() - send FIN and wait for the peer's FIN
+ * @ep:		endpoint without a QP whose consumer was notified, mutex held
+ * @kind:	the limit that applies
  */
 void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Listeners. A child counts against the backlog from TCP's handshake to the
- * consumer's answer. When the backlog is full, the oldest child whose request
- * has not come makes room: peers that connect and say nothing (RFC 5042 6.4.1)
- * then displace each other and not those that mean it.
+ * Listeners. A child counts against the backlog from TCP's handshake to the consumer's
+ * answer. When the backlog is full, the oldest child whose request has not arrived is
+ * dropped: peers that connect and stay silent (RFC 5042 6.4.1) then displace each other,
+ * not peers that send a request.
  */
-#include "cm.h"
+#include "cm/cm.h"
 
 #include <rdma/rdma_cm.h>
 
-#include "ep.h"
+#include "cm/ep.h"
 
 static u32 child_limit(const struct kwarp_ep *ep)
 {
@@ -18,7 +18,7 @@ static u32 child_limit(const struct kwarp_ep *ep)
 	return max(min(limit, ep->backlog), 1U);
 }
 
-/* Take a child out of the lists. */
+/* Remove a child from the lists. */
 static void unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	lockdep_assert_held(&ep->child_lock);
@@ -26,7 +26,7 @@ static void unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 	ep->children--;
 }
 
-/* Return: false if there is no room. */
+/* Add a child to the lists. Return: false if there is no room. */
 static bool enlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	struct kwarp_ep *oldest;
@@ -52,7 +52,7 @@ static bool enlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 	return !full;
 }
 
-/* A new connection, its mutex held. */
+/* Make a new connection a child of the listener; its mutex is held. */
 static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	if (!enlist(ep, child)) {
@@ -66,7 +66,7 @@ static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 	kwarp_ep_arm_startup(child);
 }
 
-/* Return: 0, -EAGAIN if there is none, other errno. */
+/* Accept one child. Return: 0, -EAGAIN if there is none, other errno. */
 static int take_child(struct kwarp_ep *ep)
 {
 	struct kwarp_ep *child = kwarp_ep_alloc(ep_dev(ep));
@@ -74,7 +74,7 @@ static int take_child(struct kwarp_ep *ep)
 
 	if (!child)
 		return -ENOMEM;
-	/* Nobody knows the child, so ours is always the outer one. */
+	/* The child is unpublished, so the listener's mutex is always the outer one. */
 	mutex_lock_nested(&child->mutex, SINGLE_DEPTH_NESTING);
 	kwarp_llp_get(&child->llp);
 	ret = kwarp_llp_accept(&ep->llp, &child->llp);
@@ -104,22 +104,52 @@ void kwarp_listen_children(struct kwarp_ep *ep)
 		case -EAGAIN:
 			return;
 		default:
-			/* No memory: TCP will not remind us of those that wait. */
+			/* No memory: TCP does not report waiting children again. */
 			kwarp_ep_arm(ep, KWARP_EP_RETRY_MS);
 			return;
 		}
 	}
-	/* Others' turn. */
+	/* Let other work run. */
 	kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 }
 
 /**
- * kwarp_listen_ask() - give the consumer a child's request
+ * kwarp_listen_readdress() - KWARP_EP_LISTEN: follow the netdev's addresses
+ * @ep:		listener, mutex held
+ */
+void kwarp_listen_readdress(struct kwarp_ep *ep)
+{
+	struct kwarp_llp_bind bind = {};
+
+	lockdep_assert_held(&ep->mutex);
+	if (!ep->llp.ops->readdress)
+		return;
+	bind.net = kwarp_addr_net(ep_dev(ep), &bind.ifindex);
+	if (!bind.net)
+		return;
+	kwarp_addr_paths(ep_dev(ep), &bind);
+	if (ep->llp.ops->readdress(&ep->llp, &bind) == -EAGAIN)
+		kwarp_ep_arm(ep, KWARP_EP_READDRESS_MS);
+	put_net(bind.net);
+}
+
+/**
+ * kwarp_listen_again() - KWARP_EP_LISTEN: what failed for a while is tried again
+ * @ep:		listener, mutex held
+ */
+void kwarp_listen_again(struct kwarp_ep *ep)
+{
+	kwarp_listen_readdress(ep);
+	kwarp_listen_children(ep);
+}
+
+/**
+ * kwarp_listen_ask() - pass a child's request to the consumer
  * @child:	child in KWARP_EP_WAIT_REQ, mutex held
  * @ev:		CONNECT_REQUEST
  *
- * Return: 0; -ECONNABORTED if the listener or the child's place has gone; -ENOMEM
- * if iw_cm holds as many requests as it can.
+ * Return: 0; -ECONNABORTED if the listener is gone or the child was evicted; -ENOMEM if
+ * iw_cm holds as many requests as it can.
  */
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 {
@@ -129,7 +159,7 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 	lockdep_assert_held(&child->mutex);
 	if (!ep)
 		return ret;
-	/* The lock keeps iw_cm's object: it only queues. */
+	/* The lock keeps the cm_id alive; the handler only queues. */
 	spin_lock(&ep->child_lock);
 	if (ep->cm_id && !list_empty(&child->sibling))
 		ret = ep->cm_id->event_handler(ep->cm_id, ev);
@@ -140,8 +170,8 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 }
 
 /**
- * kwarp_listen_leave() - the child is answered, or ends
- * @child:	endpoint, mutex held; one that is no child (any more) is no error
+ * kwarp_listen_leave() - the child is answered or closed
+ * @child:	endpoint, mutex held; does nothing if it is not a child (any more)
  */
 void kwarp_listen_leave(struct kwarp_ep *child)
 {
@@ -172,11 +202,12 @@ static void unwanted(struct list_head *children)
  */
 void kwarp_listen_end(struct kwarp_ep *ep)
 {
+	struct kwarp_ep *twin = ep->twin;
 	struct iw_cm_id *id;
 
 	lockdep_assert_held(&ep->mutex);
 	spin_lock(&ep->child_lock);
-	/* From here on iw_cm hears nothing of this listener. */
+	/* From here on iw_cm gets no event of this listener. */
 	id = ep->cm_id;
 	ep->cm_id = NULL;
 	unwanted(&ep->waiting);
@@ -185,13 +216,24 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	if (id)
 		id->rem_ref(id);
 	kwarp_ep_close(ep, false);
+	ep->twin = NULL;
+	if (!twin)
+		return;
+	mutex_lock_nested(&twin->mutex, SINGLE_DEPTH_NESTING);
+	kwarp_listen_end(twin);
+	mutex_unlock(&twin->mutex);
+	kwarp_llp_put(&twin->llp);
 }
 
 static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 {
 	struct sockaddr_storage local = id->local_addr;
-	struct net *net;
-	int ifindex, ret;
+	struct kwarp_llp_bind bind = {
+		.local = &local,
+		.tos = id->tos_set ? id->tos : -1,
+		.afonly = id->afonly,
+	};
+	int ret;
 
 	ret = kwarp_addr_scope(ep_dev(ep), &local);
 	if (ret)
@@ -199,26 +241,31 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	ret = kwarp_ep_set_handle(ep);
 	if (ret)
 		return ret;
-	net = kwarp_addr_net(ep_dev(ep), &ifindex);
-	if (!net)
+	bind.net = kwarp_addr_net(ep_dev(ep), &bind.ifindex);
+	if (!bind.net)
 		return -ENODEV;
 	/*
-	 * rdma_cm opens a wildcard listener on every device, so each is bound to
-	 * its netdev; that covers its own addresses, too, since the kernel
-	 * takes what goes through lo as come in where the address is. A
-	 * definite address needs no binding.
+	 * rdma_cm opens a wildcard listener on every device, so each is bound to its
+	 * netdev; that covers local connections, too, because the kernel treats packets
+	 * on lo as received on the netdev that has the address. A specific address needs
+	 * no binding.
 	 */
 	if (!kwarp_addr_any(&local))
-		ifindex = 0;
-	ret = kwarp_llp_listen(&ep->llp, net, ifindex, &local, limit,
-			       id->tos_set ? id->tos : -1, id->afonly, true);
-	put_net(net);
+		bind.ifindex = 0;
+	kwarp_addr_paths(ep_dev(ep), &bind);
+	ret = kwarp_llp_listen(&ep->llp, &bind, limit, true);
+	put_net(bind.net);
 	if (ret)
 		return ret;
 	kwarp_ep_set_id(ep, id);
 	ep->backlog = limit;
 	kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
-	/* Connections may have come before the state did: their event waits. */
+	/*
+	 * Connections may have arrived before the state changed: their event is pending.
+	 * Addresses may have changed.
+	 */
+	if (ep->llp.ops->readdress)
+		kwarp_ep_raise(ep, KWARP_EP_EV_READDRESS);
 	return 0;
 }
 
@@ -240,29 +287,29 @@ static bool elsewhere(const struct iw_cm_id *id)
 }
 
 /**
- * kwarp_listen_rendezvous() - listen where partners meet
+ * kwarp_listen_rendezvous() - listen for rendezvous partners
  * @dev:	device
  * @port:	TCP port
  *
- * On all addresses of the netdev, and no others': devices of one namespace may
- * have the same port. The listener does not keep the namespace, so it must be
- * closed before that ends.
+ * The listener covers all addresses of the netdev and no others: devices of one namespace
+ * may use the same port. It does not hold the namespace, so it must be closed before the
+ * namespace ends.
  *
- * Return: endpoint with a reference, or ERR_PTR(): what the socket layer says.
+ * Return: endpoint with a reference, or ERR_PTR() with the socket layer's error.
  */
 struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 {
 	struct sockaddr_storage any = {};
+	struct kwarp_llp_bind bind = { .local = &any, .tos = -1 };
 	struct kwarp_ep *ep;
-	struct net *net;
-	int ifindex, ret;
+	int ret;
 
-	net = kwarp_addr_net(dev, &ifindex);
-	if (!net)
+	bind.net = kwarp_addr_net(dev, &bind.ifindex);
+	if (!bind.net)
 		return ERR_PTR(-ENODEV);
 	ep = kwarp_ep_alloc(dev);
 	if (!ep) {
-		put_net(net);
+		put_net(bind.net);
 		return ERR_PTR(-ENOMEM);
 	}
 	mutex_lock(&ep->mutex);
@@ -270,47 +317,100 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 	ep->rendezvous = true;
 	ep->backlog = INT_MAX;
 	kwarp_addr_wildcard(&any, port);
-	ret = kwarp_llp_listen(&ep->llp, net, ifindex, &any, child_limit(ep),
-			       -1, false, false);
+	ret = kwarp_llp_listen(&ep->llp, &bind, child_limit(ep), false);
 	if (ret)
 		kwarp_ep_close(ep, true);
 	else
 		kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
 	mutex_unlock(&ep->mutex);
-	put_net(net);
+	put_net(bind.net);
 	if (!ret)
 		return ep;
 	kwarp_llp_put(&ep->llp);
 	return ERR_PTR(ret);
 }
 
+/* Return: a listener with a reference, or ERR_PTR(). */
+static struct kwarp_ep *open_listener(struct iw_cm_id *id, int backlog, bool sctp)
+{
+	struct kwarp_ep *ep = kwarp_ep_alloc(to_kdev(id->device));
+	int ret;
+
+	if (!ep)
+		return ERR_PTR(-ENOMEM);
+	mutex_lock(&ep->mutex);
+	kwarp_llp_get(&ep->llp);
+	if (sctp)
+		ep->llp.ops = &kwarp_sctp_ops;
+	ret = start(ep, id, backlog);
+	if (ret)
+		kwarp_ep_close(ep, true);
+	mutex_unlock(&ep->mutex);
+	if (!ret)
+		return ep;
+	kwarp_llp_put(&ep->llp);
+	return ERR_PTR(ret);
+}
+
+/* Puts the caller's reference. */
+static void close_listener(struct kwarp_ep *ep)
+{
+	mutex_lock(&ep->mutex);
+	kwarp_listen_end(ep);
+	mutex_unlock(&ep->mutex);
+	kwarp_llp_put(&ep->llp);
+}
+
+/* Listen on the other lower layer, too. */
+static int add_twin(struct kwarp_ep *ep, struct iw_cm_id *id, int backlog, bool sctp)
+{
+	struct kwarp_ep *twin = open_listener(id, backlog, sctp);
+	bool ended;
+
+	if (IS_ERR(twin))
+		return PTR_ERR(twin);
+	mutex_lock(&ep->mutex);
+	ended = ep->state != KWARP_EP_LISTEN;
+	if (!ended)
+		ep->twin = twin;
+	mutex_unlock(&ep->mutex);
+	if (!ended)
+		return 0;
+	/* The device is being removed. */
+	close_listener(twin);
+	return -ENODEV;
+}
+
 int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 {
-	struct kwarp_ep *ep;
+	u8 llp = READ_ONCE(to_kdev(id->device)->policy.llp);
+	bool sctp_first = llp >= KWARP_LLP_SCTP_TCP;
+	struct kwarp_ep *first;
 	int ret;
 
 	might_sleep();
 	/*
-	 * rdma_cm listens for a wildcard address on all devices there are. What
-	 * comes in where another namespace's netdev is, it refuses; but the
-	 * port would be taken there. So there is a listener that hears nothing.
+	 * rdma_cm listens for a wildcard address on all devices. It refuses requests that
+	 * arrive on a netdev of another namespace, but the listener would occupy the port
+	 * there. So this listener has no socket.
 	 */
 	if (kwarp_addr_any(&id->local_addr) && elsewhere(id)) {
 		id->provider_data = NULL;
 		return 0;
 	}
-	ep = kwarp_ep_alloc(to_kdev(id->device));
-	if (!ep)
-		return -ENOMEM;
-	mutex_lock(&ep->mutex);
-	kwarp_llp_get(&ep->llp);
-	ret = start(ep, id, backlog);
-	if (ret)
-		kwarp_ep_close(ep, true);
-	else
-		id->provider_data = kwarp_ep_provider_data(ep);
-	mutex_unlock(&ep->mutex);
-	kwarp_llp_put(&ep->llp);
+	first = open_listener(id, backlog, sctp_first);
+	if (IS_ERR(first))
+		return PTR_ERR(first);
+	if (llp == KWARP_LLP_TCP_SCTP || llp == KWARP_LLP_SCTP_TCP) {
+		ret = add_twin(first, id, backlog, !sctp_first);
+		if (ret)
+			goto err;
+	}
+	id->provider_data = kwarp_ep_provider_data(first);
+	kwarp_llp_put(&first->llp);
+	return 0;
+err:
+	close_listener(first);
 	return ret;
 }
 
@@ -320,11 +420,7 @@ int kwarp_cm_destroy_listen(struct iw_cm_id *id)
 
 	might_sleep();
 	id->provider_data = NULL;
-	if (!ep)
-		return 0;
-	mutex_lock(&ep->mutex);
-	kwarp_listen_end(ep);
-	mutex_unlock(&ep->mutex);
-	kwarp_llp_put(&ep->llp);
+	if (ep)
+		close_listener(ep);
 	return 0;
 }

@@ -9,51 +9,50 @@
  *                            `-> (rejected: LINGER)
  *  ESTABLISHED [-> CLOSING] -> LINGER -> CLOSED
  *
- * Events are bits (an event that comes twice before the work runs is handled
- * once) and are handled in the order of the table's rows, not in that of their
- * arrival. The order is such that what came first on the wire is handled first:
- * octets before the end of the stream, the first FPDU before its error, an end
- * before the QP's error that follows from it. Time is last: what has happened in
- * time counts.
+ * Events are bits (an event raised twice before the work runs is handled once) and are
+ * handled in the order of the table's rows, not of their arrival. The order is that of
+ * the wire: bytes before the end of the stream, the first FPDU before its error, an end
+ * before the QP error that results from it. The timeout is last: anything that has
+ * happened in time counts.
  *
- * How a connection is closed:
+ * Closing a connection:
  *
  *  - Our consumer disconnects: iw_cm changes the QP to SQD (DRAIN: CLOSING), the
  *    send engine finishes and sends FIN (FIN_SENT). The peer may still send
- *    and is served until its FIN comes; then LINGER, where all that is left is
- *    to close. Limits: KWARP_EP_DRAIN_MS for the engine, startup_timeout_ms for
+ *    and is served until its FIN arrives; then LINGER, where only the close
+ *    is left. Limits: KWARP_EP_DRAIN_MS for the engine, startup_timeout_ms for
  *    the peer's FIN; then CLOSE reports -ETIMEDOUT and the peer gets RST.
- *  - The peer disconnects: PEER_FIN. Nothing that we had asked for can be
- *    answered, so the QP is flushed at once and the engine sends our FIN. If
- *    the peer resets before TCP could take that: RESET.
- *  - Either side finds an error: QP_ERR. A Terminate that still waits for TCP
- *    holds us in CLOSING until it is sent with FIN behind it (FIN_SENT; same
+ *  - The peer disconnects: PEER_FIN. None of our outstanding requests can be
+ *    answered, so the QP is flushed immediately and the engine sends our FIN. If
+ *    the peer resets the connection before TCP has accepted that: RESET.
+ *  - Either side finds an error: QP_ERR. A Terminate that TCP has not accepted
+ *    yet keeps us in CLOSING until it is sent, followed by FIN (FIN_SENT; same
  *    limit). Then the QP is detached, iw_cm gets its CLOSE, and in LINGER we
- *    throw away what comes until the peer's FIN: closing a socket with octets
- *    unread would send RST, which overtakes the Terminate at the peer. Limits:
- *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST. And a number for
- *    each device: see linger.c.
- *  - A rejected request: the reply and FIN, then LINGER likewise.
- *  - The Rtr frame (2007 proposal) is awaited in WAIT_RTR with no QP attached;
- *    every way out of that state copes with its absence.
- *  - The QP is destroyed: as for an error, but nothing waits: whatever TCP has
- *    is sent, then FIN.
+ *    discard what arrives until the peer's FIN: closing a socket with unread
+ *    bytes would send RST, which overtakes the Terminate at the peer. Limits:
+ *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST. The number of
+ *    endpoints per device is limited, too: see linger.c.
+ *  - A rejected request: the reply and FIN, then LINGER as above.
+ *  - WAIT_RTR waits for the Rtr frame (2007 proposal) with no QP attached;
+ *    every transition out of that state handles a missing QP.
+ *  - The QP is destroyed: as for an error, but without waiting: what TCP has
+ *    accepted is sent, then FIN.
  *  - Wrong startup frames: the socket is closed (RFC 5044 7.1.2).
  *
- * CLOSE is delivered when the QP is detached: it has been flushed then, and
- * iw_cm lets go of it. The socket may live on in LINGER for a while.
+ * CLOSE is delivered when the QP is detached: it has been flushed by then, and iw_cm
+ * releases it. The socket may stay in LINGER for a while.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "ep.h"
+#include "cm/ep.h"
 
 /* ---- established and closing ------------------------------------------------ */
 
 /**
- * kwarp_ep_enter() - startup is done and reported: ESTABLISHED, let the engine run
+ * kwarp_ep_enter() - startup is complete and reported: ESTABLISHED, start the engine
  * @ep:		endpoint with an attached QP, mutex held
  */
 void kwarp_ep_enter(struct kwarp_ep *ep)
@@ -63,7 +62,7 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kwarp_ep_disarm(ep);
 	kfree(ep->su);
 	ep->su = NULL;
-	/* A program's own socket has what options the program gave it. */
+	/* On its own socket the program sets the options. */
 	if (!ep->taken)
 		kwarp_llp_keepalive(&ep->llp,
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
@@ -71,14 +70,14 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kwarp_ep_unbind_qp(ep);
 }
 
-/* iw_cm waits for ESTABLISHED in any case before it can take a CLOSE. */
+/* iw_cm needs ESTABLISHED before it can accept a CLOSE. */
 static void settle(struct kwarp_ep *ep, int status)
 {
 	if (ep->state == KWARP_EP_WAIT_RTR)
 		kwarp_up_established(ep, status);
 }
 
-/* Accepted, but the Rtr frame has not come: its consumer is owed a flush, too. */
+/* Accepted, but the Rtr frame is missing: this consumer also expects a flush. */
 static void flush_bound(struct kwarp_ep *ep)
 {
 	struct kwarp_qp *qp = ep->qp;
@@ -91,7 +90,7 @@ static void flush_bound(struct kwarp_ep *ep)
 	mutex_unlock(&qp->mutex);
 }
 
-/* The QP's part is over. */
+/* Detach the QP and report the end. */
 static void finish(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
@@ -105,7 +104,7 @@ static void finish(struct kwarp_ep *ep, int status, bool abort)
 		kwarp_linger(ep, KWARP_LINGER_ENDED);
 }
 
-/* Has the engine nothing to send any more? */
+/* Has the engine sent everything? */
 static bool engine_done(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
@@ -114,12 +113,12 @@ static bool engine_done(struct kwarp_ep *ep)
 	if (!kwarp_llp_lock(&ep->llp))
 		return true;
 	qp = ep->llp.qp;
-	done = !qp || qp->tx.fin_sent || qp->tx.dead;
+	done = !qp || READ_ONCE(qp->tx.state) >= KWARP_TX_FIN_SENT;
 	kwarp_llp_unlock(&ep->llp);
 	return done;
 }
 
-/* The QP is in ERR and flushed. FIN_SENT brings us here again. */
+/* The QP is in ERR and flushed. FIN_SENT calls this again. */
 static void wind_up(struct kwarp_ep *ep)
 {
 	if (engine_done(ep)) {
@@ -133,7 +132,7 @@ static void wind_up(struct kwarp_ep *ep)
 	kwarp_ep_arm_startup(ep);
 }
 
-/* Our consumer disconnects: the engine finishes first. */
+/* Our consumer disconnects: let the engine finish first. */
 static void drain(struct kwarp_ep *ep)
 {
 	settle(ep, -ECONNABORTED);
@@ -141,7 +140,7 @@ static void drain(struct kwarp_ep *ep)
 	kwarp_ep_arm(ep, KWARP_EP_DRAIN_MS);
 }
 
-/* Our FIN is sent. A sound QP waits for the peer's, one in ERR for nothing. */
+/* Our FIN is sent. A QP in ERR waits for nothing, any other for the peer's FIN. */
 static void fin_sent(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
@@ -167,7 +166,7 @@ static void peer_fin(struct kwarp_ep *ep)
 	wind_up(ep);
 }
 
-/* Not if an error, or a Terminate, came before: that has been counted as such. */
+/* Not counted after an error or a Terminate, which has been counted as such. */
 static void count_early_end(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
@@ -199,14 +198,14 @@ static void lost_early(struct kwarp_ep *ep)
 	lost(ep);
 }
 
-/* The initiator is ready: its first FPDU was good (RFC 6581 9.2). */
+/* The initiator is ready: its first FPDU was valid (RFC 6581 9.2). */
 static void peer_ready(struct kwarp_ep *ep)
 {
 	kwarp_up_established(ep, 0);
 	kwarp_ep_enter(ep);
 }
 
-/* Octets without a QP attached: the Rtr frame, or the stream's end. */
+/* Bytes arrived without a QP attached: the Rtr frame, or the end of the stream. */
 static void rtr_frame(struct kwarp_ep *ep)
 {
 	int ret = kwarp_startup_rtr_frame(ep);
@@ -243,14 +242,14 @@ static void give_up(struct kwarp_ep *ep)
 	kwarp_ep_close(ep, true);
 }
 
-/* ---- the table ---------------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------------- */
 
-/* Two reasons to do nothing. Comes late, or has been dealt with already: */
+/* Two handlers that do nothing. The event is late, or was handled already: */
 static void stale(struct kwarp_ep *ep)
 {
 }
 
-/* The state has no source of such an event: */
+/* The event cannot occur in this state: */
 static void never(struct kwarp_ep *ep)
 {
 }
@@ -282,7 +281,8 @@ struct row {
 	}
 
 static const struct row rows[] = {
-	/* The device goes, the netdev is down. A listener outlives the latter:
+	/*
+	 * The device is removed; the netdev is down. A listener survives the latter:
 	 * iw_cm has no event to tell the consumer that it must listen again.
 	 */
 	ROW(KWARP_EP_EV_REMOVED,
@@ -303,7 +303,7 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ dev_down,	/* ESTABLISHED */ dev_down,
 	    /* CLOSING */ dev_down,		/* LINGER */ give_up,
 	    /* CLOSED */ stale),
-	/* destroy_qp waits for us. */
+	/* destroy_qp waits for this. */
 	ROW(KWARP_LLP_EV_QP_GONE,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ kwarp_active_qp_gone,
@@ -321,7 +321,7 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
-	/* With a QP, the receive queue is the engine's. */
+	/* With a QP, the engine reads the receive queue. */
 	ROW(KWARP_LLP_EV_READABLE,
 	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
 	    /* CONNECTING */ never,
@@ -338,7 +338,7 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ peer_ready,	/* ESTABLISHED: not asked for */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
-	/* The reply may have come before the reset: read first. */
+	/* The reply may have arrived before the reset: read first. */
 	ROW(KWARP_LLP_EV_RESET,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ kwarp_active_refused,
@@ -348,7 +348,7 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ lost_early,	/* ESTABLISHED */ lost,
 	    /* CLOSING */ lost,		/* LINGER */ give_up,
 	    /* CLOSED */ stale),
-	/* Only with a QP; else the stream's end is READABLE. */
+	/* Only with a QP; otherwise READABLE reports the end of the stream. */
 	ROW(KWARP_LLP_EV_PEER_FIN,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ never,	/* WAIT_REP */ never,
@@ -386,6 +386,13 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
+	ROW(KWARP_EP_EV_READDRESS,
+	    /* IDLE */ stale,		/* LISTEN */ kwarp_listen_readdress,
+	    /* CONNECTING */ stale,	/* WAIT_REP */ stale,
+	    /* WAIT_REQ */ stale,	/* REQUESTED */ stale,
+	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
+	    /* CLOSING */ stale,	/* LINGER */ stale,
+	    /* CLOSED */ stale),
 	ROW(KWARP_EP_EV_DISPLACED,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ never,	/* WAIT_REP */ never,
@@ -393,9 +400,9 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ never,	/* ESTABLISHED */ never,
 	    /* CLOSING */ never,	/* LINGER */ kwarp_linger_displaced,
 	    /* CLOSED */ stale),
-	/* Comes here only if the timer is still set to what has passed. */
+	/* Called only if the timer has not been set to a later time. */
 	ROW(KWARP_EP_EV_TIMEOUT,
-	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
+	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_again,
 	    /* CONNECTING */ kwarp_active_timeout,
 	    /* WAIT_REP */ kwarp_active_timeout,
 	    /* WAIT_REQ */ kwarp_passive_timeout,
@@ -424,10 +431,10 @@ static const char * const state_names[] = {
 static_assert(ARRAY_SIZE(state_names) == KWARP_EP_STATES);
 
 /**
- * kwarp_ep_state_name() - for messages
+ * kwarp_ep_state_name() - name of a state for log messages
  * @state:	state
  *
- * Return: name.
+ * Return: its name.
  */
 const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 {
@@ -435,11 +442,11 @@ const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 }
 
 /**
- * kwarp_ep_work() - handle the events that have come
- * @work:	endpoint's, whose reference is put
+ * kwarp_ep_work() - handle pending events
+ * @work:	the endpoint's work; its reference is put
  *
- * Memory must not be made by writing to a disk: it may be one behind NVMe-oF, which
- * waits for this connection. Nor in the consumer's calls.
+ * Memory allocation must not write to a disk: it may be one behind NVMe-oF, which waits
+ * for this connection. The same applies to the consumer's calls.
  */
 void kwarp_ep_work(struct work_struct *work)
 {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The connections of a rendezvous. They are those of rdma_cm, of MPA revision 2
- * with a ready-to-receive indication, since here both ends may send first; but no
- * consumer is asked and none gets an event: what the queue pairs were told
- * decides. Who does not know that gets no answer.
+ * The connections of a rendezvous. They are like those of rdma_cm, of MPA revision 2 with
+ * a ready-to-receive indication, because here both ends may send first; but no consumer
+ * is asked and none gets an event: the parameters of the queue pairs decide. A peer that
+ * does not know these gets no answer.
  */
-#include "cm.h"
+#include "cm/cm.h"
 
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <rdma/ib_addr.h>
 
-#include "../core/gid.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "core/gid.h"
 
-/* Policy decides what it can without making both ends disagree. */
+/* Policy applies only where both ends cannot disagree because of it. */
 static void set_policy(struct kwarp_startup *su,
 		       const struct iw_cm_conn_param *params)
 {
 	su->pol.rev = KWARP_MPA_REV_2;
 	su->pol.p2p = true;
 	su->pol.rtr = KWARP_RTR_ALL;
-	/* The one more is not the consumer's. */
+	/* One more than the consumer sees. */
 	su->pol.max_ird++;
 	su->pol.max_ord++;
 	su->local.ird = params->ird;
 	su->local.ord = params->ord;
 }
 
-/* From the address of our GID to that of the partner's. */
+/* From the address of our GID to that of the partner's GID. */
 static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 {
 	__be16 port = htons(READ_ONCE(qp->dev->policy.rendezvous_port));
@@ -41,7 +41,7 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 		return -EADDRNOTAVAIL;
 	if (!kwarp_gid_to_addr(&from, &su->from) ||
 	    su->from.ss_family != su->to.ss_family) {
-		/* To ourselves: it stands for the device, which has others. */
+		/* A connection to this device: another of its addresses serves. */
 		memset(&su->from, 0, sizeof(su->from));
 		su->from.ss_family = su->to.ss_family;
 	}
@@ -54,10 +54,10 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 }
 
 /**
- * kwarp_meet_connect() - try to reach the partner
- * @qp:		queue pair that the caller holds and has claimed
+ * kwarp_meet_connect() - try to connect to the partner
+ * @qp:		queue pair that the caller references and has claimed
  *
- * Return: 0: kwarp_meet_made() or kwarp_meet_over() follows; or negative errno.
+ * Return: 0 if kwarp_meet_made() or kwarp_meet_over() follows; or negative errno.
  */
 int kwarp_meet_connect(struct kwarp_qp *qp)
 {
@@ -84,12 +84,12 @@ int kwarp_meet_connect(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_meet_reply_ok() - is it our partner that answers
+ * kwarp_meet_reply_ok() - check that the reply comes from our partner
  * @ep:		endpoint in KWARP_EP_WAIT_REP, mutex held
  * @pd:		private data of the reply
- * @pd_len:	their length
+ * @pd_len:	its length
  *
- * Return: false if not; true also for other endpoints.
+ * Return: false if it does not; true also for other endpoints.
  */
 bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 {
@@ -103,9 +103,9 @@ bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * Does the connection come from the address that its peer claims? A device of ours may
- * connect to itself from any of its addresses. What we connect to is the partner's
- * address by itself.
+ * Does the connection come from the address that its peer claims? A device may connect to
+ * itself from any of its addresses. No check is needed for connections that we open: they
+ * go to the partner's address.
  */
 static bool address_ok(struct kwarp_ep *ep, const struct kwarp_rdv_id *theirs)
 {
@@ -124,7 +124,7 @@ static bool address_ok(struct kwarp_ep *ep, const struct kwarp_rdv_id *theirs)
 	       kwarp_gid_is_ours(dev, &from_gid);
 }
 
-/* Is it the partner of a queue pair? Then with a reference on that. */
+/* Find the queue pair whose partner this is. Return: it, with a reference, or NULL. */
 static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 				   struct iw_cm_conn_param *params, u8 *pd)
 {
@@ -133,7 +133,7 @@ static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 	struct kwarp_qp *qp;
 
 	if (!kwarp_mpa_enhanced(&su->req) ||
-	    !kwarp_rdv_decode(su->rx + su->req.pd_off, su->req.pd_len, &theirs))
+	    !kwarp_rdv_decode(su->hello.rx + su->req.pd_off, su->req.pd_len, &theirs))
 		return NULL;
 	if (!address_ok(ep, &theirs)) {
 		kwarp_count(ep_dev(ep), KWARP_STAT_RDV_ADDR_ERR);
@@ -146,7 +146,7 @@ static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 	return NULL;
 }
 
-/* Nobody waits for this one. Not a word: he is told nothing that he did not know. */
+/* No queue pair expects this peer. Close silently, so that strangers learn nothing. */
 static void refuse(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_RDV_REFUSED);
@@ -154,10 +154,10 @@ static void refuse(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_meet_request() - a good request has come: is there a partner for it
+ * kwarp_meet_request() - a valid request arrived: look for its partner
  * @ep:		endpoint in KWARP_EP_WAIT_REQ, mutex held
  *
- * Return: false if it is for a consumer that listens.
+ * Return: false if it is for a listening consumer.
  */
 bool kwarp_meet_request(struct kwarp_ep *ep)
 {
@@ -184,7 +184,7 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_meet_made() - partners have met
+ * kwarp_meet_made() - the partners are connected
  * @ep:		endpoint with an attached QP, mutex held
  */
 void kwarp_meet_made(struct kwarp_ep *ep)
@@ -195,12 +195,11 @@ void kwarp_meet_made(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_meet_over() - the connection has ended, or has not come about
- * @ep:		endpoint without an attached QP, or that is about to lose it; mutex
- *		held
+ * kwarp_meet_over() - the connection has ended, or was not established
+ * @ep:		endpoint without an attached QP, or about to lose it; mutex held
  * @status:	0 or negative errno
  *
- * A partner that has gone is no event, see core/qp.c; a netdev that has is.
+ * The end of the partner raises no event, see rdmap/stream.c; the end of the netdev does.
  */
 void kwarp_meet_over(struct kwarp_ep *ep, int status)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Where partners meet: the devices' listeners for a rendezvous. */
-#include "cm.h"
+/* The devices' listeners for rendezvous partners. */
+#include "cm/cm.h"
 
 #include <net/net_namespace.h>
 
-#include "ep.h"
+#include "cm/ep.h"
 
-/* Outside of an endpoint's mutex. */
+/* Taken outside of an endpoint's mutex. */
 static DEFINE_MUTEX(listeners_mutex);
 static LIST_HEAD(listeners);
 
@@ -55,8 +55,8 @@ int kwarp_rdv_set_port(struct kwarp_device *dev, u16 port)
 }
 
 /*
- * A namespace ends: the listeners in it do not keep it, and must not survive it.
- * None can be opened in it any more.
+ * A namespace ends: the listeners in it hold no reference to it and must not outlive it.
+ * No new listener can be opened in it.
  */
 static void net_exit(struct net *net)
 {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Rendezvous: a queue pair that modify_qp has told of its partner, by number and GID,
- * finds it without rdma_cm (Documentation/wire.rst). This is the queue pair's side
- * of it; meet.c has the connections.
+ * Rendezvous: modify_qp gives a queue pair its partner, by number and GID, and the queue
+ * pair connects to it without rdma_cm (Documentation/wire.rst). This file has the queue
+ * pair's side; meet.c has the connections.
  *
- * The end that initiates tries, and tries again after a growing pause: the other
- * device closes what it has no partner for, so a try costs little and tells
- * nothing. The other end waits to be found. Both give up at a deadline. Nobody waits
- * here: modify_qp returns at once, and posts stay in the rings.
+ * The initiator tries to connect and retries with a growing delay: the other device
+ * closes connections for which it has no partner, so an attempt costs little and reveals
+ * nothing. The responder waits. Both give up at a deadline. No caller waits here:
+ * modify_qp returns immediately, and posted requests stay in the rings.
  */
-#include "cm.h"
+#include "cm/cm.h"
 
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
 #include <linux/wait_bit.h>
 
-#include "../core/gid.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "core/gid.h"
 
 enum rdv_limits {
 	RDV_DELAY_FIRST_MS	= 5,
 	RDV_DELAY_MAX_MS	= 500,
 	RDV_NO_TRY_MS		= 3600 * 1000,
-	/* The partner's program may be late: more than one wait of startup. */
+	/* The partner's program may be late: allow more than one startup timeout. */
 	RDV_WAITS		= 3,
-	/* Wrong PSNs from the partner's address: further tries are not judged. */
+	/* Wrong PSNs from the partner's address: later attempts are not checked. */
 	RDV_WRONG_MAX		= 64,
 };
 
@@ -42,7 +42,7 @@ static void set_deadline(struct kwarp_qp *qp)
 	qp->rdv.deadline = jiffies + RDV_WAITS * msecs_to_jiffies(ms);
 }
 
-/* In @ms, or at the deadline if that is earlier. */
+/* Run the work in @ms, or at the deadline if that is earlier. */
 static void plan(struct kwarp_qp *qp, u32 ms)
 {
 	long left = qp->rdv.deadline - jiffies;
@@ -52,7 +52,7 @@ static void plan(struct kwarp_qp *qp, u32 ms)
 	kwarp_cm_delay(qp->dev, &qp->rdv.work, delay);
 }
 
-/* What comes next, now that nobody is at it. */
+/* Schedule the next step; no connection attempt is in progress. */
 static void plan_next(struct kwarp_qp *qp)
 {
 	struct kwarp_rdv *rdv = &qp->rdv;
@@ -65,7 +65,7 @@ static void plan_next(struct kwarp_qp *qp)
 	rdv->delay_ms = min_t(u32, 2 * rdv->delay_ms, RDV_DELAY_MAX_MS);
 }
 
-/* Does it still look for its partner, with nobody at it? */
+/* Is it still looking for its partner, with no attempt in progress? */
 static bool looking(const struct kwarp_qp *qp)
 {
 	return kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner &&
@@ -93,7 +93,7 @@ static void rdv_work(struct work_struct *work)
 	mutex_unlock(&qp->mutex);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
-	/* Whoever cancels us waits: the QP stays. */
+	/* The QP stays: whoever cancels this work waits for it. */
 	if (try && kwarp_meet_connect(qp))
 		kwarp_rdv_unclaim(qp);
 	memalloc_noio_restore(noio);
@@ -110,9 +110,9 @@ static bool same_device(struct kwarp_qp *qp)
 }
 
 /*
- * The partner is known by the address that its connection comes from, so that must
- * be its GID's. A device that initiates takes its own GID's if it can; to one of the
- * other family it cannot, and to itself it does not matter.
+ * A partner is identified by the source address of its connection, so that must be its
+ * GID's address. An initiator uses its own GID's address if possible: not towards the
+ * other address family; and towards itself it does not matter.
  */
 static bool path_ok(struct kwarp_device *dev, const union ib_gid *from,
 		    const union ib_gid *to)
@@ -132,10 +132,10 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	lockdep_assert_held(&qp->mutex);
 	if (!READ_ONCE(qp->dev->policy.rendezvous_port))
 		return -EOPNOTSUPP;
-	/* Somebody is connecting it otherwise. */
+	/* Another connection is being set up. */
 	if (qp->claimed)
 		return -EBUSY;
-	/* Partners have addresses: a path needs its global part. */
+	/* Partners are identified by addresses: a path needs a GRH. */
 	if (!(rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH) ||
 	    !path_ok(qp->dev, &grh->sgid_attr->gid, &grh->dgid))
 		return -EINVAL;
@@ -161,7 +161,7 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
-/* The connection is there already: its depth can only become less. */
+/* If the connection already exists, its depth can only be reduced. */
 static void limit_ord(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
@@ -173,7 +173,9 @@ static void limit_ord(struct kwarp_qp *qp)
 	if (llp->qp == qp) {
 		u16 ord = qp->params.ord;
 
-		/* One is the acknowledgment's, if there is more than one. */
+		/*
+		 * One read is reserved for the acknowledgment, if there is more than one.
+		 */
 		if (qp->params.ack && ord > 1)
 			ord--;
 		qp->params.user_ord = min(ord, qp->rdv.ord);
@@ -193,7 +195,9 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->ord = attr->max_rd_atomic;
 	if (rdv->matched &&
 	    !kwarp_rdv_psn_equal(rdv->peer_rq_psn, rdv->id.sq_psn)) {
-		/* Whoever it is that was let in without knowing this one. */
+		/*
+		 * A peer was accepted before this PSN was known, and it does not match.
+		 */
 		kwarp_count(qp->dev, KWARP_STAT_RDV_PSN_ERR);
 		kwarp_qp_disconnect(qp, true);
 		return -EINVAL;
@@ -201,7 +205,7 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	limit_ord(qp);
 	if (!looking(qp))
 		return 0;
-	/* If nobody could send before, nobody would be found. */
+	/* If neither side could send before, the search failed until now: restart it. */
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	set_deadline(qp);
 	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
@@ -216,9 +220,9 @@ void kwarp_rdv_end(struct kwarp_qp *qp)
 	wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
 }
 
-/* ---- for its connections ------------------------------------------------------- */
+/* ---- functions for its connections ------------------------------------------- */
 
-/* Both may name one device by different addresses. */
+/* With partners on one device, each may use another address of the device. */
 static bool gids_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 {
 	const struct kwarp_rdv_id *mine = &qp->rdv.id;
@@ -256,9 +260,9 @@ static bool match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 }
 
 /**
- * kwarp_rdv_match() - is it the partner that we look for
+ * kwarp_rdv_match() - check that a peer is the expected partner
  * @qp:		queue pair in rendezvous
- * @theirs:	what the peer says of itself
+ * @theirs:	the peer's description of itself
  *
  * Return: true if so.
  */
@@ -272,7 +276,7 @@ bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 	return yes;
 }
 
-/* What the queue pair says in its frame. One read more than verbs know of. */
+/* Private data and parameters of the startup frame: one more read than verbs show. */
 static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
 		 u8 *pd)
 {
@@ -286,21 +290,21 @@ static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
 }
 
 /**
- * kwarp_rdv_claim() - take a queue pair for a connection
+ * kwarp_rdv_claim() - claim a queue pair for a connection
  * @qp:		queue pair
- * @theirs:	responder: what the initiator says of itself; NULL: our own try, for
- *		which it is taken already
- * @params:	result: for connect or accept
- * @pd:		room for KWARP_RDV_LEN octets, to which @params refers
+ * @theirs:	responder: the initiator's description of itself; NULL: for an attempt of
+ *		our own, with the queue pair already claimed
+ * @params:	result: parameters for connect or accept
+ * @pd:		room for KWARP_RDV_LEN bytes, to which @params refers
  *
- * Return: false if the queue pair does not wait for this one.
+ * Return: false if the queue pair does not expect this peer.
  */
 bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 		     struct iw_cm_conn_param *params, u8 *pd)
 {
 	bool ours;
 
-	/* A stranger may name any number: it waits for no other program's mutex. */
+	/* A stranger may name any number: do not take the mutex of unrelated QPs. */
 	if (!kwarp_qp_is(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
@@ -316,8 +320,8 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 }
 
 /**
- * kwarp_rdv_unclaim() - the connection is over, or has not come about
- * @qp:		queue pair, with a reference of the caller's
+ * kwarp_rdv_unclaim() - the connection is over, or was not established
+ * @qp:		queue pair, referenced by the caller
  */
 void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 {
@@ -331,13 +335,13 @@ void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_rdv_made() - the connection is made
+ * kwarp_rdv_made() - the connection is established
  * @qp:		queue pair
  */
 void kwarp_rdv_made(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
-	/* What it was to be depends on when RTS came. */
+	/* The limit may have been set (at RTS) before the connection existed. */
 	limit_ord(qp);
 	mutex_unlock(&qp->mutex);
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * Startup frames: read octet by octet as they come and never beyond their end,
- * so that the FPDUs behind them stay in TCP's queue; sent in one piece.
- */
+/* Startup frames, and from their exchange to the attached queue pair. */
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "../ctl/trace.h"
-#include "ep.h"
+#include "cm/ep.h"
+#include "trace.h"
 
 /**
- * kwarp_startup_alloc() - start afresh, with the device's policy of now
+ * kwarp_startup_alloc() - begin startup with the device's current policy
  * @dev:	device
  * @pd:		private data of our request, or NULL
  * @pd_len:	its length
@@ -21,7 +18,7 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 					  const void *pd, u16 pd_len)
 {
 	const struct kwarp_policy *pol = &dev->policy;
-	u8 crc = READ_ONCE(pol->crc), p2p = READ_ONCE(pol->p2p);
+	u8 p2p = READ_ONCE(pol->p2p);
 	struct kwarp_startup *su;
 
 	su = kzalloc(struct_size(su, pd, pd_len), GFP_KERNEL_ACCOUNT);
@@ -29,11 +26,10 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 		return NULL;
 	su->pol.rev = READ_ONCE(pol->mpa_rev);
 	su->pol.permissive = READ_ONCE(pol->permissive);
-	su->pol.crc = crc != KWARP_CRC_OFF;
-	su->pol.need_crc = crc == KWARP_CRC_REQUIRED;
+	su->pol.crc = READ_ONCE(pol->crc);
 	su->pol.markers = READ_ONCE(pol->markers);
 	su->pol.rtr = p2p;
-	/* Asked for only with what the revision offered has. */
+	/* Requested only if the revision offered supports it. */
 	su->pol.p2p = p2p & (su->pol.rev >= KWARP_MPA_REV_2 ? KWARP_RTR_ALL :
 							     KWARP_RTR_FRAME);
 	su->pol.max_ird = min_t(u16, READ_ONCE(pol->ird), KWARP_MAX_IRD);
@@ -43,6 +39,23 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 	if (pd_len)
 		memcpy(su->pd, pd, pd_len);
 	return su;
+}
+
+/**
+ * kwarp_startup_session() - for SCTP, which has no revision 0, CRCs, markers or turns
+ * @su:		startup, no frame sent or received yet
+ *
+ * RFC 6581 7: either side may send first, so nobody needs the peer-to-peer model.
+ */
+void kwarp_startup_session(struct kwarp_startup *su)
+{
+	su->sctp = true;
+	su->pol.rev = max_t(u8, su->pol.rev, KWARP_MPA_REV_1);
+	su->pol.permissive = false;
+	su->pol.crc = KWARP_CRC_OFF;
+	su->pol.markers = false;
+	su->pol.p2p = false;
+	su->pol.no_turns = true;
 }
 
 /**
@@ -89,89 +102,73 @@ void kwarp_startup_count(struct kwarp_device *dev, int err)
 }
 
 /**
- * kwarp_startup_recv() - read what has come of a startup frame
- * @ep:		endpoint with startup, mutex held
- * @type:	type expected
- * @f:		result if complete; its private data are in ep->su->rx
+ * kwarp_startup_recv() - read available bytes of a startup frame
+ * @ep:		endpoint with startup state, mutex held
+ * @type:	expected type
+ * @f:		result if complete; its private data are in ep->su->hello.rx
  *
- * Return: 1 if the frame is complete; 0 if more must come; -EPROTO if it is
- * wrong, which has been counted; -ECONNRESET if the peer has closed the stream
- * before the frame's end; other errno of the socket.
+ * Return: as kwarp_llp_hello_recv(); -EPROTO has been counted.
  */
 int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 		       struct kwarp_mpa_frame *f)
 {
-	struct kwarp_startup *su = ep->su;
+	struct kwarp_hello *hello = &ep->su->hello;
 	int ret;
 
 	lockdep_assert_held(&ep->mutex);
-	for (;;) {
-		u32 need = kwarp_mpa_need(su->rx, su->have);
-
-		if (WARN_ON_ONCE(need <= su->have || need > sizeof(su->rx)))
-			return -EPROTO;
-		ret = kwarp_llp_recv(&ep->llp, su->rx + su->have,
-				     need - su->have);
-		if (ret == -EAGAIN)
-			return 0;
-		if (ret == 0 || ret == -ENOTCONN || ret == -EPIPE)
-			return -ECONNRESET;
-		if (ret < 0)
-			return ret;
-		su->have += ret;
-		ret = kwarp_mpa_decode(su->rx, su->have, type, f);
-		if (ret > 0) {
-			trace_kwarp_mpa_received(ep_dev(ep), ep, f);
-			return 1;
-		}
-		if (ret < 0) {
-			kwarp_startup_count(ep_dev(ep), ret);
-			return -EPROTO;
-		}
-	}
+	ret = kwarp_llp_hello_recv(&ep->llp, hello, type);
+	if (ret == -EPROTO)
+		kwarp_startup_count(ep_dev(ep), hello->err);
+	if (ret <= 0)
+		return ret;
+	*f = hello->f;
+	trace_kwarp_mpa_received(ep_dev(ep), ep, f);
+	return 1;
 }
 
 /**
  * kwarp_startup_send() - send a startup frame
  * @ep:		endpoint with a connection, mutex held
  * @f:		frame
- * @pd:		f->pd_len octets of private data
+ * @pd:		f->pd_len bytes of private data
  *
- * Return: 0, -EINVAL if the private data are too long, -ENOMEM, or what TCP says.
+ * Return: as kwarp_llp_hello_send().
  */
 int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		       const void *pd)
 {
-	u8 *buf;
-	int len, ret;
-
 	lockdep_assert_held(&ep->mutex);
-	buf = kmalloc(KWARP_MPA_FRAME_MAX, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
-	len = kwarp_mpa_encode(f, buf);
-	if (len < 0) {
-		ret = -EINVAL;
-		goto out;
-	}
-	if (f->pd_len)
-		memcpy(buf + len, pd, f->pd_len);
-	len += f->pd_len;
-
 	trace_kwarp_mpa_sent(ep_dev(ep), ep, f);
-	/* The first octets of a connection: if they do not fit, none will. */
-	ret = kwarp_llp_send(&ep->llp, buf, len);
-	if (ret >= 0)
-		ret = ret == len ? 0 : -ENOBUFS;
-out:
-	kfree(buf);
-	return ret;
+	return kwarp_llp_hello_send(&ep->llp, f, pd);
+}
+
+/* Extensions of RFC 5040: the RDMA Consortium's version (revision 0) has none. */
+static u8 extensions(const struct kwarp_ep *ep,
+		     const struct kwarp_mpa_params *agreed)
+{
+	if (agreed->rev == KWARP_MPA_REV_RDMAC)
+		return 0;
+	if (READ_ONCE(ep_dev(ep)->policy.send_imm))
+		return KWARP_RDMAP_EXT_7306 | KWARP_RDMAP_EXT_OWN;
+	return KWARP_RDMAP_EXT_7306;
+}
+
+/*
+ * ULPDUs behind a gap of a TCP stream are found by markers, and verified by CRCs. SCTP
+ * delivers whole messages, in any order, as a matter of course.
+ */
+static bool may_place_early(const struct kwarp_ep *ep,
+			    const struct kwarp_mpa_params *agreed)
+{
+	if (!kwarp_llp_is_mpa(&ep->llp))
+		return true;
+	return agreed->rx_markers && agreed->crc && READ_ONCE(ep_dev(ep)->policy.ooo);
 }
 
 /**
- * kwarp_startup_attach() - put the connection under the QP
+ * kwarp_startup_attach() - attach the connection to the QP
  * @ep:		endpoint with a bound QP, mutex held
- * @agreed:	what both frames say
+ * @agreed:	parameters that both frames agree on
  * @initiator:	we sent the request
  *
  * Return: as kwarp_qp_attach().
@@ -182,17 +179,12 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 	struct kwarp_qp_params params = {
 		.ird = agreed->ird,
 		.ord = agreed->ord,
-		.crc = agreed->crc,
-		.tx_markers = agreed->tx_markers,
-		.rx_markers = agreed->rx_markers,
-		.ooo = agreed->rx_markers && agreed->crc &&
-		       READ_ONCE(ep_dev(ep)->policy.ooo),
+		.early = may_place_early(ep, agreed),
 		.mpa_rev = agreed->rev,
 		.initiator = initiator,
 		.wait_first = agreed->wait == KWARP_MPA_WAIT_FPDU,
-		.fpdu_large = READ_ONCE(ep_dev(ep)->policy.fpdu_large),
 		.rtr = initiator ? 0 : agreed->rtr & KWARP_RTR_ALL,
-		.send_imm = READ_ONCE(ep_dev(ep)->policy.send_imm),
+		.ext = extensions(ep, agreed),
 		.ack = ep->rendezvous && agreed->ord &&
 		       READ_ONCE(ep_dev(ep)->policy.rendezvous_ack),
 		.user_ord = agreed->ord,
@@ -203,19 +195,25 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 	ep->ord = agreed->ord;
 	if (agreed->rev == KWARP_MPA_REV_RDMAC)
 		kwarp_count(ep_dev(ep), KWARP_STAT_RDMAC);
+	ep->llp.framing = (struct kwarp_mpa_framing){
+		.crc = agreed->crc,
+		.tx_markers = agreed->tx_markers,
+		.rx_markers = agreed->rx_markers,
+		.large = READ_ONCE(ep_dev(ep)->policy.fpdu_large),
+	};
 	return kwarp_qp_attach(ep->qp, &ep->llp, &params);
 }
 
 /**
- * kwarp_startup_rtr_frame() - read what has come of the Rtr frame
+ * kwarp_startup_rtr_frame() - read available bytes of the Rtr frame
  * @ep:		endpoint in KWARP_EP_WAIT_RTR, mutex held
  *
- * When it is complete, the connection is put under the QP: what follows are
- * FPDUs, from stream position zero. Its private data have no meaning (2007
- * proposal, 3); its C says nothing that the reply has not said (2).
+ * When the frame is complete, the connection is attached to the QP: FPDUs follow, from
+ * stream position zero. Its private data have no meaning (2007 proposal, 3); its C bit
+ * only repeats that of the reply (2).
  *
- * Return: 1 if attached; 0 if more must come, or no such frame is due; negative
- * errno if there will be no connection, which has been counted.
+ * Return: 1 if attached; 0 if more bytes are needed, or no Rtr frame is expected;
+ * negative errno if there will be no connection, which has been counted.
  */
 int kwarp_startup_rtr_frame(struct kwarp_ep *ep)
 {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Events for iw_cm. It queues them, so nothing here calls back; and it counts on
- * us: CONNECT_REPLY exactly once after a successful iw_connect, ESTABLISHED
- * exactly once after a successful iw_accept (until then iw_destroy_cm_id waits),
- * CLOSE exactly once after either has reported success, and never without (it
- * has a BUG() for that).
+ * Events for iw_cm. It queues them, so nothing here calls back. It requires CONNECT_REPLY
+ * exactly once after a successful iw_connect, ESTABLISHED exactly once after a successful
+ * iw_accept (until then iw_destroy_cm_id waits), and CLOSE exactly once after either has
+ * reported success, never otherwise (iw_cm has a BUG() for that).
  *
- * Depths are in the sense of siw and irdma: a request's ird and ord are the
- * peer's; a reply's and ESTABLISHED's are our own. SMB Direct relies on it.
+ * Depths have the meaning used by siw and irdma: a request's ird and ord are the peer's;
+ * those of a reply and of ESTABLISHED are our own. SMB Direct relies on it.
  */
-#include "ep.h"
+#include "cm/ep.h"
 
 static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
@@ -18,15 +17,15 @@ static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
 }
 
 /**
- * kwarp_up_reply() - CONNECT_REPLY: how iw_connect has ended
+ * kwarp_up_reply() - CONNECT_REPLY: the result of iw_connect
  * @ep:		endpoint with a cm_id, mutex held
  * @status:	0 or negative errno
  * @pd:		private data of the reply
  * @pd_len:	its length, up to KWARP_EP_EVENT_MAX
- * @ird:	our depth, or for a rejection what the peer said
- * @ord:	likewise
+ * @ird:	our depth, or for a rejection the peer's
+ * @ord:	our depth, or for a rejection the peer's
  *
- * Return: 0, or -ENOMEM: then a failure was reported in place of @status.
+ * Return: 0, or -ENOMEM if a failure was reported in place of @status.
  */
 int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		   u16 ird, u16 ord)
@@ -41,7 +40,7 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	};
 	int ret;
 
-	/* Whoever hears of it may try again at once. */
+	/* The receiver of this event may try again immediately. */
 	if (status)
 		kwarp_ep_unclaim(ep);
 	if (ep->attach) {
@@ -65,8 +64,8 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		return 0;
 	}
 	/*
-	 * Only the copy of the private data can fail. A consumer must not miss
-	 * them without knowing, and iw_cm must not wait for ever.
+	 * Only copying the private data can fail. A consumer must not miss them
+	 * unknowingly, and iw_cm must not wait forever.
 	 */
 	ev.status = status ? : -ENOMEM;
 	ev.private_data = NULL;
@@ -76,9 +75,9 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 }
 
 /**
- * kwarp_up_established() - ESTABLISHED: how iw_accept has ended
+ * kwarp_up_established() - ESTABLISHED: the result of iw_accept
  * @ep:		endpoint with a cm_id, mutex held
- * @status:	0, or why it is over already: iw_cm wants the event nevertheless
+ * @status:	0, or the reason why it is over already: iw_cm expects the event anyway
  */
 void kwarp_up_established(struct kwarp_ep *ep, int status)
 {
@@ -94,7 +93,7 @@ void kwarp_up_established(struct kwarp_ep *ep, int status)
 		return;
 	}
 	if (ep->rendezvous) {
-		/* What was made in vain is told when it is over. */
+		/* A failed connection is reported when it is over. */
 		if (!status)
 			kwarp_meet_made(ep);
 		return;
@@ -119,7 +118,7 @@ void kwarp_up_disconnect(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_up_close() - CLOSE, if iw_cm is owed one: it lets go of the QP
+ * kwarp_up_close() - CLOSE, if iw_cm is owed one: it releases the QP
  * @ep:		endpoint, mutex held
  * @status:	0 or negative errno
  */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completion queues: the engines put completions in, kernel consumers take
- * them out. A user's ring is written only; of his half of the control block the
- * consumer index and the arm word are read, and a wrong value hurts only him.
+ * Completion queues: the engines add completions, kernel consumers remove them.
+ * The kernel only writes to a user's ring; of the user's half of the control
+ * block it reads the consumer index and the arm word, and a wrong value harms
+ * only that user.
  */
-#include "cq_event.h"
+#include "core/cq_event.h"
 
 #include <linux/timekeeping.h>
 
-#include "../ctl/trace.h"
-#include "qp.h"
+#include "core/wr_op.h"
+#include "trace.h"
 
 static struct kwarp_cqe *cq_elem(const struct kwarp_cq *cq, u32 idx)
 {
@@ -34,7 +35,8 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	u32 cons = kwarp_cq_cons(cq);
 	struct kwarp_cqe *slot;
 
-	/* Also true for a consumer index that cannot be. */
+	lockdep_assert_held(&cq->lock);
+	/* Also true for an impossible consumer index. */
 	if (cq->prod - cons >= cq->size) {
 		cq->overflow = true;
 		WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
@@ -45,7 +47,9 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	slot->timestamp = now;
 	kwarp_cq_marks_follow(&cq->marks, cons);
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
-	/* The element before the index; pairs with a user's acquire. */
+	/*
+	 * The element is written before the index; pairs with a user's acquire.
+	 */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
 	cq->untold++;
 	return true;
@@ -65,7 +69,10 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
 		trace_kwarp_cqe(cq, cqe, solicited, overflow);
-		/* An overflow wakes whoever sleeps: nothing more will come. */
+		/*
+		 * An overflow wakes waiting consumers: no completion will
+		 * follow.
+		 */
 		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
 	}
 	solicited |= bad;
@@ -75,7 +82,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	/* Without the lock: handlers poll and arm. */
+	/* Called without the lock: handlers poll and arm. */
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
@@ -86,31 +93,13 @@ unlock:
 
 static enum ib_wc_opcode wc_opcode(u8 opcode)
 {
-	switch (opcode) {
-	case KWARP_OP_WRITE:
-	case KWARP_OP_WRITE_IMM:
-		return IB_WC_RDMA_WRITE;
-	case KWARP_OP_READ:
-	case KWARP_OP_READ_INV:
-		return IB_WC_RDMA_READ;
-	case KWARP_OP_CMP_SWAP:
-		return IB_WC_COMP_SWAP;
-	case KWARP_OP_FETCH_ADD:
-		return IB_WC_FETCH_ADD;
-	case KWARP_OP_LOCAL_INV:
-		return IB_WC_LOCAL_INV;
-	case KWARP_OP_REG_MR:
-		return IB_WC_REG_MR;
-	case KWARP_OP_RECV:
-		return IB_WC_RECV;
-	case KWARP_OP_RECV_IMM:
-		return IB_WC_RECV_RDMA_WITH_IMM;
-	default:
-		return IB_WC_SEND;
-	}
+	if (opcode < KWARP_OP_LAST)
+		return kwarp_wr_ops[opcode].wc;
+	return opcode == KWARP_OP_RECV_IMM ? IB_WC_RECV_RDMA_WITH_IMM :
+					     IB_WC_RECV;
 }
 
-static void cqe_to_wc(const struct kwarp_cqe *cqe, struct kwarp_qp *qp,
+static void cqe_to_wc(const struct kwarp_cqe *cqe, struct ib_qp *ibqp,
 		      struct ib_wc *wc)
 {
 	memset(wc, 0, sizeof(*wc));
@@ -119,7 +108,7 @@ static void cqe_to_wc(const struct kwarp_cqe *cqe, struct kwarp_qp *qp,
 	wc->opcode = wc_opcode(cqe->opcode);
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
-	wc->qp = &qp->ibqp;
+	wc->qp = ibqp;
 	wc->port_num = 1;
 	if (cqe->flags & KWARP_CQE_WITH_IMM) {
 		wc->wc_flags |= IB_WC_WITH_IMM;
@@ -133,7 +122,7 @@ static void cqe_to_wc(const struct kwarp_cqe *cqe, struct kwarp_qp *qp,
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
-	struct kwarp_qp *qp = NULL;
+	struct ib_qp *ibqp = NULL;
 	unsigned long flags;
 	int n = 0;
 
@@ -141,17 +130,17 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	while (n < num && cq->cons != cq->prod) {
 		const struct kwarp_cqe *cqe = cq_elem(cq, cq->cons++);
 
-		/* A QP takes its completions with it when it goes. */
-		if (!qp || qp->ibqp.qp_num != cqe->qp_num)
-			qp = xa_load(&cq->dev->qps, cqe->qp_num);
-		if (qp)
-			cqe_to_wc(cqe, qp, &wc[n++]);
+		/* A QP that is destroyed removes its completions. */
+		if (!ibqp || ibqp->qp_num != cqe->qp_num)
+			ibqp = xa_load(&cq->dev->qps, cqe->qp_num);
+		if (ibqp)
+			cqe_to_wc(cqe, ibqp, &wc[n++]);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }
 
-void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp)
+void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn)
 {
 	unsigned long flags;
 	u32 from, to;
@@ -162,7 +151,7 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, struct kwarp_qp *qp)
 	for (from = to = cq->cons; from != cq->prod; from++) {
 		const struct kwarp_cqe *cqe = cq_elem(cq, from);
 
-		if (cqe->qp_num == qp->ibqp.qp_num)
+		if (cqe->qp_num == qpn)
 			continue;
 		if (from != to)
 			*cq_elem(cq, to) = *cqe;
@@ -183,7 +172,7 @@ int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	cons = kwarp_cq_cons(cq);
-	/* Also true for a consumer index that cannot be. */
+	/* Also true for an impossible consumer index. */
 	if (cq->prod - cons > min(size, cq->size))
 		goto out;
 	for (i = cons; i != cq->prod; i++)

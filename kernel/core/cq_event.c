@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * When a completion queue tells its consumer: arming and moderation.
+ * Completion queue events: arming and moderation.
  *
- * An event is due when the queue is armed for what has come. Moderation holds it
- * back until there are enough completions, or for a time; whichever is first.
+ * An event is due when the queue is armed for an element that was added. Moderation
+ * delays it until there are enough completions, or until a period ends, whichever is
+ * first.
  */
-#include "cq_event.h"
+#include "core/cq_event.h"
 
-#include "../ctl/trace.h"
+#include "trace.h"
 
 static u32 *arm_word(struct kwarp_cq *cq)
 {
 	return kwarp_cq_is_user(cq) ? &cq->ctl->arm : &cq->arm;
 }
 
-/* Is this completion one that was waited for? */
+/* Is the queue armed for this completion? */
 static bool wanted(struct kwarp_cq *cq, bool solicited)
 {
+	lockdep_assert_held(&cq->lock);
 	u32 want;
 
 	/*
-	 * A user arms, and then looks at the ring once more; we fill the ring,
-	 * and then look at the arm word: one of us sees the other.
+	 * A user arms, then checks the ring again; the kernel fills the ring, then checks
+	 * the arm word: at least one of them sees the other's write.
 	 */
 	smp_mb();
 	want = READ_ONCE(*arm_word(cq));
@@ -31,20 +33,24 @@ static bool wanted(struct kwarp_cq *cq, bool solicited)
 
 static void fire(struct kwarp_cq *cq)
 {
+	lockdep_assert_held(&cq->lock);
 	xchg(arm_word(cq), KWARP_CQ_ARM_NONE);
 	cq->marks.event = cq->prod;
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
 	cq->untold = 0;
 	if (cq->due) {
 		cq->due = false;
-		/* If it runs it waits for the lock, and finds nothing due. */
+		/*
+		 * If the timer is running, it waits for the lock and finds nothing due.
+		 */
 		hrtimer_try_to_cancel(&cq->timer);
 	}
 }
 
-/* An event is due: now, or later. Return: true if now. */
+/* An event is due: raise it now, or delay it. Return: true if now. */
 static bool moderate(struct kwarp_cq *cq)
 {
+	lockdep_assert_held(&cq->lock);
 	if ((!cq->mod_count && !cq->mod_period) ||
 	    (cq->mod_count && cq->untold >= cq->mod_count)) {
 		fire(cq);
@@ -75,7 +81,7 @@ void kwarp_cq_notify(struct kwarp_cq *cq)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
-/* Time is up for what is due. */
+/* The delay of a due event has ended. */
 static enum hrtimer_restart timeout(struct hrtimer *timer)
 {
 	struct kwarp_cq *cq = container_of(timer, struct kwarp_cq, timer);
@@ -83,7 +89,7 @@ static enum hrtimer_restart timeout(struct hrtimer *timer)
 	bool told = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	/* The consumer may have polled it all: then he still waits for the next. */
+	/* If the consumer has polled everything, it still waits for the next one. */
 	if (cq->due && kwarp_cq_cons(cq) != cq->prod) {
 		fire(cq);
 		told = true;
@@ -107,7 +113,7 @@ void kwarp_cq_event_exit(struct kwarp_cq *cq)
 	hrtimer_cancel(&cq->timer);
 }
 
-/* A user armed (in the ring, before he called); did he miss something? */
+/* A user armed in the ring before this call; check for a missed completion. */
 static void arm_user(struct kwarp_cq *cq, bool solicited)
 {
 	unsigned long flags;
@@ -136,7 +142,7 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		return 0;
 	}
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	/* A wish for any completion is not taken back by a weaker one. */
+	/* An arm for any completion is not replaced by a weaker one. */
 	cq->arm = max(cq->arm, want);
 	ret = (flags & IB_CQ_REPORT_MISSED_EVENTS) && cq->cons != cq->prod;
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
@@ -152,7 +158,7 @@ int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->mod_count = count;
 	cq->mod_period = period;
-	/* What is held back follows the new rule, from now on. */
+	/* The new rule applies to a delayed event, from now on. */
 	if (cq->due) {
 		hrtimer_try_to_cancel(&cq->timer);
 		cq->due = false;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a CQ remembers of its past, as free-running indices. Pure code, also
- * compiled by tests/unit.
+ * Past positions of a CQ, as free-running indices. Pure code, also compiled by
+ * tests/unit.
  */
 #ifndef _KWARP_CORE_CQ_MARKS_H
 #define _KWARP_CORE_CQ_MARKS_H
 
-#include "../proto/types.h"
+#include "proto/types.h"
 
 /**
- * struct kwarp_cq_marks - places in the stream of completions
+ * struct kwarp_cq_marks - positions in the stream of completions
  * @event:	producer index at the last event
- * @solicited:	producer index behind the last solicited element
+ * @solicited:	producer index after the last solicited element
  *
- * Indices are compared in a window of 2^31. Neither mark says anything about
- * what has been polled, so both are kept from falling behind the consumer index
- * by kwarp_cq_marks_follow(): a mark of long ago would look like one ahead.
+ * Indices are compared in a window of 2^31. Neither mark depends on what has
+ * been polled, so kwarp_cq_marks_follow() keeps both from falling behind the
+ * consumer index: a very old mark would appear to be ahead.
  */
 struct kwarp_cq_marks {
 	u32 event;
@@ -29,9 +29,9 @@ static inline bool kwarp_idx_after(u32 a, u32 b)
 }
 
 /**
- * kwarp_cq_marks_follow() - leave behind what has been polled
+ * kwarp_cq_marks_follow() - move marks behind @cons up to it
  * @m:		marks
- * @cons:	consumer index; to be called at least once in 2^31 completions
+ * @cons:	consumer index; call at least once in 2^31 completions
  */
 static inline void kwarp_cq_marks_follow(struct kwarp_cq_marks *m, u32 cons)
 {
@@ -42,12 +42,13 @@ static inline void kwarp_cq_marks_follow(struct kwarp_cq_marks *m, u32 cons)
 }
 
 /**
- * kwarp_cq_marks_missed() - do elements wait that no event has told of?
+ * kwarp_cq_marks_missed() - are there elements for which no event was raised?
  * @m:		marks
  * @last:	producer index, or @m->solicited if only solicited ones count
  * @cons:	consumer index
  *
- * Return: true if an element before @last has neither been polled nor told of.
+ * Return: true if an element before @last was neither polled nor covered by an
+ * event.
  */
 static inline bool kwarp_cq_marks_missed(const struct kwarp_cq_marks *m,
 					 u32 last, u32 cons)

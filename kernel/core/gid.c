@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The GID table. What the functions promise: gid.h. */
-#include "gid.h"
+/* The GID table; gid.h documents the functions. */
+#include "core/gid.h"
 
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
@@ -8,7 +8,7 @@
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 
-/* What the netdev has now, in order of preference. */
+/* The netdev's current addresses, in order of preference. */
 struct gid_list {
 	union ib_gid gid[KWARP_GIDS];
 	int nr;
@@ -44,7 +44,7 @@ static void list_ipv4(struct gid_list *list, const struct net_device *netdev)
 	}
 }
 
-/* Those of one kind: addresses that reach further come first. */
+/* Add the addresses of one kind; those of wider scope are added first. */
 static void list_ipv6(struct gid_list *list, const struct net_device *netdev,
 		      bool link_local)
 {
@@ -58,7 +58,7 @@ static void list_ipv6(struct gid_list *list, const struct net_device *netdev,
 	list_for_each_entry(ifp, &idev->addr_list, if_list) {
 		int type = ipv6_addr_type(&ifp->addr);
 
-		/* A tentative one will do, in a moment. */
+		/* A tentative address becomes usable soon. */
 		if (!(ifp->flags & IFA_F_DADFAILED) &&
 		    !!(type & IPV6_ADDR_LINKLOCAL) == link_local)
 			list_add_addr(list, &ifp->addr);
@@ -87,7 +87,7 @@ static int table_find(const union ib_gid *table, const union ib_gid *gid)
 	return -1;
 }
 
-/* Index 0: the address with the lowest index, or the device's number. */
+/* Index 0: the address with the lowest index, or the device's own number. */
 static void fill_first(union ib_gid *table, const union ib_gid *number)
 {
 	int i;
@@ -136,7 +136,7 @@ bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
 	list_ipv6(list, netdev, false);
 	list_ipv6(list, netdev, true);
 
-	/* Only writers change it, and those hold RTNL. */
+	/* Only writers change the table, and they hold RTNL. */
 	memcpy(old, dev->gids, sizeof(dev->gids));
 	spin_lock_bh(&dev->lock);
 	merge(dev->gids, list, &dev->number);
@@ -162,10 +162,10 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 		eth_random_addr(mac);
 
 	/*
-	 * The upper half as other RNICs have it. The lower half like a modified
-	 * EUI-64, with the interface number in the middle: netdevs may share
-	 * a MAC address (VLANs), devices must not share a number. User space
-	 * takes an entry with a lower half of zero for an empty one.
+	 * The upper half is built as by other RNICs. The lower half resembles a
+	 * modified EUI-64, with the interface index in the middle: netdevs may
+	 * share a MAC address (VLANs), but devices must not share a number.
+	 * User space treats an entry with a lower half of zero as empty.
 	 */
 	memcpy(&gid.raw[0], mac, ETH_ALEN);
 	memcpy(&gid.raw[8], mac, 3);

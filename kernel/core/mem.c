@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Registered memory: look-up, checks, addresses. What makes an STag valid, and
- * invalid again, is stag.c.
+ * Registered memory: lookup, checks, addresses. stag.c changes the validity of STags.
  *
- * An access takes a reference and then looks at the state; who invalidates
- * writes the state and then waits for the references. With a full barrier on
- * both sides at least one of them sees the other.
+ * An access takes a reference and then reads the state; an invalidation writes the state
+ * and then waits for the references. With a full barrier on both sides at least one of
+ * them sees the other.
  */
-#include "stag.h"
+#include "core/stag.h"
 
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -18,24 +17,43 @@ struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 
 	rcu_read_lock();
 	mr = xa_load(&dev->mrs, stag >> 8);
-	if (mr && !refcount_inc_not_zero(&mr->refs))
-		mr = NULL;
+	if (mr) {
+		/*
+		 * Take the lock first: a counted user must be one that can be waited for.
+		 */
+		mr_use(mr);
+		if (!refcount_inc_not_zero(&mr->refs)) {
+			mr_unuse(mr);
+			mr = NULL;
+		}
+	}
 	rcu_read_unlock();
-	/* The count before the state; pairs with the barrier in wait_others(). */
+	/*
+	 * Take the count before reading the state; pairs with the barrier in
+	 * wait_others().
+	 */
 	smp_mb();
 	return mr;
 }
 
-void kwarp_mr_put(struct kwarp_mr *mr)
+void kwarp_mr_drop(struct kwarp_mr *mr)
 {
 	if (refcount_dec_and_test(&mr->refs))
 		complete(&mr->unused);
 }
 
+void kwarp_mr_put(struct kwarp_mr *mr)
+{
+	/* RCU keeps the entry after the reference is dropped. */
+	rcu_read_lock();
+	kwarp_mr_drop(mr);
+	mr_unuse(mr);
+	rcu_read_unlock();
+}
+
 /*
- * A region over all of memory has no page list to be checked against. The peer
- * of a consumer who grants rights to such a one must not lead us out of the
- * direct map.
+ * A region that covers all memory has no page list to check against. If a consumer grants
+ * remote rights to such a region, its peer must not reach beyond the direct map.
  */
 static bool dma_range_ok(u64 addr, u64 len, int access)
 {
@@ -47,28 +65,27 @@ static bool dma_range_ok(u64 addr, u64 len, int access)
 
 static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
 				   const struct ib_pd *pd,
-				   const struct kwarp_qp *qp, u64 addr,
+				   const struct kwarp_mr_user *user, u64 addr,
 				   u64 len, int access)
 {
-	/* A window is no key to local memory. */
-	if (mr->window && !(access & KWARP_ACCESS_REMOTE))
+	/* A window does not grant local access. */
+	if (kwarp_mr_window(mr) && !(access & KWARP_ACCESS_REMOTE))
 		return KWARP_MEM_STAG;
-	if (!mr_associated(mr, pd, qp))
+	if (!mr_associated(mr, pd, user))
 		return KWARP_MEM_PD;
 	if (access & ~mr->access)
 		return KWARP_MEM_ACCESS;
 	if (addr + len < addr)
 		return KWARP_MEM_WRAP;
-	if (mr->dma)
+	if (mr->kind == KWARP_MR_DMA)
 		return dma_range_ok(addr, len, access) ? KWARP_MEM_OK :
 							 KWARP_MEM_BOUNDS;
 	return in_bounds(mr, addr, len) ? KWARP_MEM_OK : KWARP_MEM_BOUNDS;
 }
 
-enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
-				   struct kwarp_mr_cache *cache,
-				   struct ib_pd *pd, u32 stag, u64 addr,
-				   u64 len, int access, struct kwarp_mr **mrp)
+enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
+				   const struct ib_pd *pd, u32 stag, u64 addr,
+				   u64 len, int access)
 {
 	struct kwarp_mr *mr = cache->mr;
 
@@ -76,19 +93,18 @@ enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
 		goto found;
 	do {
 		kwarp_mr_cache_put(cache);
-		mr = kwarp_mr_get(dev, stag);
+		mr = kwarp_mr_get(cache->user->dev, stag);
 		if (!mr)
 			return KWARP_MEM_STAG;
 		cache->mr = mr;
 		if (mr_valid(mr, stag))
 			goto found;
-		/* Its successor was in the table before it said so. */
+		/* The successor was in the table before the state became REPLACED. */
 	} while (smp_load_acquire(&mr->state) == KWARP_MR_REPLACED);
 	return KWARP_MEM_STAG;
 
 found:
-	*mrp = mr;
-	return mr_check(mr, pd, cache->qp, addr, len, access);
+	return mr_check(mr, pd, cache->user, addr, len, access);
 }
 
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
@@ -97,7 +113,7 @@ void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
 	void *ptr;
 	u32 i;
 
-	if (mr->dma)
+	if (mr->kind == KWARP_MR_DMA)
 		return (void *)(uintptr_t)addr;
 
 	size = 1ULL << mr->shift;

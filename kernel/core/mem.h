@@ -1,64 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Registered memory as the engines see it: STag look-up, checks, addresses.
- * Creation and destruction are verbs/mr*.c for regions, verbs/mw.c for windows.
+ * The engines' interface to registered memory: STag lookup, checks, addresses.
+ * verbs/mr*.c creates and destroys regions, verbs/mw.c windows.
  */
 #ifndef _KWARP_CORE_MEM_H
 #define _KWARP_CORE_MEM_H
 
 #include <linux/iosys-map.h>
 
-#include "../kwarp.h"
+#include "kwarp.h"
 
 struct dma_buf;
 struct ib_umem;
-struct kwarp_qp;
 
 enum kwarp_mr_state {
 	KWARP_MR_INVALID,	/* allocated or invalidated: no access */
 	KWARP_MR_VALID,
-	KWARP_MR_BUSY,		/* one pass is changing it: no access */
-	KWARP_MR_REPLACED,	/* another one has its STag: look again */
+	KWARP_MR_BUSY,		/* the holder of the change lock is changing it: no access */
+	KWARP_MR_REPLACED,	/* another entry has its STag: look it up again */
+};
+
+/* What an STag stands for. */
+enum kwarp_mr_kind {
+	KWARP_MR_PAGES,		/* memory of a user, registered by a call */
+	KWARP_MR_DMA,		/* all kernel addresses (get_dma_mr); no page list */
+	KWARP_MR_FAST,		/* made for fast registration */
+	KWARP_MR_WINDOW_1,	/* memory window of type 1 */
+	KWARP_MR_WINDOW_2,
 };
 
 /**
  * struct kwarp_mr - a memory region, or a memory window
- * @ibmr:	core's part; a kernel consumer changes the key in lkey and rkey long
- *		before his REG_MR runs, so they decide nothing
- * @stag:	the STag in force: index << 8 | key; changed by REG_MR only
- * @gen:	a number that no other registration has, of this or another region; with
- *		the reference held in state VALID it is constant
+ * @ibmr:	the core's part; a kernel consumer changes the key in lkey and rkey long
+ *		before its REG_MR runs, so they are not used for checks
+ * @stag:	current STag: index << 8 | key; changed by REG_MR and BIND_MW
+ * @gen:	unique number of the registration, across all regions; constant while a
+ *		reference is held in state VALID
  * @refs:	one for the table entry, one for each access in progress
  * @unused:	completed when @refs reaches zero; deregistration waits for it
+ * @change:	held by the single pass that changes the meaning of the STag
+ * @users:	PREEMPT_RT: read-held along with each reference of a lookup, so that
+ *		waiting for the references sleeps on a lock instead of spinning
  * @pd:		protection domain
  * @state:	enum kwarp_mr_state; checked at each access, with the reference held
  * @access:	IB_ACCESS_* flags
- * @invalidatable:	made for fast registration, or a window of type 2: REG_MR or
- *		BIND_MW, LOCAL_INV, Send with Invalidate
- * @window:	a memory window: grants the peer access to a part of @region
- * @region:	of a bound window: the region whose @blocks are its own, too; it
- *		counts in the region's @windows
- * @qp_id:	of a bound window of type 2: kwarp_qp.id of the QP that bound it; else 0
- * @windows:	bound windows of a region; -1 when no more may be bound, because it is
- *		being deregistered
- * @dma:	covers all kernel addresses (get_dma_mr); no page list
+ * @kind:	constant
+ * @region:	of a bound window: the region that owns its @blocks; the window is counted
+ *		in the region's @windows
+ * @user:	of a bound window of type 2: id of the binding user; otherwise 0
+ * @windows:	bound windows of a region; -1 when the region is being deregistered and no
+ *		more may be bound
  * @iova:	first valid tagged offset
- * @length:	octets from @iova
+ * @length:	bytes from @iova
  * @first:	offset of @iova in the first block
  * @shift:	log2 of the block size
  * @blocks:	kernel address of each block, @nr_blocks of them
  * @nr_blocks:	valid entries
  * @max_blocks:	entries allocated
- * @staged:	page list of ib_map_mr_sg() until REG_MR exchanges it for @blocks:
- *		the old registration may still be accessible meanwhile
+ * @staged:	page list of ib_map_mr_sg() until REG_MR swaps it with @blocks: the old
+ *		registration may still be accessible until then
  * @nr_staged:	valid entries of @staged
  * @umem:	pinned user memory or NULL
- * @dmabuf:	buffer of another driver, mapped at @dmabuf_map, or NULL
+ * @dmabuf:	another driver's buffer, mapped at @dmabuf_map, or NULL
  * @dmabuf_map:	its kernel mapping
- * @shared:	@blocks belong to another one
- * @counted:	against the device's limit; of a region that was replaced its successor
- *		is
- * @rcu:	delayed freeing after a look-up under RCU
+ * @shared:	@blocks belong to another entry
+ * @counted:	counts against the device's limit; if the region was replaced, its
+ *		successor counts instead
+ * @rcu:	freeing is delayed for lookups under RCU
  */
 struct kwarp_mr {
 	struct ib_mr ibmr;
@@ -66,16 +74,18 @@ struct kwarp_mr {
 	u64 gen;
 	refcount_t refs;
 	struct completion unused;
+	spinlock_t change;	/* see above */
+#ifdef CONFIG_PREEMPT_RT
+	rwlock_t users;
+#endif
 	struct ib_pd *pd;
 	u32 state;
-	bool invalidatable;
-	bool window;
-	bool dma;
+	enum kwarp_mr_kind kind;
 	bool shared;
 	bool counted;
 	int access;
 	struct kwarp_mr *region;
-	u64 qp_id;
+	u64 user;
 	atomic_t windows;
 	u64 iova;
 	u64 length;
@@ -92,19 +102,31 @@ struct kwarp_mr {
 	struct rcu_head rcu;
 };
 
+/* Is it valid only between REG_MR or BIND_MW and LOCAL_INV or Send with Invalidate? */
+static inline bool kwarp_mr_invalidatable(const struct kwarp_mr *mr)
+{
+	return mr->kind == KWARP_MR_FAST || mr->kind == KWARP_MR_WINDOW_2;
+}
+
+/* Is it a memory window, which grants the peer access to a part of @region? */
+static inline bool kwarp_mr_window(const struct kwarp_mr *mr)
+{
+	return mr->kind >= KWARP_MR_WINDOW_1;
+}
+
 static inline struct kwarp_mr *to_kmr(struct ib_mr *ibmr)
 {
 	return container_of(ibmr, struct kwarp_mr, ibmr);
 }
 
 /**
- * enum kwarp_mem_err - why an access is refused, in the order of the checks
- * @KWARP_MEM_OK:	it is not
- * @KWARP_MEM_STAG:	no such STag, wrong key, or not valid now
- * @KWARP_MEM_PD:	of another protection domain, or a window of another QP
- * @KWARP_MEM_ACCESS:	right is missing
+ * enum kwarp_mem_err - reason to refuse an access, in the order of the checks
+ * @KWARP_MEM_OK:	not refused
+ * @KWARP_MEM_STAG:	no such STag, wrong key, or currently not valid
+ * @KWARP_MEM_PD:	another protection domain, or a window of another QP
+ * @KWARP_MEM_ACCESS:	access right missing
  * @KWARP_MEM_WRAP:	address + length wraps
- * @KWARP_MEM_BOUNDS:	outside of the region
+ * @KWARP_MEM_BOUNDS:	outside the region
  */
 enum kwarp_mem_err {
 	KWARP_MEM_OK = 0,
@@ -116,97 +138,111 @@ enum kwarp_mem_err {
 };
 
 /**
- * struct kwarp_mr_cache - the region an engine pass used last
- * @qp:	QP whose pass it is; without it windows of type 2 stay closed
- * @mr:	referenced region or NULL
+ * struct kwarp_mr_user - queue pair on whose behalf memory is accessed or its meaning
+ * changed
+ * @dev:	device
+ * @pd:		protection domain
+ * @id:		not 0 and never reused, unlike numbers and addresses: windows of type 2
+ *		are bound to it
+ */
+struct kwarp_mr_user {
+	struct kwarp_device *dev;
+	struct ib_pd *pd;
+	u64 id;
+};
+
+/**
+ * struct kwarp_mr_cache - the region that an engine pass used last
+ * @user:	user of the pass
+ * @mr:		referenced region or NULL
  *
- * Lives in one pass of one engine (no sleeping while it holds a region), so
- * deregistration waits for microseconds at most. Always emptied with
- * kwarp_mr_cache_put() at the end of the pass.
+ * Exists during one pass of one engine (which does not sleep while it holds a region), so
+ * deregistration waits for microseconds at most. Always emptied with kwarp_mr_cache_put()
+ * at the end of the pass.
  */
 struct kwarp_mr_cache {
-	const struct kwarp_qp *qp;
+	const struct kwarp_mr_user *user;
 	struct kwarp_mr *mr;
 };
 
 /**
- * kwarp_mr_access() - find a region and check one access to it
- * @dev:	device
- * @cache:	the pass' cache; holds the returned region
- * @pd:		protection domain of the QP
+ * kwarp_mr_access() - find a region and check an access to it
+ * @cache:	the pass' cache; @cache->mr is the region found, until the cache is put or
+ *		used again
+ * @pd:		protection domain: the user's, or that of its shared receive queue
  * @stag:	STag, as lkey or rkey
  * @addr:	address or tagged offset
- * @len:	octets; zero is checked like any other length
- * @access:	IB_ACCESS_* rights needed, all of them; 0 for local read. A window
- *		has remote rights only
- * @mrp:	the region, valid until the cache is put or used again
+ * @len:	bytes; zero is checked like any other length
+ * @access:	all IB_ACCESS_* rights needed; 0 for local read. A window has remote
+ *		rights only
  *
  * Context: any; does not sleep.
- * Return: KWARP_MEM_OK or why not.
+ * Return: KWARP_MEM_OK or the reason to refuse.
  */
-enum kwarp_mem_err kwarp_mr_access(struct kwarp_device *dev,
-				   struct kwarp_mr_cache *cache,
-				   struct ib_pd *pd, u32 stag, u64 addr,
-				   u64 len, int access, struct kwarp_mr **mrp);
+enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
+				   const struct ib_pd *pd, u32 stag, u64 addr,
+				   u64 len, int access);
 
 /**
  * kwarp_mr_ptr() - kernel address of an address inside a checked region
  * @mr:		region from kwarp_mr_access()
  * @addr:	address within the checked range
- * @len:	octets wanted, > 0; on return those contiguous from the result on
+ * @len:	bytes wanted, > 0; on return the bytes contiguous from the result
  *
  * Return: the address.
  */
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
 
 /**
- * kwarp_mr_invalidate() - an arriving Send with Invalidate
- * @qp:		queue pair on which it came
- * @stag:	STag; key and state must be right, and a window must be one that @qp bound
+ * kwarp_mr_invalidate() - invalidate for an incoming Send with Invalidate
+ * @user:	queue pair that received it
+ * @stag:	STag; key and state must match, and a window must be bound by @user
  *
- * When it returns no access under the STag begins; those of other engines that
- * run at this moment are waited for by spinning: a pass that holds a region runs
- * with bottom halves disabled and does not sleep, so the wait is bounded.
+ * After return no access under the STag begins. Accesses of other engines in progress are
+ * waited for by spinning: a pass that holds a region runs with bottom halves disabled and
+ * does not sleep, so the wait is bounded. With PREEMPT_RT, where such a pass can be
+ * preempted, the wait blocks on a lock.
  * Context: softirq or bottom halves disabled; the caller must have put its cache,
- * or two passes could wait for each other.
- * Return: KWARP_MEM_OK or why not; KWARP_MEM_ACCESS if it may not be invalidated.
+ * otherwise two passes could wait for each other.
+ * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if it must not be invalidated.
  */
-enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_qp *qp, u32 stag);
+enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
+				       u32 stag);
 
 /**
- * kwarp_mr_invalidate_local() - LOCAL_INV, or the sink of a READ_INV
- * @qp:		queue pair to which it was posted
- * @stag:	STag; of a region made for fast registration the key does not matter
+ * kwarp_mr_invalidate_local() - invalidate for LOCAL_INV, or the sink of a READ_INV
+ * @user:	queue pair to which the request was posted
+ * @stag:	STag; for a region allocated for fast registration the key is ignored
  *
- * As above, but by our own consumer: he may name an STag that is invalid already,
- * and the kernel's rdma_rw names the key that its READ_INV's sink had before.
- * Return: KWARP_MEM_OK or why not.
+ * As above, but for our own consumer: it may name an STag that is already invalid, and
+ * the kernel's rdma_rw names the previous key of its READ_INV's sink.
+ * Return: KWARP_MEM_OK or the reason.
  */
-enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_qp *qp,
+enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
 					     u32 stag);
 
 /**
- * kwarp_mr_fast_reg() - REG_MR: put the staged page list in force
- * @mr:		region, made for fast registration
+ * kwarp_mr_fast_reg() - REG_MR: activate the staged page list
+ * @mr:		region allocated for fast registration
  * @pd:		protection domain of the QP
- * @key:	new STag; only its low eight bits may differ from the old one
+ * @key:	new STag; only its low eight bits may differ from the old STag
  * @access:	IB_ACCESS_* flags
  *
- * Address, length and page size are those of @mr->ibmr at this moment.
- * Context: any; the caller keeps the consumer's order (his send queue).
- * Return: 0; -EINVAL if the region is valid, of another protection domain, not
- * made for it, not mapped, or if @key or @access make no sense.
+ * Address, length and page size are those of @mr->ibmr at the time of the call.
+ * Context: any; the caller keeps the order of the consumer's send queue.
+ * Return: 0; -EINVAL if the region is valid, in another protection domain, not allocated
+ * for fast registration or not mapped, or if @key or @access is invalid.
  */
-int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
+int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		      int access);
 
 /**
- * struct kwarp_mw_bind - what a BIND_MW asks for
- * @window:	STag of the window; its key does not matter
- * @key:	STag from now on; only its low eight bits may differ
+ * struct kwarp_mw_bind - parameters of a BIND_MW
+ * @window:	STag of the window; its key is ignored
+ * @key:	new STag; only its low eight bits may differ
  * @lkey:	region
- * @addr:	where the window begins, as the region counts
- * @length:	octets; zero unbinds a window of type 1
+ * @addr:	start of the window, in the region's addressing
+ * @length:	bytes; zero unbinds a window of type 1
  * @access:	IB_ACCESS_REMOTE_*, IB_ZERO_BASED
  */
 struct kwarp_mw_bind {
@@ -219,25 +255,34 @@ struct kwarp_mw_bind {
 };
 
 /**
- * kwarp_mw_bind() - BIND_MW: open a window on a part of a region
- * @qp:		queue pair to which it was posted
- * @bind:	what is wanted
+ * kwarp_mw_bind() - BIND_MW: bind a window to a part of a region
+ * @user:	queue pair to which the request was posted
+ * @bind:	parameters
  *
- * A window of type 1 may be bound already: it moves, and nobody gets at the old
- * place any more when this returns. One of type 2 must have been invalidated;
- * from now on it belongs to @qp. Context: as kwarp_mr_invalidate().
- * Return: 0; -EINVAL if something does not fit, and nothing has changed.
+ * A window of type 1 may already be bound: it moves, and on return the old range is no
+ * longer accessible through it. A window of type 2 must have been invalidated; from now
+ * on it belongs to @user. Context: as kwarp_mr_invalidate().
+ * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
  */
-int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind);
+int kwarp_mw_bind(const struct kwarp_mr_user *user,
+		  const struct kwarp_mw_bind *bind);
 
-/* A window that is going away lets go of its region. Nobody else holds it. */
+/* Release the region of a window that is being freed or rebound; exclusive access. */
 void kwarp_mw_release(struct kwarp_mr *mw);
 
-/* The number of a registration that begins, before it becomes valid. Context: any. */
+/* Get a number for a new registration, before it becomes valid. Context: any. */
 u64 kwarp_mr_generation(void);
 
-/* Drops the reference that a look-up took. */
+/**
+ * kwarp_mr_put() - drop the reference of a lookup
+ * @mr:	region or window; may be freed when this returns
+ *
+ * Context: the task that did the lookup; does not sleep.
+ */
 void kwarp_mr_put(struct kwarp_mr *mr);
+
+/* Drop a reference other than a lookup's: the table's, or a changer's. Context: any. */
+void kwarp_mr_drop(struct kwarp_mr *mr);
 
 static inline void kwarp_mr_cache_put(struct kwarp_mr_cache *cache)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues. A QP takes an element when a message for it begins, and
- * returns it by a completion: successful, or flushed when the QP dies. What no QP
- * has taken stays, whatever happens to the QPs.
+ * Shared receive queues. A QP takes an element when a message for it begins, and returns
+ * it by a completion: successful, or flushed when the QP enters ERR. Elements that no QP
+ * has taken stay, whatever happens to the QPs.
  */
-#include "srq.h"
+#include "core/srq.h"
 
 static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 {
@@ -19,9 +19,9 @@ static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 }
 
 /*
- * One event for each arming, and no second one before an element was taken: it would
- * tell nothing new, and the core keeps each one until the program reads it, of which
- * nobody tells us.
+ * Raise one event per arming, and no second one before an element is taken: it would
+ * carry no new information, and the core keeps each one until the program reads it, which
+ * it does not report to us.
  */
 static bool below_limit(struct kwarp_srq *srq)
 {
@@ -92,17 +92,4 @@ int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size)
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return ret;
-}
-
-int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-			const struct ib_recv_wr **bad_wr)
-{
-	struct kwarp_srq *srq = to_ksrq(ibsrq);
-
-	/* A user's queue is looked at when a message comes: it has no doorbell. */
-	if (srq->rq.user) {
-		*bad_wr = wr;
-		return wr ? -EINVAL : 0;
-	}
-	return kwarp_rq_post(&srq->rq, wr, bad_wr);
 }

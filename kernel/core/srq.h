@@ -3,20 +3,20 @@
 #ifndef _KWARP_CORE_SRQ_H
 #define _KWARP_CORE_SRQ_H
 
-#include "wq.h"
+#include "core/wq.h"
 
 /**
  * struct kwarp_srq - a shared receive queue
- * @ibsrq:	core's part
+ * @ibsrq:	the core's part
  * @dev:	device
- * @rq:		the queue; its lock protects all of this, also against a resize
- * @mutex:	modify_srq; sleeping
- * @limit:	armed: an event is due when fewer elements are left; 0: not armed
- * @told:	there was an event, and @told_at is what rq.fetched was then
+ * @rq:		the queue; its lock protects everything here, also against a resize
+ * @mutex:	serialises modify_srq; sleeping
+ * @limit:	if not 0: an event is due when fewer elements are left; 0: not armed
+ * @told:	an event was raised, and @told_at is the value of rq.fetched then
  * @told_at:	see above
- * @id:		number for humans
+ * @id:		number shown to users
  * @mem:	memory of the control block and the ring
- * @mmap:	entry of a user's queue, else NULL
+ * @mmap:	mmap entry of a user's queue, otherwise NULL
  */
 struct kwarp_srq {
 	struct ib_srq ibsrq;
@@ -41,8 +41,9 @@ static inline struct kwarp_srq *to_ksrq(struct ib_srq *ibsrq)
  * @srq:	shared receive queue
  * @wqe:	receives the copy
  *
- * Raises IB_EVENT_SRQ_LIMIT_REACHED if that leaves fewer than the armed limit,
- * which disarms it. Return: as kwarp_rq_fetch(). Context: any.
+ * Raises IB_EVENT_SRQ_LIMIT_REACHED, and disarms it, if that leaves fewer elements than
+ * the armed limit. Context: any.
+ * Return: as kwarp_rq_take().
  */
 int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe);
 
@@ -51,26 +52,22 @@ int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe);
  * @srq:	shared receive queue
  * @limit:	elements, 0 disarms
  *
- * If fewer are there already, the event comes at once: nothing would take an
- * element out of an empty queue and so raise it later. If nothing was taken since
- * the last event, it has told of that: the next one comes when something is taken.
- * Context: any.
+ * If fewer elements are present already, the event is raised immediately: nothing would
+ * take an element out of an empty queue and so raise it later. If nothing was taken since
+ * the last event, no new event is raised until something is taken. Context: any.
  */
 void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit);
 
 /**
- * kwarp_srq_move() - go on in other ring memory
+ * kwarp_srq_move() - continue in other ring memory
  * @srq:	shared receive queue
- * @mem:	zeroed: control block and @size elements behind it
+ * @mem:	zeroed: control block, followed by @size elements
  * @size:	power of two
  *
- * Elements that were not taken are copied with their indices.
+ * Elements not yet taken are copied with their indices.
  *
- * Return: 0, or -EINVAL if there are more of them than @size.
+ * Return: 0, or -EINVAL if there are more such elements than @size.
  */
 int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size);
-
-int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
-			const struct ib_recv_wr **bad_wr);
 
 #endif /* _KWARP_CORE_SRQ_H */

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What changes the meaning of an STag: invalidation, fast registration, and
- * binding a memory window. Creation and destruction are the verbs'.
+ * Changes to the meaning of an STag: invalidation, fast registration, and binding of
+ * memory windows. The verbs create and destroy entries.
  *
- * One pass at a time changes an entry: it puts it in state BUSY, then waits for
- * those that still use it. It holds no other entry, and does not sleep.
+ * One pass at a time changes an entry: it holds the entry's change lock, sets the state
+ * to BUSY, then waits for the remaining users. It holds no other entry, and does not
+ * sleep.
  */
-#include "stag.h"
+#include "core/stag.h"
 
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/rcupdate.h>
 
@@ -18,79 +20,109 @@ u64 kwarp_mr_generation(void)
 	return atomic64_inc_return(&last);
 }
 
-/* The caller holds the reference that counts as ours. */
-static void wait_others(const struct kwarp_mr *mr)
+/*
+ * Get the entry of an STag's index for exclusive change, locked and referenced, if it
+ * belongs to @user's protection domain. The lock is never awaited with a reference held,
+ * because its holder waits for references; and a queue pair waits only for entries of its
+ * own domain.
+ */
+static struct kwarp_mr *change_begin(const struct kwarp_mr_user *user, u32 stag)
 {
-	/* The new state before the count; pairs with the barrier in kwarp_mr_get(). */
+	struct kwarp_mr *mr;
+
+	lockdep_assert_in_softirq();
+	rcu_read_lock();
+	mr = xa_load(&user->dev->mrs, stag >> 8);
+	if (mr && mr->pd == user->pd) {
+		spin_lock(&mr->change);
+		if (!refcount_inc_not_zero(&mr->refs)) {
+			spin_unlock(&mr->change);
+			mr = NULL;
+		} else {
+			__release(&mr->change); /* for sparse: change_end() unlocks */
+		}
+	} else {
+		mr = NULL;
+	}
+	rcu_read_unlock();
+	return mr;
+}
+
+static void change_end(struct kwarp_mr *mr)
+{
+	__acquire(&mr->change); /* from change_begin(); sparse cannot follow */
+	rcu_read_lock();
+	kwarp_mr_drop(mr);
+	spin_unlock(&mr->change);
+	rcu_read_unlock();
+}
+
+/* The caller holds the change lock and one reference. */
+static void wait_others(struct kwarp_mr *mr)
+{
+	lockdep_assert_held(&mr->change);
+	/* Write the new state before reading the count; pairs with kwarp_mr_get(). */
 	smp_mb();
 	/*
-	 * Ours and the table's. If a deregistration has just dropped that one, it
-	 * waits for all others itself.
+	 * Ours and the table's remain. If a deregistration has just dropped the latter,
+	 * it waits for all others itself.
 	 */
 	while (refcount_read(&mr->refs) > 2)
-		cpu_relax();
-	/* What the others did to the memory was before what comes now. */
+		mr_wait_user(mr);
+	/* Order the others' accesses before what follows. */
 	smp_mb();
 }
 
 static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
-					const struct kwarp_qp *qp)
+					const struct kwarp_mr_user *user)
 {
-	if (!mr_associated(mr, qp->ibqp.pd, qp))
+	lockdep_assert_held(&mr->change);
+	if (!mr_associated(mr, user->pd, user))
 		return KWARP_MEM_PD;
-	if (!mr->invalidatable)
+	if (!kwarp_mr_invalidatable(mr))
 		return KWARP_MEM_ACCESS;
-	/* One of two that come at once does it: they would wait for each other. */
+	/* A deregistration may have been first. */
 	if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_BUSY) !=
 	    KWARP_MR_VALID)
 		return KWARP_MEM_STAG;
-	/* It may have got another binder since we looked. */
-	if (!mr_associated(mr, qp->ibqp.pd, qp)) {
-		smp_store_release(&mr->state, KWARP_MR_VALID); /* as it was */
-		return KWARP_MEM_PD;
-	}
 	wait_others(mr);
 	kwarp_mw_release(mr);
-	smp_store_release(&mr->state, KWARP_MR_INVALID); /* mw_claim() */
+	smp_store_release(&mr->state, KWARP_MR_INVALID); /* mr_valid() */
 	return KWARP_MEM_OK;
 }
 
-enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_qp *qp, u32 stag)
+enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
+				       u32 stag)
 {
-	struct kwarp_mr *mr = kwarp_mr_get(qp->dev, stag);
+	struct kwarp_mr *mr = change_begin(user, stag);
 	enum kwarp_mem_err err = KWARP_MEM_STAG;
 
 	if (!mr)
 		return err;
 	if (mr_valid(mr, stag))
-		err = mr_invalidate(mr, qp);
-	kwarp_mr_put(mr);
+		err = mr_invalidate(mr, user);
+	change_end(mr);
 	return err;
 }
 
-enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_qp *qp,
+enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
 					     u32 stag)
 {
-	struct kwarp_mr *mr = kwarp_mr_get(qp->dev, stag);
-	enum kwarp_mem_err err;
+	struct kwarp_mr *mr = change_begin(user, stag);
+	enum kwarp_mem_err err = KWARP_MEM_STAG;
 
 	if (!mr)
-		return KWARP_MEM_STAG;
-	if (mr->window && READ_ONCE(mr->stag) != stag) {
-		kwarp_mr_put(mr);
-		return KWARP_MEM_STAG;
+		return err;
+	if (!kwarp_mr_window(mr) || mr->stag == stag) {
+		err = mr_invalidate(mr, user);
+		if (err == KWARP_MEM_STAG) /* already invalid */
+			err = KWARP_MEM_OK;
 	}
-	err = mr_invalidate(mr, qp);
-	rcu_read_lock();
-	kwarp_mr_put(mr);
-	/* Somebody else's doing is to be complete, too; he waited for us so far. */
-	while (err == KWARP_MEM_STAG && READ_ONCE(mr->state) == KWARP_MR_BUSY)
-		cpu_relax();
-	rcu_read_unlock();
-	return err == KWARP_MEM_STAG ? KWARP_MEM_OK : err;
+	change_end(mr);
+	return err;
 }
 
-int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
+int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		      int access)
 {
 	const int known = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
@@ -99,7 +131,7 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
 	const struct ib_mr *ibmr = &mr->ibmr;
 	u32 first, shift;
 
-	if (!mr->invalidatable || mr->pd != pd || (access & ~known) ||
+	if (!kwarp_mr_invalidatable(mr) || mr->pd != pd || (access & ~known) ||
 	    READ_ONCE(mr->state) != KWARP_MR_INVALID)
 		return -EINVAL;
 	if (key >> 8 != mr->stag >> 8 || !mr->nr_staged)
@@ -129,56 +161,44 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, struct ib_pd *pd, u32 key,
 
 /* ---- memory windows ------------------------------------------------------- */
 
-/* What can be seen before the window is claimed: a refusal disturbs nobody. */
-static bool mw_bindable(const struct kwarp_mr *mw, const struct kwarp_qp *qp,
+/* Checked before the window is claimed, so that a refusal has no side effects. */
+static bool mw_bindable(const struct kwarp_mr *mw,
 			const struct kwarp_mw_bind *bind, u32 state)
 {
-	if (!mw->window || mw->pd != qp->ibqp.pd ||
-	    bind->key >> 8 != bind->window >> 8)
+	if (!kwarp_mr_window(mw) || bind->key >> 8 != bind->window >> 8)
 		return false;
-	/* Type 2 is closed by invalidation only. */
-	return !mw->invalidatable ||
+	/* A window of type 2 must be invalidated first. */
+	return !kwarp_mr_invalidatable(mw) ||
 	       (bind->length && state != KWARP_MR_VALID);
 }
 
 /*
- * A window for its one changer, in state BUSY, referenced, or NULL; @state is
- * what it was. No reference is held while somebody else changes it, as he waits
- * for references; he does not sleep.
+ * Return: a window in state BUSY, locked and referenced, or NULL; @state: its old state.
  */
-static struct kwarp_mr *mw_claim(const struct kwarp_qp *qp,
+static struct kwarp_mr *mw_claim(const struct kwarp_mr_user *user,
 				 const struct kwarp_mw_bind *bind, u32 *state)
 {
-	struct kwarp_mr *mw;
+	struct kwarp_mr *mw = change_begin(user, bind->window);
 
-	for (;;) {
-		rcu_read_lock();
-		mw = xa_load(&qp->dev->mrs, bind->window >> 8);
-		*state = mw ? READ_ONCE(mw->state) : KWARP_MR_INVALID;
-		if (!mw || !mw_bindable(mw, qp, bind, *state))
-			break;
-		if (*state == KWARP_MR_BUSY) {
-			rcu_read_unlock();
-			cpu_relax();
-			continue;
+	if (!mw)
+		return NULL;
+	/* Only a deallocation changes the state concurrently. */
+	do {
+		*state = READ_ONCE(mw->state);
+		if (!mw_bindable(mw, bind, *state)) {
+			change_end(mw);
+			return NULL;
 		}
-		if (!refcount_inc_not_zero(&mw->refs))
-			break;
-		rcu_read_unlock();
-		if (cmpxchg(&mw->state, *state, KWARP_MR_BUSY) == *state)
-			return mw;
-		kwarp_mr_put(mw);
-	}
-	rcu_read_unlock();
-	return NULL;
+	} while (cmpxchg(&mw->state, *state, KWARP_MR_BUSY) != *state);
+	return mw;
 }
 
 void kwarp_mw_release(struct kwarp_mr *mw)
 {
 	if (!mw->region)
 		return;
-	mw->qp_id = 0;
-	/* Whoever finds the count at zero may free the blocks. */
+	mw->user = 0;
+	/* When the count is zero, the blocks may be freed. */
 	smp_mb__before_atomic();
 	atomic_dec(&mw->region->windows);
 	mw->region = NULL;
@@ -188,7 +208,7 @@ void kwarp_mw_release(struct kwarp_mr *mw)
 static bool bind_allowed(const struct kwarp_mr *region,
 			 const struct kwarp_mw_bind *bind)
 {
-	/* Local write is of the region; consumers name it for windows, too. */
+	/* Local write applies to the region; consumers set it for windows, too. */
 	const int known = KWARP_ACCESS_REMOTE | IB_ZERO_BASED |
 			  IB_ACCESS_LOCAL_WRITE;
 	const int write = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
@@ -201,20 +221,20 @@ static bool bind_allowed(const struct kwarp_mr *region,
 	       in_bounds(region, bind->addr, bind->length);
 }
 
-/* The region of a bind, with @windows counted, or NULL. */
-static struct kwarp_mr *region_for(const struct kwarp_qp *qp,
+/* Return: the region of a bind, with @windows incremented, or NULL. */
+static struct kwarp_mr *region_for(const struct kwarp_mr_user *user,
 				   const struct kwarp_mw_bind *bind)
 {
-	struct kwarp_mr *region = kwarp_mr_get(qp->dev, bind->lkey);
+	struct kwarp_mr *region = kwarp_mr_get(user->dev, bind->lkey);
 	bool ok = false;
 
 	if (!region)
 		return NULL;
-	/* Counted first: from then on it stays as it is. */
-	if (!region->window && !region->dma && !region->invalidatable &&
+	/* Increment first: from then on the region does not change. */
+	if (region->kind == KWARP_MR_PAGES &&
 	    atomic_inc_unless_negative(&region->windows)) {
 		ok = mr_valid(region, bind->lkey) &&
-		     region->pd == qp->ibqp.pd && bind_allowed(region, bind);
+		     region->pd == user->pd && bind_allowed(region, bind);
 		if (!ok)
 			atomic_dec(&region->windows);
 	}
@@ -228,6 +248,7 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 	u64 off = bind->addr - region->iova + region->first;
 	u32 skip = off >> region->shift;
 
+	lockdep_assert_held(&mw->change);
 	mw->gen = kwarp_mr_generation();
 	mw->region = region;
 	mw->iova = bind->access & IB_ZERO_BASED ? 0 : bind->addr;
@@ -239,18 +260,19 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 	mw->nr_blocks = region->nr_blocks - skip;
 }
 
-int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind)
+int kwarp_mw_bind(const struct kwarp_mr_user *user,
+		  const struct kwarp_mw_bind *bind)
 {
 	struct kwarp_mr *region = NULL;
 	struct kwarp_mr *mw;
 	u32 state;
 
 	if (bind->length) {
-		region = region_for(qp, bind);
+		region = region_for(user, bind);
 		if (!region)
 			return -EINVAL;
 	}
-	mw = mw_claim(qp, bind, &state);
+	mw = mw_claim(user, bind, &state);
 	if (!mw) {
 		if (region)
 			atomic_dec(&region->windows);
@@ -263,11 +285,11 @@ int kwarp_mw_bind(const struct kwarp_qp *qp, const struct kwarp_mw_bind *bind)
 	state = KWARP_MR_INVALID;
 	if (region) {
 		mw_open(mw, region, bind);
-		mw->qp_id = mw->invalidatable ? qp->id : 0;
+		mw->user = kwarp_mr_invalidatable(mw) ? user->id : 0;
 		state = KWARP_MR_VALID;
 	}
 	WRITE_ONCE(mw->stag, bind->key);
 	smp_store_release(&mw->state, state); /* mr_valid() */
-	kwarp_mr_put(mw);
+	change_end(mw);
 	return 0;
 }

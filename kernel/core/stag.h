@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What mem.c and stag.c share: an STag's entry at one moment. */
+/* Shared by mem.c and stag.c: the entry of an STag at one moment. */
 #ifndef _KWARP_CORE_STAG_H
 #define _KWARP_CORE_STAG_H
 
-#include "mem.h"
-#include "qp.h"
+#include "core/mem.h"
 
 #define KWARP_ACCESS_REMOTE	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_ATOMIC)
 
-/* The entry of an STag's index, referenced, or NULL. */
+/*
+ * References of lookups begin and end with these. With PREEMPT_RT a holder can be
+ * preempted: spinning cannot wait for it, and priority inheritance applies only if it
+ * holds a lock. Otherwise a pass is not preempted, and the count suffices.
+ */
+#ifdef CONFIG_PREEMPT_RT
+static inline void mr_use(struct kwarp_mr *mr)
+{
+	read_lock(&mr->users);
+}
+
+static inline void mr_unuse(struct kwarp_mr *mr)
+{
+	read_unlock(&mr->users);
+}
+
+static inline void mr_wait_user(struct kwarp_mr *mr)
+{
+	write_lock(&mr->users);
+	write_unlock(&mr->users);
+}
+#else
+static inline void mr_use(struct kwarp_mr *mr) {}
+static inline void mr_unuse(struct kwarp_mr *mr) {}
+static inline void mr_wait_user(struct kwarp_mr *mr)
+{
+	cpu_relax();
+}
+#endif
+
+/* Get the entry of an STag's index, referenced, or NULL. Drop it with kwarp_mr_put(). */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag);
 
 static inline bool mr_valid(const struct kwarp_mr *mr, u32 stag)
@@ -25,12 +54,12 @@ static inline bool in_bounds(const struct kwarp_mr *mr, u64 addr, u64 len)
 	       len <= mr->length - (addr - mr->iova);
 }
 
-/* May this QP use the STag at all? A window of type 2 is its binder's alone. */
+/* May this user use the STag? A window of type 2 belongs to its binder only. */
 static inline bool mr_associated(const struct kwarp_mr *mr,
 				 const struct ib_pd *pd,
-				 const struct kwarp_qp *qp)
+				 const struct kwarp_mr_user *user)
 {
-	return mr->pd == pd && (!mr->qp_id || (qp && mr->qp_id == qp->id));
+	return mr->pd == pd && (!mr->user || mr->user == user->id);
 }
 
 #endif /* _KWARP_CORE_STAG_H */

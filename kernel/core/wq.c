@@ -2,19 +2,15 @@
 /*
  * Send and receive queues.
  *
- * A ring may be shared with user space. Of such a ring the kernel reads the
- * producer index and the elements, each once, and believes neither: an index
- * beyond the ring's size is ignored, the element is judged by its copy.
+ * A ring may be shared with user space. The kernel reads the producer index and the
+ * elements of such a ring once each, and trusts neither: an index beyond the ring's size
+ * is ignored, and only a copy of the element is validated.
  */
-#include "wq.h"
+#include "core/wq.h"
 
-#include "../llp/llp.h"
-#include "cq.h"
-#include "mem.h"
-#include "qp.h"
-#include "srq.h"
+#include "core/cq.h"
 
-#define REAP_BATCH	8	/* completions per look at the CQ */
+#define REAP_BATCH	8	/* completions per CQ lock */
 
 /* ---- indices ----------------------------------------------------------- */
 
@@ -24,33 +20,32 @@ static u32 load_index(const u32 *idx)
 	return smp_load_acquire(idx); /* see above */
 }
 
-/* The owner of the ring may reuse what is before the index. */
+/* The owner of the ring may reuse elements before the index. */
 static void publish_index(u32 *idx, u32 val)
 {
 	smp_store_release(idx, val); /* see above */
 }
 
 /*
- * Elements posted and not fetched. The indices of a send queue always satisfy,
+ * Return: elements posted and not fetched. The indices of a send queue always satisfy,
  * modulo 2^32,
  *
  *	done <= fetched <= producer <= done + size
  *
- * The first two are the kernel's. A user's producer index is only believed where
- * it lies between @fetched and @done + @size; one that points elsewhere, also
- * backwards, is no post at all. @done is read behind the index: a user who has
- * seen it move, and used the room, has moved the index since.
+ * The kernel owns the first two. A user's producer index is valid only between @fetched
+ * and @done + @size; an index outside this range, also one that moved backwards, posts
+ * nothing. @done is read after the index: a user that has seen @done move, and used the
+ * room, has moved the index later.
  *
  * Context: any. @fetched is stable under the socket lock, or under sq->lock once
  * the state is ERR.
  */
-static u32 sq_posted(const struct kwarp_qp *qp)
+static u32 sq_posted(const struct kwarp_sq *sq)
 {
-	const struct kwarp_sq *sq = &qp->sq;
 	u32 fetched = READ_ONCE(sq->fetched);
 	u32 posted;
 
-	if (qp->kernel)
+	if (sq->kernel)
 		return load_index(&sq->prod) - fetched;
 	posted = load_index(&sq->ctl->user_idx) - fetched;
 	return posted > sq->size - (fetched - READ_ONCE(sq->done)) ? 0 : posted;
@@ -76,14 +71,19 @@ static void ring_wakeup(struct kwarp_ring_ctl *ctl, bool need)
 	WRITE_ONCE(ctl->flags, need ? KWARP_RING_NEED_WAKEUP : 0);
 }
 
-bool kwarp_sq_bursts(const struct kwarp_qp *qp)
+bool kwarp_sq_bursts(const struct kwarp_sq *sq)
 {
-	return !qp->kernel && READ_ONCE(qp->sq.ctl->arm) == KWARP_SQ_BURST;
+	return !sq->kernel && READ_ONCE(sq->ctl->arm) == KWARP_SQ_BURST;
+}
+
+static bool sq_flushed(const struct kwarp_sq *sq)
+{
+	return READ_ONCE(sq->gate) == KWARP_WQ_FLUSHED;
 }
 
 /* ---- fetching ---------------------------------------------------------- */
 
-/* Octets of all elements, or -EMSGSIZE. */
+/* Bytes of all elements, or -EMSGSIZE. */
 static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 {
 	u64 sum = 0;
@@ -94,47 +94,21 @@ static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 	return sum > KWARP_MAX_MSG_SIZE ? -EMSGSIZE : (s64)sum;
 }
 
-static bool opcode_ok(const struct kwarp_qp *qp, u8 opcode)
-{
-	switch (opcode) {
-	case KWARP_OP_WRITE:
-	case KWARP_OP_SEND:
-	case KWARP_OP_SEND_INV:
-	case KWARP_OP_READ:
-		return true;
-	case KWARP_OP_WRITE_IMM:
-	case KWARP_OP_CMP_SWAP:
-	case KWARP_OP_FETCH_ADD:
-		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_7306;
-	case KWARP_OP_SEND_IMM:
-		return kwarp_qp_ext(qp) & KWARP_RDMAP_EXT_OWN;
-	case KWARP_OP_LOCAL_INV:
-		return true;
-	case KWARP_OP_BIND_MW:
-		return !qp->kernel;
-	case KWARP_OP_READ_INV:
-	case KWARP_OP_REG_MR:
-		return qp->kernel;
-	default:
-		return false;
-	}
-}
-
-/* Copy the variable part and judge; @src is shared memory. */
-static int sqe_finish(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe,
+/* Copy the variable part and validate it; @src is shared memory. */
+static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		      const void *src, u32 *len)
 {
-	const struct kwarp_sq *sq = &qp->sq;
+	u8 opcode = wqe->hdr.opcode;
 	s64 total;
 
-	if (!opcode_ok(qp, wqe->hdr.opcode))
+	if (opcode >= KWARP_OP_LAST || !(sq->ops & BIT(opcode)))
 		return -EINVAL;
-	if (kwarp_op_local(wqe->hdr.opcode)) {
+	if (kwarp_wr_is(opcode, KWARP_WR_LOCAL)) {
 		*len = 0;
 		return 0;
 	}
 	if (wqe->hdr.flags & KWARP_WQE_INLINE) {
-		if (!kwarp_op_inline_ok(wqe->hdr.opcode) ||
+		if (!kwarp_wr_is(opcode, KWARP_WR_INLINE) ||
 		    wqe->hdr.inline_len > sq->max_inline)
 			return -EINVAL;
 		memcpy(wqe->data, src + sizeof(wqe->hdr), wqe->hdr.inline_len);
@@ -145,21 +119,22 @@ static int sqe_finish(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe,
 		return -EINVAL;
 	memcpy(wqe->sge, src + sizeof(wqe->hdr),
 	       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
-	/* The compiler must not go back to the shared copy for the checks. */
+	/*
+	 * The checks must use the copy: keep the compiler from rereading shared memory.
+	 */
 	barrier();
 	total = sge_total(wqe->sge, wqe->hdr.num_sge);
 	if (total < 0)
 		return total;
-	/* The value found is 64 bits. */
-	if (kwarp_op_atomic(wqe->hdr.opcode) && total != sizeof(u64))
+	/* The returned value has 64 bits. */
+	if (kwarp_wr_is(opcode, KWARP_WR_ATOMIC) && total != sizeof(u64))
 		return -EMSGSIZE;
 	*len = total;
 	return 0;
 }
 
-int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
+int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_slot *s;
 	const void *src;
 	u32 idx, len = 0;
@@ -167,7 +142,7 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 
 	/* Until the state is ERR, only the engine moves @fetched. */
 	idx = sq->fetched;
-	if (!kwarp_qp_is(qp)->sends || !sq_posted(qp))
+	if (READ_ONCE(sq->gate) != KWARP_WQ_OPEN || !sq_posted(sq))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -178,73 +153,73 @@ int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot)
 	s->signaled = sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED);
 	s->state = KWARP_SLOT_PENDING;
 	s->len = 0;
-	/* The slot before the index: sq_take() may look at once. */
+	/* Write the slot before the index: sq_take() may read it immediately. */
 	smp_store_release(&sq->fetched, idx + 1);
 
-	/* The slot in the ring is ours until kern_idx passes it. */
+	/* The ring's slot belongs to the kernel until kern_idx passes it. */
 	*slot = idx;
-	ret = sqe_finish(qp, wqe, src, &len);
+	ret = sqe_finish(sq, wqe, src, &len);
 	if (ret)
 		return ret;
 	s->len = len;
 	return 1;
 }
 
-bool kwarp_sq_pending(struct kwarp_qp *qp)
+bool kwarp_sq_pending(const struct kwarp_sq *sq)
 {
-	return sq_posted(qp);
+	return sq_posted(sq);
 }
 
-bool kwarp_sq_idle(struct kwarp_qp *qp, bool linger)
+bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger)
 {
 	if (linger) {
-		WRITE_ONCE(qp->sq.ctl->flags, KWARP_RING_LINGER);
-	} else if (!qp->kernel) {
-		ring_wakeup(qp->sq.ctl, true);
-		/* Pairs with the barrier between a user's post and his look at flags. */
+		WRITE_ONCE(sq->ctl->flags, KWARP_RING_LINGER);
+	} else if (!sq->kernel) {
+		ring_wakeup(sq->ctl, true);
+		/*
+		 * Pairs with the barrier between a user's post and its read of the flags.
+		 */
 		smp_mb();
 	}
-	if (!kwarp_sq_pending(qp))
+	if (!kwarp_sq_pending(sq))
 		return true;
-	kwarp_sq_busy(qp);
+	kwarp_sq_busy(sq);
 	return false;
 }
 
-void kwarp_sq_busy(struct kwarp_qp *qp)
+void kwarp_sq_busy(struct kwarp_sq *sq)
 {
-	if (!qp->kernel)
-		ring_wakeup(qp->sq.ctl, false);
+	if (!sq->kernel)
+		ring_wakeup(sq->ctl, false);
 }
 
-bool kwarp_sq_drained(struct kwarp_qp *qp)
+bool kwarp_sq_drained(const struct kwarp_sq *sq)
 {
-	return qp->sq.done == qp->sq.fetched && !kwarp_sq_pending(qp);
+	return sq->done == sq->fetched && !kwarp_sq_pending(sq);
 }
 
 /* ---- completing -------------------------------------------------------- */
 
-static void slot_to_cqe(const struct kwarp_qp *qp, const struct kwarp_slot *s,
+static void slot_to_cqe(const struct kwarp_sq *sq, const struct kwarp_slot *s,
 			u8 status, struct kwarp_cqe *cqe)
 {
 	memset(cqe, 0, sizeof(*cqe));
 	cqe->wr_id = s->wr_id;
-	cqe->qp_num = qp->ibqp.qp_num;
+	cqe->qp_num = sq->qpn;
 	cqe->opcode = s->opcode;
 	cqe->status = status;
 	cqe->byte_len = s->len;
 	if (status)
-		cqe->vendor_err = qp->err.layer << 12 | qp->err.etype << 8 |
-				  qp->err.code;
+		cqe->vendor_err = READ_ONCE(sq->vendor_err);
 }
 
 /*
- * The oldest element, if it can be reported now: done, or anything at all once
+ * Take the oldest element if it can be reported now: if it is done, or in any case once
  * the queue is in error. Sets *@deliver if a completion is due.
  */
-static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
+static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 {
-	struct kwarp_sq *sq = &qp->sq;
-	bool flush = kwarp_qp_failed(qp);
+	bool flush = sq_flushed(sq);
 	struct kwarp_slot *s = sq_slot(sq, sq->done);
 	u8 status;
 
@@ -252,7 +227,7 @@ static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 	if (sq->done == sq->fetched) {
 		const struct kwarp_sqe *sqe;
 
-		if (!flush || !sq_posted(qp))
+		if (!flush || !sq_posted(sq))
 			return false;
 		sqe = kwarp_sq_elem(sq, sq->fetched++);
 		s->wr_id = READ_ONCE(sqe->wr_id);
@@ -271,20 +246,19 @@ static bool sq_take(struct kwarp_qp *qp, struct kwarp_cqe *cqe, bool *deliver)
 		return false;
 	}
 	if (*deliver)
-		slot_to_cqe(qp, s, status, cqe);
+		slot_to_cqe(sq, s, status, cqe);
 	sq->done++;
 	return true;
 }
 
 /*
- * Deliver in order. The CQ's handler may post again, so no lock is held while
- * it runs; @reaping keeps the order when two contexts come here at once. The
- * budget ends a race with a user who posts as fast as we flush: his posts find
- * the need-wakeup flag set.
+ * Deliver in order. The CQ's handler may post again, so no lock is held while it runs;
+ * @reaping keeps the order when two contexts get here concurrently. The budget ends a
+ * race with a user that posts as fast as the queue is flushed: its later posts find the
+ * need-wakeup flag set.
  */
-static void sq_reap(struct kwarp_qp *qp)
+static void sq_reap(struct kwarp_sq *sq)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_cqe cqe[REAP_BATCH];
 	u32 budget = 2 * sq->size;
 	unsigned long flags;
@@ -297,36 +271,35 @@ static void sq_reap(struct kwarp_qp *qp)
 	sq->reaping = true;
 	do {
 		for (n = 0; budget && n < REAP_BATCH; n += deliver, budget--)
-			if (!sq_take(qp, &cqe[n], &deliver))
+			if (!sq_take(sq, &cqe[n], &deliver))
 				break;
 		publish_index(&sq->ctl->kern_idx, sq->done);
 		if (!n)
 			break;
 		spin_unlock_irqrestore(&sq->lock, flags);
-		kwarp_cq_push(qp->scq, cqe, n, false);
+		kwarp_cq_push(sq->cq, cqe, n, false);
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
-	/* What is posted later was not there. */
-	if (kwarp_qp_failed(qp))
+	/* Requests posted later were not affected. */
+	if (sq_flushed(sq))
 		sq->blame = 0;
 	sq->reaping = false;
 out:
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
-void kwarp_sq_blame(struct kwarp_qp *qp, u8 status)
+void kwarp_sq_blame(struct kwarp_sq *sq, u8 status)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	qp->sq.blame = status;
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->blame = status;
+	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
-/* sq->done may have moved past @slot by a flush: then there is nothing to do. */
-static bool slot_set(struct kwarp_qp *qp, u32 slot, u8 state, u8 status)
+/* sq->done may have moved past @slot by a flush: then do nothing. */
+static bool slot_set(struct kwarp_sq *sq, u32 slot, u8 state, u8 status)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_slot *s = sq_slot(sq, slot);
 
 	lockdep_assert_held(&sq->lock);
@@ -337,46 +310,45 @@ static bool slot_set(struct kwarp_qp *qp, u32 slot, u8 state, u8 status)
 	return true;
 }
 
-void kwarp_sq_complete(struct kwarp_qp *qp, u32 slot, u8 status)
+void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status)
 {
 	unsigned long flags;
 	bool live;
 
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	live = slot_set(qp, slot, KWARP_SLOT_DONE, status);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	spin_lock_irqsave(&sq->lock, flags);
+	live = slot_set(sq, slot, KWARP_SLOT_DONE, status);
+	spin_unlock_irqrestore(&sq->lock, flags);
 	if (live)
-		sq_reap(qp);
+		sq_reap(sq);
 }
 
 /*
- * Until the state is ERR only the engine, under the socket lock, touches slots
- * that are not done: the next two need no other lock.
+ * Until the state is ERR, only the engine accesses slots that are not done, under the
+ * socket lock: the next two functions need no other lock.
  */
-void kwarp_sq_mark_built(struct kwarp_qp *qp, u32 slot)
+void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot)
 {
-	struct kwarp_slot *s = sq_slot(&qp->sq, slot);
+	struct kwarp_slot *s = sq_slot(sq, slot);
 
-	if (kwarp_qp_failed(qp))
+	if (sq_flushed(sq))
 		return;
 	s->state = KWARP_SLOT_BUILT;
 	s->status = KWARP_WC_SUCCESS;
 }
 
-void kwarp_sq_complete_built(struct kwarp_qp *qp)
+void kwarp_sq_complete_built(struct kwarp_sq *sq)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	bool any = false;
 
-	if (sq->built == sq->fetched || kwarp_qp_failed(qp))
+	if (sq->built == sq->fetched || sq_flushed(sq))
 		return;
 	for (; sq->built != sq->fetched; sq->built++) {
 		struct kwarp_slot *s = sq_slot(sq, sq->built);
 
-		/* Reads may be done before what was posted behind them is built. */
+		/* Reads may be done before requests posted after them are built. */
 		if ((s32)(sq->built - sq->done) < 0)
 			continue;
-		/* The message in work is the last one fetched. */
+		/* The message in progress is the last one fetched. */
 		if (s->state == KWARP_SLOT_PENDING &&
 		    sq->built + 1 == sq->fetched)
 			break;
@@ -386,12 +358,11 @@ void kwarp_sq_complete_built(struct kwarp_qp *qp)
 		}
 	}
 	if (any)
-		sq_reap(qp);
+		sq_reap(sq);
 }
 
-void kwarp_sq_ack(struct kwarp_qp *qp, u32 end)
+void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
@@ -403,12 +374,11 @@ void kwarp_sq_ack(struct kwarp_qp *qp, u32 end)
 			s->state = KWARP_SLOT_DONE;
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
-	sq_reap(qp);
+	sq_reap(sq);
 }
 
-void kwarp_sq_refused(struct kwarp_qp *qp, u32 opcodes, u8 status)
+void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status)
 {
-	struct kwarp_sq *sq = &qp->sq;
 	unsigned long flags;
 	u32 idx;
 
@@ -423,7 +393,7 @@ void kwarp_sq_refused(struct kwarp_qp *qp, u32 opcodes, u8 status)
 		idx = sq->done;
 	sq->blame = status;
 	spin_unlock_irqrestore(&sq->lock, flags);
-	kwarp_sq_ack(qp, idx);
+	kwarp_sq_ack(sq, idx);
 }
 
 /* ---- receive queue ------------------------------------------------------ */
@@ -439,7 +409,7 @@ u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 	return rq_posted(rq);
 }
 
-/* Return: 0 or -EINVAL. What is judged is the copy. */
+/* Copy and validate the copy. Return: 0 or -EINVAL. */
 static int rq_copy(const struct kwarp_rq *rq, u32 idx,
 		   struct kwarp_rqe_copy *wqe)
 {
@@ -459,47 +429,37 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 {
 	int ret;
 
-	if (!rq->size || !rq_posted(rq))
+	/* The socket lock keeps the gate: no other context takes until it is FLUSHED. */
+	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
+	    !rq_posted(rq))
 		return -ENOBUFS;
 	ret = rq_copy(rq, rq->fetched, wqe);
-	/* The copy is taken: the ring's slot is free. */
+	/* The copy is complete: the ring's slot is free. */
 	publish_index(&rq->ctl->kern_idx, ++rq->fetched);
 	return ret;
 }
 
-bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead, struct kwarp_rqe_copy *wqe)
+bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
+		   struct kwarp_rqe_copy *wqe)
 {
-	const struct kwarp_rq *rq = &qp->rq;
-
-	/* As in kwarp_rq_fetch(): nobody else takes. */
-	if (kwarp_qp_failed(qp) || !rq->size || ahead >= rq_posted(rq))
+	/* As in kwarp_rq_take(): no other context takes. */
+	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
+	    ahead >= rq_posted(rq))
 		return false;
 	return !rq_copy(rq, rq->fetched + ahead, wqe);
 }
 
-int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
-{
-	/* The socket lock keeps the state: nobody else takes until it is ERR. */
-	if (kwarp_qp_failed(qp))
-		return -ENOBUFS;
-	if (qp->srq)
-		return kwarp_srq_fetch(qp->srq, wqe);
-	return kwarp_rq_take(&qp->rq, wqe);
-}
-
-void kwarp_rq_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
+void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
 		       bool solicited)
 {
-	cqe->qp_num = qp->ibqp.qp_num;
+	cqe->qp_num = rq->qpn;
 	if (cqe->status)
-		cqe->vendor_err = qp->err.layer << 12 | qp->err.etype << 8 |
-				  qp->err.code;
-	kwarp_cq_push(qp->rcq, cqe, 1, solicited);
+		cqe->vendor_err = READ_ONCE(rq->vendor_err);
+	kwarp_cq_push(rq->cq, cqe, 1, solicited);
 }
 
-static void rq_flush(struct kwarp_qp *qp)
+static void rq_flush(struct kwarp_rq *rq)
 {
-	struct kwarp_rq *rq = &qp->rq;
 	u32 budget = 2 * rq->size;
 	unsigned long flags;
 
@@ -509,7 +469,7 @@ static void rq_flush(struct kwarp_qp *qp)
 	if (rq->reaping)
 		goto out;
 	rq->reaping = true;
-	while (budget-- && kwarp_qp_failed(qp) &&
+	while (budget-- && READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED &&
 	       kwarp_rq_posted(rq)) {
 		const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
 		struct kwarp_cqe cqe = {
@@ -520,7 +480,7 @@ static void rq_flush(struct kwarp_qp *qp)
 
 		publish_index(&rq->ctl->kern_idx, ++rq->fetched);
 		spin_unlock_irqrestore(&rq->lock, flags);
-		kwarp_rq_complete(qp, &cqe, false);
+		kwarp_rq_complete(rq, &cqe, false);
 		spin_lock_irqsave(&rq->lock, flags);
 	}
 	rq->reaping = false;
@@ -528,23 +488,23 @@ out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-void kwarp_wq_flush(struct kwarp_qp *qp)
+void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
-	if (!qp->kernel) {
-		ring_wakeup(qp->sq.ctl, true);
-		if (qp->rq.size)
-			ring_wakeup(qp->rq.ctl, true);
-		/* A post that missed the flag is seen by the flush, and the other way. */
+	if (!sq->kernel) {
+		ring_wakeup(sq->ctl, true);
+		if (rq->size)
+			ring_wakeup(rq->ctl, true);
+		/*
+		 * The flush sees a post that missed the flag, or the post sees the flag.
+		 */
 		smp_mb();
 	}
-	sq_reap(qp);
-	rq_flush(qp);
+	sq_reap(sq);
+	rq_flush(rq);
 }
 
-void kwarp_wq_reset(struct kwarp_qp *qp)
+void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
-	struct kwarp_sq *sq = &qp->sq;
-	struct kwarp_rq *rq = &qp->rq;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);

@@ -1,25 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Send and receive queues: rings, slots, in-order completion, flush. */
+/*
+ * Send and receive queues: rings, slots, in-order completion, flush. They do not know the
+ * queue pair: it sets what may be posted and taken (enum kwarp_wq_gate), and the
+ * destination and number of completions.
+ */
 #ifndef _KWARP_CORE_WQ_H
 #define _KWARP_CORE_WQ_H
 
 #include <rdma/kwarp-abi.h>
-#include "../kwarp.h"
+#include "core/wr_op.h"
+#include "kwarp.h"
 
-struct kwarp_qp;
+struct kwarp_cq;
+
+/* What the queue pair's state permits. */
+enum kwarp_wq_gate {
+	KWARP_WQ_CLOSED,	/* nothing may be posted */
+	KWARP_WQ_HELD,		/* posted requests wait */
+	KWARP_WQ_OPEN,		/* posted requests are processed */
+	KWARP_WQ_FLUSHED,	/* posted requests are flushed: the queue pair is in an
+				 * error state
+				 */
+};
 
 enum kwarp_slot_state {
-	KWARP_SLOT_PENDING,	/* fetched, in work */
-	KWARP_SLOT_BUILT,	/* its payload is copied, success to be reported */
-	KWARP_SLOT_DONE,	/* completed, perhaps behind one that is not */
+	KWARP_SLOT_PENDING,	/* fetched, in progress */
+	KWARP_SLOT_BUILT,	/* its payload is copied, success not reported yet */
+	KWARP_SLOT_DONE,	/* completed, perhaps after one that is not */
 };
 
 /**
- * struct kwarp_slot - what the kernel remembers of a fetched SQ element
- * @wr_id:	consumer's tag
- * @len:	octets, for the completion
+ * struct kwarp_slot - the kernel's record of a fetched SQ element
+ * @wr_id:	the consumer's tag
+ * @len:	bytes, for the completion
  * @opcode:	enum kwarp_opcode
- * @signaled:	completion wanted on success
+ * @signaled:	a completion is requested on success
  * @state:	enum kwarp_slot_state
  * @status:	enum kwarp_wc_status once done
  */
@@ -33,13 +48,13 @@ struct kwarp_slot {
 };
 
 /**
- * struct kwarp_sqe_copy - the one copy of a SQ element that is worked on
+ * struct kwarp_sqe_copy - the single copy of an SQ element, used for processing
  * @hdr:	header
- * @sge:	hdr.num_sge elements, validated in number only
- * @data:	or hdr.inline_len octets, in a kernel copy
+ * @sge:	hdr.num_sge elements; only their number has been validated
+ * @data:	or hdr.inline_len bytes, in a kernel copy
  *
- * An engine's has only the ring's stride of memory behind it: what an element of
- * the queue can have.
+ * An engine's copy has only as much memory as the ring's stride, the maximum size of an
+ * element of the queue.
  */
 struct kwarp_sqe_copy {
 	struct kwarp_sqe hdr;
@@ -56,25 +71,38 @@ struct kwarp_rqe_copy {
 
 /**
  * struct kwarp_sq - send queue
- * @lock:	protects the indices, @slots and, with the socket lock, qp->state
+ * @lock:	protects the indices, @slots, @gate and, with the socket lock, the state
+ *		of the queue pair
+ * @cq:		CQ for completions; constant
+ * @qpn:	number of the queue pair; constant
+ * @kernel:	belongs to a kernel consumer; constant
  * @ctl:	control block (user: shared)
  * @ring:	elements, @stride apart (user: shared)
- * @stride:	octets between elements
+ * @stride:	bytes between elements
  * @size:	elements, power of two
  * @max_sge:	granted at creation
  * @max_inline:	granted at creation
  * @sig_all:	every element is signalled
  * @slots:	@size entries, kernel memory
- * @done:	elements before it are completed; @ctl->kern_idx is its copy
+ * @done:	elements before it are completed; @ctl->kern_idx is a copy
  * @fetched:	elements before it were copied out
  * @built:	elements before it are not in state BUILT
- * @reaping:	somebody delivers completions: leave the rest to him
- * @blame:	status of the oldest element in the flush that is to come, or 0
- * @closed:	the QP's state allows no posts; @ctl->closed is its copy
+ * @reaping:	enum kwarp_wq_gate; @ctl->closed tells user space whether it is CLOSED
+ * @blame:	status for the oldest element in the next flush, or 0
+ * @gate:	enum kwarp_wq_gate; @ctl->closed is a copy of one of its values
+ * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; constant while @gate is
+ *		OPEN
+ * @vendor_err:	for completions with an error: the error as in the Terminate
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
+	struct kwarp_cq *cq;
+	u32 qpn;
+	bool kernel;
+	u8 gate;
+	u16 vendor_err;
+	u32 ops;
 	struct kwarp_ring_ctl *ctl;
 	void *ring;
 	u32 stride;
@@ -88,26 +116,32 @@ struct kwarp_sq {
 	u32 built;
 	u32 prod;
 	bool reaping;
-	bool closed;
 	u8 blame;
 };
 
 /**
  * struct kwarp_rq - receive queue
- * @lock:	protects the indices
+ * @lock:	protects the indices and @gate
+ * @cq:		CQ for completions, NULL for a shared queue; constant
+ * @qpn:	number of the queue pair; constant
  * @ctl:	control block (user: shared)
  * @ring:	elements, @stride apart (user: shared)
- * @stride:	octets between elements
+ * @stride:	bytes between elements
  * @size:	elements, power of two, or zero
  * @max_sge:	granted at creation
  * @user:	@ctl and @ring are shared with user space
- * @fetched:	elements before it were copied out; @ctl->kern_idx is its copy
+ * @fetched:	elements before it were copied out; @ctl->kern_idx is a copy
  * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
- * @reaping:	somebody flushes: leave the rest to him
- * @closed:	as of a send queue; a shared one's never
+ * @reaping:	another context is flushing and handles the rest
+ * @gate:	as in a send queue; a shared queue is always open
+ * @vendor_err:	as in a send queue
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
+	struct kwarp_cq *cq;
+	u32 qpn;
+	u16 vendor_err;
+	u8 gate;
 	struct kwarp_ring_ctl *ctl;
 	void *ring;
 	u32 stride;
@@ -117,7 +151,6 @@ struct kwarp_rq {
 	u32 fetched;
 	u32 prod;
 	bool reaping;
-	bool closed;
 };
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
@@ -130,181 +163,130 @@ static inline void *kwarp_rq_elem(const struct kwarp_rq *rq, u32 idx)
 	return rq->ring + (size_t)(idx & (rq->size - 1)) * rq->stride;
 }
 
-static inline bool kwarp_op_inline_ok(u8 opcode)
-{
-	return opcode <= KWARP_OP_SEND_INV;
-}
-
-static inline bool kwarp_op_atomic(u8 opcode)
-{
-	return opcode == KWARP_OP_CMP_SWAP || opcode == KWARP_OP_FETCH_ADD;
-}
-
-/* Does it take a place among the outbound reads? */
-static inline bool kwarp_op_read(u8 opcode)
-{
-	return opcode == KWARP_OP_READ || opcode == KWARP_OP_READ_INV ||
-	       kwarp_op_atomic(opcode);
-}
-
-/* Work requests that send nothing and have no payload. */
-static inline bool kwarp_op_local(u8 opcode)
-{
-	return opcode == KWARP_OP_LOCAL_INV || opcode == KWARP_OP_BIND_MW ||
-	       opcode == KWARP_OP_REG_MR;
-}
-
 /**
- * kwarp_sq_fetch() - copy the next send element out of the ring
- * @qp:		queue pair, socket lock held
+ * kwarp_sq_fetch() - copy the next send element from the ring
+ * @sq:		send queue, socket lock held
  * @wqe:	receives the copy
  * @slot:	receives its index for kwarp_sq_complete()
  *
- * Counts, sizes and opcode are checked here, on the copy; addresses and keys
- * are checked where they are used.
+ * Counts, sizes and opcode are checked here, on the copy; addresses and keys are checked
+ * when they are used.
  *
- * Return: 1 if there was one, 0 if the queue is empty or the QP does not send,
- * negative errno if the element is malformed (it has been fetched; @slot is
- * valid; complete it with KWARP_WC_LOC_QP_OP_ERR or what the error says:
- * -EMSGSIZE length, -EINVAL anything else).
+ * Return: 1 if there was one, 0 if the queue is empty or does not send, negative errno if
+ * the element is malformed (it has been fetched; @slot is valid; complete it with
+ * KWARP_WC_LOC_QP_OP_ERR or as the error implies: -EMSGSIZE length, -EINVAL anything
+ * else).
  */
-int kwarp_sq_fetch(struct kwarp_qp *qp, struct kwarp_sqe_copy *wqe, u32 *slot);
+int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
-/* Is something there that kwarp_sq_fetch() would return? Socket lock held. */
-bool kwarp_sq_pending(struct kwarp_qp *qp);
+/* Would kwarp_sq_fetch() return an element? Socket lock held. */
+bool kwarp_sq_pending(const struct kwarp_sq *sq);
 
 /**
- * kwarp_sq_idle() - the engine is about to sleep: ask for a doorbell
- * @qp:		queue pair
- * @linger:	do not ask: a timer will wake the engine
+ * kwarp_sq_idle() - the engine is about to sleep: request a doorbell
+ * @sq:		send queue
+ * @linger:	do not request it: a timer will wake the engine
  *
- * Return: true if the engine may sleep, false if an element came in meanwhile.
+ * Return: true if the engine may sleep, false if an element was posted meanwhile.
  * Socket lock held.
  */
-bool kwarp_sq_idle(struct kwarp_qp *qp, bool linger);
+bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger);
 
-/* A user who posts again and again without looking for completions? His word. */
-bool kwarp_sq_bursts(const struct kwarp_qp *qp);
+/* Does a user claim to post repeatedly without polling for completions? */
+bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
-/* The engine works: posts need no doorbell from here on. Socket lock held. */
-void kwarp_sq_busy(struct kwarp_qp *qp);
+/* The engine is running: posts need no doorbell from here on. Socket lock held. */
+void kwarp_sq_busy(struct kwarp_sq *sq);
 
 /**
- * kwarp_sq_complete() - an element is done; deliver what is now in order
- * @qp:		queue pair
+ * kwarp_sq_complete() - an element is done; deliver completions in order
+ * @sq:		send queue
  * @slot:	from kwarp_sq_fetch()
  * @status:	enum kwarp_wc_status; an error is delivered even if unsignalled
  *
- * Does nothing if the queue has been flushed meanwhile. Takes sq.lock.
+ * Does nothing if the queue was flushed meanwhile. Takes sq.lock.
  */
-void kwarp_sq_complete(struct kwarp_qp *qp, u32 slot, u8 status);
+void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status);
 
 /**
- * kwarp_sq_blame() - what the oldest element that is not complete has come to
- * @qp:		queue pair that is about to enter ERR
- * @status:	enum kwarp_wc_status, in place of the flush's
+ * kwarp_sq_blame() - set the status of the oldest incomplete element
+ * @sq:		send queue whose QP is about to enter ERR
+ * @status:	enum kwarp_wc_status, instead of a flush status
  */
-void kwarp_sq_blame(struct kwarp_qp *qp, u8 status);
+void kwarp_sq_blame(struct kwarp_sq *sq, u8 status);
 
 /* The payload of @slot is copied: kwarp_sq_complete_built() may report it. */
-void kwarp_sq_mark_built(struct kwarp_qp *qp, u32 slot);
+void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot);
 
-/* Complete with success all that is marked. Socket lock held. */
-void kwarp_sq_complete_built(struct kwarp_qp *qp);
-
-/**
- * kwarp_sq_ack() - the peer has what was sent: complete what is marked
- * @qp:		queue pair, socket lock held
- * @end:	slot behind the last; all before it are sent
- */
-void kwarp_sq_ack(struct kwarp_qp *qp, u32 end);
+/* Complete all marked elements with success. Socket lock held. */
+void kwarp_sq_complete_built(struct kwarp_sq *sq);
 
 /**
- * kwarp_sq_refused() - the peer complains of a message that is not acknowledged
- * @qp:		queue pair that is about to enter ERR, socket lock held
- * @opcodes:	mask of BIT(enum kwarp_opcode) that it can be of
- * @status:	enum kwarp_wc_status of the oldest such element; those before it are
- *		complete
+ * kwarp_sq_ack() - the peer has received the messages: complete marked elements
+ * @sq:		send queue, socket lock held
+ * @end:	slot after the last one; all before it are sent
  */
-void kwarp_sq_refused(struct kwarp_qp *qp, u32 opcodes, u8 status);
+void kwarp_sq_ack(struct kwarp_sq *sq, u32 end);
 
-/* Everything fetched and everything posted is completed. Socket lock held. */
-bool kwarp_sq_drained(struct kwarp_qp *qp);
+/**
+ * kwarp_sq_refused() - the peer reports an error in an unacknowledged message
+ * @sq:		send queue whose QP is about to enter ERR, socket lock held
+ * @opcodes:	mask of BIT(enum kwarp_opcode) that the message may have
+ * @status:	enum kwarp_wc_status of the oldest such element; those before it complete
+ *		with success
+ */
+void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status);
 
-/* Elements posted and not taken. @rq->lock held. */
+/* Is everything that was fetched or posted complete? Socket lock held. */
+bool kwarp_sq_drained(const struct kwarp_sq *sq);
+
+/* Return: elements posted and not taken. @rq->lock held. */
 u32 kwarp_rq_posted(const struct kwarp_rq *rq);
 
 /**
- * kwarp_rq_take() - copy the next element out of a receive queue
- * @rq:		receive queue, of a QP or shared; its lock held
+ * kwarp_rq_take() - copy the next element from a receive queue
+ * @rq:		receive queue; the socket lock is held, or the queue's lock if shared
  * @wqe:	receives the copy
  *
- * Return: as kwarp_rq_fetch().
+ * Return: 0; -ENOBUFS if none is posted; -EINVAL if it is malformed (it has been taken,
+ * wr_id is valid: complete it with KWARP_WC_LOC_QP_OP_ERR).
  */
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
 
 /**
- * kwarp_rq_post() - a kernel consumer's receives into the ring
- * @rq:		receive queue, of a QP or shared
- * @wr:		list of work requests
- * @bad_wr:	set to the first that was not posted, if there is one
- *
- * Return: 0, -ENOMEM if the queue is full, -EINVAL, also in RESET. Context: any.
- */
-int kwarp_rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
-		  const struct ib_recv_wr **bad_wr);
-
-/**
- * kwarp_rq_fetch() - take the next receive element, of the QP's own queue or of
- * the shared one
- * @qp:		queue pair, socket lock held
+ * kwarp_rq_peek() - copy a posted element without taking it
+ * @rq:		a QP's own receive queue, socket lock held
+ * @ahead:	0 for the element that kwarp_rq_take() would take next
  * @wqe:	receives the copy
  *
- * Return: 0; -ENOBUFS if none is posted; -EINVAL if it is malformed (it has
- * been taken, wr_id is valid: complete it with KWARP_WC_LOC_QP_OP_ERR).
- */
-int kwarp_rq_fetch(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe);
-
-/**
- * kwarp_rq_peek() - look at a posted element without taking it
- * @qp:		queue pair with a receive queue of its own, socket lock held
- * @ahead:	0 for the one that kwarp_rq_fetch() would take next
- * @wqe:	receives the copy
+ * Until the element is taken, a user may change it, against the rules: do not rely on
+ * this copy then.
  *
- * Until it is taken a user may change it, against the rules: believe nothing of it
- * then.
- *
- * Return: true if there is a well-formed one.
+ * Return: true if there is a well-formed element.
  */
-bool kwarp_rq_peek(struct kwarp_qp *qp, u32 ahead,
+bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
 
 /**
  * kwarp_rq_complete() - deliver a receive completion
- * @qp:		queue pair
+ * @rq:		the QP's receive queue, also for a receive from a shared queue
  * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller
- * @solicited:	the message asked for an event
+ * @solicited:	the message requested an event
  */
-void kwarp_rq_complete(struct kwarp_qp *qp, struct kwarp_cqe *cqe,
+void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
 		       bool solicited);
 
 /**
- * kwarp_wq_flush() - complete all that is posted with KWARP_WC_WR_FLUSH_ERR
- * @qp:		queue pair in state ERR (rx and tx have stopped for good)
+ * kwarp_wq_flush() - complete all posted requests with KWARP_WC_WR_FLUSH_ERR
+ * @sq:		send queue of a queue pair in an error (its engines have stopped for good)
+ * @rq:		its receive queue
  *
- * Leaves the rings in need-wakeup state: later posts ring the doorbell and are
- * flushed by it. A receive that was being filled is returned by
- * kwarp_rx_stop(), not here. Context: any.
+ * Leaves the rings in need-wakeup state: later posts ring the doorbell, which flushes
+ * them. kwarp_rx_stop() returns a receive being filled, not this function. Context: any.
  */
-void kwarp_wq_flush(struct kwarp_qp *qp);
+void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 /* ERR -> RESET: empty rings, indices at zero. No connection is attached. */
-void kwarp_wq_reset(struct kwarp_qp *qp);
-
-/* ib_post_send, ib_post_recv. A user's doorbell arrives with @wr NULL. */
-int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		    const struct ib_send_wr **bad_wr);
-int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		    const struct ib_recv_wr **bad_wr);
+void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 #endif /* _KWARP_CORE_WQ_H */

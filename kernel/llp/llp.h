@@ -1,38 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The lower layer protocol: moves octets, knows sockets, knows nothing of
- * RDMA. tcp.c implements it; callbacks from the socket come in here only.
+ * The lower layer protocol: connections and their sockets. It carries ULPDUs (ulpdu.h)
+ * and knows nothing of RDMA. mpa/ implements it over TCP; socket.h has what the sockets of
+ * all lower layers share.
  */
 #ifndef _KWARP_LLP_H
 #define _KWARP_LLP_H
 
 #include <linux/bvec.h>
+#include <linux/indirect_call_wrapper.h>
 #include <linux/net.h>
 #include <net/sock.h>
 
-#include "../kwarp.h"
+#include "kwarp.h"
+#include "llp/ulpdu.h"
+#include "proto/mpa_startup.h"
 
-struct kwarp_qp;
+struct kwarp_ledger;
 struct kwarp_llp;
+struct kwarp_mpa;
+struct kwarp_qp;
+struct kwarp_sctp;
 struct kwarp_take;
 
 /*
- * An incomplete FPDU waits in TCP's receive queue, so the window must hold two
- * of the largest (65 KiB each) whatever tcp_rmem says; TCP's own tuning grows it
- * from here. Truesize counts, hence the factor.
+ * An incomplete FPDU waits in TCP's receive queue, so the window must hold two FPDUs of
+ * maximum size (65 KiB each) whatever tcp_rmem says; TCP's autotuning grows it from here.
+ * The buffer is accounted in truesize, hence the factor.
  */
 #define KWARP_RCVBUF_MIN	(512 * 1024)
 
 /* Bits of the events that a connection reports to its owner (the CM). */
 enum kwarp_llp_event {
 	KWARP_LLP_EV_CONNECTED,	/* active open succeeded */
-	KWARP_LLP_EV_READABLE,	/* startup phase: octets wait; or a listener has a child */
-	KWARP_LLP_EV_PEER_FIN,	/* peer closed its direction; all before it is processed */
-	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err);
-				 * perhaps behind PEER_FIN
+	KWARP_LLP_EV_READABLE,	/* startup phase: bytes are waiting; or a listener has a child */
+	KWARP_LLP_EV_PEER_FIN,	/* peer closed its direction; everything before it is
+				 * processed
 				 */
-	KWARP_LLP_EV_FIN_SENT,	/* our FIN went behind everything: graceful close on its way */
-	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; Terminate, if any, is on its way */
+	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err);
+				 * may follow PEER_FIN
+				 */
+	KWARP_LLP_EV_FIN_SENT,	/* our FIN follows all data: graceful close in progress */
+	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; the Terminate, if any, is being sent */
 	KWARP_LLP_EV_RTR,	/* responder: the peer's first FPDU was processed */
 	KWARP_LLP_EV_QP_GONE,	/* the QP is being destroyed: drop it */
 	KWARP_LLP_EV_DRAIN,	/* QP went to SQD: FIN follows when its work is done */
@@ -43,52 +52,89 @@ enum kwarp_llp_event {
 struct kwarp_llp_owner_ops {
 	/* Sets a bit and queues the owner's work. Context: any. */
 	void (*event)(struct kwarp_llp *llp, unsigned int ev);
-	/* The last reference is gone. Context: any; must defer what sleeps. */
+	/*
+	 * The last reference was dropped. Context: any; work that sleeps must be
+	 * deferred.
+	 */
 	void (*release)(struct kwarp_llp *llp);
 };
 
 /**
- * struct kwarp_llp_engine - what the socket's callbacks call once a QP is attached
- * @readable:	process the receive queue; @left is set to the bytes that are left in
- *		it as an incomplete FPDU. Return: false if there is more in it: then
- *		the engine itself calls kwarp_llp_poll() soon
+ * struct kwarp_llp_engine - functions that the socket's callbacks call once a QP is
+ * attached
+ * @readable:	pull the ULPDUs that have arrived. Return: false if there are more: then
+ *		the engine itself calls kwarp_llp_poll() soon, and the end of the stream
+ *		must not be reported yet
  * @writable:	TCP has send space again
- * @early:	TCP holds segments behind a gap, perhaps new ones; only after
+ * @early:	TCP holds segments after a gap, possibly new ones; called only after
  *		kwarp_llp_watch()
- * @ended:	the stream is over, once: @err is a positive errno (reset,
- *		timeout) or 0 for FIN; @left octets were never completed
+ * @ended:	the stream is over, called once: @err is a positive errno (reset, timeout)
+ *		or 0 for FIN; @left is the number of bytes of an incomplete ULPDU
  *
  * All are called with the socket lock held and llp->qp set; softirq or process.
  */
 struct kwarp_llp_engine {
-	bool (*readable)(struct kwarp_llp *llp, u32 *left);
+	bool (*readable)(struct kwarp_llp *llp);
 	void (*writable)(struct kwarp_llp *llp);
 	void (*early)(struct kwarp_llp *llp);
 	void (*ended)(struct kwarp_llp *llp, int err, u32 left);
 };
 
 /**
+ * struct kwarp_mpa_framing - FPDU framing agreed on in MPA startup
+ * @crc:	CRC32c on, both directions
+ * @tx_markers:	we insert markers
+ * @rx_markers:	the peer inserts markers
+ * @large:	FPDUs up to the MPA limit instead of one TCP segment (policy)
+ */
+struct kwarp_mpa_framing {
+	bool crc;
+	bool tx_markers;
+	bool rx_markers;
+	bool large;
+};
+
+/**
+ * struct kwarp_llp_gate - who may use a socket that a program still has
+ * @inside:	engines, callbacks and lock holders of ours
+ * @taken:	the socket is a program's: a call of the program may hold its lock as long as
+ *		the program likes; constant. All else is unused without it
+ * @severed:	nobody gets inside any more
+ */
+struct kwarp_llp_gate {
+	atomic_t inside;
+	bool taken;
+	bool severed;
+};
+
+/**
  * struct kwarp_llp - one connection or listener
  * @sock:	the socket; set once, released by kwarp_llp_close()
- * @sk:		its sock, referenced until the last put, so that it can be locked
- *		whatever became of @sock
- * @taken:	a program's socket: its lock may be held by a call of the program, for as
- *		long as that likes; constant
+ * @sk:		its sock, referenced until the last put, so that it can be locked after
+ *		@sock is released
  * @take:	what is held of the program's socket instead of @sock, or NULL
- * @inside:	@taken: engines, callbacks and lock holders of ours
- * @severed:	@taken: nobody gets inside any more
+ * @gate:	of a program's socket
  * @dev:	device, for counters
  * @refs:	owner, QP, callbacks in progress
- * @owner:	the CM's upcalls
+ * @ops:	lower layer that carries the ULPDUs
+ * @framing:	FPDU framing; constant while @qp is set
+ * @mpa:	MPA: data path, from ops->begin() to ops->end(); socket lock
+ * @sctp:	SCTP: the association; constant
+ * @ledger:	record of ULPDUs placed early, or NULL if there is none; belongs to the
+ *		engine
+ * @owner:	upcalls to the CM
  * @engine:	valid while @qp is set
  * @qp:		attached queue pair (holds a reference) or NULL; socket lock
- * @spoke:	kwarp_llp_send() has handed something to TCP; socket lock
- * @locked_at:	when a process took the socket lock last, jiffies; socket lock
+ * @spoke:	kwarp_llp_send() has handed data to TCP; socket lock
+ * @locked_at:	when a process last took the socket lock, jiffies; socket lock
  * @eof:	FIN has been seen and reported; socket lock
  * @watched:	sk_write_space is called for each segment received; socket lock
- * @want_wspace: and this tells whether send space is waited for; socket lock
+ * @want_wspace: @watched: the engine waits for send space; socket lock
  * @sk_err:	positive errno of the socket's end, 0 while it lives
- * @saved_*:	the socket's own callbacks
+ * @saved_data_ready:	the socket's own callback
+ * @saved_state_change:	the socket's own callback
+ * @saved_write_space:	the socket's own callback
+ * @saved_error_report:	the socket's own callback
  * @rcu:	qp->llp is read under RCU: the owner frees with kfree_rcu()
  */
 struct kwarp_llp {
@@ -97,12 +143,15 @@ struct kwarp_llp {
 	struct kwarp_take *take;
 	struct kwarp_device *dev;
 	refcount_t refs;
+	const struct kwarp_llp_ops *ops;
+	struct kwarp_mpa_framing framing;
+	struct kwarp_mpa *mpa;
+	struct kwarp_sctp *sctp;
+	struct kwarp_ledger *ledger;
 	const struct kwarp_llp_owner_ops *owner;
 	const struct kwarp_llp_engine *engine;
 	struct kwarp_qp *qp;
-	atomic_t inside;
-	bool taken;
-	bool severed;
+	struct kwarp_llp_gate gate;
 	bool spoke;
 	bool eof;
 	bool watched;
@@ -116,229 +165,384 @@ struct kwarp_llp {
 	struct rcu_head rcu;	/* for the owner's release() */
 };
 
-/* Counts start at one, the owner's. The last put calls owner->release(). */
+/**
+ * struct kwarp_llp_info - state of a connection, for observers
+ * @name:	the lower layer's name in policy llp
+ * @local:	own address and port
+ * @remote:	the peer's
+ * @emss:	bytes that a segment carries, SACK options not counted
+ * @mulpdu:	the largest ULPDU that always fits (RFC 5044 4.5, RFC 5043 9)
+ * @retransmits: segments retransmitted since the connection was established
+ */
+struct kwarp_llp_info {
+	const char *name;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u32 emss;
+	u32 mulpdu;
+	u32 retransmits;
+};
+
+/* The lower layers; kwarp_llp_init() sets llp->ops to the first. */
+extern const struct kwarp_llp_ops kwarp_mpa_ops;
+extern const struct kwarp_llp_ops kwarp_sctp_ops;
+
+/* Does it have MPA's startup and framing, with their options? */
+static inline bool kwarp_llp_is_mpa(const struct kwarp_llp *llp)
+{
+	return llp->ops == &kwarp_mpa_ops;
+}
+
+#if IS_ENABLED(CONFIG_IP_SCTP)
+/* Can SCTP be used? May load it. Return: 0 or -EPROTONOSUPPORT. Context: process. */
+int kwarp_sctp_probe(struct net *net);
+
+/* Module load and unload. */
+int kwarp_sctp_init(void);
+void kwarp_sctp_exit(void);
+#else
+#define kwarp_sctp_ops	kwarp_mpa_ops	/* never chosen */
+static inline int kwarp_sctp_probe(struct net *net)
+{
+	return -EPROTONOSUPPORT;
+}
+
+static inline int kwarp_sctp_init(void)
+{
+	return 0;
+}
+
+static inline void kwarp_sctp_exit(void)
+{
+}
+#endif
+
+/*
+ * The reference count starts at one, for the owner. The last put calls owner->release().
+ */
 void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
 		    const struct kwarp_llp_owner_ops *owner);
 void kwarp_llp_get(struct kwarp_llp *llp);
 void kwarp_llp_put(struct kwarp_llp *llp);
 
 /**
+ * struct kwarp_llp_bind - where a socket is
+ * @net:	namespace
+ * @ifindex:	netdev to bind to (0: none)
+ * @local:	address and port (port 0: any)
+ * @paths:	netdevs whose addresses the socket has, too, if the lower layer can use several
+ *		(0: none)
+ * @tos:	type of service or traffic class, also of a listener's children; -1 for the
+ *		default
+ * @afonly:	IPv6: no mapped IPv4
+ */
+struct kwarp_llp_bind {
+	struct net *net;
+	int ifindex;
+	int paths[KWARP_PATHS_MAX];
+	const struct sockaddr_storage *local;
+	int tos;
+	bool afonly;
+};
+
+/**
  * kwarp_llp_connect() - start an active open
  * @llp:	initialised, no socket yet
- * @net:	namespace of the netdev
- * @ifindex:	netdev to bind to (0: none)
- * @local:	source address and port (port 0: any)
+ * @bind:	our end
  * @remote:	destination
- * @tos:	type of service or traffic class, -1 for the default
  *
- * Never blocks for the peer: success comes as KWARP_LLP_EV_CONNECTED, failure
- * as KWARP_LLP_EV_RESET. Context: process.
- * Return: 0 or what the socket layer says at once (e.g. -ENETUNREACH).
+ * Never blocks for the peer: success is reported as KWARP_LLP_EV_CONNECTED, failure as
+ * KWARP_LLP_EV_RESET. Context: process.
+ * Return: 0 or an immediate error of the socket layer (e.g. -ENETUNREACH).
  */
-int kwarp_llp_connect(struct kwarp_llp *llp, struct net *net, int ifindex,
-		      const struct sockaddr_storage *local,
-		      const struct sockaddr_storage *remote, int tos);
+static inline int kwarp_llp_connect(struct kwarp_llp *llp,
+				    const struct kwarp_llp_bind *bind,
+				    const struct sockaddr_storage *remote)
+{
+	return llp->ops->connect(llp, bind, remote);
+}
 
 /**
  * kwarp_llp_listen() - start a passive open
- * @afonly:	IPv6: do not accept mapped IPv4
- * @hold_net:	keep the namespace; else the caller closes the listener before that
- *		ends. Its children do in any case
- * Other arguments as for connect; children come as KWARP_LLP_EV_READABLE.
+ * @llp:	initialised, no socket yet
+ * @bind:	where to listen
+ * @backlog:	connections that may wait to be accepted
+ * @hold_net:	hold a reference to the namespace; otherwise the caller closes the
+ *		listener before the namespace ends. The children always hold one
+ *
+ * Children are reported as KWARP_LLP_EV_READABLE.
+ * Return: 0 or a negative errno.
  */
-int kwarp_llp_listen(struct kwarp_llp *llp, struct net *net, int ifindex,
-		     const struct sockaddr_storage *local, int backlog,
-		     int tos, bool afonly, bool hold_net);
+static inline int kwarp_llp_listen(struct kwarp_llp *llp,
+				   const struct kwarp_llp_bind *bind,
+				   int backlog, bool hold_net)
+{
+	return llp->ops->listen(llp, bind, backlog, hold_net);
+}
 
 /**
  * kwarp_llp_accept() - take one child of a listener
  * @listener:	listening connection
  * @child:	initialised, no socket yet
  *
- * Return: 0, -EAGAIN if there is none, other errno. If octets of the child have
- * already arrived, KWARP_LLP_EV_READABLE is raised for it.
+ * Return: 0, -EAGAIN if there is none, other errno. If something has already arrived for
+ * the child, KWARP_LLP_EV_READABLE is raised for it.
  */
-int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
+static inline int kwarp_llp_accept(struct kwarp_llp *listener,
+				   struct kwarp_llp *child)
+{
+	child->ops = listener->ops;
+	return child->ops->accept(listener, child);
+}
 
 /**
  * kwarp_llp_take() - take over a program's connected TCP socket
  * @llp:	initialised, no socket yet
  * @fd:		descriptor of the calling process
- * @net:	namespace of the netdev: the socket's must have the same owner, or the
- *		caller CAP_NET_ADMIN in it
+ * @net:	namespace of the netdev: the socket's namespace must have the same owner,
+ *		or the caller CAP_NET_ADMIN in it
  *
- * From success on every descriptor of the socket is a shell (take.c), and the
- * connection lives until kwarp_llp_close(). On failure the socket is as it was.
- * Octets that have arrived are in the receive queue; no event tells of them.
+ * On success every descriptor of the socket becomes a shell (take.c), and the connection
+ * lives until kwarp_llp_close(). On failure the socket is unchanged. Bytes that have
+ * arrived are in the receive queue; no event reports them.
  * Context: process.
  *
- * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6),
- * -ESOCKTNOSUPPORT (no stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not
- * established, or either direction closed), -EBUSY (taken already, in use by
- * another part of the kernel, or a call sleeps in it, holds its lock or waits for
- * that), -EOPNOTSUPP (it has an upper layer protocol, e.g. TLS, or is in repair),
- * -ENOMEM.
+ * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -ESOCKTNOSUPPORT (no
+ * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or
+ * either direction closed), -EBUSY (already taken, in use by another part of the kernel,
+ * or a system call sleeps in it, holds its lock or waits for the lock), -EOPNOTSUPP (it
+ * has an upper layer protocol, e.g. TLS, or is in repair mode), -ENOMEM.
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
-/* Loading and unloading. */
+/* Module load and unload. */
 int kwarp_take_init(void);
 void kwarp_take_exit(void);
 
 /*
- * Startup phase: plain bytes, never blocking for the peer. Bytes, 0 at EOF, or -errno;
- * -ECONNRESET if the connection is severed.
+ * Startup of MPA in forms that have no struct kwarp_mpa_frame (cm/attach.c): bytes, without
+ * blocking for the peer. Return: bytes, 0 at EOF, or -errno; -ECONNRESET if the connection
+ * is severed. Context: process.
  */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
 
-/* Discard up to @len bytes unread. Bytes discarded, 0 at EOF, or -errno. */
-int kwarp_llp_discard(struct kwarp_llp *llp, size_t len);
-
-int kwarp_llp_getname(struct kwarp_llp *llp, struct sockaddr_storage *ss,
-		      bool peer);
-
 /**
- * kwarp_llp_keepalive() - have TCP find out about a silent peer
- * @llp:	connection
- * @seconds:	of silence before the first probe, up to 32767; 0: no probes
- *
- * How many follow, and how often, is the namespace's (tcp_keepalive_probes,
- * tcp_keepalive_intvl). Context: process.
+ * struct kwarp_hello - a startup frame being received
+ * @f:		the frame, once complete; its private data are in @rx
+ * @err:	KWARP_MPA_E_*, positive, if it is invalid
+ * @have:	bytes in @rx; 0 before the first
+ * @rx:		its bytes, as the lower layer encodes them
  */
-void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
-
-/**
- * struct kwarp_llp_info - a connection, for those who only look
- * @local:	own address and port
- * @remote:	the peer's
- * @emss:	octets that a segment carries, SACK options not counted
- * @retransmits: segments sent again since the connection was made
- */
-struct kwarp_llp_info {
-	struct sockaddr_storage local;
-	struct sockaddr_storage remote;
-	u32 emss;
-	u32 retransmits;
+struct kwarp_hello {
+	struct kwarp_mpa_frame f;
+	int err;
+	u32 have;
+	u8 rx[KWARP_MPA_FRAME_MAX];
 };
 
-/* Without the socket lock: as of some moment. Context: any; @llp has a socket. */
-void kwarp_llp_get_info(const struct kwarp_llp *llp,
-			struct kwarp_llp_info *info);
+/**
+ * kwarp_llp_hello_send() - send a startup frame
+ * @llp:	connection
+ * @f:		frame; a lower layer ignores what it has no field for
+ * @pd:		f->pd_len bytes of private data
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EINVAL if the private data are too long, -ENOMEM, -ENOBUFS, or the socket's
+ * error.
+ */
+static inline int kwarp_llp_hello_send(struct kwarp_llp *llp,
+				       const struct kwarp_mpa_frame *f,
+				       const void *pd)
+{
+	return llp->ops->hello_send(llp, f, pd);
+}
 
 /**
- * kwarp_llp_poll() - act as if the socket had called back now
+ * kwarp_llp_hello_recv() - receive as much of a startup frame as has arrived
+ * @llp:	connection
+ * @hello:	frame; @hello->have is 0 the first time
+ * @type:	expected type
  *
- * For a QP that was just attached, or an engine that had not read all: what arrived
- * before is processed, a FIN or reset that came before is reported. Socket lock held.
+ * Leaves what follows the frame to the engine. Context: process, may sleep.
+ * Return: 1 if the frame is complete; 0 if more is needed; -EPROTO if it is invalid;
+ * -ECONNRESET if the peer ended the stream before the end of the frame; other errno of
+ * the socket.
  */
-void kwarp_llp_poll(struct kwarp_llp *llp);
+static inline int kwarp_llp_hello_recv(struct kwarp_llp *llp,
+				       struct kwarp_hello *hello,
+				       enum kwarp_mpa_type type)
+{
+	return llp->ops->hello_recv(llp, hello, type);
+}
 
 /*
- * Have the send engine look for work, as if there were write space again. Softirq.
- * Return: false if nothing was done, since a process has the socket lock.
+ * Has anything arrived behind the frame? Return: -EAGAIN if not; positive if so; 0 at the
+ * end of the stream, or -errno. Context: process, may sleep.
  */
-bool kwarp_llp_wake_bh(struct kwarp_llp *llp);
+static inline int kwarp_llp_hello_more(struct kwarp_llp *llp)
+{
+	return llp->ops->hello_more(llp);
+}
 
-/* FIN after all accepted octets. Socket lock held or not, as the name says. */
-void kwarp_llp_shutdown_locked(struct kwarp_llp *llp);
+/*
+ * Discard about @len unread bytes. Return: bytes discarded, 0 at EOF, or -errno; -EAGAIN
+ * if none have arrived. Context: process, may sleep.
+ */
+static inline int kwarp_llp_drain(struct kwarp_llp *llp, size_t len)
+{
+	return llp->ops->drain(llp, len);
+}
+
+/* An end's address. Return: 0 or -errno. Context: process. */
+static inline int kwarp_llp_getname(const struct kwarp_llp *llp,
+				    struct sockaddr_storage *ss, bool peer)
+{
+	return llp->ops->getname(llp, ss, peer);
+}
+
+/**
+ * kwarp_llp_keepalive() - have a silent peer probed
+ * @llp:	connection
+ * @seconds:	silence before the first probe, in seconds, up to 32767; 0: no probes
+ *
+ * With TCP, the namespace sets the number of probes and their interval
+ * (tcp_keepalive_probes, tcp_keepalive_intvl). Context: process.
+ */
+static inline void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
+{
+	if (seconds && llp->ops->keepalive)
+		llp->ops->keepalive(llp, seconds);
+}
+
+/* Takes no socket lock, so the values are a snapshot. Context: any; @llp has a socket. */
+static inline void kwarp_llp_get_info(const struct kwarp_llp *llp,
+				      struct kwarp_llp_info *info)
+{
+	llp->ops->info(llp, info);
+}
+
+/**
+ * kwarp_llp_poll() - act as if the socket's callback had just been called
+ * @llp:	connection with an attached queue pair
+ *
+ * For a QP that was just attached, or an engine that has not read everything: processes
+ * data that arrived before, and reports an earlier FIN or reset. Context: socket lock
+ * held.
+ */
+static inline void kwarp_llp_poll(struct kwarp_llp *llp)
+{
+	llp->ops->poll(llp);
+}
+
+/*
+ * Make the send engine look for work, as if write space had become available. Context:
+ * softirq.
+ * Return: false if nothing was done because a process holds the socket lock.
+ */
+static inline bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
+{
+	return llp->ops->wake_bh(llp);
+}
+
+/* End our direction after all accepted bytes. Context: process. */
 void kwarp_llp_shutdown(struct kwarp_llp *llp);
 
 /**
  * kwarp_llp_close() - detach the callbacks and release the socket
+ * @llp:	connection or listener
  * @abort:	send RST instead of finishing in the background
  *
- * After it returns no event comes any more. Idempotent. A program that has its socket's
- * lock is not waited for: the stream ends when it lets go. Context: process, may
- * sleep; kwarp_qp_detach() must have been called.
+ * No event is raised after it returns. Idempotent. It does not wait for a program that
+ * holds its socket's lock: the stream ends when the program releases the lock. Context:
+ * process, may sleep; kwarp_qp_detach() must have been called.
  */
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
 
 /**
  * kwarp_llp_lock() - take the socket lock
- * @llp:	connection, perhaps without a socket
+ * @llp:	connection, may have no socket
  *
- * On a program's socket a call that was on its way when we took it may have the lock
- * and sleep. It is given a moment; then the connection is severed: KWARP_LLP_EV_RESET,
- * and nobody waits any more.
+ * On a program's socket, a system call that was in progress when the socket was taken may
+ * hold the lock and sleep. The caller waits for it for a limited time; then the
+ * connection is severed: KWARP_LLP_EV_RESET is raised and all waiters give up.
  *
  * Context: process, may sleep.
- * Return: false if it is severed, or the calling process is being killed: no lock.
+ * Return: false if the connection is severed or the calling process is being killed; then
+ * the lock is not held.
  */
 bool __must_check kwarp_llp_lock(struct kwarp_llp *llp);
 
-/* The same without waiting for a program; false says nothing of the connection. */
+/*
+ * The same without waiting for a program; false does not mean that the connection is
+ * severed.
+ */
 bool __must_check kwarp_llp_lock_now(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
-/* As long as softirqs take before they leave the rest to a thread; jiffies. */
+/* The time that softirqs run before they leave the rest to a thread; jiffies. */
 #define KWARP_LLP_HOLD	(msecs_to_jiffies(2) + 1)
 
 /**
- * kwarp_llp_held_long() - has a process had the socket lock for long
+ * kwarp_llp_held_long() - has a process held the socket lock for long?
  * @llp:	connection with a socket
  *
- * A process that lets go of the lock first does what has come meanwhile, the engines'
- * callbacks included, and what they send has the peer send more: a doorbell would last
- * as long as the peer likes.
+ * A process that releases the lock first processes the backlog, including the engines'
+ * callbacks, and what they send makes the peer send more: the peer could prolong a
+ * doorbell call without limit.
  *
  * Context: socket lock held.
- * Return: true if the caller, a callback, is to leave its work to a worker.
+ * Return: true if the caller, a callback, should leave its work to a worker.
  */
 bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 
 /**
- * kwarp_llp_sever() - do without the socket lock of a program's socket
- * @llp:	taken; the caller is not inside
+ * kwarp_llp_sever() - take a connection apart without the socket lock of a program's
+ * socket
+ * @llp:	a taken socket; the caller is not inside the gate
  *
- * On return no engine, no callback and no holder of the lock of ours runs, and none
- * will: what the lock protects is the caller's. Waits for what runs, not for the
- * program. Idempotent. Context: process, may sleep.
+ * On return no engine, callback or lock holder of kwarp runs, and none will: the caller
+ * owns what the lock protects. Waits for those that run, not for the program. Idempotent.
+ * Context: process, may sleep.
  */
 void kwarp_llp_sever(struct kwarp_llp *llp);
+
+/* The socket lock is held, or nobody else has the connection any more (severed). */
+#ifdef CONFIG_LOCKDEP
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp);
+#else
+static inline void kwarp_llp_assert_locked(const struct kwarp_llp *llp)
+{
+}
+#endif
 
 /* ---- for the engines; socket lock held ------------------------------------ */
 
-/* Octets that a segment carries now: EMSS, less SACK options due (RFC 5044 4.5). */
-u32 kwarp_llp_emss(const struct kwarp_llp *llp);
-
-/* Free send buffer, octets; negative if none. */
-int kwarp_llp_wspace(const struct kwarp_llp *llp);
-
-/* Enough of it free that sending is worth while; else use want_wspace(). */
-bool kwarp_llp_writeable(const struct kwarp_llp *llp);
-
-/**
- * kwarp_llp_send_bvec() - hand pages to TCP without blocking
- * @bv:		pages to reference; they must not change until TCP releases them
- * @nr:		number of elements
- * @len:	octets in all
- * @eor:	end of record: the next call starts a new segment
- *
- * Return: octets taken (may be less), -EAGAIN (write space will be reported),
- * other errno if the connection is unusable.
- */
-int kwarp_llp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
-			unsigned int nr, size_t len, bool eor);
-
-/* Ask for a wake-up at write space although nothing was refused. */
-void kwarp_llp_want_wspace(struct kwarp_llp *llp);
-
 /*
- * More is on its way than a peer may leave unacknowledged for long (two segments of
- * full size, RFC 5681 4.2): write space will be reported soon to who wants it.
+ * Direct calls of those @ops that run for each ULPDU, if the lower layer is MPA: indirect
+ * calls are expensive with speculation mitigations.
  */
-bool kwarp_llp_in_flight(const struct kwarp_llp *llp);
+int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left);
+void kwarp_mpa_unlocked(struct kwarp_llp *llp);
+enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u);
+int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+		  const struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src,
+		  struct kwarp_fpdu *frame);
 
-/**
- * kwarp_llp_watch() - have engine->early called from now on
- * @llp:	connection with a QP
- *
- * Behind each segment that TCP takes in while it holds any behind a gap, in softirq
- * or from the backlog, up to kwarp_llp_unwatch().
- */
-void kwarp_llp_watch(struct kwarp_llp *llp);
-void kwarp_llp_unwatch(struct kwarp_llp *llp);
+static inline enum kwarp_pull kwarp_llp_pull(struct kwarp_llp *llp,
+					     struct kwarp_ulpdu *u)
+{
+	return INDIRECT_CALL_1(llp->ops->pull, kwarp_mpa_pull, llp, u);
+}
+
+static inline int kwarp_llp_put_ulpdu(struct kwarp_llp *llp,
+				      struct kwarp_ddp_hdr *h,
+				      const struct kwarp_ulpdu_want *want,
+				      struct kwarp_payload_source *src,
+				      struct kwarp_fpdu *frame)
+{
+	return INDIRECT_CALL_1(llp->ops->put, kwarp_mpa_put, llp, h, want, src,
+			       frame);
+}
 
 #endif /* _KWARP_LLP_H */

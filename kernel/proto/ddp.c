@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* DDP headers and checks. What the functions promise: ddp.h. */
-#include "ddp.h"
+/* DDP headers and checks. ddp.h documents the functions. */
+#include "proto/ddp.h"
 
-/* DDP control octet, RFC 5041 4.1 */
+/* DDP control byte, RFC 5041 4.1 */
 #define DDP_T		0x80
 #define DDP_L		0x40
 #define DDP_DV		0x03
 
-/* RDMAP control octet, RFC 5040 4.1 */
+/* RDMAP control byte, RFC 5040 4.1 */
 #define RDMAP_RV_SHIFT	6
 #define RDMAP_OPCODE	0x0f
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The ledger of early FPDUs. What the functions promise: early.h. */
-#include "early.h"
+/* The ledger of early FPDUs. early.h documents the functions. */
+#include "proto/early.h"
 
 static bool before(u32 a, u32 b)
 {
@@ -28,7 +28,7 @@ void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi)
 	x->n++;
 }
 
-/* Do they have an octet in common? */
+/* Do the extents overlap? */
 static bool extents_meet(const struct kwarp_extent *a,
 			 const struct kwarp_extent *b)
 {
@@ -47,8 +47,8 @@ static bool extents_meet(const struct kwarp_extent *a,
 /* ---- chains ----------------------------------------------------------------- */
 
 enum early_chains {
-	PLACED	= KWARP_LEDGER_CHAINS,	/* all of them */
-	WIDE,				/* with more blocks than links */
+	PLACED	= KWARP_LEDGER_CHAINS,	/* all placed entries */
+	WIDE,				/* entries with more blocks than links */
 	NONE	= 0xffff,
 };
 
@@ -77,7 +77,7 @@ static void chain_add(struct kwarp_ledger *l, struct kwarp_early *e, u32 chain)
 	l->chain[chain] = n;
 }
 
-/* Out of all its chains. */
+/* Remove an entry from all its chains. */
 static void chain_del(struct kwarp_ledger *l, struct kwarp_early *e)
 {
 	while (e->links) {
@@ -105,7 +105,7 @@ static bool has_chain(const u16 *chains, u32 n, u32 chain)
 	return false;
 }
 
-/* The chains of the blocks that @mem lies in. Return: how many, or @max + 1. */
+/* Find the chains of the blocks that @mem covers. Return: their number, or @max + 1. */
 static u32 chains_of(const struct kwarp_extent *mem, u16 *chains, u32 max)
 {
 	u32 i, n = 0;
@@ -179,7 +179,7 @@ static struct kwarp_early *nth(const struct kwarp_ledger *l, u32 i)
 	return &l->e[l->order[i]];
 }
 
-/* Place of the first entry at or behind @pos. */
+/* Position in @order of the first entry at or after @pos. */
 static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 lo = l->head, hi = l->tail;
@@ -232,7 +232,7 @@ bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 		return false;
 	slot = l->free[l->max - (l->tail - l->head) - 1];
 	if (l->tail == l->max) {
-		/* Move down to where others have left. */
+		/* Move the entries down to the space of removed ones. */
 		memmove(l->order, l->order + l->head,
 			(l->tail - l->head) * sizeof(l->order[0]));
 		i -= l->head;
@@ -265,19 +265,9 @@ void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
 	}
 }
 
-/* ---- what is believed ------------------------------------------------------- */
+/* ---- invalidation ----------------------------------------------------------- */
 
-u32 kwarp_ledger_doubt(struct kwarp_ledger *l)
-{
-	u32 n;
-
-	for (n = 0; l->chain[PLACED] != NONE; n++)
-		kwarp_ledger_leave(l, link_entry(l, l->chain[PLACED]));
-	l->looks += n;
-	return n;
-}
-
-/* Return: how many of @chain are left. @spare: looks for nothing. */
+/* Return: number of entries invalidated. @spare: how many may be checked in vain. */
 static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 			 const struct kwarp_extent *mem, u32 *spare)
 {

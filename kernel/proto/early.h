@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The ledger of early FPDUs: what was found behind a gap of the stream and placed
- * before its turn (out-of-order placement, RFC 5044 Appendix B). It remembers
- * where an FPDU lies in the stream and where its payload went; whether that may
- * still be believed is for the caller.
+ * The ledger of early FPDUs: FPDUs that were found after a gap in the stream and placed
+ * before their turn (out-of-order placement, RFC 5044 Appendix B). It records the
+ * position of an FPDU in the stream, the data that identify it, and the location of its
+ * payload.
  */
 #ifndef _KWARP_PROTO_EARLY_H
 #define _KWARP_PROTO_EARLY_H
 
-#include "types.h"
+#include "proto/types.h"
 
 /**
- * enum kwarp_early_kind - what became of an early FPDU
- * @KWARP_EARLY_LEFT:	verified, nothing placed: everything waits for its turn
+ * enum kwarp_early_kind - state of an early FPDU
+ * @KWARP_EARLY_LEFT:	verified, but nothing was placed: processed in its turn
  * @KWARP_EARLY_PLACED:	its payload is in its buffer
- * @KWARP_EARLY_BAD:	it is wrong; what follows it is not looked for
+ * @KWARP_EARLY_BAD:	invalid; the search does not continue after it
  */
 enum kwarp_early_kind {
 	KWARP_EARLY_LEFT = 0,
@@ -22,16 +22,19 @@ enum kwarp_early_kind {
 	KWARP_EARLY_BAD,
 };
 
-/* Pieces of memory that are told apart: a payload of 9000 octets lies in four pages. */
+/* DDP and RDMAP headers of a payload that can be placed early. */
+#define KWARP_EARLY_HDR_MAX	18
+
+/* Separate pieces of memory: a payload of 9000 bytes lies in up to four pages. */
 #define KWARP_EXTENT_MAX	4
 
 /**
- * struct kwarp_extent - which octets of the machine a payload lies in
- * @lo:		the first of all
- * @hi:		behind the last of all
- * @n:		pieces
- * @piece:	the pieces; what lies between them belongs to others. With more of
- *		them than there is room for, the last takes in what lies between, too.
+ * struct kwarp_extent - kernel addresses that a payload occupies
+ * @lo:		lowest address of all pieces
+ * @hi:		end of all pieces
+ * @n:		number of pieces
+ * @piece:	the pieces; the memory between them is not part of the payload. If there
+ *		are too many, the last piece also covers the memory between the rest.
  */
 struct kwarp_extent {
 	u64 lo;
@@ -45,22 +48,24 @@ struct kwarp_extent {
 
 /**
  * kwarp_extent_add() - add a piece
- * @x:		extent, all zero at first
+ * @x:		extent, initially all zero
  * @lo:		first address
- * @hi:		behind the last
+ * @hi:		end address
  */
 void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
 
 enum kwarp_ledger_limits {
 	KWARP_LEDGER_MAX	= 1024,	/* entries of a ledger */
-	KWARP_LEDGER_CHAINS	= 1024,	/* of what lies in certain blocks of memory */
-	KWARP_LEDGER_SHIFT	= 12,	/* size of such a block */
-	KWARP_LEDGER_LINKS	= 5,	/* of an entry: of all placed, and of blocks */
-	KWARP_LEDGER_BLOCKS	= 32,	/* of one look for what has been written to */
-	KWARP_LEDGER_LOOKS	= 64,	/* entries that one may look at for nothing */
+	KWARP_LEDGER_CHAINS	= 1024,	/* chains by blocks of memory */
+	KWARP_LEDGER_SHIFT	= 12,	/* log2 of the size of such a block */
+	KWARP_LEDGER_LINKS	= 5,	/* links of an entry: all placed entries, and blocks */
+	KWARP_LEDGER_BLOCKS	= 32,	/* maximum number of blocks of one check for
+					 * overwritten payload
+					 */
+	KWARP_LEDGER_LOOKS	= 64,	/* entries that one such check may examine in vain */
 };
 
-/* An entry's place in a chain; a link is known by a number. */
+/* An entry's position in a chain; links are identified by numbers. */
 struct kwarp_ledger_link {
 	u16 next;
 	u16 prev;
@@ -70,20 +75,26 @@ struct kwarp_ledger_link {
 /**
  * struct kwarp_early - one early FPDU
  * @pos:	stream position
- * @len:	octets of the stream
- * @kind:	enum kwarp_early_kind; the rest holds for PLACED only
- * @payload:	octets placed
- * @gen:	registration of the memory
- * @addr:	address in it
- * @mem:	where that is
- * @skip:	the ledger's: known FPDUs follow each other up to here, none of them bad
- * @links:	the ledger's: how many of @link are in chains
- * @link:	the ledger's
+ * @len:	bytes of the stream
+ * @kind:	enum kwarp_early_kind; the fields below are valid for PLACED only
+ * @crc:	its CRC field
+ * @hdr:	the header before the payload
+ * @hdr_len:	bytes of @hdr
+ * @payload:	bytes placed
+ * @gen:	registration number of the memory
+ * @addr:	address in the registration
+ * @mem:	kernel addresses of the payload
+ * @skip:	private: end of a run of adjacent entries from here, none of them bad
+ * @links:	private: number of entries of @link that are in chains
+ * @link:	private
  */
 struct kwarp_early {
 	u32 pos;
 	u32 len;
 	u32 kind;
+	u32 crc;
+	u8 hdr[KWARP_EARLY_HDR_MAX];
+	u8 hdr_len;
 	u32 payload;
 	u64 gen;
 	u64 addr;
@@ -94,20 +105,20 @@ struct kwarp_early {
 };
 
 /**
- * struct kwarp_ledger - early FPDUs in the order of the stream, disjoint
- * @e:		room for @max of them, in any order
- * @max:	bound, at most KWARP_LEDGER_MAX
- * @head:	first in @order
- * @tail:	behind the last
- * @looks:	entries that were looked at so far, for tests
- * @order:	indices in @e, from @head to @tail - 1
- * @free:	indices that are not in @order
- * @chain:	the first of each chain: all KWARP_EARLY_PLACED, those of them with more
+ * struct kwarp_ledger - early FPDUs in stream order, without overlaps
+ * @e:		array of @max entries, in any order
+ * @max:	limit, at most KWARP_LEDGER_MAX
+ * @head:	first index of @order
+ * @tail:	last index of @order plus one
+ * @looks:	number of entries examined so far, for tests
+ * @order:	indices into @e, from @head to @tail - 1
+ * @free:	indices not in @order
+ * @chain:	first link of each chain: all KWARP_EARLY_PLACED entries, those with more
  *		blocks than links, and those with payload in certain blocks of memory
  *
- * What has to be done for an FPDU does not depend on how many are remembered, but for
- * the logarithm, and a few bytes that are moved for those out of order.
- * Positions are compared modulo 2^32: all must lie within 2^31 octets.
+ * The cost of an FPDU does not depend on the number of entries, except for a logarithm,
+ * and a few bytes that are moved for entries added out of order.
+ * Positions are compared modulo 2^32: all must lie within 2^31 bytes.
  */
 struct kwarp_ledger {
 	struct kwarp_early *e;
@@ -121,10 +132,10 @@ struct kwarp_ledger {
 };
 
 /**
- * kwarp_ledger_init() - an empty ledger
+ * kwarp_ledger_init() - initialise an empty ledger
  * @l:		ledger
- * @e:		room for entries
- * @max:	how many, from 1 to KWARP_LEDGER_MAX
+ * @e:		array of entries
+ * @max:	its size, from 1 to KWARP_LEDGER_MAX
  */
 void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max);
 
@@ -134,7 +145,7 @@ static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
 }
 
 /**
- * kwarp_ledger_next() - the first entry at or behind a position
+ * kwarp_ledger_next() - find the first entry at or after a position
  * @l:		ledger
  * @pos:	stream position
  *
@@ -143,11 +154,11 @@ static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos);
 
 /**
- * kwarp_ledger_find() - the entry at a position
+ * kwarp_ledger_find() - find the entry at a position
  * @l:		ledger
  * @pos:	stream position
  *
- * Return: as above.
+ * Return: as kwarp_ledger_next().
  */
 static inline struct kwarp_early *
 kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
@@ -158,75 +169,64 @@ kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
 }
 
 /**
- * kwarp_ledger_full() - is there no room for another one?
+ * kwarp_ledger_full() - is the ledger full?
  * @l:		ledger
+ *
+ * Return: true if so.
  */
 static inline bool kwarp_ledger_full(const struct kwarp_ledger *l)
 {
 	return l->tail - l->head == l->max;
 }
 
-/* Is nothing placed early that is believed? */
+/* Return: true if no entry is in state KWARP_EARLY_PLACED. */
 bool kwarp_ledger_sober(const struct kwarp_ledger *l);
 
 /**
- * kwarp_ledger_leave() - one FPDU is not believed to be in its place any more
+ * kwarp_ledger_leave() - invalidate the early placement of one FPDU
  * @l:		ledger
- * @e:		an entry of kind KWARP_EARLY_PLACED: becomes KWARP_EARLY_LEFT
+ * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_LEFT
  */
 void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e);
 
 /**
- * kwarp_ledger_skip() - go over FPDUs that follow each other
+ * kwarp_ledger_skip() - skip adjacent FPDUs
  * @l:		ledger
- * @pos:	in: position of one of them; out: the first position without an
- *		entry, or that of a KWARP_EARLY_BAD one
+ * @pos:	in: position of an entry; out: the first position without an entry, or
+ *		that of a KWARP_EARLY_BAD one
  *
- * Return: false if it came to a bad one.
+ * Return: false if it reached a bad one.
  */
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos);
 
 /**
- * kwarp_ledger_add() - remember an FPDU
+ * kwarp_ledger_add() - add an FPDU
  * @l:		ledger
- * @e:		entry, copied
+ * @e:		entry, to be copied
  *
- * Return: false if there is no room, or if another entry has octets in common
- * with it.
+ * Return: false if there is no room, or if it overlaps another entry.
  */
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e);
 
 /**
- * kwarp_ledger_pass() - forget what begins before a position
+ * kwarp_ledger_pass() - remove the entries that begin before a position
  * @l:		ledger
- * @pos:	the stream has been processed up to here
+ * @pos:	the stream has been processed up to this position
  */
 void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos);
 
 /**
- * kwarp_ledger_doubt() - the stream's octets may have changed
+ * kwarp_ledger_written() - an FPDU of the stream has overwritten memory
  * @l:		ledger
+ * @pos:	position of the FPDU
+ * @mem:	memory written
  *
- * What was placed must be verified and placed again, in its turn: each entry becomes
- * KWARP_EARLY_LEFT. They are not removed, so that nobody can have the same octets
- * verified early again and again.
+ * Payload that was placed there earlier but comes later in the stream must be placed
+ * again in its turn: its entry becomes KWARP_EARLY_LEFT. The check also sees nearby
+ * entries that do not overlap; when it has examined too many of these, the remaining ones
+ * become KWARP_EARLY_LEFT, too, which is always correct, though not always necessary.
  *
- * Return: how many had been placed.
- */
-u32 kwarp_ledger_doubt(struct kwarp_ledger *l);
-
-/**
- * kwarp_ledger_written() - memory has been written to by an FPDU of the stream
- * @l:		ledger
- * @pos:	its position
- * @mem:	where
- *
- * Whatever comes later in the stream and was placed there before must be placed
- * again in its turn: its entry becomes KWARP_EARLY_LEFT. Others lie near it; when too
- * many have been looked at for nothing, those that remain become so, too: it is always
- * right, if not always needed.
- *
- * Return: how many there were.
+ * Return: number of entries changed.
  */
 u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
 			 const struct kwarp_extent *mem);

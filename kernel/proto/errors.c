@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The table from errors to Terminate codes. See errors.h. */
-#include "errors.h"
+/* The table that maps errors to Terminate codes; see errors.h. */
+#include "proto/errors.h"
 
 #define MPA(c)	{ KWARP_LAYER_LLP, KWARP_LLP_MPA, KWARP_MPA_##c }
 #define DDP_T(c)	{ KWARP_LAYER_DDP, KWARP_DDP_TAGGED, KWARP_DDP_T_##c }
@@ -46,6 +46,9 @@ static const struct kwarp_term_err table[KWARP_ERR_MAX] = {
 	[KWARP_ERR_RDMAP_GLOBAL]	= OPER(GLOBAL),
 	[KWARP_ERR_RDMAP_OP]		= OPER(UNSPECIFIED),
 	[KWARP_ERR_SEGMENT]		= OPER(STREAM),
+	[KWARP_ERR_CHUNK]		= OPER(STREAM),
+	[KWARP_ERR_SSN]			= OPER(STREAM),
+	[KWARP_ERR_SESSION]		= OPER(STREAM),
 };
 
 const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err)

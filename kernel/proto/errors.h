@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Errors of the protocol layers and the (layer, type, code) triples by which a
- * peer is told: RFC 5040 4.8, RFC 5041 7.2, RFC 5044 8, RFC 6581 8. RFC 7306
- * adds messages but no codes.
+ * Errors of the protocol layers and the (layer, type, code) triples that report them to a
+ * peer: RFC 5040 4.8, RFC 5041 7.2, RFC 5044 8, RFC 6581 8. RFC 7306 adds messages but no
+ * codes.
  */
 #ifndef _KWARP_PROTO_ERRORS_H
 #define _KWARP_PROTO_ERRORS_H
 
-#include "types.h"
+#include "proto/types.h"
 
 /**
- * enum kwarp_err - everything that can be wrong with what a peer sends
- * @KWARP_ERR_NONE:	nothing
+ * enum kwarp_err - errors in data from a peer
+ * @KWARP_ERR_NONE:	no error
  * @KWARP_ERR_MPA_CLOSED: stream closed or lost; RFC 5044 8
  * @KWARP_ERR_MPA_CRC:	CRC wrong; RFC 5044 8
  * @KWARP_ERR_MPA_MARKER: marker and length disagree; RFC 5044 8
  * @KWARP_ERR_MPA_STARTUP: startup frame invalid; RFC 5044 8
- * @KWARP_ERR_MPA_LOCAL: local trouble in startup; RFC 6581 8
+ * @KWARP_ERR_MPA_LOCAL: local error in startup; RFC 6581 8
  * @KWARP_ERR_MPA_IRD:	not enough inbound reads; RFC 6581 8
  * @KWARP_ERR_MPA_RTR:	no common ready-to-receive indication; RFC 6581 8
- * @KWARP_ERR_MPA_LENGTH: ULPDU over 64768 octets: sent as @KWARP_ERR_MPA_MARKER,
- *		since such a length cannot agree with the start of the next FPDU
- * @KWARP_ERR_DDP_LOCAL: local catastrophic error; RFC 5041 7.2, as are
- *		those below
+ * @KWARP_ERR_MPA_LENGTH: ULPDU over 64768 bytes: sent as @KWARP_ERR_MPA_MARKER, because
+ *		such a length cannot match the start of the next FPDU
+ * @KWARP_ERR_DDP_LOCAL: local catastrophic error; RFC 5041 7.2, like those below
  * @KWARP_ERR_TAGGED_STAG: invalid STag
- * @KWARP_ERR_TAGGED_ACCESS: no remote write right; DDP has no code for it, sent
- *		as @KWARP_ERR_TAGGED_STAG
+ * @KWARP_ERR_TAGGED_ACCESS: no remote write permission; DDP has no code for it, sent as
+ *		@KWARP_ERR_TAGGED_STAG
  * @KWARP_ERR_TAGGED_BOUNDS: base or bounds violation
  * @KWARP_ERR_TAGGED_STREAM: STag not associated with the stream
  * @KWARP_ERR_TAGGED_WRAP: tagged offset wraps
@@ -36,25 +35,29 @@
  * @KWARP_ERR_UNTAGGED_MO: invalid message offset
  * @KWARP_ERR_UNTAGGED_TOO_LONG: message longer than its buffer
  * @KWARP_ERR_UNTAGGED_VERSION: DDP version of an untagged segment
- * @KWARP_ERR_RDMAP_LOCAL: local catastrophic error; RFC 5040 4.8, as are those
- *		below
- * @KWARP_ERR_RDMAP_STAG: invalid STag, of a read request or atomic
+ * @KWARP_ERR_RDMAP_LOCAL: local catastrophic error; RFC 5040 4.8, like those below
+ * @KWARP_ERR_RDMAP_STAG: invalid STag in a Read Request or Atomic Request
  * @KWARP_ERR_RDMAP_BOUNDS: base or bounds violation
  * @KWARP_ERR_RDMAP_ACCESS: access rights violation
  * @KWARP_ERR_RDMAP_ASSOC: STag not associated with the stream
  * @KWARP_ERR_RDMAP_WRAP: tagged offset wraps
- * @KWARP_ERR_RDMAP_INVALIDATE: STag cannot be invalidated. Figure 9 has it as a
- *		protection error and as an operation error; figure 10 lists the
- *		messages with invalidation under the first, so that is sent
+ * @KWARP_ERR_RDMAP_INVALIDATE: STag cannot be invalidated. Figure 9 lists it as a
+ *		protection error and as an operation error; figure 10 lists the messages
+ *		with invalidation under the former, which is sent
  * @KWARP_ERR_RDMAP_PROT: other protection error
  * @KWARP_ERR_RDMAP_VERSION: RDMAP version
- * @KWARP_ERR_RDMAP_OPCODE: opcode unknown, or not allowed where it stands
+ * @KWARP_ERR_RDMAP_OPCODE: opcode unknown, or not allowed in this segment
  * @KWARP_ERR_RDMAP_STREAM: catastrophic, localized to the stream
  * @KWARP_ERR_RDMAP_GLOBAL: catastrophic, global
  * @KWARP_ERR_RDMAP_OP:	other operation error
- * @KWARP_ERR_SEGMENT:	segment too short for its header, or RDMAP header of the
- *		wrong size. No RFC names a code; sent as @KWARP_ERR_RDMAP_STREAM
- *		like the unusable request of RFC 7306 8.2
+ * @KWARP_ERR_SEGMENT:	segment too short for its header, or RDMAP header of the wrong
+ *		size. No RFC defines a code; sent as @KWARP_ERR_RDMAP_STREAM, like the
+ *		unusable request of RFC 7306 8.2
+ * @KWARP_ERR_CHUNK:	SCTP message with a wrong PPID, in order, of another stream, too short,
+ *		in pieces, or one too many to hold. RFC 5043 defines no codes for what is
+ *		wrong with its messages; like those below, sent as @KWARP_ERR_RDMAP_STREAM
+ * @KWARP_ERR_SSN:	DDP-SSN repeated or too far ahead; RFC 5043 10
+ * @KWARP_ERR_SESSION:	session control out of sequence; RFC 5043 6.1
  * @KWARP_ERR_MAX:	number of errors
  */
 enum kwarp_err {
@@ -94,6 +97,9 @@ enum kwarp_err {
 	KWARP_ERR_RDMAP_GLOBAL,
 	KWARP_ERR_RDMAP_OP,
 	KWARP_ERR_SEGMENT,
+	KWARP_ERR_CHUNK,
+	KWARP_ERR_SSN,
+	KWARP_ERR_SESSION,
 	KWARP_ERR_MAX,
 };
 
@@ -156,10 +162,10 @@ enum kwarp_term_mpa_code {
 };
 
 /**
- * struct kwarp_term_err - an error in the Terminate Message's own terms
- * @layer:	who found it: enum kwarp_term_layer
- * @etype:	kind, per layer: enum kwarp_term_etype
- * @code:	error code, per layer and kind
+ * struct kwarp_term_err - an error in terms of the Terminate Message
+ * @layer:	layer that detected it: enum kwarp_term_layer
+ * @etype:	type, per layer: enum kwarp_term_etype
+ * @code:	error code, per layer and type
  */
 struct kwarp_term_err {
 	u8 layer;
@@ -168,11 +174,11 @@ struct kwarp_term_err {
 };
 
 /**
- * kwarp_err_term() - how to tell the peer
+ * kwarp_err_term() - Terminate codes of an error
  * @err:	error
  *
- * Return: the triple, in constant memory. For KWARP_ERR_NONE and values that do
- * not exist: RDMAP, operation error, unspecified.
+ * Return: the triple, in constant memory. For KWARP_ERR_NONE and undefined values: RDMAP,
+ * operation error, unspecified.
  */
 const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Finding FPDUs by markers. What the functions promise: mpa_find.h. */
-#include "mpa_find.h"
+/* Finding FPDUs by markers. mpa_find.h documents the functions. */
+#include "proto/mpa_find.h"
 
 static bool read_marker(struct kwarp_reader *r, u8 *marker)
 {
@@ -19,14 +19,16 @@ bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
 		     u32 *marker)
 {
 	u32 at = (0U - pos) % KWARP_MARKER_SPACING;
-	u8 octets[KWARP_MARKER_LEN];
+	u8 bytes[KWARP_MARKER_LEN];
 
 	if (!kwarp_reader_skip(r, at))
 		return false;
-	while (at + KWARP_MARKER_LEN <= len && read_marker(r, octets)) {
+	while (at + KWARP_MARKER_LEN <= len && read_marker(r, bytes)) {
 		*marker = pos + at;
-		*start = kwarp_marker_locate(*marker, octets);
-		/* It points back by less than the stretch has before it. */
+		*start = kwarp_marker_locate(*marker, bytes);
+		/*
+		 * The distance back to the FPDU is within the searched range.
+		 */
 		if (*marker - *start <= at)
 			return true;
 		if (!kwarp_reader_skip(r, KWARP_MARKER_DATA))

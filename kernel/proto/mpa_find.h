@@ -3,20 +3,20 @@
 #ifndef _KWARP_PROTO_MPA_FIND_H
 #define _KWARP_PROTO_MPA_FIND_H
 
-#include "mpa_fpdu.h"
+#include "proto/mpa_fpdu.h"
 
 /**
- * kwarp_fpdu_find() - the first FPDU whose beginning a marker tells
- * @r:		at the first octet of the stretch. Where it stands afterwards is not
- *		defined: give a copy
- * @pos:	stream position there; any, also inside of a marker
- * @len:	octets of the stretch
- * @start:	position of the FPDU, within the stretch
- * @marker:	position of the marker, which lies within the stretch, too
+ * kwarp_fpdu_find() - find the first FPDU that a marker points to
+ * @r:		at the first byte of the range. Its final position is undefined: pass a
+ *		copy
+ * @pos:	stream position there; any value, also inside a marker
+ * @len:	bytes of the range
+ * @start:	result: position of the FPDU, within the range
+ * @marker:	result: position of the marker, also within the range
  *
- * An FPDU that began before the stretch is passed over, and so are those without
- * any marker behind it: they cannot be told. What was found is only what a marker
- * says; see kwarp_fpdu_agrees().
+ * FPDUs that began before the range, and those with no marker after their start, cannot
+ * be found and are skipped. The result is based on the marker only; see
+ * kwarp_fpdu_agrees().
  *
  * Return: false if there is none.
  */
@@ -24,8 +24,8 @@ bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
 		     u32 *marker);
 
 /**
- * kwarp_fpdu_agrees() - do marker and length mean the same FPDU?
- * @f:		FPDU at the position that was found
+ * kwarp_fpdu_agrees() - do marker and length refer to the same FPDU?
+ * @f:		FPDU at the position found
  * @marker:	position of the marker
  *
  * Return: true if the marker lies in it.

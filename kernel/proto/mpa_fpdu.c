@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the receiver's side. What the functions promise: mpa_fpdu.h. */
-#include "mpa_fpdu.h"
+/* MPA framing, the receiver's side. mpa_fpdu.h documents the functions. */
+#include "proto/mpa_fpdu.h"
 
-/* The octets that can hold the length field and a header: one marker at most. */
+/* Bytes that can hold the length field and a header, with at most one marker. */
 #define HEAD_MAX (KWARP_MPA_HDR_LEN + KWARP_FPDU_HDR_MAX + KWARP_MARKER_LEN)
 
 static_assert(HEAD_MAX < KWARP_MARKER_SPACING, "two markers in the head");
@@ -13,7 +13,9 @@ u32 kwarp_marker_locate(u32 pos, const u8 *marker)
 
 	/* RFC 5044 4.2: the low bits are zero for all calculations. */
 	start = pos - (get_unaligned_be16(marker + 2) & ~3U);
-	/* The length field was found; a marker before it is part of the FPDU. */
+	/*
+	 * The pointer refers to the length field; a marker before it is part of the FPDU.
+	 */
 	if (start != pos && !kwarp_to_marker(start - KWARP_MARKER_LEN))
 		start -= KWARP_MARKER_LEN;
 	return start;
@@ -72,7 +74,7 @@ int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 		return KWARP_FPDU_NEED_MORE;
 
 	f->ulpdu_len = get_unaligned_be16(len);
-	/* Do not wait for octets of a length that no sender may use. */
+	/* Do not wait for bytes of an invalid length. */
 	if (f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_ERR_LENGTH;
 
@@ -83,13 +85,13 @@ int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 
 /**
  * struct scan - progress of kwarp_fpdu_verify() through an FPDU
- * @off:	octets seen
- * @head_len:	octets to collect in @head
- * @marker_off:	where the marker stands that is looked for
- * @length_off:	where the ULPDU Length field stands
- * @bad_marker:	one pointed elsewhere
- * @marker:	octets of a marker, possibly from two pieces
- * @head:	first octets of the FPDU
+ * @off:	bytes processed
+ * @head_len:	bytes to collect in @head
+ * @marker_off:	offset of the next marker
+ * @length_off:	offset of the ULPDU Length field
+ * @bad_marker:	a marker pointed elsewhere
+ * @marker:	bytes of a marker, possibly from two pieces
+ * @head:	first bytes of the FPDU
  */
 struct scan {
 	u32 off;
@@ -101,7 +103,7 @@ struct scan {
 	u8 head[HEAD_MAX];
 };
 
-/* Take what run octets at p, which begin at s->off, hold of markers. */
+/* Check the markers in the run bytes at p, which begin at s->off. */
 static void scan_markers(struct scan *s, const u8 *p, u32 run)
 {
 	u32 end = s->off + run;
@@ -115,15 +117,15 @@ static void scan_markers(struct scan *s, const u8 *p, u32 run)
 
 		memcpy(s->marker + from, p + at, n);
 		if (from + n < KWARP_MARKER_LEN)
-			break;	/* the next piece has the rest */
-		/* RFC 5044 4.2: reserved half and low two bits do not count. */
+			break;	/* the rest is in the next piece */
+		/* RFC 5044 4.2: ignore the reserved half and the low two bits. */
 		if ((get_unaligned_be16(s->marker + 2) & ~3U) != ptr)
 			s->bad_marker = true;
 		s->marker_off += KWARP_MARKER_SPACING;
 	}
 }
 
-/* Copy the header out of the first octets of an FPDU. */
+/* Copy the header from the first bytes of an FPDU. */
 static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
 {
 	const u8 *ulpdu = head + KWARP_MPA_HDR_LEN;
@@ -143,7 +145,7 @@ static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
 	memcpy(hdr + before, ulpdu + before + KWARP_MARKER_LEN, n - before);
 }
 
-/* One pass over all octets before the CRC field. */
+/* One pass over all bytes before the CRC field. */
 static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      struct scan *s, u32 *crc)
 {
@@ -170,11 +172,31 @@ static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	return true;
 }
 
+/*
+ * Read the field at the reader's position. Least significant byte first, as in RFC 5044
+ * figures 5, 6.
+ */
+static bool crc_field(struct kwarp_reader *r, u32 *crc)
+{
+	u8 field[KWARP_MPA_CRC_LEN];
+
+	if (!reader_copy(r, field, sizeof(field)))
+		return false;
+	*crc = get_unaligned_le32(field);
+	return true;
+}
+
+bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
+		    u32 *crc)
+{
+	return kwarp_reader_skip(r, f->len - KWARP_MPA_CRC_LEN) &&
+	       crc_field(r, crc);
+}
+
 int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      bool crc, u8 *hdr, u32 hdr_len)
 {
 	u32 to_marker = f->markers ? kwarp_to_marker(f->pos) : U32_MAX;
-	u8 field[KWARP_MPA_CRC_LEN];
 	u32 sum = ~0U;
 	struct scan s;
 
@@ -189,10 +211,11 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	if (!scan_body(r, f, &s, crc ? &sum : NULL))
 		return KWARP_FPDU_NEED_MORE;
 	if (crc) {
-		if (!reader_copy(r, field, sizeof(field)))
+		u32 field;
+
+		if (!crc_field(r, &field))
 			return KWARP_FPDU_NEED_MORE;
-		/* Least significant octet first, as RFC 5044 figures 5, 6. */
-		if (get_unaligned_le32(field) != ~sum)
+		if (field != ~sum)
 			return KWARP_FPDU_ERR_CRC;
 	}
 	if (s.bad_marker)
@@ -202,19 +225,18 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	return KWARP_FPDU_OK;
 }
 
-int kwarp_fpdu_flat_marked(const u8 *p, u32 n, u32 pos, bool crc, u8 *hdr,
-			   u32 hdr_len, struct kwarp_fpdu *f)
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
+			   struct kwarp_fpdu *f)
 {
-	u32 first = kwarp_to_marker(pos);
+	u32 first = kwarp_to_marker(f->pos);
 	u32 length_off = first ? 0 : KWARP_MARKER_LEN;
 	u32 end, at;
 
 	if (n < length_off + KWARP_MPA_HDR_LEN)
 		return KWARP_FPDU_NEED_MORE;
-	f->pos = pos;
 	f->markers = true;
 	f->ulpdu_len = get_unaligned_be16(p + length_off);
-	f->len = kwarp_fpdu_len(f->ulpdu_len, pos, true);
+	f->len = kwarp_fpdu_len(f->ulpdu_len, f->pos, true);
 	f->need = f->len;
 	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_NEED_MORE;
@@ -224,7 +246,7 @@ int kwarp_fpdu_flat_marked(const u8 *p, u32 n, u32 pos, bool crc, u8 *hdr,
 	for (at = first; at < end; at += KWARP_MARKER_SPACING) {
 		u32 ptr = at ? at - length_off : 0;
 
-		/* RFC 5044 4.2: reserved half and low two bits do not count. */
+		/* RFC 5044 4.2: ignore the reserved half and the low two bits. */
 		if ((get_unaligned_be16(p + at + 2) & ~3U) != ptr)
 			return KWARP_FPDU_ERR_MARKER;
 	}
@@ -251,7 +273,7 @@ void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 	} while (run);
 }
 
-/* Over the marker that is due. */
+/* Skip a marker. */
 static bool pass_marker(struct kwarp_payload *pl)
 {
 	struct kwarp_reader *r = pl->r;

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * MPA framing (RFC 5044 section 4): lengths, markers, and the receiver's side.
- * The sender's side is in mpa_writer.h.
+ * MPA framing (RFC 5044 section 4): lengths, markers, and the receive side. mpa_writer.h
+ * has the send side.
  *
- * A stream position ("pos") counts the octets of one direction since Full
- * Operation began, markers included, modulo 2^32. Markers stand where pos is a
- * multiple of 512; that survives the wrap because 512 divides 2^32. An FPDU
- * starts at a multiple of 4; a marker in front of its ULPDU Length field
- * belongs to it (RFC 5044 4.3), so "the FPDU at pos" begins with that marker.
+ * A stream position ("pos") counts the bytes of one direction since Full Operation began,
+ * markers included, modulo 2^32. Markers are located where pos is a multiple of 512; the
+ * wrap preserves this because 512 divides 2^32. An FPDU starts at a multiple of 4; a
+ * marker before its ULPDU Length field belongs to it (RFC 5044 4.3), so "the FPDU at pos"
+ * begins with that marker.
  */
 #ifndef _KWARP_PROTO_MPA_FPDU_H
 #define _KWARP_PROTO_MPA_FPDU_H
 
-#include "types.h"
+#include "proto/types.h"
 
 #define KWARP_MPA_HDR_LEN	2	/* ULPDU Length field */
 #define KWARP_MPA_CRC_LEN	4
 #define KWARP_MARKER_LEN	4
-#define KWARP_MARKER_SPACING	512	/* first octet of marker to next */
-#define KWARP_MARKER_DATA	508	/* octets between two markers */
+#define KWARP_MARKER_SPACING	512	/* first byte of marker to next */
+#define KWARP_MARKER_DATA	508	/* bytes between two markers */
 #define KWARP_ULPDU_MAX		64768U	/* RFC 5044 3 */
 #define KWARP_MULPDU_MIN	128	/* RFC 5044 3, 4.5: never offer less */
 #define KWARP_FPDU_PEEK_LEN	6	/* marker and ULPDU Length field */
-#define KWARP_FPDU_HDR_MAX	72	/* most that kwarp_fpdu_verify() copies */
+#define KWARP_FPDU_HDR_MAX	72	/* maximum that kwarp_fpdu_verify() copies */
 
 /**
- * enum kwarp_fpdu_verdict - what the receiver finds
- * @KWARP_FPDU_OK:	nothing wrong
- * @KWARP_FPDU_NEED_MORE:	octets are missing, see kwarp_fpdu.need
+ * enum kwarp_fpdu_verdict - result of the receiver's checks
+ * @KWARP_FPDU_OK:	no error
+ * @KWARP_FPDU_NEED_MORE:	bytes are missing, see kwarp_fpdu.need
  * @KWARP_FPDU_ERR_LENGTH: ULPDU Length over 64768 (RFC 5044 3)
  * @KWARP_FPDU_ERR_CRC:	RFC 5044 8, error 2
  * @KWARP_FPDU_ERR_MARKER: RFC 5044 8, error 3: a marker points elsewhere
@@ -41,14 +41,14 @@ enum kwarp_fpdu_verdict {
 };
 
 /**
- * struct kwarp_reader - octets that lie in several pieces of memory
- * @p:		next octet
- * @n:		octets left at @p; may be 0
+ * struct kwarp_reader - reader of bytes in several pieces of memory
+ * @p:		next byte
+ * @n:		bytes left at @p; may be 0
  * @next:	load the next piece into @p and @n; false if there is none
  *
- * Embed it in what walks the pieces (an skb walker, an array of spans). A
- * function here calls @next only when it needs an octet that is not there.
- * Copy the outer structure to read the same octets twice.
+ * Embed it in the structure that walks the pieces (an skb walker, an array of spans).
+ * Functions here call @next only when they need a byte beyond the piece. Copy the outer
+ * structure to read the same bytes twice.
  */
 struct kwarp_reader {
 	const u8 *p;
@@ -57,12 +57,12 @@ struct kwarp_reader {
 };
 
 /**
- * struct kwarp_fpdu - one FPDU of the stream, as its length field tells it
- * @pos:	stream position of its first octet
- * @len:	octets in all: markers, length field, ULPDU, pad, CRC
- * @ulpdu_len:	octets of the ULPDU
- * @need:	octets from @pos that must be there to go on: set in any case,
- *		more than available after KWARP_FPDU_NEED_MORE
+ * struct kwarp_fpdu - one FPDU of the stream, according to its length field
+ * @pos:	stream position of its first byte
+ * @len:	total bytes: markers, length field, ULPDU, pad, CRC
+ * @ulpdu_len:	bytes of the ULPDU
+ * @need:	bytes from @pos that are required to continue: always set, more than
+ *		available after KWARP_FPDU_NEED_MORE
  * @markers:	markers are in use in this direction
  */
 struct kwarp_fpdu {
@@ -74,10 +74,10 @@ struct kwarp_fpdu {
 };
 
 /**
- * struct kwarp_payload - iterator over the ULPDU octets of one FPDU
- * @r:		where they come from
- * @left:	ULPDU octets not returned yet
- * @to_marker:	octets up to the next marker; without markers out of reach
+ * struct kwarp_payload - iterator over the ULPDU bytes of one FPDU
+ * @r:		source
+ * @left:	ULPDU bytes not returned yet
+ * @to_marker:	bytes up to the next marker; out of reach without markers
  */
 struct kwarp_payload {
 	struct kwarp_reader *r;
@@ -90,7 +90,7 @@ struct kwarp_payload {
  * @pos:	stream position
  *
  * Positions where a marker can matter are multiples of 4: low bits are ignored.
- * Return: 0 if a marker stands at @pos, else up to 508.
+ * Return: 0 if there is a marker at @pos, otherwise up to 508.
  */
 static inline u32 kwarp_to_marker(u32 pos)
 {
@@ -98,11 +98,11 @@ static inline u32 kwarp_to_marker(u32 pos)
 }
 
 /**
- * kwarp_markers_in() - how many markers stand in a stretch of stream
- * @pos:	stream position of its first octet
- * @len:	octets
+ * kwarp_markers_in() - count the markers in a range of the stream
+ * @pos:	stream position of its first byte
+ * @len:	bytes
  *
- * Return: number of markers that begin there.
+ * Return: number of markers that begin in the range.
  */
 static inline u32 kwarp_markers_in(u32 pos, u32 len)
 {
@@ -113,19 +113,22 @@ static inline u32 kwarp_markers_in(u32 pos, u32 len)
 
 /**
  * kwarp_fpdu_len() - length of an FPDU on the wire
- * @ulpdu_len:	octets of the ULPDU, at most KWARP_ULPDU_MAX
+ * @ulpdu_len:	bytes of the ULPDU, at most KWARP_ULPDU_MAX
  * @pos:	stream position of the FPDU
  * @markers:	markers are in use
  *
- * Return: octets, with a marker in front, markers inside, pad and CRC.
+ * Return: bytes, including a marker in front, markers inside, pad and CRC.
  */
 static inline u32 kwarp_fpdu_len(u32 ulpdu_len, u32 pos, bool markers)
 {
 	u32 len = ((KWARP_MPA_HDR_LEN + ulpdu_len + 3) & ~3U) +
 		  KWARP_MPA_CRC_LEN;
-	u32 first = kwarp_to_marker(pos);
+	u32 first;
 
-	if (markers && len > first)
+	if (!markers)
+		return len;
+	first = kwarp_to_marker(pos);
+	if (len > first)
 		len += KWARP_MARKER_LEN *
 		       ((len - first + KWARP_MARKER_DATA - 1) /
 			KWARP_MARKER_DATA);
@@ -133,14 +136,14 @@ static inline u32 kwarp_fpdu_len(u32 ulpdu_len, u32 pos, bool markers)
 }
 
 /**
- * kwarp_marker_room() - octets other than markers that fit in a stretch of stream
- * @room:	length of the stretch
+ * kwarp_marker_room() - bytes other than markers that fit in a range of the stream
+ * @room:	length of the range
  * @to_marker:	distance from its start to the next marker
  *
- * A marker is due before the octet that follows it, so none is counted at the
- * very end of the stretch.
+ * A marker is due before the byte that follows it, so none is counted at the very end of
+ * the range.
  *
- * Return: octets.
+ * Return: bytes.
  */
 static inline u32 kwarp_marker_room(u32 room, u32 to_marker)
 {
@@ -156,15 +159,15 @@ static inline u32 kwarp_marker_room(u32 room, u32 to_marker)
 
 /**
  * kwarp_mulpdu() - largest ULPDU whose FPDU fits
- * @emss:	octets of room, e.g. of a TCP segment
+ * @emss:	bytes available, e.g. in a TCP segment
  * @pos:	stream position of the FPDU
  * @markers:	markers are in use
  *
- * Counts the markers that really fall into the FPDU, where RFC 5044 4.5 has a
- * formula for the worst case; the same section allows to adjust MULPDU to the
- * moment. The caller keeps to KWARP_MULPDU_MIN where RFC 5044 4.5 asks for it.
+ * Counts the markers that actually fall into the FPDU, whereas RFC 5044 4.5 has a formula
+ * for the worst case; the same section allows adjusting MULPDU dynamically. The caller
+ * ensures KWARP_MULPDU_MIN where RFC 5044 4.5 requires it.
  *
- * Return: octets, at most KWARP_ULPDU_MAX; 0 if not one fits.
+ * Return: bytes, at most KWARP_ULPDU_MAX; 0 if not even one fits.
  */
 static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
 {
@@ -181,21 +184,21 @@ static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
 }
 
 /**
- * kwarp_marker_locate() - find an FPDU by a marker (out-of-order reception)
- * @pos:	stream position of the marker's first octet
- * @marker:	its 4 octets
+ * kwarp_marker_locate() - locate an FPDU by a marker (out-of-order reception)
+ * @pos:	stream position of the marker's first byte
+ * @marker:	its 4 bytes
  *
- * The caller checks that the result lies in the stream and then the FPDU.
- * Return: stream position of the FPDU that contains the marker, or which the
- * marker precedes.
+ * The caller checks that the result lies in the stream, and then the FPDU.
+ * Return: stream position of the FPDU that contains the marker, or that the marker
+ * precedes.
  */
 u32 kwarp_marker_locate(u32 pos, const u8 *marker);
 
 /**
- * kwarp_reader_more() - is there an octet at r->p?
- * @r:		reader; the next piece is loaded if this one is used up
+ * kwarp_reader_more() - is there a byte at r->p?
+ * @r:		reader; loads the next piece if the current one is used up
  *
- * Return: false at the end of all.
+ * Return: false at the end of the last piece.
  */
 static inline bool kwarp_reader_more(struct kwarp_reader *r)
 {
@@ -206,9 +209,9 @@ static inline bool kwarp_reader_more(struct kwarp_reader *r)
 }
 
 /**
- * kwarp_reader_skip() - go forward
+ * kwarp_reader_skip() - skip bytes
  * @r:		reader
- * @n:		octets
+ * @n:		bytes
  *
  * Return: false if there are fewer.
  */
@@ -216,33 +219,31 @@ bool kwarp_reader_skip(struct kwarp_reader *r, u32 n);
 
 /**
  * kwarp_fpdu_peek() - find the extent of the FPDU that starts here
- * @r:		at its first octet. Where it stands afterwards is not defined:
- *		give a copy
- * @avail:	octets that @r can deliver in all
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @avail:	total bytes that @r can deliver
  * @pos:	stream position of the FPDU
  * @markers:	markers are in use in this direction
  * @f:		result
  *
- * Return: KWARP_FPDU_OK if the whole FPDU is there, KWARP_FPDU_NEED_MORE
- * (f->need octets from @pos are needed), or KWARP_FPDU_ERR_LENGTH.
+ * Return: KWARP_FPDU_OK if the whole FPDU is available, KWARP_FPDU_NEED_MORE (f->need
+ * bytes from @pos are needed), or KWARP_FPDU_ERR_LENGTH.
  */
 int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 		    struct kwarp_fpdu *f);
 
 /**
- * kwarp_fpdu_verify() - check a complete FPDU and get its first octets
- * @r:		at its first octet. Where it stands afterwards is not defined:
- *		give a copy
- * @f:		from kwarp_fpdu_peek(), which said KWARP_FPDU_OK
+ * kwarp_fpdu_verify() - check a complete FPDU and get its first bytes
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
  * @crc:	CRCs are in use
- * @hdr:	gets the first ULPDU octets, markers removed
- * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; of a shorter ULPDU
- *		all octets are copied
+ * @hdr:	receives the first ULPDU bytes, without markers
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
+ *		completely
  *
- * Every marker is checked, but its reserved half and low bits are not
- * (RFC 5044 4.2). A wrong CRC is reported rather than a wrong marker, since a
- * marker error presupposes a valid CRC (RFC 5044 8, error 3). CRC32c is run
- * once per piece of @r. Without CRC and markers only @hdr is read.
+ * Every marker is checked, except its reserved half and low bits (RFC 5044 4.2). If both
+ * CRC and marker are wrong, the CRC is reported, because a marker error presupposes a
+ * valid CRC (RFC 5044 8, error 3). CRC32c runs once per piece of @r. Without CRC and
+ * markers only @hdr is read.
  *
  * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, KWARP_FPDU_ERR_MARKER, or
  * KWARP_FPDU_NEED_MORE if @r ended early.
@@ -251,16 +252,27 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      bool crc, u8 *hdr, u32 hdr_len);
 
 /**
+ * kwarp_fpdu_crc() - the CRC field of a complete FPDU
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
+ * @crc:	result: the field, not compared with anything
+ *
+ * Return: false if @r ended early.
+ */
+bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
+		    u32 *crc);
+
+/**
  * kwarp_fpdu_flat() - peek and verify in one step, for the common case
- * @p:		first octet of an FPDU
- * @n:		octets that lie contiguous there
+ * @p:		first byte of an FPDU
+ * @n:		contiguous bytes at @p
  * @crc:	CRCs are in use; markers are not
  * @f:		result; f->pos is not set
  *
- * The length field is read once: nobody can change what was judged.
+ * The length field is read once: a later change of the memory has no effect.
  *
- * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, or KWARP_FPDU_NEED_MORE, also for
- * what is not usual: then it is for kwarp_fpdu_peek().
+ * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, or KWARP_FPDU_NEED_MORE, also for uncommon
+ * cases: then call kwarp_fpdu_peek().
  */
 static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 				  struct kwarp_fpdu *f)
@@ -275,48 +287,46 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_NEED_MORE;
 	end = f->len - KWARP_MPA_CRC_LEN;
-	/* Least significant octet first, as RFC 5044 figures 5, 6. */
+	/* Least significant byte first, as in RFC 5044 figures 5, 6. */
 	if (crc && get_unaligned_le32(p + end) != ~crc32c(~0U, p, end))
 		return KWARP_FPDU_ERR_CRC;
 	return KWARP_FPDU_OK;
 }
 
 /**
- * kwarp_fpdu_flat_marked() - the same where markers are in use
- * @p:		first octet of an FPDU
- * @n:		octets that lie contiguous there
- * @pos:	stream position of the FPDU
+ * kwarp_fpdu_flat_marked() - kwarp_fpdu_flat() for streams with markers
+ * @p:		first byte of an FPDU
+ * @n:		contiguous bytes at @p
  * @crc:	CRCs are in use
- * @hdr:	gets the first ULPDU octets, markers removed
- * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; of a shorter ULPDU
- *		all octets are copied
- * @f:		result
+ * @hdr:	receives the first ULPDU bytes, without markers
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
+ *		completely
+ * @f:		result; the caller has set its @pos
  *
- * Checks what kwarp_fpdu_verify() checks, by going from marker to marker.
+ * Does the checks of kwarp_fpdu_verify(), going from marker to marker.
  *
- * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for what is not usual: then
- * it is for kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
+ * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for uncommon cases: then call
+ * kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
  */
-int kwarp_fpdu_flat_marked(const u8 *p, u32 n, u32 pos, bool crc, u8 *hdr,
-			   u32 hdr_len, struct kwarp_fpdu *f);
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
+			   struct kwarp_fpdu *f);
 
 /**
- * kwarp_payload_init() - start to iterate over the ULPDU of an FPDU
+ * kwarp_payload_init() - start iterating over the ULPDU of an FPDU
  * @pl:		iterator
- * @r:		at the first octet of the FPDU; belongs to the iterator from now
- *		on
+ * @r:		at the first byte of the FPDU; from now on owned by the iterator
  * @f:		the FPDU, verified
- * @off:	ULPDU octets to skip: the headers
+ * @off:	ULPDU bytes to skip: the headers
  */
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 
 /**
- * kwarp_payload_mem() - iterate over octets that are in memory already
+ * kwarp_payload_mem() - iterate over contiguous bytes in memory
  * @pl:		iterator
- * @r:		belongs to the iterator from now on
- * @p:		first octet
- * @len:	how many
+ * @r:		from now on owned by the iterator
+ * @p:		first byte
+ * @len:	number of bytes
  */
 static inline void kwarp_payload_mem(struct kwarp_payload *pl,
 				     struct kwarp_reader *r, const u8 *p,
@@ -331,15 +341,15 @@ static inline void kwarp_payload_mem(struct kwarp_payload *pl,
 }
 
 /**
- * kwarp_payload_flat() - start to iterate over the ULPDU of a contiguous FPDU
+ * kwarp_payload_flat() - start iterating over the ULPDU of a contiguous FPDU
  * @pl:		iterator
- * @r:		belongs to the iterator from now on
- * @p:		first octet of the FPDU
+ * @r:		from now on owned by the iterator
+ * @p:		first byte of the FPDU
  * @f:		the FPDU, verified
- * @off:	ULPDU octets to skip: the headers, at most KWARP_FPDU_HDR_MAX and not
- *		more than the ULPDU has
+ * @off:	ULPDU bytes to skip: the headers, at most KWARP_FPDU_HDR_MAX and not more
+ *		than the ULPDU has
  *
- * As kwarp_payload_init(), where nothing has to be looked for.
+ * As kwarp_payload_init(), for memory that needs no search.
  */
 static inline void kwarp_payload_flat(struct kwarp_payload *pl,
 				      struct kwarp_reader *r, const u8 *p,
@@ -357,26 +367,26 @@ static inline void kwarp_payload_flat(struct kwarp_payload *pl,
 	}
 	r->p = p + at;
 	r->n = f->len - at;
-	r->next = NULL;	/* behind the ULPDU there is always a CRC field */
+	r->next = NULL;	/* a CRC field always follows the ULPDU */
 }
 
 /**
- * kwarp_payload_next() - next run of contiguous ULPDU octets
+ * kwarp_payload_next() - get the next run of contiguous ULPDU bytes
  * @pl:		iterator
- * @p:		gets the address of the run
- * @max:	most octets wanted
+ * @p:		receives the address of the run
+ * @max:	maximum number of bytes
  *
  * Return: length of the run; 0 at the end of the ULPDU.
  */
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max);
 
 /**
- * kwarp_payload_copy() - copy the next ULPDU octets
+ * kwarp_payload_copy() - copy the next ULPDU bytes
  * @pl:		iterator
- * @dst:	room for @len octets
- * @len:	how many
+ * @dst:	room for @len bytes
+ * @len:	number of bytes
  *
- * Return: octets copied; fewer than @len at the end of the ULPDU.
+ * Return: bytes copied; fewer than @len at the end of the ULPDU.
  */
 u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA negotiation. What the functions promise: mpa_negotiate.h. */
-#include "ddp.h"
-#include "mpa_negotiate.h"
+/* MPA negotiation. mpa_negotiate.h documents the functions. */
+#include "proto/ddp.h"
+#include "proto/mpa_negotiate.h"
 
 static u16 max_depth(u16 limit)
 {
@@ -21,8 +21,8 @@ static u16 own_ord(const struct kwarp_mpa_policy *pol,
 }
 
 /*
- * RFC 6581 9.2: who supports enhanced startup supports one indication at least.
- * A zero-length read takes a place among depth reads, so it needs one.
+ * RFC 6581 9.2: a peer that supports enhanced startup supports at least one indication. A
+ * zero-length read occupies one of depth reads, so it requires one.
  */
 static u8 own_rtr(const struct kwarp_mpa_policy *pol, u16 depth)
 {
@@ -33,7 +33,7 @@ static u8 own_rtr(const struct kwarp_mpa_policy *pol, u16 depth)
 	return rtr ? : KWARP_RTR_ALL & ~KWARP_RTR_READ;
 }
 
-/* What both frames of revision 0 must say, RFC 5044 figure 14. */
+/* Values required in both frames of revision 0, RFC 5044 figure 14. */
 static void force_rdmac(struct kwarp_mpa_frame *f)
 {
 	if (f->rev == KWARP_MPA_REV_RDMAC) {
@@ -42,7 +42,7 @@ static void force_rdmac(struct kwarp_mpa_frame *f)
 	}
 }
 
-/* RFC 5044 7.1.1: M speaks for its sender's receiver, C for both directions. */
+/* RFC 5044 7.1.1: M applies to its sender's receiver, C to both directions. */
 static void agree_framing(const struct kwarp_mpa_frame *mine,
 			  const struct kwarp_mpa_frame *peers, u8 rev,
 			  struct kwarp_mpa_params *out)
@@ -51,7 +51,7 @@ static void agree_framing(const struct kwarp_mpa_frame *mine,
 
 	memset(out, 0, sizeof(*out));
 	out->rev = rev;
-	/* RFC 5044 appendix C: an RDMAC peer has both on, whatever we asked. */
+	/* RFC 5044 appendix C: an RDMAC peer always uses both, whatever we requested. */
 	out->ddp_version = rdmac ? KWARP_DDP_V_RDMAC : KWARP_DDP_V_IETF;
 	out->crc = rdmac || mine->crc || peers->crc;
 	out->tx_markers = rdmac || peers->markers;
@@ -97,7 +97,7 @@ int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
-/* A reply without any enhanced values yet. */
+/* A reply without enhanced data. */
 static void start_reply(const struct kwarp_mpa_policy *pol,
 			const struct kwarp_mpa_frame *req, u16 pd_len,
 			struct kwarp_mpa_frame *rep)
@@ -107,9 +107,9 @@ static void start_reply(const struct kwarp_mpa_policy *pol,
 	rep->rev = req->rev;
 	rep->markers = pol->markers;
 	/*
-	 * C names a preference, and CRCs are on if either side has it (RFC 5044
-	 * 7.1.1). The reply tells the outcome: there are initiators that look
-	 * only here (siw), and the Rtr frame is bound to it (2007 proposal).
+	 * C expresses a preference, and CRCs are on if either side wants them (RFC 5044
+	 * 7.1.1). The reply carries the result: some initiators check only the reply
+	 * (siw), and the Rtr frame must repeat it (2007 proposal).
 	 */
 	rep->crc = pol->crc || req->crc;
 	rep->pd_len = pd_len;
@@ -121,7 +121,7 @@ static void start_reply(const struct kwarp_mpa_policy *pol,
 		rep->s = req->s && pol->rtr & KWARP_RTR_FRAME;
 }
 
-/* RFC 6581 9.2, responder: A is matched, what both support is named. */
+/* RFC 6581 9.2, responder: repeat A, offer what both sides support. */
 static void reply_rtr(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req, u16 depth,
 		      struct kwarp_mpa_frame *rep)
@@ -129,14 +129,14 @@ static void reply_rtr(const struct kwarp_mpa_policy *pol,
 	u8 own = own_rtr(pol, depth);
 
 	rep->p2p = req->p2p;
-	/* Nothing in common: name ours, the initiator will terminate. */
+	/* Nothing in common: offer ours, the initiator will terminate. */
 	if (req->p2p)
 		rep->rtr = req->rtr & own ? : own;
 }
 
 /*
- * RFC 6581 9.1, responder. Our IRD should reach the initiator's ORD and may be
- * raised for that; what we cannot give the initiator has to do without.
+ * RFC 6581 9.1, responder. Our IRD should match the initiator's ORD and may be raised for
+ * that, within the limit.
  */
 static void reply_depths(const struct kwarp_mpa_policy *pol,
 			 const struct kwarp_mpa_frame *req,
@@ -170,7 +170,7 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 
 	start_reply(pol, req, local->pd_len, rep);
 	agree_framing(rep, req, req->rev, out);
-	out->wait = KWARP_MPA_WAIT_FPDU;
+	out->wait = pol->no_turns ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
 	out->ird = own_ird(pol, local);
 	out->ord = wanted;
 
@@ -182,7 +182,10 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 		return 0;
 	}
 	reply_depths(pol, req, local, rep, out);
-	/* An IRD that is not negotiated stays; another may grow for the read. */
+	/*
+	 * An IRD that is not negotiated is fixed; otherwise it may be raised for the
+	 * read.
+	 */
 	reply_rtr(pol, req, rep->ird == KWARP_MPA_NO_NEGOTIATION ?
 			    out->ird : pol->max_ird, rep);
 	out->rtr = rep->rtr;
@@ -206,19 +209,19 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 	rep->reject = true;
 	if (kwarp_mpa_enhanced(rep)) {
 		reply_rtr(pol, req, pol->max_ird, rep);
-		/* No depth was the reason: leave them to the ULP. */
+		/* Depths were not the reason: leave them to the ULP. */
 		rep->ird = KWARP_MPA_NO_NEGOTIATION;
 		rep->ord = KWARP_MPA_NO_NEGOTIATION;
 	}
 }
 
 /*
- * Which revision do request and reply amount to, or error.
+ * Return: the revision that results from request and reply, or an error.
  *
- * A peer of a lower revision must close on an enhanced request (RFC 6581 10). If
- * it answers instead, its consumer has seen the enhanced data as private data,
- * so this connection is of no use; but the peer is known then. A peer of
- * revision 2 may say so in an unenhanced reply, which is revision 1's.
+ * A peer of a lower revision must close on an enhanced request (RFC 6581 10). If it
+ * replies instead, its consumer has seen the enhanced data as private data, so this
+ * connection is unusable; but the peer's revision is now known. A peer of revision 2 may
+ * send an unenhanced reply, in the format of revision 1.
  */
 static int settle_rev(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req,
@@ -236,7 +239,7 @@ static int settle_rev(const struct kwarp_mpa_policy *pol,
 	return rep->s ? -KWARP_MPA_E_ENHANCED : KWARP_MPA_REV_1;
 }
 
-/* RFC 6581 9.1, initiator. */
+/* RFC 6581 9.1, initiator */
 static int take_depths(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_frame *rep,
 		       struct kwarp_mpa_params *out)
@@ -251,7 +254,7 @@ static int take_depths(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
-/* RFC 6581 9.2, initiator: choose what to send first. */
+/* RFC 6581 9.2, initiator: choose the first message. */
 static int take_rtr(const struct kwarp_mpa_policy *pol,
 		    const struct kwarp_mpa_frame *req,
 		    const struct kwarp_mpa_frame *rep,
@@ -259,14 +262,14 @@ static int take_rtr(const struct kwarp_mpa_policy *pol,
 {
 	u8 common = rep->rtr & own_rtr(pol, pol->max_ord);
 
-	/* The responder must match A; one that did not expects nothing. */
+	/* The responder must repeat A; otherwise it expects nothing. */
 	if (!rep->p2p)
 		return req->p2p ? -KWARP_MPA_E_RTR : 0;
-	/* A read needs a place at the responder. */
+	/* A read requires a nonzero IRD at the responder. */
 	if (!rep->ird)
 		common &= ~KWARP_RTR_READ;
 
-	/* In the order of what they cost the responder. */
+	/* In ascending order of the cost to the responder. */
 	if (common & KWARP_RTR_WRITE) {
 		out->rtr = KWARP_RTR_WRITE;
 	} else if (common & KWARP_RTR_READ) {
@@ -296,7 +299,7 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 	out->ord = own_ord(pol, local);
 	if (rep->reject)
 		return -KWARP_MPA_E_REJECTED;
-	if (pol->need_crc && !rep->crc)
+	if (pol->crc == KWARP_CRC_REQUIRED && !rep->crc)
 		return -KWARP_MPA_E_CRC;
 
 	if (rev < KWARP_MPA_REV_2) {
@@ -321,7 +324,7 @@ void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
 	memset(f, 0, sizeof(*f));
 	f->type = KWARP_MPA_RTR_FRAME;
 	f->rev = KWARP_MPA_REV_1;
-	/* 2007 proposal, 2: C as in the reply, which tells the outcome. */
+	/* 2007 proposal, 2: C as in the reply, which carries the result. */
 	f->crc = out->crc;
 	f->markers = out->rx_markers;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What two startup frames agree on: RFC 5044 7.1 and appendix C, RFC 6581 9 and
- * 10, peer-to-peer proposal of 2007. Frames in, parameters out.
+ * Negotiation by two startup frames: RFC 5044 7.1 and appendix C, RFC 6581 9 and 10,
+ * peer-to-peer proposal of 2007. Input: frames; output: parameters.
  *
  * Initiator: kwarp_mpa_request(), send; receive, kwarp_mpa_complete().
  * Responder: receive, kwarp_mpa_admit(), ask the consumer; kwarp_mpa_respond()
@@ -10,41 +10,49 @@
 #ifndef _KWARP_PROTO_MPA_NEGOTIATE_H
 #define _KWARP_PROTO_MPA_NEGOTIATE_H
 
-#include "mpa_startup.h"
+#include "proto/mpa_startup.h"
+
+/* How much CRCs are wanted (RFC 5044 7.1.1, C). */
+enum kwarp_crc_policy {
+	KWARP_CRC_OFF,		/* only if the peer asks */
+	KWARP_CRC_PREFERRED,	/* asked for */
+	KWARP_CRC_REQUIRED,	/* and an initiator refuses a reply without C */
+};
 
 /**
- * struct kwarp_mpa_policy - the device's wishes
+ * struct kwarp_mpa_policy - the device's preferences
  * @rev:	highest revision to use: 0, 1 or 2
- * @permissive:	serve RDMA Consortium peers (revision 0) too
- * @crc:	want CRCs
- * @need_crc:	initiator: refuse a reply without C, although RFC 5044 7.1.1 binds
- *		its sender to the request's
- * @markers:	want to receive markers
- * @p2p:	initiator: ask for the peer-to-peer model
- * @rtr:	KWARP_RTR_* that can be sent and received; 0 means KWARP_RTR_ALL,
- *		since RFC 6581 9.2 requires one at least
- * @max_ird:	most inbound reads, up to KWARP_MPA_DEPTH_MAX
- * @max_ord:	most outbound reads, up to KWARP_MPA_DEPTH_MAX
+ * @permissive:	also serve RDMA Consortium peers (revision 0)
+ * @crc:	enum kwarp_crc_policy. RFC 5044 7.1.1 binds the sender of a reply without C
+ *		to the request's; KWARP_CRC_REQUIRED refuses it nevertheless
+ * @markers:	request markers from the peer
+ * @p2p:	initiator: request the peer-to-peer model
+ * @rtr:	KWARP_RTR_* that can be sent and received; 0 means KWARP_RTR_ALL, because
+ *		RFC 6581 9.2 requires at least one
+ * @max_ird:	maximum inbound reads, up to KWARP_MPA_DEPTH_MAX
+ * @max_ord:	maximum outbound reads, up to KWARP_MPA_DEPTH_MAX
+ * @no_turns:	either side may send first, as over SCTP (RFC 6581 7): a responder waits for
+ *		nothing
  */
 struct kwarp_mpa_policy {
 	u8 rev;
 	bool permissive;
-	bool crc;
-	bool need_crc;
+	u8 crc;
 	bool markers;
 	bool p2p;
 	u8 rtr;
 	u16 max_ird;
 	u16 max_ord;
+	bool no_turns;
 };
 
 /**
- * struct kwarp_mpa_local - what the consumer says at connect or accept
+ * struct kwarp_mpa_local - the consumer's parameters at connect or accept
  * @ird:	inbound reads
  * @ord:	outbound reads
- * @pd_len:	octets of private data
- * @manual:	the ULP settles IRD and ORD itself: send 0x3FFF
- * @need_ord:	accept: reject rather than lower @ord (RFC 6581 9.1)
+ * @pd_len:	bytes of private data
+ * @manual:	the ULP negotiates IRD and ORD itself: send 0x3FFF
+ * @need_ord:	accept: reject instead of lowering @ord (RFC 6581 9.1)
  */
 struct kwarp_mpa_local {
 	u16 ird;
@@ -62,20 +70,20 @@ enum kwarp_mpa_wait {
 };
 
 /**
- * struct kwarp_mpa_params - what was agreed
- * @rev:	revision in force
+ * struct kwarp_mpa_params - agreed parameters
+ * @rev:	revision in use
  * @ddp_version: enum kwarp_ddp_version
  * @crc:	generate and check CRCs
  * @tx_markers:	insert markers
  * @rx_markers:	expect markers
  * @wait:	enum kwarp_mpa_wait
- * @rtr:	initiator: the KWARP_RTR_* to send before anything else, or 0;
- *		responder: mask of those that may come, or 0
+ * @rtr:	initiator: the KWARP_RTR_* to send before anything else, or 0; responder:
+ *		mask of those that may arrive, or 0
  * @ird:	our inbound reads
  * @ord:	our outbound reads
- * @peer_ird:	as the peer sent it, 0x3FFF included; 0 if it sent none. For the
- *		consumer (RFC 6581 9.1)
- * @peer_ord:	likewise
+ * @peer_ird:	as sent by the peer, including 0x3FFF; 0 if it sent none. For the consumer
+ *		(RFC 6581 9.1)
+ * @peer_ord:	as sent by the peer, including 0x3FFF; 0 if it sent none
  */
 struct kwarp_mpa_params {
 	u8 rev;
@@ -92,17 +100,17 @@ struct kwarp_mpa_params {
 };
 
 /**
- * kwarp_mpa_request() - make a request
+ * kwarp_mpa_request() - create a request
  * @pol:	policy
- * @local:	consumer's parameters
- * @req:	result, to be encoded and kept for kwarp_mpa_complete()
+ * @local:	the consumer's parameters
+ * @req:	result; encode it and keep it for kwarp_mpa_complete()
  */
 void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_local *local,
 		       struct kwarp_mpa_frame *req);
 
 /**
- * kwarp_mpa_admit() - can a request be served at all
+ * kwarp_mpa_admit() - can a request be served?
  * @pol:	policy
  * @req:	decoded request
  *
@@ -116,12 +124,12 @@ int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
  * kwarp_mpa_respond() - accept a request
  * @pol:	policy
  * @req:	admitted request
- * @local:	consumer's parameters
+ * @local:	the consumer's parameters
  * @rep:	reply to send
- * @out:	what is agreed
+ * @out:	agreed parameters
  *
- * Return: 0; or -KWARP_MPA_E_IRD: @local->need_ord and the initiator's IRD is
- * too low: then @rep is a reject that names the ORD (RFC 6581 9.1).
+ * Return: 0; or -KWARP_MPA_E_IRD if @local->need_ord is set and the initiator's IRD is
+ * too low: then @rep is a rejection that carries the ORD (RFC 6581 9.1).
  */
 int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req,
@@ -133,7 +141,7 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
  * kwarp_mpa_reject() - reject a request
  * @pol:	policy
  * @req:	admitted request
- * @pd_len:	octets of private data
+ * @pd_len:	bytes of private data
  * @rep:	reply to send
  */
 void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
@@ -141,14 +149,14 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 		      struct kwarp_mpa_frame *rep);
 
 /**
- * kwarp_mpa_complete() - judge the reply
- * @pol:	policy that made the request
- * @local:	consumer's parameters, likewise
+ * kwarp_mpa_complete() - evaluate the reply
+ * @pol:	policy used for the request
+ * @local:	the consumer's parameters used for the request
  * @req:	request
  * @rep:	decoded reply
- * @out:	what is agreed; also set with E_REJECTED, E_IRD, E_RTR and E_CRC:
- *		the consumer wants the peer's values, and the Terminate of the last
- *		three goes out under the agreed framing
+ * @out:	agreed parameters; also set with E_REJECTED, E_IRD, E_RTR and E_CRC: the
+ *		consumer needs the peer's values, and the Terminate of the last three uses
+ *		the agreed framing
  *
  * Return: 0 or -KWARP_MPA_E_REV, _FALLBACK, _ENHANCED, _REJECTED, _IRD, _RTR,
  * _CRC.
@@ -160,7 +168,7 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		       struct kwarp_mpa_params *out);
 
 /**
- * kwarp_mpa_rtr_frame() - make the Rtr frame that @out->rtr asks for
+ * kwarp_mpa_rtr_frame() - create the Rtr frame that @out->rtr requires
  * @out:	agreed parameters
  * @f:		result
  */
@@ -168,12 +176,12 @@ void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
 			 struct kwarp_mpa_frame *f);
 
 /**
- * kwarp_mpa_err_code() - what to put in a Terminate for a startup error
+ * kwarp_mpa_err_code() - Terminate error for a startup error
  * @err:	KWARP_MPA_E_*, positive or negative
  *
- * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or (RFC 6581 9.3, errors without a
- * code of their own) KWARP_ERR_MPA_LOCAL for what enhanced startup terminates;
- * else KWARP_ERR_MPA_STARTUP: close at once (RFC 5044 8, 4).
+ * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or (RFC 6581 9.3, errors without their own
+ * code) KWARP_ERR_MPA_LOCAL for errors that enhanced startup reports by a Terminate;
+ * otherwise KWARP_ERR_MPA_STARTUP: close immediately (RFC 5044 8, 4).
  */
 enum kwarp_err kwarp_mpa_err_code(int err);
 

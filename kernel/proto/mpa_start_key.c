@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Start Keys. What the functions promise: mpa_start_key.h. */
-#include "ddp.h"
-#include "mpa_start_key.h"
+/* Start Keys. mpa_start_key.h documents the functions. */
+#include "proto/ddp.h"
+#include "proto/mpa_start_key.h"
 
 #define KEY_TEXT	"MPA ident frame"
 #define KEY_TEXT_LEN	15

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA startup frames. What the functions promise: mpa_startup.h. */
-#include "mpa_startup.h"
+/* MPA startup frames. mpa_startup.h documents the functions. */
+#include "proto/mpa_startup.h"
 
-/* Flags, octet 16 */
+/* Flags, byte 16 */
 #define MPA_M	0x80
 #define MPA_C	0x40
 #define MPA_R	0x20
@@ -21,11 +21,11 @@
 #define ENH_NUM	0x3fff
 
 /*
- * The 2007 proposal prints the third key's octets as RtR and its text as Rtr:
- * the octets are sent, both are taken.
+ * The 2007 proposal prints the third key's bytes as RtR and its text as Rtr: send the
+ * bytes, accept both.
  */
 static const struct {
-	char octets[KWARP_MPA_KEY_LEN + 1];
+	char bytes[KWARP_MPA_KEY_LEN + 1];
 	u8 type;
 } keys[] = {
 	{ "MPA ID Req Frame", KWARP_MPA_REQ },
@@ -40,10 +40,10 @@ static const char *key_of(u8 type)
 
 	while (keys[i].type != type)
 		i++;
-	return keys[i].octets;
+	return keys[i].bytes;
 }
 
-/* Do the octets so far begin, or hold, the key of this type or of another? */
+/* Do the bytes so far match the beginning of this type's key, or of another's? */
 static int check_key(const u8 *p, u32 len, u8 type)
 {
 	u32 n = min_t(u32, len, KWARP_MPA_KEY_LEN);
@@ -51,7 +51,7 @@ static int check_key(const u8 *p, u32 len, u8 type)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (n && memcmp(p, keys[i].octets, n))
+		if (n && memcmp(p, keys[i].bytes, n))
 			continue;
 		if (keys[i].type == type)
 			return 0;
@@ -60,15 +60,15 @@ static int check_key(const u8 *p, u32 len, u8 type)
 	if (!other)
 		return -KWARP_MPA_E_KEY;
 	/*
-	 * So far it looks like another frame, but may still turn out to be none:
-	 * the verdict must not depend on how the octets arrive.
+	 * The bytes look like another frame so far, but may still turn out to be none:
+	 * the result must not depend on how the bytes are split.
 	 */
 	return n < KWARP_MPA_KEY_LEN ? 0 : -KWARP_MPA_E_ROLE;
 }
 
-static void encode_enhanced(const struct kwarp_mpa_frame *f, u8 *dst)
+void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 {
-	/* RFC 6581 9.2: B, C and D are zero if A is. */
+	/* RFC 6581 9.2: B, C and D are zero if A is zero. */
 	u8 rtr = f->p2p ? f->rtr : 0;
 
 	put_unaligned_be16((f->p2p ? ENH_A : 0) |
@@ -79,7 +79,7 @@ static void encode_enhanced(const struct kwarp_mpa_frame *f, u8 *dst)
 			   (f->ord & ENH_NUM), dst + 2);
 }
 
-static void decode_enhanced(const u8 *p, struct kwarp_mpa_frame *f)
+void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f)
 {
 	u16 ird = get_unaligned_be16(p);
 	u16 ord = get_unaligned_be16(p + 2);
@@ -107,7 +107,7 @@ int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 	dst[MPA_REV] = f->rev;
 	put_unaligned_be16(f->pd_len + enh, dst + MPA_PD_LEN);
 	if (enh)
-		encode_enhanced(f, dst + KWARP_MPA_FRAME_LEN);
+		kwarp_mpa_enhanced_encode(f, dst + KWARP_MPA_FRAME_LEN);
 	return KWARP_MPA_FRAME_LEN + enh;
 }
 
@@ -118,7 +118,7 @@ u32 kwarp_mpa_need(const u8 *p, u32 len)
 	return KWARP_MPA_FRAME_LEN + get_unaligned_be16(p + MPA_PD_LEN);
 }
 
-/* Is a revision one that is defined for this type of frame? */
+/* Is the revision defined for this type of frame? */
 static bool rev_known(u8 type, u8 rev)
 {
 	if (type == KWARP_MPA_RTR_FRAME)
@@ -159,7 +159,7 @@ int kwarp_mpa_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 	f->pd_off = KWARP_MPA_FRAME_LEN;
 	f->pd_len = pd_len;
 	if (kwarp_mpa_enhanced(f)) {
-		decode_enhanced(p + KWARP_MPA_FRAME_LEN, f);
+		kwarp_mpa_enhanced_decode(p + KWARP_MPA_FRAME_LEN, f);
 		f->pd_off += KWARP_MPA_ENH_LEN;
 		f->pd_len -= KWARP_MPA_ENH_LEN;
 	}

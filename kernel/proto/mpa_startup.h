@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * MPA startup frames (RFC 5044 7.1.1, RFC 6581 6 and 9, peer-to-peer proposal
- * of 2007): one decoded form, encoder, decoder. What they mean is in
- * mpa_negotiate.h.
+ * MPA startup frames (RFC 5044 7.1.1, RFC 6581 6 and 9, peer-to-peer proposal of 2007):
+ * decoded form, encoder, decoder. mpa_negotiate.h has their semantics.
  */
 #ifndef _KWARP_PROTO_MPA_STARTUP_H
 #define _KWARP_PROTO_MPA_STARTUP_H
 
-#include "errors.h"
+#include "proto/errors.h"
 
 #define KWARP_MPA_KEY_LEN	16
 #define KWARP_MPA_FRAME_LEN	20	/* without private data */
@@ -24,12 +23,12 @@ enum kwarp_mpa_rev {
 	KWARP_MPA_REV_MAX	= 2,
 };
 
-/* Ready-to-receive indications: what an initiator sends first. A bit mask. */
+/* Ready-to-receive indications: the initiator's first message. A bit mask. */
 enum kwarp_mpa_rtr {
 	KWARP_RTR_SEND		= 0x01,	/* RFC 6581 9: flag B */
 	KWARP_RTR_WRITE		= 0x02,	/* flag C */
 	KWARP_RTR_READ		= 0x04,	/* flag D */
-	KWARP_RTR_ALL		= 0x07,	/* of RFC 6581 */
+	KWARP_RTR_ALL		= 0x07,	/* all of RFC 6581 */
 	KWARP_RTR_FRAME		= 0x08,	/* 2007 proposal, revision 1 */
 };
 
@@ -40,19 +39,19 @@ enum kwarp_mpa_type {
 };
 
 /**
- * enum kwarp_mpa_err - why startup failed; functions return it negative
- * @KWARP_MPA_E_KEY:	no MPA startup frame at all
- * @KWARP_MPA_E_ROLE:	a startup frame of another type: both are initiator
- *		(RFC 5044 7.1.2, 8), or both responder
+ * enum kwarp_mpa_err - reasons of startup failures; functions return them negated
+ * @KWARP_MPA_E_KEY:	not an MPA startup frame
+ * @KWARP_MPA_E_ROLE:	a startup frame of another type: both sides are initiator (RFC
+ *		5044 7.1.2, 8), or both responder
  * @KWARP_MPA_E_REV:	revision that cannot be served
  * @KWARP_MPA_E_PD_LEN:	private data too long
- * @KWARP_MPA_E_ENHANCED: enhanced data missing, or not asked for
- * @KWARP_MPA_E_FALLBACK: the peer knows a lower revision only: connect again
- *		with it (RFC 6581 10)
+ * @KWARP_MPA_E_ENHANCED: enhanced data missing, or not requested
+ * @KWARP_MPA_E_FALLBACK: the peer supports a lower revision only: connect again with that
+ *		(RFC 6581 10)
  * @KWARP_MPA_E_REJECTED: reply with Rejected Connection bit
  * @KWARP_MPA_E_IRD:	not enough inbound reads (RFC 6581 9.1)
  * @KWARP_MPA_E_RTR:	no common ready-to-receive indication (RFC 6581 9.2)
- * @KWARP_MPA_E_CRC:	the reply says no to CRCs that local policy insists on
+ * @KWARP_MPA_E_CRC:	the reply refuses CRCs that local policy requires
  */
 enum kwarp_mpa_err {
 	KWARP_MPA_E_KEY = 1,
@@ -68,22 +67,22 @@ enum kwarp_mpa_err {
 };
 
 /**
- * struct kwarp_mpa_frame - a startup frame, its private data apart
+ * struct kwarp_mpa_frame - a startup frame, except for its private data
  * @type:	enum kwarp_mpa_type
  * @rev:	revision
- * @markers:	M: the peer must send markers to the frame's sender
- * @crc:	C: CRCs wanted
+ * @markers:	M: the receiver of the frame must send markers
+ * @crc:	C: CRCs requested
  * @reject:	R: connection rejected (reply)
  * @s:		S: revision 2: enhanced data present; revision 1: Rtr frame
  * @p2p:	enhanced data, A: peer-to-peer model
  * @rtr:	enhanced data, B, C, D: KWARP_RTR_SEND, _WRITE, _READ
  * @ird:	enhanced data: inbound reads of the frame's sender
  * @ord:	enhanced data: its outbound reads
- * @pd_len:	octets of the consumer's private data, enhanced data not counted
- * @pd_off:	decoded frame: where they begin
+ * @pd_len:	bytes of the consumer's private data, without enhanced data
+ * @pd_off:	decoded frame: their offset
  *
- * A frame holds enhanced data if kwarp_mpa_enhanced(); else those fields are
- * neither sent nor set.
+ * A frame has enhanced data if kwarp_mpa_enhanced(); otherwise those fields are neither
+ * sent nor set.
  */
 struct kwarp_mpa_frame {
 	u8 type;
@@ -101,7 +100,7 @@ struct kwarp_mpa_frame {
 };
 
 /**
- * kwarp_mpa_enhanced() - does a frame carry enhanced data
+ * kwarp_mpa_enhanced() - does a frame carry enhanced data?
  * @f:		frame
  *
  * Return: true if so.
@@ -113,10 +112,10 @@ static inline bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f)
 }
 
 /**
- * kwarp_mpa_pd_room() - most private data a frame can carry for the consumer
+ * kwarp_mpa_pd_room() - maximum of the consumer's private data in a frame
  * @f:		frame
  *
- * Return: octets.
+ * Return: bytes.
  */
 static inline u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
 {
@@ -125,41 +124,55 @@ static inline u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
 }
 
 /**
- * kwarp_mpa_encode() - write a frame up to where private data begin
- * @f:		frame; @f->pd_len octets will follow
- * @dst:	room for KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN octets
+ * kwarp_mpa_enhanced_encode() - write the enhanced data of RFC 6581 9
+ * @f:		frame
+ * @dst:	room for KWARP_MPA_ENH_LEN bytes
+ */
+void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst);
+
+/**
+ * kwarp_mpa_enhanced_decode() - read the enhanced data of RFC 6581 9
+ * @p:		KWARP_MPA_ENH_LEN bytes
+ * @f:		its fields are set; @f->rtr is zero before
+ */
+void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f);
+
+/**
+ * kwarp_mpa_encode() - write a frame up to the beginning of its private data
+ * @f:		frame; @f->pd_len bytes will follow
+ * @dst:	room for KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN bytes
  *
- * Return: octets written, or -KWARP_MPA_E_PD_LEN.
+ * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
  */
 int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst);
 
 /**
- * kwarp_mpa_decode() - read a frame, as far as it has come
- * @p:		octets received
- * @len:	how many
- * @type:	type expected
- * @f:		result, valid if the whole frame is there
+ * kwarp_mpa_decode() - read a possibly incomplete frame
+ * @p:		bytes received
+ * @len:	their number
+ * @type:	expected type
+ * @f:		result, valid if the frame is complete
  *
- * What is wrong is said as soon as it can be seen, e.g. a wrong key at its
- * first wrong octet. Reserved bits are not looked at. A revision above
- * KWARP_MPA_REV_MAX, or an Rtr frame not of revision 1, is an error; whether
- * the others can be served is for mpa_negotiate.h.
+ * An error is reported as soon as it can be detected, e.g. a wrong key at its first wrong
+ * byte. Reserved bits are ignored. A revision above KWARP_MPA_REV_MAX, or an Rtr frame
+ * whose revision is not 1, is an error; mpa_negotiate.h decides which other revisions are
+ * served.
  *
- * Return: octets of the whole frame if @p holds it; 0 if it does not (see
+ * Return: bytes of the whole frame if @p contains it; 0 if it does not (see
  * kwarp_mpa_need()); or -KWARP_MPA_E_*.
  */
 int kwarp_mpa_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 		     struct kwarp_mpa_frame *f);
 
 /**
- * kwarp_mpa_need() - how much to wait for
- * @p:		octets received so far, in which nothing is wrong
- * @len:	how many
+ * kwarp_mpa_need() - number of bytes to wait for
+ * @p:		bytes received so far, with no error in them
+ * @len:	their number
  *
- * Reading no more than this keeps the FPDUs that may follow in the socket.
+ * Reading no more than this leaves the FPDUs that may follow in the socket.
  *
- * Return: octets of the frame in all as far as is known: first
- * KWARP_MPA_FRAME_LEN, then its real length.
+ * Return: total bytes of the frame as far as known: first KWARP_MPA_FRAME_LEN, then its
+ * actual length.
  */
 u32 kwarp_mpa_need(const u8 *p, u32 len);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the sender's side. What the functions promise: mpa_writer.h. */
-#include "mpa_writer.h"
+/* MPA framing, the sender's side. mpa_writer.h documents the functions. */
+#include "proto/mpa_writer.h"
 
-/* A marker, without its CRC. */
+/* Write a marker, without adding it to the CRC. */
 static u32 put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 {
 	put_unaligned_be16(0, dst);
@@ -16,7 +16,7 @@ static void checksum(struct kwarp_fpdu_writer *w, const void *p, u32 len)
 		w->crc = crc32c(w->crc, p, len);
 }
 
-/* Account for n octets behind which no marker was due. */
+/* Account for n bytes with no marker due among them. */
 static void advance(struct kwarp_fpdu_writer *w, u32 n)
 {
 	w->off += n;
@@ -34,7 +34,7 @@ u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 	w->crc = ~0U;
 
 	if (!w->to_marker) {
-		/* RFC 5044 4.3: between FPDUs the pointer is zero. */
+		/* RFC 5044 4.3: the pointer is zero between FPDUs. */
 		n = put_marker(w, dst);
 		w->to_marker = KWARP_MARKER_DATA;
 	}
@@ -90,7 +90,9 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 	u32 pad = (0U - KWARP_MPA_HDR_LEN - w->ulpdu_len) & 3;
 	u32 n = pad;
 
-	/* FPDU and markers are aligned to 4: none can fall into the pad. */
+	/*
+	 * FPDU and markers are aligned to 4: no marker can fall into the pad.
+	 */
 	memset(dst, 0, pad);
 	checksum(w, dst, pad);
 	advance(w, pad);

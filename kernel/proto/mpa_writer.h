@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * MPA framing (RFC 5044 section 4): the sender's side.
+ * MPA framing (RFC 5044 section 4): the send side.
  *
- * One FPDU is begin, any number of put, end. The destination may be another
- * piece of memory for each call, but what one call writes is contiguous.
+ * An FPDU consists of one begin, any number of put, and one end. Each call may have
+ * another destination, but one call writes contiguous memory.
  *
  *	n = kwarp_fpdu_begin(&w, dst, pos, ulpdu_len);
  *	n += kwarp_fpdu_put(&w, dst + n, hdr, hdr_len);
  *	n += kwarp_fpdu_put(&w, dst + n, payload, len);
  *	n += kwarp_fpdu_end(&w, dst + n);	n is kwarp_fpdu_len() by now
+ *
+ * Functions with flat in their names are for the common case: the FPDU is contiguous, and
+ * the first marker, if any, follows its headers.
  */
 #ifndef _KWARP_PROTO_MPA_WRITER_H
 #define _KWARP_PROTO_MPA_WRITER_H
 
-#include "mpa_fpdu.h"
+#include "proto/mpa_fpdu.h"
 
-#define KWARP_FPDU_HEAD_MAX	6	/* most that begin writes: marker, length */
-#define KWARP_FPDU_TAIL_MAX	11	/* most that end writes: pad, marker, CRC */
+#define KWARP_FPDU_HEAD_MAX	6	/* maximum written by begin: marker, length */
+#define KWARP_FPDU_TAIL_MAX	11	/* maximum written by end: pad, marker, CRC */
 
 /**
  * struct kwarp_fpdu_writer - an FPDU being written
- * @markers:	the peer asked for markers
+ * @markers:	the peer requested markers
  * @crc_on:	CRCs are in use
- * @ulpdu_len:	octets of the ULPDU
- * @to_marker:	octets up to the next marker; without markers out of reach
- * @off:	octets written from the ULPDU Length field on: the next FPDUPTR
- * @crc:	CRC32c of all octets of the FPDU so far
+ * @ulpdu_len:	bytes of the ULPDU
+ * @to_marker:	bytes up to the next marker; out of reach without markers
+ * @off:	bytes written from the ULPDU Length field on: the next FPDUPTR
+ * @crc:	CRC32c of all bytes of the FPDU so far
  */
 struct kwarp_fpdu_writer {
 	bool markers;
@@ -37,9 +40,9 @@ struct kwarp_fpdu_writer {
 };
 
 /**
- * kwarp_fpdu_writer_init() - set what holds for the whole connection
+ * kwarp_fpdu_writer_init() - set the parameters of the whole connection
  * @w:		writer
- * @markers:	the peer asked for markers
+ * @markers:	the peer requested markers
  * @crc_on:	CRCs are in use
  */
 static inline void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w,
@@ -53,19 +56,19 @@ static inline void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w,
 /**
  * kwarp_fpdu_begin() - write the marker in front, if one is due, and the length
  * @w:		initialised writer
- * @dst:	room for KWARP_FPDU_HEAD_MAX octets
+ * @dst:	room for KWARP_FPDU_HEAD_MAX bytes
  * @pos:	stream position of the FPDU
- * @ulpdu_len:	octets of the ULPDU: exactly these must follow
+ * @ulpdu_len:	bytes of the ULPDU: exactly this number must follow
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 		     u32 ulpdu_len);
 
 /**
- * kwarp_fpdu_fit() - how many ULPDU octets fit into a destination
+ * kwarp_fpdu_fit() - number of ULPDU bytes that fit into a destination
  * @w:		writer between begin and end
- * @room:	octets free
+ * @room:	free bytes
  *
  * Return: largest @len for which kwarp_fpdu_put() writes no more than @room.
  */
@@ -75,27 +78,27 @@ static inline u32 kwarp_fpdu_fit(const struct kwarp_fpdu_writer *w, u32 room)
 }
 
 /**
- * kwarp_fpdu_put() - copy ULPDU octets, with the markers due among them
+ * kwarp_fpdu_put() - copy ULPDU bytes, inserting the markers due
  * @w:		writer between begin and end
  * @dst:	destination
- * @src:	ULPDU octets
- * @len:	how many
+ * @src:	ULPDU bytes
+ * @len:	number of bytes
  *
- * The CRC is taken from @dst, so it is right for the octets that go out even if
- * somebody changes @src meanwhile. Without markers: one memcpy(), one crc32c().
+ * The CRC is computed from @dst, so it matches the bytes sent even if @src changes
+ * concurrently. Without markers: one memcpy(), one crc32c().
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 kwarp_fpdu_put(struct kwarp_fpdu_writer *w, u8 *dst, const void *src,
 		   u32 len);
 
 /**
- * kwarp_fpdu_room() - octets that may follow before a marker is due
+ * kwarp_fpdu_room() - bytes that may follow before a marker is due
  * @w:		writer between begin and end
  *
  * For kwarp_fpdu_ref().
  *
- * Return: octets; 0 if the next thing must be a marker.
+ * Return: bytes; 0 if a marker is due.
  */
 static inline u32 kwarp_fpdu_room(const struct kwarp_fpdu_writer *w)
 {
@@ -104,31 +107,65 @@ static inline u32 kwarp_fpdu_room(const struct kwarp_fpdu_writer *w)
 
 /**
  * kwarp_fpdu_put_marker() - write the marker that is due
- * @w:		writer; kwarp_fpdu_room() says 0
- * @dst:	room for KWARP_MARKER_LEN octets
+ * @w:		writer; kwarp_fpdu_room() returned 0
+ * @dst:	room for KWARP_MARKER_LEN bytes
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst);
 
 /**
- * kwarp_fpdu_ref() - account for ULPDU octets that go out by reference
+ * kwarp_fpdu_ref() - account for ULPDU bytes that are in place already
  * @w:		writer between begin and end
- * @src:	the octets; they must not change until the peer has them
- * @len:	how many, at most kwarp_fpdu_room()
+ * @src:	the bytes; they must not change until the peer has received them
+ * @len:	number of bytes, at most kwarp_fpdu_room()
  */
 void kwarp_fpdu_ref(struct kwarp_fpdu_writer *w, const void *src, u32 len);
 
 /**
  * kwarp_fpdu_end() - write pad, a marker if one is due, and the CRC field
  * @w:		writer; the whole ULPDU was put
- * @dst:	room for KWARP_FPDU_TAIL_MAX octets
+ * @dst:	room for KWARP_FPDU_TAIL_MAX bytes
  *
- * A marker behind the pad is covered by this FPDU's CRC (RFC 5044 4.4, 1). One
- * behind the CRC belongs to the next FPDU. Without CRCs the field is zero.
+ * A marker after the pad is covered by this FPDU's CRC (RFC 5044 4.4, 1). A marker after
+ * the CRC belongs to the next FPDU. Without CRCs the field is zero.
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst);
+
+/**
+ * kwarp_fpdu_flat_marker() - write a marker into a contiguous FPDU
+ * @fpdu:	its ULPDU Length field: there is no marker in front
+ * @to:		position of the marker
+ *
+ * Return: the address after the marker.
+ */
+static inline u8 *kwarp_fpdu_flat_marker(const u8 *fpdu, u8 *to)
+{
+	put_unaligned_be16(0, to);
+	put_unaligned_be16((u16)(to - fpdu), to + 2);
+	return to + KWARP_MARKER_LEN;
+}
+
+/**
+ * kwarp_fpdu_flat_end() - write what follows the ULPDU of a contiguous FPDU
+ * @fpdu:	its ULPDU Length field: there is no marker in front
+ * @to:		address after the last ULPDU byte
+ * @len:	bytes of the FPDU: kwarp_fpdu_len()
+ * @crc:	CRCs are in use
+ *
+ * Writes the same as kwarp_fpdu_end(). Computes the CRC, from @fpdu on.
+ */
+static inline void kwarp_fpdu_flat_end(u8 *fpdu, u8 *to, u32 len, bool crc)
+{
+	u8 *end = fpdu + len - KWARP_MPA_CRC_LEN;
+
+	/* Zeroes the pad, and bytes that are overwritten next. */
+	put_unaligned_le32(0, to);
+	if (end - to >= KWARP_MARKER_LEN)
+		kwarp_fpdu_flat_marker(fpdu, end - KWARP_MARKER_LEN);
+	put_unaligned_le32(crc ? ~crc32c(~0U, fpdu, end - fpdu) : 0, end);
+}
 
 #endif /* _KWARP_PROTO_MPA_WRITER_H */

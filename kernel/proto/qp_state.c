@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The states of a queue pair. See qp_state.h. */
-#include "qp_state.h"
+/* The states of a queue pair; see qp_state.h. */
+#include "proto/qp_state.h"
 
 const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 #define STATE(state, shows, ...) \
@@ -8,11 +8,11 @@ const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 	STATE(RESET, RESET, .sq_closed = true, .rq_closed = true),
 	STATE(IDLE, INIT, .idle = true, .sq_closed = true),
 	STATE(READY, RTR, .idle = true, .sq_closed = true),
-	/* To its consumer it is as good as connected. */
+	/* Its consumer may treat it as connected. */
 	STATE(ACCEPTED, RTR, .idle = true),
 	/*
-	 * Sends may be posted in RTR, and wait: perftest's server, which takes any
-	 * iWARP device to be in RTS by then, posts its credits there.
+	 * Sends may be posted in RTR, and wait: perftest's server posts its credits
+	 * there, assuming that any iWARP device is in RTS by then.
 	 */
 	STATE(SEEKING_RTR, RTR, .idle = true, .partner = true),
 	STATE(SEEKING_RTS, RTS, .idle = true, .partner = true),
@@ -25,13 +25,13 @@ const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 	STATE(LOST_RTR, RTR, .partner = true),
 	STATE(LOST_RTS, RTS, .partner = true),
 	STATE(LOST_SQD, SQD, .partner = true),
-	/* What is posted is flushed. */
+	/* Posted requests are flushed. */
 	STATE(ERROR, ERR),
 	STATE(PARTNER_ERROR, ERR, .partner = true),
 #undef STATE
 };
 
-/* What is not named is refused. */
+/* Steps not listed are refused. */
 static const u8 steps[KWARP_QP_STATES][KWARP_QP_STEPS] = {
 #define FROM(state) \
 	[KWARP_QP_##state]
@@ -55,7 +55,7 @@ static const u8 steps[KWARP_QP_STATES][KWARP_QP_STEPS] = {
 		GO(TO_RTR, ACCEPTED), GO(TO_ERR, ERROR),
 		GO(ACCEPT, ACCEPTED), GO(ATTACH, OPEN),
 	},
-	/* A connection is ended before RESET. */
+	/* The connection must end before RESET. */
 	FROM(OPEN) = {
 		GO(TO_RTS, OPEN), GO(TO_SQD, CLOSING), GO(TO_ERR, ERROR),
 	},
@@ -63,9 +63,9 @@ static const u8 steps[KWARP_QP_STATES][KWARP_QP_STEPS] = {
 		GO(TO_SQD, CLOSING), GO(TO_ERR, ERROR),
 	},
 	/*
-	 * RDMAP knows one way back: to Idle. SQD is rdma_disconnect(), and the peer
-	 * may have been faster: librdmacm would stop at an error before it tells
-	 * the kernel.
+	 * RDMAP allows one transition back: to Idle. SQD comes from rdma_disconnect(),
+	 * and the peer may have been first: with an error, librdmacm would stop before
+	 * notifying the kernel.
 	 */
 	FROM(ERROR) = {
 		GO(TO_RESET, RESET), GO(TO_INIT, IDLE), GO(TO_SQD, ERROR),

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The states of a queue pair, and the steps between them: one table, qp_state.c.
+ * The states of a queue pair and the transitions between them: one table, qp_state.c.
  *
- * A state says both what verbs shows and what the connection is at. RDMAP's RNICs
- * have Idle, RTS, Closing and Error (RFC 5040 section 7 leaves them to the verbs):
- * IDLE to CLOSING and ERROR here. A queue pair whose RTR named a partner has
- * InfiniBand's states, which modify_qp changes before, during and after its
- * connection; hence three of each.
+ * A state defines both what verbs shows and the state of the connection. RDMAP's RNICs
+ * have Idle, RTS, Closing and Error (RFC 5040 section 7 leaves them to the verbs): IDLE
+ * to CLOSING and ERROR here. A queue pair whose RTR named a partner has InfiniBand's
+ * states, which modify_qp changes before, during and after its connection; hence three of
+ * each.
  */
 #ifndef _KWARP_PROTO_QP_STATE_H
 #define _KWARP_PROTO_QP_STATE_H
 
-#include "types.h"
+#include "proto/types.h"
 
 enum kwarp_qp_state {
 	KWARP_QP_REFUSED,	/* no state: the step is not allowed */
 	KWARP_QP_RESET,
 	KWARP_QP_IDLE,
-	KWARP_QP_READY,		/* as IDLE; rdma_cm's RTR, which means nothing */
-	KWARP_QP_ACCEPTED,	/* the initiator's last startup frame is to come */
+	KWARP_QP_READY,		/* as IDLE; rdma_cm's RTR, which has no meaning */
+	KWARP_QP_ACCEPTED,	/* waiting for the initiator's last startup frame */
 	KWARP_QP_SEEKING_RTR,	/* no connection to the partner yet */
 	KWARP_QP_SEEKING_RTS,
 	KWARP_QP_SEEKING_SQD,
@@ -27,10 +27,10 @@ enum kwarp_qp_state {
 	KWARP_QP_MET_RTR,	/* connected to the partner */
 	KWARP_QP_MET_RTS,
 	KWARP_QP_MET_SQD,
-	KWARP_QP_LOST_RTR,	/* the partner has gone; receives stay */
+	KWARP_QP_LOST_RTR,	/* the partner has closed; receives stay */
 	KWARP_QP_LOST_RTS,
 	KWARP_QP_LOST_SQD,
-	KWARP_QP_ERROR,		/* no state behind these two is sound */
+	KWARP_QP_ERROR,		/* these two must be the last states */
 	KWARP_QP_PARTNER_ERROR,
 	KWARP_QP_STATES
 };
@@ -40,11 +40,11 @@ enum kwarp_qp_step {
 	KWARP_QP_TO_RESET,
 	KWARP_QP_TO_INIT,
 	KWARP_QP_TO_RTR,
-	KWARP_QP_TO_PARTNER,	/* RTR that names one */
+	KWARP_QP_TO_PARTNER,	/* RTR that names a partner */
 	KWARP_QP_TO_RTS,
 	KWARP_QP_TO_SQD,
 	KWARP_QP_TO_ERR,	/* also any error */
-	/* the connection */
+	/* steps of the connection */
 	KWARP_QP_ACCEPT,
 	KWARP_QP_ATTACH,
 	KWARP_QP_UNMEET,	/* detached before the partner sent an FPDU */
@@ -63,10 +63,10 @@ enum kwarp_qp_shown {
 };
 
 /**
- * struct kwarp_qp_traits - what a state means
+ * struct kwarp_qp_traits - properties of a state
  * @shown:	enum kwarp_qp_shown
  * @idle:	a connection can be attached
- * @partner:	RTR named a partner: the rules of InfiniBand hold
+ * @partner:	RTR named a partner: InfiniBand's rules apply
  * @sends:	requests are taken from the send queue
  * @sq_closed:	no sends may be posted
  * @rq_closed:	no receives may be posted
@@ -80,16 +80,16 @@ struct kwarp_qp_traits {
 	bool rq_closed;
 };
 
-/* By state; of KWARP_QP_REFUSED nothing is true. */
+/* Indexed by state; KWARP_QP_REFUSED has no properties. */
 extern const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES];
 
 /**
- * kwarp_qp_next() - one step
+ * kwarp_qp_next() - next state
  * @from:	state
- * @step:	what happens
+ * @step:	step
  *
- * Return: the state it leads to, @from itself if it changes nothing, KWARP_QP_REFUSED
- * if it is not allowed there.
+ * Return: the next state, @from itself if nothing changes, KWARP_QP_REFUSED if the step
+ * is not allowed in this state.
  */
 enum kwarp_qp_state kwarp_qp_next(enum kwarp_qp_state from,
 				  enum kwarp_qp_step step);

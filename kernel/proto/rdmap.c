@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* RDMAP messages. What the functions promise: rdmap.h. */
-#include "rdmap.h"
+/* RDMAP messages. rdmap.h documents the functions. */
+#include "proto/rdmap.h"
 
 #define TAGGED	KWARP_RDMAP_F_TAGGED
 #define PAYLOAD	KWARP_RDMAP_F_PAYLOAD
@@ -57,19 +57,22 @@ static enum kwarp_err check_ddp(const struct kwarp_ddp_hdr *h, u8 version,
 }
 
 /*
- * A message that is nothing but an RDMAP header, and comes in one segment. The
- * smallest MULPDU of 128 octets (RFC 5044 3) has room for every one of them.
+ * Check a message that consists of an RDMAP header only, in one segment. The
+ * smallest MULPDU of 128 bytes (RFC 5044 3) has room for each of them.
  */
 static enum kwarp_err check_header_message(const struct kwarp_ddp_hdr *h,
 					   u32 len, u32 want)
 {
 	if (h->mo)
 		return KWARP_ERR_UNTAGGED_MO;
-	/* RFC 7306 6.3: exactly 8; its buffer is a consumer's, maybe longer. */
+	/*
+	 * RFC 7306 6.3: exactly 8; the buffer is a consumer's and may be
+	 * longer.
+	 */
 	if (h->qn == KWARP_QN_SEND)
 		return h->last && len == want ? KWARP_ERR_NONE :
 						KWARP_ERR_SEGMENT;
-	/* Without L flag more is to come than the buffer of the queue holds. */
+	/* Without the L flag the message exceeds the buffer of the queue. */
 	if (len > want || !h->last)
 		return KWARP_ERR_UNTAGGED_TOO_LONG;
 	return len < want ? KWARP_ERR_SEGMENT : KWARP_ERR_NONE;
@@ -102,7 +105,10 @@ enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 		return KWARP_ERR_RDMAP_OPCODE;
 	if (op->flags & KWARP_RDMAP_F_PAYLOAD)
 		return KWARP_ERR_NONE;
-	/* A Terminate may be of several lengths; its parser copes with all. */
+	/*
+	 * A Terminate has several valid lengths; its parser handles all of
+	 * them.
+	 */
 	if (h->opcode == RDMAP_TERMINATE)
 		return h->mo ? KWARP_ERR_UNTAGGED_MO : KWARP_ERR_NONE;
 	return check_header_message(h, ulpdu_len - h->len, op->hdr_len);
@@ -174,7 +180,7 @@ u64 kwarp_rdmap_atomic_value(const struct kwarp_rdmap_atomic *a, u64 old)
 			return old;
 		return (old & ~a->mask) | (a->data & a->mask);
 	}
-	/* No carry gets out of a field if its top bits are added separately. */
+	/* Adding the top bits separately prevents a carry out of a field. */
 	return ((old & ~a->mask) + (a->data & ~a->mask)) ^
 	       ((old ^ a->data) & a->mask);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Identities of a rendezvous. What the functions promise: rendezvous.h. */
-#include "rendezvous.h"
+/* Identities of a rendezvous. rendezvous.h documents the functions. */
+#include "proto/rendezvous.h"
 
 #define RDV_MAGIC	0x6b575276	/* "kWRv" */
 #define RDV_VERSION	1
@@ -68,7 +68,7 @@ bool kwarp_rdv_psn_equal(u32 a, u32 b)
 enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 					 const struct kwarp_rdv_id *theirs)
 {
-	/* Without either there is nothing that a stranger could not guess. */
+	/* If neither is known, a stranger could guess everything else. */
 	if (!mine->sends && !theirs->sends)
 		return KWARP_RDV_PSNS_UNKNOWN;
 	if (mine->sends && !kwarp_rdv_psn_equal(theirs->rq_psn, mine->sq_psn))

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Rendezvous, an extension of ours: two queue pairs that were told of each other by
- * number and GID find each other. What each says of itself is the private data of
- * the MPA request or reply (Documentation/wire.rst).
+ * Rendezvous, an extension of kwarp: two queue pairs that know each other's number and
+ * GID connect to each other. Each describes itself in the private data of the MPA request
+ * or reply (Documentation/wire.rst).
  */
 #ifndef _KWARP_PROTO_RENDEZVOUS_H
 #define _KWARP_PROTO_RENDEZVOUS_H
 
-#include "types.h"
+#include "proto/types.h"
 
 enum kwarp_rdv_size {
 	KWARP_RDV_LEN		= 56,
 	KWARP_RDV_GID_LEN	= 16,
 };
 
-/* As InfiniBand has it: a PSN is a number of 24 bits. */
+/* As in InfiniBand, a PSN has 24 bits. */
 #define KWARP_RDV_PSN_MASK	0xffffff
 
 /**
- * struct kwarp_rdv_id - one end of the pair, and what it was told of the other
+ * struct kwarp_rdv_id - one end of the pair, and what it knows of the other
  * @qpn:	its queue pair number
- * @peer_qpn:	the other's
+ * @peer_qpn:	the other end's queue pair number
  * @sends:	@sq_psn is known: the queue pair is in RTS
  * @sq_psn:	first PSN that it sends
  * @rq_psn:	first PSN that it expects
  * @gid:	its GID
- * @peer_gid:	the other's
+ * @peer_gid:	the other end's GID
  */
 struct kwarp_rdv_id {
 	u32 qpn;
@@ -40,26 +40,26 @@ struct kwarp_rdv_id {
 /**
  * kwarp_rdv_encode() - write an identity
  * @id:		identity
- * @dst:	room for KWARP_RDV_LEN octets
+ * @dst:	room for KWARP_RDV_LEN bytes
  */
 void kwarp_rdv_encode(const struct kwarp_rdv_id *id, u8 *dst);
 
 /**
  * kwarp_rdv_decode() - read an identity
  * @p:		private data
- * @len:	their length
+ * @len:	bytes of @p
  * @id:		result
  *
- * Return: false if they are no identity of a version that is known.
+ * Return: false if it is not an identity of a known version.
  */
 bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id);
 
 /**
- * kwarp_rdv_numbers_match() - does each end name the other's queue pair
+ * kwarp_rdv_numbers_match() - does each end name the other's queue pair?
  * @mine:	our identity
- * @theirs:	what the peer says
+ * @theirs:	the peer's identity
  *
- * GIDs are the caller's to compare, which knows which of them mean one device.
+ * The caller compares the GIDs, because it knows which GIDs denote one device.
  *
  * Return: true if so.
  */
@@ -67,37 +67,40 @@ bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
 			     const struct kwarp_rdv_id *theirs);
 
 enum kwarp_rdv_psns {
-	KWARP_RDV_PSNS_RIGHT,	/* all that are known, and one is */
+	KWARP_RDV_PSNS_RIGHT,	/* all known ones are right, and at least one is known */
 	KWARP_RDV_PSNS_UNKNOWN,	/* neither end sends yet */
 	KWARP_RDV_PSNS_WRONG,
 };
 
 /**
- * kwarp_rdv_check_psns() - does each end expect the PSN that the other sends from
+ * kwarp_rdv_check_psns() - does each end expect the PSN that the other starts with?
  * @mine:	our identity
- * @theirs:	what the peer says, its numbers those of our partner
+ * @theirs:	the peer's identity, with numbers that match
  *
- * The PSN of an end that is not in RTS is not known.
+ * The send PSN of an end that is not in RTS is unknown.
+ * Return: right, unknown or wrong.
  */
 enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 					 const struct kwarp_rdv_id *theirs);
 
 /**
  * kwarp_rdv_psn_equal() - compare two PSNs
+ * @a:		first PSN
+ * @b:		second PSN
  *
- * Return: true if the 24 bits that count are the same.
+ * Return: true if the 24 significant bits are equal.
  */
 bool kwarp_rdv_psn_equal(u32 a, u32 b);
 
 /**
- * kwarp_rdv_initiates() - which end makes the connection
+ * kwarp_rdv_initiates() - which end opens the connection?
  * @id:		our identity
- * @same:	both ends are one device: its GIDs do not count
+ * @same:	both ends are one device: ignore its GIDs
  *
- * The lower GID and, with the same GID, the lower number. Both ends come to
- * opposite answers, unless a queue pair is its own partner: false.
+ * The end with the lower GID or, with equal GIDs, the lower number. Both ends get
+ * opposite results, unless a queue pair is its own partner: false.
  *
- * Return: true if it is ours.
+ * Return: true if our end does.
  */
 bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The Terminate Message. What the functions promise: terminate.h. */
-#include "terminate.h"
+/* The Terminate Message. terminate.h documents the functions. */
+#include "proto/terminate.h"
 
-/* Header control bits in the third octet of Terminate Control */
+/* Header control bits in the third byte of Terminate Control */
 #define TERM_M	0x80
 #define TERM_D	0x40
 #define TERM_R	0x20
@@ -21,9 +21,9 @@ static bool returns_segment(const struct kwarp_term_err *err)
 }
 
 /*
- * RFC 5040 figure 10, fourth column; 4.8 restricts it to Read Requests. 7.1
- * item 3 would return the header for other errors of a Read Request too, but
- * 4.8 points to the figure for when R is set.
+ * RFC 5040 figure 10, fourth column; 4.8 restricts it to Read Requests. 7.1 item 3 would
+ * also return the header for other errors of a Read Request, but 4.8 refers to the figure
+ * for the R bit.
  */
 static bool returns_read(const struct kwarp_term_err *err,
 			 const struct kwarp_ddp_hdr *h)
@@ -88,7 +88,7 @@ enum kwarp_err kwarp_term_parse(const u8 *p, u32 len,
 	p += KWARP_RDMAP_TERM_LEN;
 	len -= KWARP_RDMAP_TERM_LEN;
 
-	/* RFC 5040 4.8: the field is there with D even if M calls it invalid. */
+	/* RFC 5040 4.8: with D the field is present even if M marks it invalid. */
 	if (!(bits & (TERM_M | TERM_D)) || len < KWARP_TERM_SEG_LEN)
 		return KWARP_ERR_NONE;
 	msg->has_seg_len = bits & TERM_M;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The Terminate Message (RFC 5040 4.8): written and read. */
+/* The Terminate Message (RFC 5040 4.8): encoder and parser. */
 #ifndef _KWARP_PROTO_TERMINATE_H
 #define _KWARP_PROTO_TERMINATE_H
 
-#include "errors.h"
-#include "rdmap.h"
+#include "proto/errors.h"
+#include "proto/rdmap.h"
 
 #define KWARP_TERM_SEG_LEN	2	/* DDP Segment Length field */
 
-/* Longest ULPDU of a Terminate: its own headers, then those it returns. */
+/* Maximum ULPDU of a Terminate: its own headers, then those it returns. */
 #define KWARP_TERM_MAX (KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_TERM_LEN + \
 			KWARP_TERM_SEG_LEN + KWARP_DDP_HDR_MAX + \
 			KWARP_RDMAP_READ_LEN)
 
 /**
- * struct kwarp_term_msg - a Terminate Message received
- * @err:	what the peer says is wrong
- * @has_seg_len: M flag, and the field is there
- * @has_ddp:	D flag, and a whole DDP header is there
- * @has_rdmap:	R flag, and a whole Read Request header is there
- * @seg_len:	length of our segment that caused it
+ * struct kwarp_term_msg - a received Terminate Message
+ * @err:	error that the peer reports
+ * @has_seg_len: M flag, and the field is present
+ * @has_ddp:	D flag, and a whole DDP header is present
+ * @has_rdmap:	R flag, and a whole Read Request header is present
+ * @seg_len:	length of the segment that caused the error
  * @ddp:	its DDP header
  * @read:	its Read Request header
  */
@@ -35,33 +35,33 @@ struct kwarp_term_msg {
 
 /**
  * kwarp_term_encode() - write the ULPDU of a Terminate Message
- * @dst:	room for KWARP_TERM_MAX octets
+ * @dst:	room for KWARP_TERM_MAX bytes
  * @version:	DDP and RDMAP version of the connection
- * @err:	what is wrong
- * @seg:	first octets of the offending DDP segment, or NULL
- * @seg_len:	octets at @seg
- * @ulpdu_len:	octets of the whole offending segment
+ * @err:	error to report
+ * @seg:	first bytes of the offending DDP segment, or NULL
+ * @seg_len:	bytes at @seg
+ * @ulpdu_len:	bytes of the whole offending segment
  *
- * What is returned of the segment follows RFC 5040 figure 10: nothing for local
- * catastrophic and LLP errors; length and DDP header for all others; the Read
- * Request header for RDMAP protection errors of a Read Request. What @seg does
- * not hold in full is left out with its flag.
+ * The returned part of the segment follows RFC 5040 figure 10: nothing for
+ * local catastrophic and LLP errors; length and DDP header for all others; the
+ * Read Request header for RDMAP protection errors of a Read Request. Parts that
+ * @seg does not fully contain are omitted along with their flags.
  *
- * Return: octets written.
+ * Return: bytes written.
  */
 u32 kwarp_term_encode(u8 *dst, u8 version, const struct kwarp_term_err *err,
 		      const u8 *seg, u32 seg_len, u32 ulpdu_len);
 
 /**
  * kwarp_term_parse() - read a Terminate header
- * @p:		payload of the segment: what follows its DDP header
- * @len:	octets at @p; less than the message may have
+ * @p:		payload of the segment, after its DDP header
+ * @len:	bytes at @p; may be less than the whole message
  * @msg:	result
  *
- * Fields that are cut off count as absent.
+ * Truncated fields count as absent.
  *
- * Return: KWARP_ERR_NONE, or KWARP_ERR_SEGMENT if not even layer, type and code
- * are there.
+ * Return: KWARP_ERR_NONE, or KWARP_ERR_SEGMENT if layer, type and code are
+ * missing.
  */
 enum kwarp_err kwarp_term_parse(const u8 *p, u32 len,
 				struct kwarp_term_msg *msg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the protocol files need from their surroundings: fixed-width types,
- * unaligned big- and little-endian access, memcpy() and crc32c(). This is the
- * only file of proto/ that knows whether it is compiled into the kernel or
- * into a test program.
+ * Requirements of the protocol files: fixed-width types, unaligned big- and
+ * little-endian access, memcpy() and crc32c(). This is the only file of proto/
+ * that depends on whether it is compiled into the kernel or into a test
+ * program.
  */
 #ifndef _KWARP_PROTO_TYPES_H
 #define _KWARP_PROTO_TYPES_H
@@ -110,8 +110,8 @@ static inline void put_unaligned_le32(u32 v, void *p)
 }
 
 /*
- * CRC32c without inversion at either end, as in the kernel. The program that
- * links proto/ supplies it.
+ * CRC32c without inversion at either end, as in the kernel. Programs that link
+ * proto/ provide it.
  */
 u32 crc32c(u32 crc, const void *p, size_t len);
 

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Methods of the queue pair that are ours: attached sockets. */
-#include "verbs.h"
+/* Driver-specific methods of the queue pair: attached sockets. */
+#include "verbs/verbs.h"
 
 #include <linux/slab.h>
 #include <rdma/kwarp-abi.h>
 
-#include "../cm/cm.h"
-#include "../proto/mpa_startup.h"
+#include "cm/cm.h"
+#include "proto/mpa_startup.h"
 
 #define UVERBS_MODULE_NAME kwarp
 #include <rdma/uverbs_named_ioctl.h>
 
-/* An optional array of octets: NULL and 0 if it is not there. */
-static int optional(struct uverbs_attr_bundle *attrs, u16 id, const void **p,
-		    u32 *len)
+/* Get an optional byte array: NULL and 0 if it is missing. */
+static int optional(struct uverbs_attr_bundle *attrs, u16 id,
+		    struct kwarp_bytes *b)
 {
-	*p = NULL;
-	*len = 0;
+	b->p = NULL;
+	b->len = 0;
 	if (!uverbs_attr_is_valid(attrs, id))
 		return 0;
-	*p = uverbs_attr_get_alloced_ptr(attrs, id);
-	if (IS_ERR(*p))
-		return PTR_ERR(*p);
-	*len = uverbs_attr_get_len(attrs, id);
+	b->p = uverbs_attr_get_alloced_ptr(attrs, id);
+	if (IS_ERR(b->p))
+		return PTR_ERR(b->p);
+	b->len = uverbs_attr_get_len(attrs, id);
 	return 0;
 }
 
@@ -30,8 +30,7 @@ static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH)(struct uverbs_attr_bundle *att
 {
 	struct ib_qp *ibqp = uverbs_attr_get_obj(attrs, KWARP_ATTR_ATTACH_QP);
 	struct kwarp_attach_params params;
-	u32 msg_len, pd_len;
-	const void *msg, *pd;
+	struct kwarp_bytes msg, pd;
 	int fd, ret;
 
 	ret = uverbs_get_raw_fd(&fd, attrs, KWARP_ATTR_ATTACH_FD);
@@ -40,14 +39,13 @@ static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH)(struct uverbs_attr_bundle *att
 	ret = uverbs_copy_from_or_zero(&params, attrs, KWARP_ATTR_ATTACH_PARAMS);
 	if (ret)
 		return ret;
-	ret = optional(attrs, KWARP_ATTR_ATTACH_MESSAGE, &msg, &msg_len);
+	ret = optional(attrs, KWARP_ATTR_ATTACH_MESSAGE, &msg);
 	if (ret)
 		return ret;
-	ret = optional(attrs, KWARP_ATTR_ATTACH_PRIVATE_DATA, &pd, &pd_len);
+	ret = optional(attrs, KWARP_ATTR_ATTACH_PRIVATE_DATA, &pd);
 	if (ret)
 		return ret;
-	return kwarp_cm_attach(to_kqp(ibqp), fd, &params, msg, msg_len, pd,
-			       pd_len);
+	return kwarp_cm_attach(to_kqp(ibqp), fd, &params, &msg, &pd);
 }
 
 static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH_WAIT)(struct uverbs_attr_bundle *attrs)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Completion queues: creation and destruction. Their work is core/cq.c. */
-#include "verbs.h"
+/* Completion queues: creation and destruction. core/cq.c has the data path. */
+#include "verbs/verbs.h"
 
 #include <linux/idr.h>
 #include <linux/log2.h>
 
-#include "../core/cq_event.h"
+#include "core/cq_event.h"
 
 static size_t cq_len(u32 size)
 {
@@ -41,7 +41,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	might_sleep();
 	if (!attr->cqe || attr->cqe > KWARP_MAX_CQE)
 		return -EINVAL;
-	/* Overruns are always noticed. */
+	/* Overruns are always detected. */
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	ret = kwarp_udata_empty(udata);
@@ -107,7 +107,7 @@ int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		return PTR_ERR(mem);
 
 	mutex_lock(&cq->mutex);
-	/* The reply before the deed: there is no way back from that. */
+	/* Reply before moving, because the move cannot be undone. */
 	ret = cq_respond(cq, size, mmap, udata);
 	if (!ret)
 		ret = kwarp_cq_move(cq, mem, size);
@@ -117,7 +117,9 @@ int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		swap(cq->mmap, mmap);
 	}
 	mutex_unlock(&cq->mutex);
-	/* The old memory, which lives on in a user's mapping; or the new one. */
+	/*
+	 * Free the old memory, which a user's mapping may keep; on failure the new one.
+	 */
 	kwarp_ring_free(mem, mmap);
 	return ret;
 }
@@ -129,9 +131,9 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	might_sleep();
 	kwarp_cq_event_exit(cq);
 	/*
-	 * The core destroys a CQ only after all its QPs: nobody pushes. If the
-	 * device went away under a process, it learns of it here. The core shows
-	 * a CQ to administrators for a while longer (ctl/restrack.c).
+	 * The core destroys a CQ only after all its QPs, so no completions are added. A
+	 * process whose device was removed is notified by the flag. The core still shows
+	 * the CQ to administrators for a while (verbs/restrack.c).
 	 */
 	spin_lock_irq(&cq->lock);
 	WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);

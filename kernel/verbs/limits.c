@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How many objects of a kind one device has at most; that is what query_device
- * reports. What we allocate for them is charged to who makes them; this bounds the
- * rest, which is the core's.
+ * Maximum number of objects of a kind per device, as query_device reports it. Our
+ * allocations for an object are charged to its creator; this limits the rest, which the
+ * core allocates.
  */
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 #include <linux/minmax.h>
 #include <linux/module.h>
 
-/* What the core's tables and STags allow. */
+/* Limits of the core's tables and of STags. */
 static const unsigned int most[KWARP_OBJECT_KINDS] = {
 	[KWARP_OBJECT_PD] = KWARP_MAX_PD,
 	[KWARP_OBJECT_CQ] = KWARP_MAX_CQ,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Ring memory. A mapping holds references to the pages: it stays readable after
- * its queue, or the device, is gone.
+ * Ring memory. A mapping holds references to the pages: it stays readable after its
+ * queue, or the device, is gone.
  */
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 /*
- * vmalloc_user() charges nobody, so pages are mapped one by one (kwarp_mmap()). A
- * user who has not enough is told so: neither killed, nor written about in the log.
+ * vmalloc_user() charges no memory control group, so pages are mapped one by one
+ * (kwarp_mmap()). A user beyond its limit gets an error: no OOM kill, and no log message.
  */
 static void *alloc_mem(bool user, size_t len)
 {
@@ -97,7 +97,7 @@ int kwarp_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	struct kwarp_mmap_entry *e;
 	int ret;
 
-	/* A private copy would be of no use to either side. */
+	/* A private copy would be useless to both sides. */
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	entry = rdma_user_mmap_entry_get(ctx, vma);

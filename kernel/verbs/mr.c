@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory regions: STags, destruction, and what kernel consumers register.
- * Addresses are kernel addresses throughout: the core maps our scatter lists by
- * ib_dma_*'s virtual flavour.
+ * Memory regions: STags, destruction, and registration by kernel consumers. All addresses
+ * are kernel addresses: the core maps our scatter lists with the virtual variant of
+ * ib_dma_*.
  */
-#include "mr.h"
+#include "verbs/mr.h"
 
 #include <linux/log2.h>
 #include <linux/random.h>
@@ -32,12 +32,12 @@ int kwarp_check_access(int access)
 
 static enum kwarp_object object_kind(const struct kwarp_mr *mr)
 {
-	return mr->window ? KWARP_OBJECT_MW : KWARP_OBJECT_MR;
+	return kwarp_mr_window(mr) ? KWARP_OBJECT_MW : KWARP_OBJECT_MR;
 }
 
 /*
- * Nobody can guess an STag from others (RFC 5042 5.3.1): index and key are
- * random. Index 0 is not used, so no STag is 0.
+ * An STag cannot be guessed from others (RFC 5042 5.3.1): index and key are random. Index
+ * 0 is not used, so no STag is 0.
  */
 int kwarp_mr_publish(struct kwarp_device *dev, struct kwarp_mr *mr,
 		     enum kwarp_mr_state state)
@@ -76,6 +76,10 @@ struct kwarp_mr *kwarp_mr_new(struct ib_pd *pd, int access)
 	mr->shift = PAGE_SHIFT;
 	mr->gen = kwarp_mr_generation();
 	init_completion(&mr->unused);
+	spin_lock_init(&mr->change);
+#ifdef CONFIG_PREEMPT_RT
+	rwlock_init(&mr->users);
+#endif
 	refcount_set(&mr->refs, 1);
 	return mr;
 }
@@ -89,21 +93,21 @@ void kwarp_mr_free(struct kwarp_mr *mr)
 	kvfree(mr->staged);
 	if (mr->counted)
 		kwarp_object_give(to_kdev(mr->pd->device), object_kind(mr));
-	/* A look-up may still try to get a reference, in vain. */
+	/* A lookup may still try, and fail, to get a reference. */
 	kfree_rcu(mr, rcu);
 }
 
 void kwarp_mr_retire(struct kwarp_device *dev, struct kwarp_mr *mr)
 {
 	/*
-	 * Not found any more, unless another one has its place; those who hold it
-	 * see the state at their next access. The state of a window that is just
-	 * being bound is the binder's.
+	 * It cannot be found any more, unless a successor has replaced it; holders of a
+	 * reference see the state at their next access. The state of a window being bound
+	 * belongs to the binder.
 	 */
 	xa_cmpxchg(&dev->mrs, mr->stag >> 8, mr, NULL, GFP_KERNEL);
 	cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID);
-	kwarp_mr_put(mr);
-	/* A pass of an engine does not sleep: this is short. */
+	kwarp_mr_drop(mr);
+	/* Engine passes do not sleep: this wait is short. */
 	wait_for_completion(&mr->unused);
 }
 
@@ -112,7 +116,7 @@ int kwarp_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct kwarp_mr *mr = to_kmr(ibmr);
 
 	might_sleep();
-	/* -1: left behind by a reregistration. */
+	/* -1: left by a reregistration. */
 	if (atomic_cmpxchg(&mr->windows, 0, -1) > 0)
 		return -EBUSY;
 	kwarp_mr_retire(to_kdev(ibmr->device), mr);
@@ -133,7 +137,7 @@ struct ib_mr *kwarp_get_dma_mr(struct ib_pd *pd, int access)
 	mr = kwarp_mr_new(pd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->dma = true;
+	mr->kind = KWARP_MR_DMA;
 	mr->length = U64_MAX;
 	ret = kwarp_mr_publish(to_kdev(pd->device), mr, KWARP_MR_VALID);
 	if (ret) {
@@ -156,7 +160,7 @@ struct ib_mr *kwarp_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	mr = kwarp_mr_new(pd, 0);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->invalidatable = true;
+	mr->kind = KWARP_MR_FAST;
 	mr->max_blocks = max_num_sg;
 	mr->blocks = kvcalloc(max_num_sg, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
 	mr->staged = kvcalloc(max_num_sg, sizeof(*mr->staged), GFP_KERNEL_ACCOUNT);
@@ -187,7 +191,7 @@ int kwarp_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 {
 	struct kwarp_mr *mr = to_kmr(ibmr);
 
-	if (!mr->invalidatable || !is_power_of_2(ibmr->page_size) ||
+	if (!kwarp_mr_invalidatable(mr) || !is_power_of_2(ibmr->page_size) ||
 	    ibmr->page_size < SZ_4K ||
 	    ilog2(ibmr->page_size) > KWARP_MAX_BLOCK_SHIFT)
 		return -EINVAL;

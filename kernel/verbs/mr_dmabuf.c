@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Regions over dma-buf: memory that belongs to another driver. We have no DMA,
- * so only what the CPU can reach will do: the exporter maps it for the kernel,
- * which keeps it in place, and it has to be memory, not a device's registers.
+ * Regions over dma-buf: memory of another driver. kwarp does no DMA, so the
+ * buffer must be accessible to the CPU: the exporter maps it for the kernel,
+ * which keeps it in place, and it must be memory, not device registers.
  */
-#include "mr.h"
+#include "verbs/mr.h"
 
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
@@ -28,14 +28,17 @@ static int buffer_ok(const struct dma_buf *dmabuf, u64 offset, u64 length,
 {
 	if (offset > dmabuf->size || length > dmabuf->size - offset)
 		return -EINVAL;
-	/* As for mmap(): who may only read it cannot let others write. */
+	/*
+	 * As for mmap(): with read permission only, remote writes cannot be
+	 * granted.
+	 */
 	if (ib_access_writable(access) &&
 	    !(dmabuf->file->f_mode & FMODE_WRITE))
 		return -EACCES;
 	return dmabuf->ops->vmap ? 0 : -EOPNOTSUPP;
 }
 
-/* Takes over the reference on @dmabuf if it succeeds. */
+/* Takes over the reference on @dmabuf on success. */
 static int buffer_map(struct kwarp_mr *mr, struct dma_buf *dmabuf)
 {
 	int ret;
@@ -46,7 +49,7 @@ static int buffer_map(struct kwarp_mr *mr, struct dma_buf *dmabuf)
 	ret = -EOPNOTSUPP;
 	if (mr->dmabuf_map.is_iomem)
 		goto err_map;
-	/* For as long as the region lives: accesses come at any time. */
+	/* For the lifetime of the region: accesses occur at any time. */
 	ret = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
 	if (ret)
 		goto err_map;
@@ -58,7 +61,7 @@ err_map:
 	return ret;
 }
 
-/* One mapping without gaps: the largest blocks will do. */
+/* The mapping is contiguous: use the largest blocks. */
 static int fill_blocks(struct kwarp_mr *mr, u64 offset)
 {
 	const u64 size = BIT_ULL(KWARP_MAX_BLOCK_SHIFT);

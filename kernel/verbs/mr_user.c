@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Memory of processes: pin, register, reregister. */
-#include "mr.h"
+#include "verbs/mr.h"
 
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <rdma/iter.h>
 
 /*
- * One block size for the region, as large as its physical layout allows: then
- * an address needs a shift and a table look-up. The blocks' alignment follows
- * the memory, not the IOVA: @first absorbs the difference.
+ * Use one block size for the region, as large as its physical layout allows: then an
+ * address takes a shift and a table lookup. The blocks are aligned to the memory, not to
+ * the IOVA: @first accounts for the difference.
  */
 static int mr_fill_blocks(struct kwarp_mr *mr)
 {
@@ -29,7 +29,7 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 	nr = ib_umem_num_dma_blocks(umem, size);
 	if (nr > U32_MAX)
 		return -EINVAL;
-	/* No warning for what a user can ask for. */
+	/* No warning: a user can request this size. */
 	mr->blocks = kvcalloc(nr, sizeof(*mr->blocks),
 			      GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
 			      __GFP_NOWARN);
@@ -48,7 +48,7 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 	return i == nr ? 0 : -EINVAL;
 }
 
-/* A region over memory that it pins itself; not in the table yet. */
+/* Create a region and pin its memory; not in the table yet. */
 static struct kwarp_mr *mr_pin(struct ib_pd *pd, u64 start, u64 length,
 			       u64 iova, int access)
 {
@@ -82,7 +82,7 @@ err_mr:
  * kwarp_reg_user_mr() - register memory of the calling process
  * @pd:		protection domain
  * @start:	address in the process
- * @length:	octets
+ * @length:	bytes
  * @iova:	address under which the region is to be accessed
  * @access:	IB_ACCESS_* flags
  * @udata:	must be empty
@@ -116,7 +116,7 @@ struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 
 /* ---- reregistration -------------------------------------------------------- */
 
-/* Other rights or another domain for the same pages. */
+/* Same pages with other rights or another domain. */
 static struct kwarp_mr *mr_share(struct kwarp_mr *old, struct ib_pd *pd,
 				 u64 iova, int access)
 {
@@ -135,31 +135,25 @@ static struct kwarp_mr *mr_share(struct kwarp_mr *old, struct ib_pd *pd,
 	return mr;
 }
 
-/* The successor of a region, not in the table yet. */
-static struct kwarp_mr *mr_successor(struct kwarp_mr *old, int flags,
-				     u64 start, u64 length, u64 iova,
-				     int access, struct ib_pd *pd)
+/* Create the successor of a region with the same memory; not in the table yet. */
+static struct kwarp_mr *mr_successor(struct kwarp_mr *old, struct ib_pd *pd,
+				     int access)
 {
-	if (!(flags & IB_MR_REREG_TRANS)) {
-		start = old->umem->address;
-		length = old->length;
-		iova = old->iova;
-		if ((access ^ old->access) & IB_ZERO_BASED)
-			iova = start;
-	}
+	u64 start = old->umem->address, iova = old->iova;
+
+	if ((access ^ old->access) & IB_ZERO_BASED)
+		iova = start;
 	if (access & IB_ZERO_BASED)
 		iova = 0;
-	/* Pages that were pinned for reading may be somebody else's, too. */
-	if ((flags & IB_MR_REREG_TRANS) ||
-	    (ib_access_writable(access) && !old->umem->writable))
-		return mr_pin(pd, start, length, iova, access);
+	/* Pages pinned for reading may be shared with others: pin again for writing. */
+	if (ib_access_writable(access) && !old->umem->writable)
+		return mr_pin(pd, start, old->length, iova, access);
 	return mr_share(old, pd, iova, access);
 }
 
 /*
- * The new one takes the old one's place in the table, with its STag: who
- * accesses the region meanwhile sees one or the other. What both share is the
- * new one's from now on.
+ * The successor replaces the old region in the table, with its STag: concurrent accesses
+ * see one or the other. The successor now owns what both share.
  */
 static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
 		      struct kwarp_mr *mr)
@@ -172,7 +166,7 @@ static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
 	mr->ibmr.length = mr->length;
 	if (xa_is_err(xa_store(&dev->mrs, mr->stag >> 8, mr, GFP_KERNEL)))
 		return -ENOMEM;
-	/* The core destroys the old one next, which waits for its users. */
+	/* The core destroys the old region next, which waits for its users. */
 	smp_store_release(&old->state, KWARP_MR_REPLACED); /* after the store */
 	swap(mr->counted, old->counted);
 	if (mr->shared) {
@@ -196,7 +190,7 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Another driver's buffer is where it is. */
+	/* A dma-buf cannot be reregistered. */
 	if (!old->umem)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_ACCESS))
@@ -206,7 +200,11 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		return ERR_PTR(ret);
 	if (atomic_cmpxchg(&old->windows, 0, -1))
 		return ERR_PTR(-EBUSY);
-	mr = mr_successor(old, flags, start, length, iova, access, pd);
+	if (flags & IB_MR_REREG_TRANS)
+		mr = mr_pin(pd, start, length,
+			    access & IB_ZERO_BASED ? 0 : iova, access);
+	else
+		mr = mr_successor(old, pd, access);
 	if (IS_ERR(mr)) {
 		ret = PTR_ERR(mr);
 		goto err_windows;

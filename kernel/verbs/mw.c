@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Memory windows: birth and death. Binding is work on a send queue: core/stag.c. */
-#include "mr.h"
+/* Memory windows: creation and destruction. A send queue binds them: core/stag.c. */
+#include "verbs/mr.h"
 
 int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 {
@@ -14,9 +14,9 @@ int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	mw->mr = kwarp_mr_new(ibmw->pd, 0);
 	if (!mw->mr)
 		return -ENOMEM;
-	mw->mr->window = true;
 	mw->mr->shared = true;
-	mw->mr->invalidatable = ibmw->type == IB_MW_TYPE_2;
+	mw->mr->kind = ibmw->type == IB_MW_TYPE_2 ? KWARP_MR_WINDOW_2 :
+						    KWARP_MR_WINDOW_1;
 	ret = kwarp_mr_publish(to_kdev(ibmw->device), mw->mr,
 			       KWARP_MR_INVALID);
 	if (ret) {
@@ -32,7 +32,7 @@ int kwarp_dealloc_mw(struct ib_mw *ibmw)
 	struct kwarp_mw *mw = to_kmw(ibmw);
 
 	might_sleep();
-	/* Bound or not. The core frees what it has, so the rest has its own life. */
+	/* Bound or not. The core frees ibmw, so the entry is a separate allocation. */
 	kwarp_mr_retire(to_kdev(ibmw->device), mw->mr);
 	kwarp_mw_release(mw->mr);
 	kwarp_mr_free(mw->mr);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs: modify and query. The states are those of proto/qp_state.h, which says
- * what modify_qp may do in each; a connection makes its own steps (core/qp.c).
+ * Queue pairs: modify and query. proto/qp_state.h defines the states and what modify_qp
+ * may do in each; a connection changes the state itself (rdmap/qp.c).
  */
-#include "verbs.h"
+#include "verbs/verbs.h"
 
-#include "../cm/cm.h"
-#include "../llp/llp.h"
+#include "cm/cm.h"
+#include "llp/llp.h"
+#include "rdmap/tx.h"
 
 #define KWARP_REMOTE_ACCESS	(IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ | \
@@ -26,7 +27,7 @@ static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
 	return kwarp_qp_is(qp)->shown;
 }
 
-/* Of a state that verbs has and we do not, SQE, nothing comes. */
+/* No transition leaves SQE, a state of verbs that does not exist here. */
 static enum kwarp_qp_step step_of(const struct ib_qp_attr *attr, int mask)
 {
 	switch (attr->qp_state) {
@@ -53,12 +54,12 @@ static int to_reset(struct kwarp_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	if (qp->state == KWARP_QP_RESET)
 		return 0;
-	/* The connection manager has not let go of the old one yet. */
+	/* The connection manager has not released the old connection yet. */
 	if (qp->claimed || rcu_access_pointer(qp->llp))
 		return -EBUSY;
-	kwarp_wq_reset(qp);
-	kwarp_cq_forget_qp(qp->scq, qp);
-	kwarp_cq_forget_qp(qp->rcq, qp);
+	kwarp_wq_reset(&qp->sq, &qp->rq);
+	kwarp_cq_forget_qp(qp->sq.cq, qp->ibqp.qp_num);
+	kwarp_cq_forget_qp(qp->rq.cq, qp->ibqp.qp_num);
 	kwarp_qp_step(qp, KWARP_QP_TO_RESET);
 	return 0;
 }
@@ -72,7 +73,7 @@ static int to_init(struct kwarp_qp *qp)
 	return ret;
 }
 
-/* To a partner named by number and path, without a connection manager. */
+/* Connect to a partner given by number and path, without a connection manager. */
 static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		      int mask)
 {
@@ -83,15 +84,15 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * A step that the send engine has to know of at once, if there is one: when we return
- * from SQD, it takes nothing more from the send queue.
+ * A step that the send engine must observe immediately, if there is one: after SQD it
+ * takes nothing more from the send queue.
  */
 static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 	bool locked = llp && kwarp_llp_lock(llp);
 
-	/* Refused if an error was faster. */
+	/* Refused if an error was first. */
 	kwarp_qp_step(qp, step);
 	if (locked)
 		kwarp_llp_unlock(llp);
@@ -161,7 +162,7 @@ void kwarp_qp_default_access(struct kwarp_qp *qp)
 {
 	qp->access_named = false;
 	qp->attr.qp_access_flags = KWARP_QP_ACCESS_DEFAULT;
-	/* iw_cm knows no atomics: who may read and write may do both at once. */
+	/* iw_cm has no flag for atomics: read and write together permit both. */
 	WRITE_ONCE(qp->access, KWARP_REMOTE_ACCESS);
 }
 
@@ -190,10 +191,10 @@ static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * Is it the connection manager that speaks? rdma_init_qp_attr() has for iWARP no
- * rights before there is a connection, and iw_cm's two later; librdmacm asks for
- * them with the state, and our provider adds the port. Who brings a QP up by hand
- * names a P_Key or a partner; who means rights alone names no state.
+ * Does the connection manager set the rights? For iWARP, rdma_init_qp_attr() sets no
+ * rights before there is a connection, and iw_cm's two rights later; librdmacm sets them
+ * along with the state, and our provider adds the port. Manual bring-up sets a P_Key
+ * index or a partner; a change of rights alone sets no state.
  */
 static bool access_of_cm(const struct ib_qp_attr *attr, int mask)
 {
@@ -206,7 +207,7 @@ static bool access_of_cm(const struct ib_qp_attr *attr, int mask)
 		attr->qp_access_flags == KWARP_QP_ACCESS_DEFAULT);
 }
 
-/* What the consumer named holds to the letter, whatever the CM says later. */
+/* Rights set by the consumer apply exactly, and the CM does not override them. */
 static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
@@ -220,7 +221,7 @@ static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
 }
 
-/* What InfiniBand needs and iWARP does not is kept to be shown. */
+/* Attributes that only InfiniBand needs are stored for query_qp. */
 static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
@@ -237,7 +238,7 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.dest_qp_num = attr->dest_qp_num;
 	if (mask & IB_QP_AV) {
 		qp->attr.ah_attr = attr->ah_attr;
-		/* The core's, and only for this call. */
+		/* Owned by the core and valid during this call only. */
 		qp->attr.ah_attr.grh.sgid_attr = NULL;
 	}
 	if (mask & IB_QP_PATH_MTU)
@@ -259,8 +260,8 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * RESET of a QP with a partner: its connection is ended first, which takes the
- * connection manager a moment, but not the peer.
+ * RESET of a QP with a partner: end its connection first, which takes the connection
+ * manager a moment, but does not wait for the peer.
  */
 static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 			  int mask)
@@ -311,13 +312,13 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
 	attr->qp_state = shown_state(qp);
-	/* A connection of rdma_cm has agreed on its own numbers. */
+	/* A connection of rdma_cm has negotiated its own depths. */
 	told = kwarp_qp_is(qp)->partner;
 	if (!told && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
 		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);
 	}
-	/* Of a closing connection, or of one that pauses: is something left? */
+	/* Closing, or SQD with a partner: is the send queue still draining? */
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
 			    (!told || READ_ONCE(qp->sq.done) !=
 				      READ_ONCE(qp->sq.fetched));

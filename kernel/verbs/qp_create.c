@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Queue pairs: creation and destruction. */
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 #include <linux/log2.h>
 #include <linux/memcontrol.h>
@@ -10,10 +10,11 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "../cm/cm.h"
-#include "../core/srq.h"
+#include "cm/cm.h"
+#include "core/srq.h"
+#include "rdmap/tx.h"
 
-/* 0 and 1 are special in the verbs, and all ones is multicast. */
+/* 0 and 1 are special in verbs, and all ones is multicast. */
 #define KWARP_QPN_MIN	2
 #define KWARP_QPN_MAX	0xfffffe
 
@@ -21,7 +22,7 @@ static int check_attr(const struct ib_qp_init_attr *attr)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	/* First what is wrong for every type, then what we do not have. */
+	/* First check what is invalid for every type, then what is not supported. */
 	if (cap->max_send_wr > KWARP_MAX_QP_WR ||
 	    cap->max_recv_wr > KWARP_MAX_QP_WR ||
 	    cap->max_send_sge > KWARP_MAX_SGE ||
@@ -47,7 +48,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge)
 	rq->size = roundup_pow_of_two(max_wr);
 }
 
-/* Room for what was asked for, rounded up; what fits in is granted. */
+/* Reserve the requested room, rounded up; grant what fits in. */
 static void layout(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 		   struct kwarp_uresp_create_qp *resp)
 {
@@ -89,9 +90,11 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	static atomic64_t last_id;
 
 	qp->dev = to_kdev(qp->ibqp.device);
-	/* So that `rdma resource` and `rdma statistic` know where it belongs. */
+	/* For `rdma resource` and `rdma statistic`. */
 	qp->ibqp.port = KWARP_PORT;
-	qp->id = atomic64_inc_return(&last_id);
+	qp->memory.dev = qp->dev;
+	qp->memory.pd = qp->ibqp.pd;
+	qp->memory.id = atomic64_inc_return(&last_id);
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->free);
 	mutex_init(&qp->mutex);
@@ -104,14 +107,14 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
 	kwarp_tx_linger_init(qp);
 	kwarp_rdv_init(qp);
-	if (!qp->kernel)
+	if (!qp->sq.kernel)
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);
-	qp->scq = to_kcq(attr->send_cq);
-	qp->rcq = to_kcq(attr->recv_cq);
+	qp->sq.cq = to_kcq(attr->send_cq);
+	qp->rq.cq = to_kcq(attr->recv_cq);
 	qp->srq = attr->srq ? to_ksrq(attr->srq) : NULL;
-	qp->rq.user = !qp->kernel;
+	qp->rq.user = !qp->sq.kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	/* An RNIC's queue pair is born idle: there is no RESET before. */
+	/* As with other RNICs, a new queue pair is idle: it does not start in RESET. */
 	qp->attr.port_num = KWARP_PORT;
 	kwarp_qp_default_access(qp);
 }
@@ -138,7 +141,7 @@ static int alloc_rings(struct kwarp_qp *qp, struct ib_udata *udata,
 
 static void free_rings(struct kwarp_qp *qp)
 {
-	/* A process that lost its device learns of it here. */
+	/* A process whose device was removed is notified here. */
 	WRITE_ONCE(qp->sq.ctl->flags, KWARP_RING_ERROR);
 	WRITE_ONCE(qp->rq.ctl->flags, KWARP_RING_ERROR);
 	kwarp_ring_free(qp->mem, qp->mmap);
@@ -146,8 +149,9 @@ static void free_rings(struct kwarp_qp *qp)
 }
 
 /*
- * A number, by which nobody finds the QP yet: a random one, since numbers are named by
- * other processes and by peers. At most one in 256 is in use, so few are tried.
+ * Reserve a number under which the QP cannot be found yet. It is random, because other
+ * processes and peers use numbers. At most one in 256 is in use, so few attempts are
+ * needed.
  */
 static int reserve_number(struct kwarp_qp *qp)
 {
@@ -160,49 +164,51 @@ static int reserve_number(struct kwarp_qp *qp)
 		ret = xa_insert_irq(&dev->qps, qp->ibqp.qp_num, NULL,
 				    GFP_KERNEL);
 	} while (ret == -EBUSY);
+	qp->sq.qpn = qp->ibqp.qp_num;
+	qp->rq.qpn = qp->ibqp.qp_num;
 	return ret;
 }
 
-/* From here on the QP can be found, and referenced, by its number. */
+/* From here on the QP can be found and referenced by its number. */
 static void publish(struct kwarp_qp *qp)
 {
-	/* Cannot fail: the place is reserved. */
-	xa_store_irq(&qp->dev->qps, qp->ibqp.qp_num, qp, GFP_KERNEL);
+	/* Cannot fail: the entry is reserved. */
+	xa_store_irq(&qp->dev->qps, qp->ibqp.qp_num, &qp->ibqp, GFP_KERNEL);
 }
 
 /*
- * Take the QP away from everybody who found it by its number. On return nobody
- * refers to it any more.
+ * Remove all users that found the QP by its number. On return there are no references to
+ * it.
  */
 static void retire(struct kwarp_qp *qp)
 {
-	/* ERR: nothing can be attached any more, no engine starts anything new. */
+	/* ERR: nothing can be attached any more, and no engine starts new work. */
 	mutex_lock(&qp->mutex);
 	kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
 
-	/* Its endpoint lets go of it, attached or not yet. */
+	/* Its endpoint releases it, attached or not. */
 	kwarp_rdv_end(qp);
 	kwarp_tx_linger_exit(qp);
 
 	/*
-	 * Connection, iw_cm and queued work hold references. No new one can be
-	 * had once the count is zero, so the number is given back last: whoever
-	 * polls a CQ still finds the QP of a completion.
+	 * Connection, iw_cm and queued work hold references. Once the count is zero no
+	 * new one can be taken. The number is released last, because a consumer that
+	 * polls a CQ must still find the QP of a completion.
 	 */
 	kwarp_qp_put(qp);
 	wait_for_completion(&qp->free);
-	kwarp_cq_forget_qp(qp->scq, qp);
-	kwarp_cq_forget_qp(qp->rcq, qp);
+	kwarp_cq_forget_qp(qp->sq.cq, qp->ibqp.qp_num);
+	kwarp_cq_forget_qp(qp->rq.cq, qp->ibqp.qp_num);
 	xa_erase_irq(&qp->dev->qps, qp->ibqp.qp_num);
 }
 
-/* What create_qp() has taken first. */
+/* Release what create_qp() took first. */
 static void release(struct kwarp_qp *qp)
 {
 	put_pid(qp->owner);
 	mem_cgroup_put(qp->memcg);
-	if (qp->kernel)
+	if (qp->sq.kernel)
 		module_put(THIS_MODULE);
 }
 
@@ -223,12 +229,12 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = kwarp_object_take(to_kdev(ibqp->device), KWARP_OBJECT_QP);
 	if (ret)
 		return ret;
-	/* As an open context does; there is none for kernel consumers. */
+	/* Like an open context; kernel consumers have none. */
 	if (!udata && !try_module_get(THIS_MODULE)) {
 		ret = -ENODEV;
 		goto err_count;
 	}
-	qp->kernel = !udata;
+	qp->sq.kernel = !udata;
 	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	init_fields(qp, attr);
 	layout(qp, &attr->cap, &resp);
@@ -248,8 +254,8 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 			goto err_number;
 	}
 	/*
-	 * Last: of a QP that is not made the core releases no events, so there
-	 * must have been none.
+	 * Last, because the core does not release the events of a QP whose creation
+	 * fails, so there must not be any.
 	 */
 	publish(qp);
 	return 0;
@@ -275,7 +281,7 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
 	kwarp_object_give(qp->dev, KWARP_OBJECT_QP);
-	/* Not mutex_destroy(): the core may still query the QP for a dump. */
+	/* No mutex_destroy(): the core may still query the QP for a dump. */
 	release(qp);
 	return 0;
 }

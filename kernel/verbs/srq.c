@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Shared receive queues: create, modify, query, destroy. */
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 #include <linux/idr.h>
 #include <linux/log2.h>
 #include <linux/uaccess.h>
 
-#include "../core/srq.h"
+#include "core/srq.h"
 
-/* Octets of the reply of modify_srq for a provider that names none. */
+/* Length of modify_srq's reply in bytes, for a provider that does not set one. */
 #define SRQ_RESP_V1	offsetofend(struct kwarp_uresp_create_srq, srq_id)
 
 static_assert(SRQ_RESP_V1 == 32);
@@ -71,6 +71,7 @@ int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	mutex_init(&srq->mutex);
 	spin_lock_init(&rq->lock);
 	rq->user = udata;
+	rq->gate = KWARP_WQ_OPEN;
 	kwarp_rq_layout(rq, init->attr.max_wr, init->attr.max_sge);
 
 	srq->mem = kwarp_ring_alloc(udata, srq_len(srq, rq->size), &srq->mmap);
@@ -101,8 +102,8 @@ err_count:
 }
 
 /*
- * uverbs gives this command no room for a reply: the provider names a place. It is a
- * user's address like any other.
+ * uverbs has no room for a reply to this command: the provider passes an address. It is
+ * checked like any other user address.
  */
 static int respond_resize(const struct kwarp_srq *srq, u32 size,
 			  struct rdma_user_mmap_entry *mmap,
@@ -199,8 +200,8 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
 
 	/*
-	 * The core destroys it after all its QPs: nobody takes anything; but it
-	 * still shows it to administrators (ctl/restrack.c).
+	 * The core destroys the queue after all its QPs, so no elements are taken; but it
+	 * still shows the queue to administrators (verbs/restrack.c).
 	 */
 	spin_lock_irq(&srq->rq.lock);
 	WRITE_ONCE(srq->rq.ctl->flags, KWARP_RING_ERROR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Verbs: validate, create, destroy, translate. The operations table is
- * device.c; each noun has its file. All run in process context and may sleep.
+ * Verbs: validate, create, destroy, translate. dev/device.c has the operations table;
+ * each object type has its own file. All run in process context and may sleep.
  */
 #ifndef _KWARP_VERBS_H
 #define _KWARP_VERBS_H
@@ -10,28 +10,28 @@
 #include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include "../core/cq.h"
-#include "../core/mem.h"
-#include "../core/qp.h"
-#include "../kwarp.h"
+#include "core/cq.h"
+#include "core/mem.h"
+#include "kwarp.h"
+#include "rdmap/stream.h"
 
-#define KWARP_MAX_MR_SIZE	BIT_ULL(40)	/* octets */
+#define KWARP_MAX_MR_SIZE	BIT_ULL(40)	/* bytes */
 
-/* device.c */
+/* dev/device.c */
 
 /**
  * kwarp_device_add() - create and register the RDMA device of a netdev
- * @name:	of the new device, as the administrator wrote it
- * @netdev:	held by the caller; checked by the caller
+ * @name:	name of the new device, as given by the administrator
+ * @netdev:	held and checked by the caller
  *
- * After success the device lives on its own: it may have been unregistered by
- * somebody else by the time the caller looks.
+ * After success the device is independent: it may already have been unregistered by the
+ * time the caller accesses it.
  *
  * Return: 0 or negative errno.
  */
 int kwarp_device_add(const char *name, struct net_device *netdev);
 
-/* port.c */
+/* dev/port.c */
 int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		       struct ib_udata *udata);
 void kwarp_get_dev_fw_str(struct ib_device *ibdev, char *str);
@@ -43,7 +43,7 @@ int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
 		    union ib_gid *gid);
 
 /**
- * kwarp_netdev_active() - can the netdev carry traffic
+ * kwarp_netdev_active() - can the netdev carry traffic?
  * @netdev:	netdev
  *
  * Return: true if it is up and has a carrier.
@@ -56,23 +56,24 @@ static inline bool kwarp_netdev_active(const struct net_device *netdev)
 /* limits.c */
 
 /**
- * kwarp_object_limit() - how many objects of a kind a device has at most
- * @kind:	which
+ * kwarp_object_limit() - maximum number of objects of a kind per device
+ * @kind:	kind
  *
- * Return: what query_device reports; constant.
+ * Return: the value that query_device reports; constant.
  */
 unsigned int kwarp_object_limit(enum kwarp_object kind);
 
 /**
- * kwarp_object_take() - count one more object, if there may be one
+ * kwarp_object_take() - count one more object, within the limit
  * @dev:	device
- * @kind:	which
+ * @kind:	kind
  *
- * Context: any. Return: 0 or -ENOMEM.
+ * Context: any.
+ * Return: 0 or -ENOMEM.
  */
 int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind);
 
-/* One less. Context: any. */
+/* Count one object less. Context: any. */
 void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind);
 
 /* mr.c, mr_user.c; reg_user_mr and reg_dmabuf_mr are declared in compat.h */
@@ -90,7 +91,7 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 
 /**
  * struct kwarp_mw - a memory window as the core knows it
- * @ibmw:	core's part
+ * @ibmw:	the core's part
  * @mr:		entry of the STag table; has the type and the binding
  */
 struct kwarp_mw {
@@ -123,11 +124,11 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 
 /* qp.c, qp_create.c */
 
-/* What iw_cm grants to the peer of every connection. */
+/* The rights that iw_cm grants to the peer of every connection. */
 #define KWARP_QP_ACCESS_DEFAULT	(IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ)
 
-/* The rights of a QP whose consumer has named none. Under qp->mutex, or new. */
+/* Set the rights of a QP whose consumer has set none. Under qp->mutex, or new QP. */
 void kwarp_qp_default_access(struct kwarp_qp *qp);
 
 int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
@@ -138,11 +139,19 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init_attr);
 int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
-/* attach.c: methods of our own */
+/* post.c; a user's doorbell passes @wr NULL. Context: any. */
+int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad_wr);
+int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		    const struct ib_recv_wr **bad_wr);
+int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad_wr);
+
+/* attach.c: driver-specific methods */
 extern const struct uapi_definition kwarp_uapi_defs[];
 
 /**
- * kwarp_rq_layout() - room for what was asked for, rounded up
+ * kwarp_rq_layout() - compute the layout for the requested size, rounded up
  * @rq:		receive queue; sets stride, max_sge and size
  * @max_wr:	elements, at least 1
  * @max_sge:	scatter elements of each
@@ -153,7 +162,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 
 /**
  * struct kwarp_mmap_entry - memory that a process may map
- * @rdma_entry:	core's part
+ * @rdma_entry:	the core's part
  * @mem:	vmalloc() memory; freed by mmap_free
  */
 struct kwarp_mmap_entry {
@@ -163,11 +172,11 @@ struct kwarp_mmap_entry {
 
 /**
  * kwarp_ring_alloc() - memory for rings
- * @udata:	of the creating command, NULL for a kernel consumer
- * @len:	octets, whole pages
+ * @udata:	udata of the creating command, NULL for a kernel consumer
+ * @len:	bytes, whole pages
  * @entry:	set to the entry under which user space maps the memory, or NULL
  *
- * A user's is charged to the memory control group of the calling process.
+ * A user's memory is charged to the memory control group of the calling process.
  *
  * Return: zeroed memory or ERR_PTR(-ENOMEM); free it with kwarp_ring_free().
  */
@@ -180,10 +189,10 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry);
 /* ---- driver-private data of commands ------------------------------------- */
 
 /**
- * kwarp_udata_empty() - we have no private input: there must be none
- * @udata:	of the command, NULL for a kernel consumer
+ * kwarp_udata_empty() - check that a command without private input has none
+ * @udata:	udata of the command, NULL for a kernel consumer
  *
- * Return: 0, or -EOPNOTSUPP if the provider wants something we do not know.
+ * Return: 0, or -EOPNOTSUPP if the provider requests something unknown.
  */
 static inline int kwarp_udata_empty(struct ib_udata *udata)
 {
@@ -193,14 +202,14 @@ static inline int kwarp_udata_empty(struct ib_udata *udata)
 }
 
 /**
- * kwarp_udata_request() - private input of a provider that is older or newer
- * @udata:	of the command
- * @req:	set to it; what is not there is zero
- * @len:	octets of @req
- * @min:	octets that its first version had
+ * kwarp_udata_request() - read private input of an older or newer provider
+ * @udata:	udata of the command
+ * @req:	receives the input; missing parts are zero
+ * @len:	bytes of @req
+ * @min:	bytes in the first version of the input
  *
- * Return: 0, -EINVAL if it is shorter than @min, -EOPNOTSUPP if behind @len there is
- * anything but zeros, -EFAULT.
+ * Return: 0, -EINVAL if it is shorter than @min, -EOPNOTSUPP if there is anything but
+ * zeros after @len bytes, -EFAULT.
  */
 static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
 				      size_t len, size_t min)
@@ -215,13 +224,14 @@ static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
 }
 
 /**
- * kwarp_respond() - a reply to a provider that is older or newer
- * @to:		where to
- * @room:	octets there
+ * kwarp_respond() - send a reply to an older or newer provider
+ * @to:		destination
+ * @room:	bytes available there
  * @resp:	reply
- * @len:	its octets
+ * @len:	bytes of @resp
  *
- * As much as there is room for; zeros behind it. Return: 0 or -EFAULT.
+ * Copies as much as there is room for, and zeros after it.
+ * Return: 0 or -EFAULT.
  */
 static inline int kwarp_respond(void __user *to, size_t room, const void *resp,
 				size_t len)

@@ -1,13 +1,14 @@
 #!/bin/sh
-# module.sh KDIR OUT: build the module against KDIR in a folder of its own (OUT/modules-VERSION) and
-# leave OUT/kwarp.ko. ARCH, W, C, CF, KCFLAGS reach Kbuild through the environment.
+# module.sh KDIR OUT: builds the module against KDIR in its own folder (OUT/modules-VERSION) and
+# leaves OUT/kwarp.ko. ARCH, W, C, CF, KCFLAGS reach Kbuild through the environment.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 [ -f "$kdir/include/config/kernel.release" ] || {
-	echo "make modules: '$kdir' is no prepared kernel build folder; install the headers of that kernel or give KDIR=" >&2
+	echo "make modules: '$kdir' is not a prepared kernel build folder;" \
+		'install the headers of that kernel or give KDIR=' >&2
 	exit 1
 }
 kver=$(cat "$kdir/include/config/kernel.release")
@@ -16,16 +17,17 @@ mkdir -p "$work"
 exec 9>"$work/.lock"
 flock 9
 
-# what our own make was told is not for Kbuild: there, O= is a kernel's build folder
+# Do not pass our own make's variables to Kbuild: there, O= is a kernel's build folder.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL O
 "$top/scripts/build/mirror" "$top" "$work" Kbuild kernel include
-set -- -j"$(nproc)" -C "$kdir" M="$work" ${ARCH:+ARCH="$ARCH"} ${W:+W="$W"} ${C:+C="$C"} ${CF:+CF="$CF"} ${KCFLAGS:+KCFLAGS="$KCFLAGS"}
+set -- -j"$(nproc)" -C "$kdir" M="$work" ${ARCH:+ARCH="$ARCH"} ${W:+W="$W"} \
+	${C:+C="$C"} ${CF:+CF="$CF"} ${KCFLAGS:+KCFLAGS="$KCFLAGS"}
 if [ "${V:-0}" = 1 ]; then
 	make "$@" V=1 modules
 else
 	rc=0
 	make -s --no-print-directory "$@" modules >/dev/null 2>"$work/log" || rc=$?
-	# Kbuild's own remark about a kernel without vmlinux is no matter of ours
+	# Kbuild's remark about a kernel without vmlinux does not concern this build.
 	sed '/^Skipping BTF generation/d' "$work/log" >&2
 	[ $rc -eq 0 ] || exit $rc
 fi

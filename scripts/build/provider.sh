@@ -1,15 +1,16 @@
 #!/bin/sh
-# provider.sh RDMA_CORE OUT: build the provider as providers/kwarp of a copy of the rdma-core source
-# in RDMA_CORE, and leave libkwarp-rdmavN.so and kwarp.driver in OUT. N is that source's own
+# provider.sh RDMA_CORE OUT: builds the provider as providers/kwarp in a copy of the rdma-core
+# source RDMA_CORE, and leaves libkwarp-rdmavN.so and kwarp.driver in OUT. N is the source's
 # IBVERBS_PABI_VERSION.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 core=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
-pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\([0-9]*\)")$/\1/p' "$core/CMakeLists.txt" 2>/dev/null) || true
+pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\([0-9]*\)")$/\1/p' \
+	"$core/CMakeLists.txt" 2>/dev/null) || pabi= # reported below
 [ -n "$pabi" ] || {
-	echo "make provider: '$core' is no rdma-core source; give RDMA_CORE=" >&2
+	echo "make provider: '$core' is not an rdma-core source; give RDMA_CORE=" >&2
 	exit 1
 }
 core=$(cd "$core" && pwd)
@@ -17,13 +18,14 @@ work=$out/provider
 copy=$work/rdma-core
 library=libkwarp-rdmav$pabi.so
 
-# the copy: made anew for another source or another place
+# Make the copy again if the source or the destination has changed.
 stamp="$core $copy $(cksum <"$core/CMakeLists.txt")"
 if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	rm -rf "$work"
 	mkdir -p "$work"
 	cp -R "$core" "$copy"
-	sed -i 's|^add_subdirectory(providers/siw)|&\nadd_subdirectory(providers/kwarp)|' "$copy/CMakeLists.txt"
+	sed -i 's|^add_subdirectory(providers/siw)|&\nadd_subdirectory(providers/kwarp)|' \
+		"$copy/CMakeLists.txt"
 	sed -i 's|^  rdma/siw-abi.h|  rdma/kwarp-abi.h\n&|' "$copy/kernel-headers/CMakeLists.txt"
 	echo "$stamp" >"$work/stamp"
 fi
@@ -37,12 +39,13 @@ run() {
 		"$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 	fi
 }
-# libnl is only for InfiniBand and RoCE neighbours: not needed to build us
+# libnl is only needed for InfiniBand and RoCE neighbours, not for this provider.
 [ -f "$work/build/build.ninja" ] ||
-	run cmake -GNinja -S "$copy" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_SKIP_RPATH=TRUE \
-		-DNO_MAN_PAGES=1 -DNO_PYVERBS=1 -DENABLE_RESOLVE_NEIGH=0
+	run cmake -GNinja -S "$copy" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_SKIP_RPATH=TRUE -DNO_MAN_PAGES=1 -DNO_PYVERBS=1 -DENABLE_RESOLVE_NEIGH=0
 run ninja -C "$work/build" "lib/$library"
 grep -q 'warning:' "$work/log" 2>/dev/null && cat "$work/log" >&2
 
-cmp -s "$work/build/lib/$library" "$out/$library" || cp -L "$work/build/lib/$library" "$out/$library"
+cmp -s "$work/build/lib/$library" "$out/$library" ||
+	cp -L "$work/build/lib/$library" "$out/$library"
 echo 'driver kwarp' >"$out/kwarp.driver"

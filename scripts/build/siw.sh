@@ -1,6 +1,7 @@
 #!/bin/bash
-# siw.sh [KVER]: build Linux's own software iWARP driver, which Debian leaves out, from the kernel's
-# source, and print the path of siw.ko. It is the interoperability peer at test time and no part of us.
+# siw.sh [KVER]: builds Linux's software iWARP driver, which Debian leaves out, from the kernel's
+# source and prints the path of siw.ko. It is the interoperability peer in tests and not part of
+# kwarp.
 . "$(dirname "$0")/../lib.sh"
 kver=${1:-$(tree_kver)}
 out=$BUILD/siw-$kver
@@ -11,7 +12,8 @@ if [ ! -f "$ko" ]; then
 	step "siw for $kver"
 	rm -rf "$out"
 	cp -R "$source/drivers/infiniband/sw/siw" "$out"
-	# CRC32c of 6.12 is asked for through the crypto interface; nothing of siw is changed
-	quietly "$BUILD/log/siw.log" in_tree make -C "/lib/modules/$kver/build" M="/src${out#"$TOP"}" CONFIG_RDMA_SIW=m modules
+	# 6.12 selects CRC32c through the crypto interface; siw itself is not changed.
+	quietly "$BUILD/log/siw.log" in_tree make -C "/lib/modules/$kver/build" \
+		M="/src${out#"$TOP"}" CONFIG_RDMA_SIW=m modules
 fi
 echo "$ko"

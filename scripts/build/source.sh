@@ -1,9 +1,11 @@
 #!/bin/bash
-# source.sh NAME [PART...]: fetch a source tree from the Debian archive, unpack it, print where it is.
-#   linux-6.12, linux-7.2   the parts named (default: those that tests and readers need; "all" for everything)
+# source.sh NAME [PART...]: fetches a source tree from the Debian archive, unpacks it, prints its
+# path.
+#   linux-6.12, linux-7.2   the parts named (default: those that tests and readers need; "all" for
+#                           everything)
 #   rdma-core               the version of the tree's libibverbs
 #   rdma-core-here          the version of this machine's libibverbs
-# Cached in build/src; other sources are used at test time only and never become part of the project.
+# Cached in build/src. These sources are used in tests only and never become part of the project.
 . "$(dirname "$0")/../lib.sh"
 [ $# -ge 1 ] || fail 'usage: source.sh linux-6.12|linux-7.2|rdma-core [PART...]'
 name=$1
@@ -12,17 +14,20 @@ out=$BUILD/src/$name
 lock "source-$name"
 mkdir -p "$BUILD/src" "$DOWNLOADS"
 
-# fetch_linux SERIES: linux-source-SERIES, the newest in the tree's sources (7.2: backports), as a tar on stdout.
+# fetch_linux SERIES: writes the newest linux-source-SERIES of the tree's apt sources (7.2:
+# backports) to stdout as a tar.
 fetch_linux() {
 	local package=linux-source-$1 deb
 	if ! deb=$(ls "$DOWNLOADS/$package"_*.deb 2>/dev/null); then
-		quietly "$BUILD/log/source-$name.log" in_tree -w "/src${DOWNLOADS#"$TOP"}" apt-get download -q "$package"
+		quietly "$BUILD/log/source-$name.log" \
+			in_tree -w "/src${DOWNLOADS#"$TOP"}" apt-get download -q "$package"
 		deb=$(ls "$DOWNLOADS/$package"_*.deb) || fail "apt-get download left no $package"
 	fi
-	dpkg-deb --fsys-tarfile "$deb" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc -T0
+	dpkg-deb --fsys-tarfile "$deb" |
+		tar -xO --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc -T0
 }
 
-# unpack_linux SERIES PART...: the parts into $out.
+# unpack_linux SERIES PART...: unpacks the parts into $out.new.
 unpack_linux() {
 	local series=$1 part args=()
 	shift
@@ -33,34 +38,46 @@ unpack_linux() {
 	fetch_linux "$series" | tar -x -C "$out.new" --strip-components=1 "${args[@]}"
 }
 
-# fetch_rdma_core APT...: the upstream tarball of the libibverbs that APT's machine has, by address and
-# checksum as apt knows them: a .dsc that the archive lacks does not matter.
+# fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that APT's machine has, by
+# the address and checksum that apt reports, so that a .dsc missing from the archive does not
+# matter.
 fetch_rdma_core() {
 	local version uri file size hash
 	# shellcheck disable=SC2016 # a dpkg-query format
-	version=$("$@" dpkg-query -W -f '${source:Version}' libibverbs1) || fail 'libibverbs1 is not installed'
-	read -r uri file size hash < <("$@" apt-get "${apt_options[@]}" source --print-uris "rdma-core=$version" |
-		tr -d "'" | grep '\.orig\.tar') || fail "apt knows no source of rdma-core $version; give RDMA_CORE=DIR"
+	version=$("$@" dpkg-query -W -f '${source:Version}' libibverbs1) ||
+		fail 'libibverbs1 is not installed'
+	read -r uri file size hash < <(
+		"$@" apt-get "${apt_options[@]}" source --print-uris "rdma-core=$version" |
+			tr -d "'" | grep '\.orig\.tar'
+	) || fail "apt knows no source of rdma-core $version; give RDMA_CORE=DIR"
 	file=$DOWNLOADS/$file
 	[ "$(stat -c %s "$file" 2>/dev/null)" = "$size" ] ||
-		quietly "$BUILD/log/source-$name.log" /usr/lib/apt/apt-helper download-file "$uri" "$file" "$hash"
+		quietly "$BUILD/log/source-$name.log" \
+			/usr/lib/apt/apt-helper download-file "$uri" "$file" "$hash"
 	tar -x -C "$out.new" --strip-components=1 -f "$file"
 }
 
-# own_apt_sources: the Debian archives of this machine as sources, in a list of our own, so that its
+# own_apt_sources: writes a list with the Debian source archives of this machine, so that its own
 # configuration needs no deb-src lines. Sets apt_options.
 own_apt_sources() {
 	local apt=$BUILD/apt key=/usr/share/keyrings/debian-archive-keyring.gpg
 	mkdir -p "$apt/lists/partial"
-	apt-get indextargets --format '$(LABEL)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' | sort -u |
-		awk -F'|' -v key=$key '$1 ~ /^Debian/ { print "deb-src [signed-by=" key "]", $2, $3, $4 }' >"$apt/sources.list"
-	apt_options=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists")
+	apt-get indextargets --format '$(LABEL)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' \
+		'Created-By: Packages' | sort -u |
+		awk -F'|' -v key=$key '
+			$1 ~ /^Debian/ { print "deb-src [signed-by=" key "]", $2, $3, $4 }' \
+			>"$apt/sources.list"
+	apt_options=(-o "Dir::Etc::SourceList=$apt/sources.list"
+		-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists")
 	quietly "$BUILD/log/source-$name.log" apt-get "${apt_options[@]}" update
 }
 
 apt_options=()
 case $name in
-linux-*) [ $# -gt 0 ] || set -- drivers/infiniband include net/ipv4 net/core scripts Documentation/infiniband ;;
+linux-*)
+	[ $# -gt 0 ] ||
+		set -- drivers/infiniband include net/ipv4 net/core scripts Documentation/infiniband
+	;;
 rdma-core | rdma-core-here) ;;
 *) fail "unknown source '$name'" ;;
 esac

@@ -1,10 +1,12 @@
 #!/bin/bash
-# initramfs.sh: make the VM's initramfs and print its path. A static busybox mounts the tree (9p, read-only) and what
-# "make install" put into the stage under a tmpfs overlay, this checkout at /src and the results directory at /results.
+# initramfs.sh KVER: makes the VM's initramfs for a kernel of the tree and prints its path. A static
+# busybox mounts the tree (9p, read-only), the files that "make install" put into the stage, and
+# modules for another kernel under a tmpfs overlay, this checkout at /src and the results directory
+# at /results.
 . "$(dirname "$0")/../lib.sh"
 lock initramfs
 
-kver=$(tree_kver)
+kver=$1
 out=$BUILD/initramfs-$kver.cpio.gz
 [ "$out" -nt "$0" ] && [ "$out" -nt "$TREE/stamp" ] && { echo "$out"; exit 0; }
 
@@ -14,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{bin,modules,proc,sys,dev,ro,src,rw,new}
 cp "$(command -v busybox)" "$work/bin/busybox"
 
-# modules that the boot itself needs, in load order; those built into the kernel are left out
+# Modules that the boot itself needs, in load order; those built into the kernel are skipped.
 for module in netfs 9pnet 9pnet_virtio 9p overlay; do
 	file=$(find "$TREE/lib/modules/$kver/kernel" -name "$module.ko*" | head -n 1)
 	case $file in
@@ -40,7 +42,9 @@ share src /src ro,cache=loose
 mount -t tmpfs -o size=75% rw /rw
 mkdir -p /rw/up /rw/work
 layers=/ro
-[ ! -d /src/build/stage ] || layers=/src/build/stage:/ro
+for stage in /src/build/stage "/src/build/stage-$(uname -r)"; do
+	[ ! -d "$stage" ] || layers=$stage:$layers
+done
 mount -t overlay -o lowerdir=$layers,upperdir=/rw/up,workdir=/rw/work overlay /new
 mkdir -p /new/src /new/results
 mount -o move /src /new/src

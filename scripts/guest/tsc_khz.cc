@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Prints the rate of this machine's time stamp counter in kHz: scripts/guest/vm.sh tells it to the guest's kernel.
+// Prints this machine's time stamp counter rate in kHz; scripts/guest/vm.sh passes it to the
+// guest's kernel.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +17,8 @@ struct Moment {
 	Clock::time_point time;
 };
 
-// The counter and the clock at the same time: the closest of some tries, since any may be interrupted.
+// Reads counter and clock at the same time: the closest pair of several, since any reading may be
+// interrupted.
 Moment now()
 {
 	Moment best{};

@@ -1,6 +1,7 @@
 #!/bin/bash
 # tree.sh: make the Debian 13 tree in build/tree, unless one with the same package list is there.
-# It is the root file system of the test VM and the place where module, provider and tests are built.
+# It is the root file system of the test VM and the place where module, provider and tests are
+# built.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock tree
@@ -24,11 +25,13 @@ source_line() {
 	echo "$1 [signed-by=$keyring] $archive $2 main"
 }
 
-step "Debian 13 tree ($(list "$TOP/scripts/tree/packages.tree" | wc -l) packages and what they need; about 1 to 2 minutes)"
+count=$(list "$TOP/scripts/tree/packages.tree" | wc -l)
+step "Debian 13 tree ($count packages and what they need; about 1 to 2 minutes)"
 rm -rf "$new"
+valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until | grep . || echo true)
 # INITRD=No: the VM has its own initramfs, the tree's would take longest of all.
 INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant=apt --mode=root \
-	--aptopt="Acquire::Check-Valid-Until \"$(apt-config dump --format '%v' Acquire::Check-Valid-Until | grep . || echo true)\"" \
+	--aptopt="Acquire::Check-Valid-Until \"$valid\"" \
 	--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
 	--dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
@@ -36,7 +39,8 @@ INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant
 	--skip=cleanup/apt/lists \
 	--include="$(list "$TOP/scripts/tree/packages.tree" | paste -sd,)" \
 	"$SUITE" "$new" \
-	"$(source_line deb $SUITE)" "$(source_line deb $SUITE-backports)" "$(source_line deb-src $SUITE)"
+	"$(source_line deb $SUITE)" "$(source_line deb $SUITE-backports)" \
+	"$(source_line deb-src $SUITE)"
 
 TREE=$new
 mkdir -p "$TREE/src"
@@ -45,7 +49,8 @@ cp /etc/resolv.conf "$TREE/etc/resolv.conf"
 step 'headers of the newest kernel for compile tests'
 headers=$(in_tree -w / apt-cache pkgnames linux-headers-7 | newest_headers)
 [ -n "$headers" ] || fail "no linux-headers-7* in $SUITE-backports"
-quietly "$BUILD/log/tree-next.log" in_tree -w / apt-get install -y -q --no-install-recommends "$headers"
+quietly "$BUILD/log/tree-next.log" \
+	in_tree -w / apt-get install -y -q --no-install-recommends "$headers"
 echo "${headers#linux-headers-}" >"$TREE/kver-next"
 basename "$(ls -d "$TREE"/lib/modules/6.12*)" >"$TREE/kver"
 rm -f "$TREE"/var/cache/apt/archives/*.deb
@@ -54,4 +59,5 @@ echo "$stamp" >"$TREE/stamp"
 TREE=${new%.new}
 rm -rf "$TREE"
 mv "$new" "$TREE"
-step "tree ready: kernel $(tree_kver), compile test for $(tree_kver_next), $(du -sh "$TREE" | cut -f1)"
+size=$(du -sh "$TREE" | cut -f1)
+step "tree ready: kernel $(tree_kver), compile test for $(tree_kver_next), $size"

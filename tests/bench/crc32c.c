@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * crc32c() for micro: by the processor's instruction, one stream of it. The kernel
- * interleaves three where there is enough to check, so its own is up to three times
- * as fast. Without the instruction, octet by octet.
+ * crc32c() for micro: a single stream of the processor's instruction. The kernel interleaves three
+ * streams if there is enough to check, so it is up to three times as fast. Without the instruction,
+ * byte by byte.
  */
 #include "types.h"
 

@@ -1,14 +1,17 @@
 #!/bin/bash
-# bench/guest.sh: inside user-mode Linux, the measurements of "make bench": rounds in which the drivers
-# take turns on one wire. Leaves /results/records.tsv, a line for each measurement:
+# bench/guest.sh: runs inside user-mode Linux: the measurements of "make bench", in rounds in which
+# the drivers take turns on one wire. Leaves /results/records.tsv with one line for each
+# measurement:
 #
 #	round driver variant test size qps mtu value
 #
-# value is MiB/s (*_bw, tcp, crc32c), thousands of messages a second (*_rate), microseconds (*_lat), octets
-# (idle_qp) or segments per FPDU (wire_*); "-" if the driver cannot do it or failed, and /results/failures.log
-# says why. ROUNDS (3), SECONDS_EACH (1) and ONLY (a regular expression; all) come from the environment.
+# value is MiB/s (*_bw, tcp, crc32c), thousands of messages a second (*_rate), microseconds (*_lat),
+# bytes (idle_qp) or segments per FPDU (wire_*); "-" if the driver does not support the test or
+# failed, with the reason in /results/failures.log. ROUNDS (3), SECONDS_EACH (1) and ONLY (a regular
+# expression; all) come from the environment.
 #
-# Variants of kwarp: plain (CRC and markers off, which is all that siw has), crc, markers.
+# Variants of kwarp: plain (CRC and markers off, the only mode of siw), crc, markers, sctp (over
+# SCTP). Drivers tcp and sctp are iperf3 without RDMA.
 . "$(dirname "$0")/../vm/lib.sh"
 . "$(dirname "$0")/ooo.sh"
 
@@ -23,33 +26,37 @@ log=/results/failures.log
 
 # record TEST SIZE QPS VALUE
 record() {
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" "$3" "$mtu" "$4" >>"$out"
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" "$3" \
+		"$mtu" "$4" >>"$out"
 	echo "$round $driver $variant $1 size $2 qps $3 mtu $mtu: $4"
 }
 
-# table COLUMN: that column of perftest's only line of figures
+# table COLUMN: prints that column of perftest's only line of figures
 table() {
-	awk -v c="$1" '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 && $c > 0 && $c != "inf" { v = $c }
+	awk -v c="$1" '
+		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 && $c > 0 && $c != "inf" { v = $c }
 		END { print v ? v : "-" }' "$WORK/out"
 }
 
-# failure TEXT FILE...: a dash's reason, with the files' last lines
+# failure TEXT FILE...: logs the reason for a dash, with the files' last lines
 failure() {
 	echo "== $driver $variant mtu $mtu: $1"
 	shift
 	tail -qn 12 "$@" 2>/dev/null | tr -cd '[:print:]\n\t'
 } >>"$log"
 
-# perf PROGRAM OPTION...: the client's table is in $WORK/out. On a machine that is not quiet perftest may fail
-# to measure the processor's clock, or a slow driver completes nothing in time, and it tells 0.00 or inf; so
-# that, and no failure, is tried again, for longer where it runs for $seconds.
+# perf PROGRAM OPTION...: runs it; the client's table is in $WORK/out. On a busy machine perftest
+# may fail to measure the processor's clock, or a slow driver may complete nothing in time, and
+# perftest prints 0.00 or inf. Only this, no other failure, is retried, for longer if it runs for
+# $seconds.
 perf() {
 	: >"$WORK/out"
 	[ -z "$broken" ] || return
 	local times duration=()
 	for times in 1 2 4; do
 		[ -z "${seconds:-}" ] || duration=(-D $((seconds * times)))
-		if ! LIMIT=$((length * times + 30)) perftest_pair on_b on_a $IP_B "$@" "${duration[@]}" ||
+		if ! LIMIT=$((length * times + 30)) \
+			perftest_pair on_b on_a $IP_B "$@" "${duration[@]}" ||
 			! finish perftest 10; then
 			failure "$*" "$WORK/out" "$WORK/perftest.log"
 			stop perftest
@@ -65,17 +72,18 @@ wants() {
 	[[ $1 =~ $wanted ]]
 }
 
-# bw VERB SIZE [QPS [-b]]: perftest asks for a completion of each 100th message of a queue pair, and counts in
-# hundreds: of large messages a slow driver does not get there in a second.
+# bw VERB SIZE [QPS [-b]]: perftest requests a completion for every 100th message of a queue pair
+# and counts in hundreds: with large messages a slow driver does not get that far in a second.
 bw() {
 	local verb=$1 size=$2 qps=${3:-1} both=${4:+_both} options=() seconds=$length messages=25600
 	wants "${verb}_bw" || return 0
 	[ "$driver" = kwarp ] || messages=6400
 	[ "$size" -lt 65536 ] || options=(-Q 10)
-	# perftest warms up one queue pair after the other, each with all that its send queue holds, and
-	# then fills all of them before it looks for the first completion. Of many that takes more than
-	# the time given: count messages instead, and few in flight for each. Not so with siw: see idle.cc
-	# about its completion queues, which have to be long where there are many queue pairs.
+	# perftest warms up one queue pair after the other, each with as many messages as its send
+	# queue holds, and then fills all of them before it looks for the first completion. With
+	# many queue pairs that takes longer than the time limit, so count messages instead, with
+	# few in flight for each. Not with siw: its completion queues have to be long for many queue
+	# pairs, see idle.cc.
 	if [ "$qps" -gt 16 ] && [ "$driver" = siw ]; then
 		options=(-t 120 -Q 2)
 	elif [ "$qps" -gt 1 ]; then
@@ -85,10 +93,11 @@ bw() {
 	[ "$qps" -le 16 ] || [ "$verb" != send ] || options+=(-r 120)
 	perf "ib_${verb}_bw" -s "$size" -q "$qps" "${options[@]}" ${4:+"$4"}
 	record "$verb${both}_bw" "$size" "$qps" "$(table 4)"
-	[ "$size" -gt 64 ] || record "${verb}_rate" "$size" "$qps" "$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
+	[ "$size" -gt 64 ] || record "${verb}_rate" "$size" "$qps" \
+		"$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
 }
 
-# few VERB SIZE: one queue pair with no more in flight than each of many has
+# few VERB SIZE: one queue pair, with no more in flight than each of many has
 few() {
 	wants "${1}_t16_bw" || return 0
 	local seconds='' messages=25600
@@ -104,24 +113,29 @@ lat() {
 	record "${1}_lat" "$2" 1 "$(table 5)"
 }
 
-tcp() {
-	wants tcp || return 0
-	[ -z "$broken" ] || { record tcp 131072 1 -; return; }
+# stream TEST SIZE [OPTION]: iperf3 with writes of that size
+stream() {
+	local test=$1 size=$2
+	shift 2
+	wants "$test" || return 0
+	[ -z "$broken" ] || { record "$test" "$size" 1 -; return; }
 	PORT=5201 server iperf on_b iperf3 -s -1
-	run on_a iperf3 -c $IP_B -t "$length" -l 128K -f m -J
-	record tcp 131072 1 "$(sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\),*/\1/p' "$WORK/out" |
-		awk '{ v = $1 / 8 / 1048576 } END { print v ? v : "-" }')"
+	run on_a iperf3 "$@" -c $IP_B -t "$length" -l "$size" -f m -J
+	record "$test" "$size" 1 "$(
+		sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\),*/\1/p' \
+			"$WORK/out" | awk '{ v = $1 / 8 / 1048576 } END { print v ? v : "-" }'
+	)"
 	stop iperf
 }
 
-# offload on|off: segmentation below TCP, at both ends
+# offload on|off: segmentation offload at both ends
 offload() {
 	on_a ethtool -K vA tso "$1" gso "$1" >"$WORK/ethtool"
 	on_b ethtool -K vB tso "$1" gso "$1" >>"$WORK/ethtool"
 }
 
-# wire VERB: TCP segments per FPDU of bulk data, counted in a capture of real segments, of whichever side
-# sends them
+# wire VERB: TCP segments per FPDU of bulk data, counted in a capture of real segments, whichever
+# side sends them
 wire() {
 	wants wire || return 0
 	[ -z "$broken" ] || return 0
@@ -131,14 +145,17 @@ wire() {
 	perf "ib_${1}_bw" -s 65536 -n 200
 	stop capture
 	/src/build/peer/wire_check "$WORK/wire.pcap" >"$WORK/wire" 2>&1
-	# siw's pads are not zero: that is no matter of segments
-	grep -qx 'incomplete 0' "$WORK/wire" || failure "wire $1: the capture has holes" "$WORK/wire" "$WORK/capture.log"
-	record "wire_$1" 65536 1 "$(awk '$1 == "bulk_segments" { s = $2 } $1 == "bulk_fpdus" { f = $2 }
+	# siw's pads are not zero, which does not matter for segments.
+	grep -qx 'incomplete 0' "$WORK/wire" ||
+		failure "wire $1: the capture has holes" "$WORK/wire" "$WORK/capture.log"
+	record "wire_$1" 65536 1 "$(awk '
+		$1 == "bulk_segments" { s = $2 }
+		$1 == "bulk_fpdus" { f = $2 }
 		END { print f ? s / f : "-" }' "$WORK/wire")"
 	offload on
 }
 
-# everything that can be asked of all drivers
+# all tests that every driver can be asked for
 all() {
 	local verb size
 	for verb in write read send; do
@@ -154,7 +171,7 @@ all() {
 	few write 65536
 }
 
-# what a variant changes
+# sets what a variant changes
 some() {
 	local verb
 	for verb in write read send; do
@@ -164,20 +181,22 @@ some() {
 	lat send 64
 }
 
-# crc32c: what the kernel's function does by itself
+# crc32c: speed of the kernel's function by itself
 crc32c() {
 	wants crc32c || return 0
 	dmesg -C
 	insmod /src/build/bench/crc_rate/crc_rate.ko 2>"$WORK/insmod"
-	record crc32c 1444 1 "$(dmesg | sed -n 's/.*crc_rate: \([0-9]*\) MiB.*/\1/p' | grep . || echo -)"
+	record crc32c 1444 1 \
+		"$(dmesg | sed -n 's/.*crc_rate: \([0-9]*\) MiB.*/\1/p' | grep . || echo -)"
 }
 
-# idle: memory of a queue pair that has nothing to do
+# idle: memory of an idle queue pair
 idle() {
 	wants idle_qp || return 0
 	local value=-
 	if [ -z "$broken" ]; then
-		if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 run /src/build/bench/idle 500; then
+		if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
+			run /src/build/bench/idle 500; then
 			value=$(tail -n 1 "$WORK/out")
 		else
 			failure idle "$WORK/out" "$WORK/verbs.log"
@@ -186,8 +205,9 @@ idle() {
 	record idle_qp 0 1 "$value"
 }
 
-# set_up DRIVER: its wire, and its devices on both ends; TCP has none. rxe has its sockets in the initial
-# namespace, before 7.0 at least: there its ends are, with routes that make them two hosts all the same.
+# set_up DRIVER: sets up its wire and its devices on both ends; TCP has none. rxe has its sockets in
+# the initial namespace, at least before 7.0, so its ends are there, with routes that make them
+# behave as two hosts.
 set_up() {
 	[[ $loaded =~ $1 ]] || bail "no module $1"
 	if [ "$1" = rxe ]; then wire_up_here; else wire_up; fi
@@ -198,17 +218,17 @@ set_up() {
 	must on_a ping -qc 1 $IP_B
 }
 
-# links DRIVER: what cannot be set up is $broken, and gets dashes; the others go on
+# links DRIVER: drivers that cannot be set up go into $broken and get dashes; the others continue
 links() {
 	driver=$1 variant=plain mtu=1500 broken=
 	DEV_A=${1}A DEV_B=${1}B
-	# in a process of its own: bail ends that
+	# in a separate process, because bail would end this one
 	(set_up "$1") >"$WORK/set-up" 2>&1 && return
 	broken=1
 	failure 'cannot be set up' "$WORK/set-up"
 }
 
-# unlink_all: as much as there is
+# unlink_all: removes whatever exists
 unlink_all() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -236,7 +256,8 @@ large() {
 	done
 }
 
-# changed VARIANT POLICY VALUE BEFORE: kwarp with another policy, as far as it matters
+# changed VARIANT POLICY VALUE BEFORE: measures kwarp with another policy, in the tests that it
+# affects
 changed() {
 	[ -z "$broken" ] || return
 	variant=$1
@@ -246,13 +267,38 @@ changed() {
 	variant=plain
 }
 
+# over_sctp: measures kwarp over SCTP, beside the same tests over TCP
+over_sctp() {
+	local verb
+	[ -z "$broken" ] || return 0
+	variant=sctp LLP=sctp
+	policy llp sctp
+	for verb in write read send; do
+		bw $verb 65536
+	done
+	bw send 64
+	lat send 64
+	lat write 64
+	policy llp tcp
+	variant=plain LLP=tcp
+}
+
+# streams: what the transports do by themselves
+streams() {
+	driver=tcp
+	stream tcp 131072
+	driver=sctp
+	stream sctp 65536 --sctp
+	driver=tcp
+}
+
 one_round() {
 	local name
 	for name in kwarp siw rxe; do
 		links $name
 		if [ $name = kwarp ] && [ -z "$broken" ]; then
 			policy crc off
-			# 256 connections of perftest come at once
+			# perftest opens its 256 connections at once
 			policy backlog 1024
 		fi
 		all
@@ -265,15 +311,17 @@ one_round() {
 		if [ $name = kwarp ]; then
 			changed markers markers 1 0
 			changed crc crc required off
+			over_sctp
 		fi
 		set_mtu 9000
 		large
+		[ $name != kwarp ] || over_sctp
 		unlink_all
 	done
 	links tcp
-	tcp
+	streams
 	set_mtu 9000
-	tcp
+	streams
 	unlink_all
 	driver=kernel mtu=1500
 	crc32c

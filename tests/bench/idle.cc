@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// idle COUNT: octets of memory for an idle connected queue pair, the mean over COUNT connections between host A
-// and host B.
+// idle COUNT: bytes of memory per idle connected queue pair, the mean over COUNT connections
+// between host A and host B.
 #include <iostream>
 
 #include "rdma/crowd.h"

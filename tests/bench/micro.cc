@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// micro: Google Benchmark of kernel/proto, compiled as it is in the kernel but for crc32c(): what framing
-// costs per segment, beside memcpy() and crc32c() of the same octets in the same run. Octets per second
-// count payload. Variants are numbers: markers 0 or 1, crc 0 or 1.
+// micro: Google Benchmark of kernel/proto, compiled as in the kernel except for crc32c(): the cost
+// of framing per segment, beside memcpy() and crc32c() of the same bytes in the same run. Bytes per
+// second count payload. Variants are numbers: markers 0 or 1, crc 0 or 1.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr u32 header = KWARP_DDP_UNTAGGED_LEN;
 
-// payload of a small message, and of full segments at MTU 1500 and 9000
+// Payload of a small message, and of full segments at MTU 1500 and 9000.
 const std::vector<int64_t> sizes{64, 1424, 8924};
 
 struct Format {
@@ -39,22 +39,22 @@ u32 build(u8 *dst, const u8 *payload, u32 len, u32 pos, Format f)
 	return n + kwarp_fpdu_end(&w, dst + n);
 }
 
-// A row of FPDUs: the stream as TCP would have it.
+// A row of FPDUs: the stream as TCP delivers it.
 struct Row {
 	Row(u32 len, Format f)
 	{
 		std::vector<u8> payload(len, 0xa5);
-		octets.resize(count * (len + 512));
+		bytes.resize(count * (len + 512));
 		for (size_t i = 0; i < count; i++)
-			used += build(octets.data() + used, payload.data(), len, used, f);
+			used += build(bytes.data() + used, payload.data(), len, used, f);
 	}
 
 	static constexpr size_t count = 16;
-	std::vector<u8> octets;
+	std::vector<u8> bytes;
 	u32 used = 0;
 };
 
-// ---- the yardsticks ----
+// ---- for comparison ----
 
 void copy(benchmark::State &state)
 {
@@ -93,20 +93,22 @@ void fpdu_build(benchmark::State &state)
 
 // ---- the receiver: extent, verification, headers, payload copied to its place ----
 
-// Returns the octets of the FPDU, 0 if it is not sound.
+// Returns the number of bytes of the FPDU, 0 if it is invalid.
 u32 take(const u8 *p, u32 avail, u32 pos, Format f, u8 *to)
 {
 	kwarp_reader r;
 	kwarp_ddp_hdr h;
 	kwarp_payload pl;
-	kwarp_fpdu fpdu;
+	kwarp_fpdu fpdu{};
+	fpdu.pos = pos;
 	u8 seg[KWARP_FPDU_HDR_MAX];
 
 	if (!f.markers) {
 		if (kwarp_fpdu_flat(p, avail, f.crc, &fpdu) != KWARP_FPDU_OK)
 			return 0;
 		std::copy_n(p + KWARP_MPA_HDR_LEN, std::min<u32>(fpdu.ulpdu_len, sizeof(seg)), seg);
-	} else if (kwarp_fpdu_flat_marked(p, avail, pos, f.crc, seg, sizeof(seg), &fpdu) != KWARP_FPDU_OK) {
+	} else if (kwarp_fpdu_flat_marked(p, avail, f.crc, seg, sizeof(seg), &fpdu) !=
+		   KWARP_FPDU_OK) {
 		return 0;
 	}
 	if (kwarp_ddp_parse(seg, fpdu.ulpdu_len, &h) || kwarp_rdmap_check(&h, fpdu.ulpdu_len, 1, 0))
@@ -124,7 +126,7 @@ void fpdu_parse(benchmark::State &state)
 	std::vector<u8> to(len);
 	u32 pos = 0;
 	for (auto _ : state) {
-		u32 n = take(row.octets.data() + pos, row.used - pos, pos, f, to.data());
+		u32 n = take(row.bytes.data() + pos, row.used - pos, pos, f, to.data());
 		if (!n) {
 			state.SkipWithError("an FPDU of our own is refused");
 			break;

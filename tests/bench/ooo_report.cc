@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ooo_report RECORDS.tsv FILE.json: what ooo.sh measured, as JSON and, on the standard output, as tables of
-// medians: one row for each network, without and with out-of-order placement.
+// ooo_report RECORDS.tsv FILE.json: the measurements of ooo.sh as JSON and, on standard output, as
+// tables of medians: one row for each network, with out-of-order placement off and on.
 #include <format>
 #include <fstream>
 #include <iostream>
@@ -20,7 +20,8 @@ Test paced(const std::string &name)
 	return {name, 4096, 1, 1500};
 }
 
-Field percentiles(const std::string &title, const std::string &prefix, std::initializer_list<const char *> ranks)
+Field percentiles(const std::string &title, const std::string &prefix,
+		  std::initializer_list<const char *> ranks)
 {
 	Field f{title, {}};
 	for (const char *rank : ranks)
@@ -51,14 +52,17 @@ void table(const Records &r, const std::vector<Field> &fields)
 	}
 }
 
-// On a network that loses nothing it costs next to nothing.
+// On a network without loss the cost must be close to zero.
 void goal(const Records &r)
 {
 	for (const Test &t : {Test{"write_bw", 65536, 1, 1500}, Test{"send_bw", 4096, 1, 1500}}) {
 		auto on = r.get(t, {"clean", "on"}), off = r.get(t, {"clean", "off"});
 		if (on && off && off->median > 0)
-			std::cout << std::format("{} {} on the clean network, on : off: {:.3f} (wanted >= 0.97: {})\n", t.name, t.size,
-						 on->median / off->median, on->median >= 0.97 * off->median ? "met" : "missed");
+			std::cout << std::format("{} {} on the clean network, on : off: {:.3f} "
+						 "(wanted >= 0.97: {})\n",
+						 t.name, t.size, on->median / off->median,
+						 on->median >= 0.97 * off->median ? "met" :
+										    "missed");
 	}
 }
 
@@ -88,18 +92,22 @@ int main(int argc, char **argv)
 		std::ofstream(argv[2]) << json(r).dump(1, '\t') << '\n';
 		table(r, {{"Write 64 KiB, MiB/s", {{"write_bw", 65536, 1, 1500}}},
 			  {"Send 4 KiB, MiB/s", {{"send_bw", 4096, 1, 1500}}},
-			  percentiles("latency p50 / p90 / p99 / p99.9 / max, us", "lat", {"p50", "p90", "p99", "p99.9", "max"}),
-			  percentiles("gap closes: p50 / p90 / p99 / max, us", "closing", {"p50", "p90", "p99", "max"})});
+			  percentiles("latency p50 / p90 / p99 / p99.9 / max, us", "lat",
+				      {"p50", "p90", "p99", "p99.9", "max"}),
+			  percentiles("gap closes: p50 / p90 / p99 / max, us", "closing",
+				      {"p50", "p90", "p99", "max"})});
 		std::cout << '\n';
 		table(r, {{"gaps", {paced("gaps")}},
-			  percentiles("waiting when one closes: mean / p50 / p99 / max, octets", "burst", {"mean", "p50", "p99", "max"}),
+			  percentiles("waiting when one closes: mean / p50 / p99 / max, bytes",
+				      "burst", {"mean", "p50", "p99", "max"}),
 			  {"still to be copied, mean", {paced("copied")}},
-			  {"placed early, % of octets out of order", {paced("early_share")}},
+			  {"placed early, % of out-of-order bytes", {paced("early_share")}},
 			  {"ooo_placed_fpdus", {paced("ooo_placed_fpdus")}},
 			  {"ooo_placed_octets", {paced("ooo_placed_octets")}},
 			  {"ooo_delivered_without_copy", {paced("ooo_delivered_without_copy")}},
 			  {"ooo_replaced", {paced("ooo_replaced")}}});
-		std::cout << "\nLatency, gaps and counters are of Sends of 4 KiB at a fixed pace.\n";
+		std::cout
+			<< "\nLatency, gaps and counters are of Sends of 4 KiB at a fixed pace.\n";
 		goal(r);
 	} catch (const std::exception &e) {
 		std::cerr << "ooo_report: " << e.what() << "\n";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// paced COUNT MICROSECONDS SIZE TIMES: sends COUNT messages from host A to host B, one every so many
-// microseconds whatever the network does, and says how long each took: from the time it was due to the time
-// of its completion, which the kernel notes on the same clock. Prints lines "word number": percentiles in
-// microseconds. The file TIMES gets the time of each completion, nanoseconds of the real time clock, which
-// is a capture's.
+// paced COUNT MICROSECONDS SIZE TIMES: sends COUNT messages from host A to host B, one each
+// MICROSECONDS whatever the network does, and measures how long each took: from its due time to its
+// completion, which the kernel stamps by the same clock. Prints lines "word number": percentiles in
+// microseconds. Writes the time of each completion to the file TIMES, in nanoseconds of the real
+// time clock, which captures use.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -15,7 +15,7 @@ using namespace rdma;
 
 namespace {
 
-// Messages under way at most: what a network that stands still for a while makes of it is to be seen.
+// Maximum of messages in flight: enough to show the effect of a network that stalls for a while.
 constexpr unsigned depth = 2048;
 constexpr uint64_t patience_ns = 20'000'000'000;
 
@@ -26,7 +26,7 @@ uint64_t now(clockid_t clock = CLOCK_MONOTONIC)
 	return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// By how much the real time clock is ahead: of many looks, the one with the least time between its readings.
+// Offset of the real time clock: of many tries, the one with the least time between its readings.
 uint64_t real_time_ahead()
 {
 	uint64_t best = UINT64_MAX, ahead = 0;
@@ -40,7 +40,7 @@ uint64_t real_time_ahead()
 	return ahead;
 }
 
-// What a message begins with.
+// The beginning of a message.
 struct Stamp {
 	uint64_t number;
 	uint64_t due;
@@ -49,7 +49,8 @@ struct Stamp {
 class Paced {
 public:
 	Paced(unsigned count, uint64_t interval, size_t size)
-		: count_(count), interval_(interval), size_(std::max(size, sizeof(Stamp))), pair_(config(size_))
+		: count_(count), interval_(interval), size_(std::max(size, sizeof(Stamp))),
+		  pair_(config(size_))
 	{
 		for (unsigned i = 0; i < depth; i++)
 			post_recv(pair_.server.qp(), i, {slot(pair_.server, i)});
@@ -63,8 +64,8 @@ public:
 		while (sent < count_ || took_.size() < count_) {
 			const uint64_t t = now();
 			const unsigned before = sent + static_cast<unsigned>(took_.size());
-			if (posted < count_ && t >= start + posted * interval_ && posted < sent + depth &&
-			    posted < took_.size() + depth) {
+			if (posted < count_ && t >= start + posted * interval_ &&
+			    posted < sent + depth && posted < took_.size() + depth) {
 				send(posted, start + posted * interval_);
 				posted++;
 			}
@@ -73,7 +74,8 @@ public:
 			if (sent + took_.size() != before)
 				progress = t;
 			if (t > progress + patience_ns)
-				throw Failure("only " + std::to_string(took_.size()) + " messages arrived");
+				throw Failure("only " + std::to_string(took_.size()) +
+					      " messages arrived");
 		}
 	}
 
@@ -81,9 +83,12 @@ public:
 	{
 		std::vector<uint64_t> sorted = took_;
 		std::ranges::sort(sorted);
-		auto rank = [&](double share) { return sorted[static_cast<size_t>(share * (sorted.size() - 1))] / 1000.0; };
-		std::cout << "messages " << count_ << "\nlat_p50 " << rank(0.5) << "\nlat_p90 " << rank(0.9) << "\nlat_p99 "
-			  << rank(0.99) << "\nlat_p99.9 " << rank(0.999) << "\nlat_max " << rank(1) << "\n";
+		auto rank = [&](double share) {
+			return sorted[static_cast<size_t>(share * (sorted.size() - 1))] / 1000.0;
+		};
+		std::cout << "messages " << count_ << "\nlat_p50 " << rank(0.5) << "\nlat_p90 "
+			  << rank(0.9) << "\nlat_p99 " << rank(0.99) << "\nlat_p99.9 "
+			  << rank(0.999) << "\nlat_max " << rank(1) << "\n";
 	}
 
 	void save(const std::string &file) const
@@ -101,11 +106,14 @@ private:
 		c.send_wr = c.recv_wr = depth;
 		c.cq_entries = 2 * depth;
 		c.memory = depth * size;
-		c.extended = true; // for the times
+		c.extended = true; // for completion time stamps
 		return both(c);
 	}
 
-	ibv_sge slot(const Endpoint &end, unsigned i) const { return end.memory().sge(i % depth * size_, size_); }
+	ibv_sge slot(const Endpoint &end, unsigned i) const
+	{
+		return end.memory().sge(i % depth * size_, size_);
+	}
 
 	void send(unsigned i, uint64_t due)
 	{
@@ -136,7 +144,8 @@ private:
 			check(cq->status ? EIO : 0, ibv_wc_status_str(cq->status));
 			const unsigned i = static_cast<unsigned>(took_.size());
 			Stamp stamp;
-			memcpy(&stamp, reinterpret_cast<void *>(slot(pair_.server, i).addr), sizeof(stamp));
+			memcpy(&stamp, reinterpret_cast<void *>(slot(pair_.server, i).addr),
+			       sizeof(stamp));
 			check(stamp.number != i ? EBADMSG : 0, "a message out of its turn");
 			arrived_.push_back(ibv_wc_read_completion_ts(cq));
 			took_.push_back(arrived_.back() - stamp.due);
@@ -166,8 +175,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	try {
-		Paced paced(std::max(1U, static_cast<unsigned>(std::stoul(argv[1]))), std::stoul(argv[2]) * 1000,
-			    std::stoul(argv[3]));
+		Paced paced(std::max(1U, static_cast<unsigned>(std::stoul(argv[1]))),
+			    std::stoul(argv[2]) * 1000, std::stoul(argv[3]));
 		paced.run();
 		paced.print();
 		paced.save(argv[4]);

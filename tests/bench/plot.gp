@@ -1,11 +1,12 @@
-# gnuplot plot.gp, in the directory of the data: the figures of "make bench" as SVG. The first line of a data
-# file names its columns: the drivers that were measured. What has none is not plotted.
+# gnuplot plot.gp, in the directory of the data: plots the results of "make bench" as SVG. The first
+# line of a data file names its columns: the drivers that were measured. A file without columns is
+# not plotted.
 set terminal svg size 760,440 dynamic background rgb 'white' font 'sans,13'
 set key top left
 set grid ytics lc rgb '#dddddd'
 set style data linespoints
 set logscale xy
-set xlabel 'message, octets'
+set xlabel 'message, bytes'
 drivers(file) = words(system('head -n 1 ' . file)) - 1
 
 do for [verb in 'write read send'] {
@@ -27,15 +28,16 @@ set yrange [0:*]
 
 if (drivers('latency.dat') > 0) {
 	set output 'latency.svg'
-	set title 'latency of 64 octets, MTU 1500 (write, read, send)'
+	set title 'latency of 64 bytes, MTU 1500 (write, read, send)'
 	set ylabel 'microseconds'
 	set xlabel ''
-	plot for [c = 2:drivers('latency.dat') + 1] 'latency.dat' using c:xtic(1) title columnheader(c)
+	plot for [c = 2:drivers('latency.dat') + 1] 'latency.dat' \
+		using c:xtic(1) title columnheader(c)
 }
 
 if (drivers('rate.dat') > 0) {
 	set output 'rate.svg'
-	set title 'message rate, 64 octets, MTU 1500'
+	set title 'message rate, 64 bytes, MTU 1500'
 	set ylabel '1000 messages/s'
 	set xlabel ''
 	plot for [c = 2:drivers('rate.dat') + 1] 'rate.dat' using c:xtic(1) title columnheader(c)

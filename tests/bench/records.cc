@@ -18,7 +18,8 @@ Records::Records(const std::string &file)
 		std::string round, value;
 		Column c;
 		Test t;
-		if (!(words >> round >> c.first >> c.second >> t.name >> t.size >> t.qps >> t.mtu >> value))
+		if (!(words >> round >> c.first >> c.second >> t.name >> t.size >> t.qps >> t.mtu >>
+		      value))
 			throw std::runtime_error(file + ": not a record: " + line);
 		if (std::ranges::find(order_, t) == order_.end())
 			order_.push_back(t);
@@ -28,7 +29,9 @@ Records::Records(const std::string &file)
 		if (value != "-")
 			list.push_back(std::stod(value));
 	}
-	std::ranges::stable_sort(order_, {}, [](const Test &t) { return std::tuple{t.mtu, t.name, t.qps, t.size}; });
+	std::ranges::stable_sort(order_, {}, [](const Test &t) {
+		return std::tuple{t.mtu, t.name, t.qps, t.size};
+	});
 }
 
 bool Records::has(const Column &c) const
@@ -52,5 +55,7 @@ std::string number(const std::optional<Summary> &s)
 	if (!s)
 		return "–";
 	double v = s->median;
-	return v >= 1000 ? std::format("{:.0f}", v) : v >= 10 ? std::format("{:.1f}", v) : std::format("{:.3f}", v);
+	return v >= 1000 ? std::format("{:.0f}", v) :
+	       v >= 10	 ? std::format("{:.1f}", v) :
+			   std::format("{:.3f}", v);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What guest.sh measured: a value, or none, for a test of a column in each round.
+// Measurements of guest.sh: a value, or none, for a test of a column in each round.
 #pragma once
 
 #include <map>
@@ -25,7 +25,10 @@ struct Summary {
 	double median, low, high;
 	size_t runs;
 	double spread() const { return median > 0 ? (high - low) / median : 0; }
-	Json json() const { return {{"median", median}, {"min", low}, {"max", high}, {"runs", runs}}; }
+	Json json() const
+	{
+		return {{"median", median}, {"min", low}, {"max", high}, {"runs", runs}};
+	}
 };
 
 class Records {
@@ -46,5 +49,5 @@ private:
 	std::vector<Column> columns_;
 };
 
-// As tables have it; a dash if there is none.
+// Formatted for tables; a dash if there is none.
 std::string number(const std::optional<Summary> &s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// report RECORDS.tsv DIRECTORY: what guest.sh measured, as DIRECTORY/bench.json and data files for
-// gnuplot, README's table as DIRECTORY/readme.md, and a table of medians on the standard output.
+// report RECORDS.tsv DIRECTORY: writes the measurements of guest.sh as DIRECTORY/bench.json and
+// data files for gnuplot, README's table as DIRECTORY/readme.md, and a table of medians on standard
+// output.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -16,8 +17,9 @@
 
 namespace {
 
-const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "markers"}, siw{"siw", "plain"},
-	rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"};
+const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "markers"},
+	siw{"siw", "plain"}, rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"},
+	over_sctp{"kwarp", "sctp"}, sctp{"sctp", "plain"};
 
 bool is_latency(const Test &t)
 {
@@ -37,15 +39,19 @@ std::string unit(const Test &t)
 		return "instructions";
 	if (t.name.ends_with("_rate"))
 		return "k/s";
-	return t.name.starts_with("wire") ? "segments/FPDU" : t.name == "idle_qp" ? "octets" : "MiB/s";
+	return t.name.starts_with("wire") ? "segments/FPDU" :
+	       t.name == "idle_qp"	  ? "bytes" :
+					    "MiB/s";
 }
 
-// how often better: more, or for latency and cost less
-std::string ratio(const Test &t, const std::optional<Summary> &ours, const std::optional<Summary> &theirs)
+// factor of improvement: the ratio, or its inverse for latency and cost
+std::string ratio(const Test &t, const std::optional<Summary> &ours,
+		  const std::optional<Summary> &theirs)
 {
 	if (!ours || !theirs || ours->median <= 0 || theirs->median <= 0)
 		return "–";
-	return std::format("{:.2f}", less_is_better(t) ? theirs->median / ours->median : ours->median / theirs->median);
+	return std::format("{:.2f}", less_is_better(t) ? theirs->median / ours->median :
+							 ours->median / theirs->median);
 }
 
 std::optional<Summary> stream(const Records &r, unsigned long mtu)
@@ -55,24 +61,53 @@ std::optional<Summary> stream(const Records &r, unsigned long mtu)
 
 void table(const Records &r)
 {
-	std::cout << "| test | MTU | kwarp | spread | siw | rxe | TCP | : siw | : rxe | : TCP | CRC | markers |\n"
+	std::cout << "| test | MTU | kwarp | spread | siw | rxe | TCP | : siw | : rxe | : TCP | "
+		     "CRC | markers |\n"
 		  << "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
 	for (const Test &t : r.tests()) {
 		bool bw = t.name.ends_with("_bw");
 		auto ours = r.get(t, kwarp), limit = bw ? stream(r, t.mtu) : std::nullopt;
-		if (t.name == "tcp" || t.name == "crc32c")
+		if (t.name == "tcp" || t.name == "sctp" || t.name == "crc32c")
 			continue;
-		std::cout << std::format("| {} {}{}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", t.name, t.size,
-					 t.qps > 1 ? std::format(" x {} QPs", t.qps) : "", unit(t), t.mtu, number(ours),
-					 ours ? std::format("{:.0f} %", ours->spread() * 100) : "–", number(r.get(t, siw)),
-					 number(r.get(t, rxe)), number(limit), ratio(t, ours, r.get(t, siw)),
-					 ratio(t, ours, r.get(t, rxe)), ratio(t, ours, limit), ratio(t, r.get(t, crc), ours),
-					 ratio(t, r.get(t, markers), ours));
+		std::cout << std::format(
+			"| {} {}{}, {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+			t.name, t.size, t.qps > 1 ? std::format(" x {} QPs", t.qps) : "", unit(t),
+			t.mtu, number(ours),
+			ours ? std::format("{:.0f} %", ours->spread() * 100) : "–",
+			number(r.get(t, siw)), number(r.get(t, rxe)), number(limit),
+			ratio(t, ours, r.get(t, siw)), ratio(t, ours, r.get(t, rxe)),
+			ratio(t, ours, limit), ratio(t, r.get(t, crc), ours),
+			ratio(t, r.get(t, markers), ours));
 	}
-	std::cout << "\nColumns CRC and markers: kwarp with them, against kwarp without. A ratio above 1 is better.\n";
+	std::cout << "\nColumns CRC and markers: kwarp with them, against kwarp without. A ratio "
+		     "above 1 is better.\n";
 }
 
-// The table of README.md, with its heading.
+std::optional<Summary> sctp_stream(const Records &r, unsigned long mtu)
+{
+	return r.get({"sctp", 65536, 1, mtu}, sctp);
+}
+
+// kwarp over SCTP beside itself over TCP, and beside SCTP without RDMA.
+void sctp_table(const Records &r)
+{
+	std::cout
+		<< "\n| over SCTP | MTU | kwarp | spread | over TCP | iperf3 | : TCP | : iperf3 |\n"
+		   "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
+	for (const Test &t : r.tests()) {
+		const bool stream = t.name.ends_with("_bw") && t.size >= 65536;
+		auto ours = r.get(t, over_sctp), plain = r.get(t, kwarp),
+		     limit = stream ? sctp_stream(r, t.mtu) : std::nullopt;
+		if (!ours)
+			continue;
+		std::cout << std::format("| {} {}, {} | {} | {} | {:.0f} % | {} | {} | {} | {} |\n",
+					 t.name, t.size, unit(t), t.mtu, number(ours),
+					 ours->spread() * 100, number(plain), number(limit),
+					 ratio(t, ours, plain), ratio(t, ours, limit));
+	}
+}
+
+// The table of README.md with its heading.
 void readme(const Records &r, const std::filesystem::path &file)
 {
 	const std::vector<std::pair<const char *, Test>> rows{
@@ -89,14 +124,16 @@ void readme(const Records &r, const std::filesystem::path &file)
 	out << "| | kwarp | siw | rxe | TCP | kwarp : siw | kwarp : rxe | kwarp : TCP |\n"
 	    << "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
 	for (const auto &[title, t] : rows) {
-		auto ours = r.get(t, kwarp), limit = t.name.ends_with("_bw") ? stream(r, t.mtu) : std::nullopt;
-		out << std::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", title, number(ours), number(r.get(t, siw)),
-				   number(r.get(t, rxe)), number(limit), ratio(t, ours, r.get(t, siw)),
+		auto ours = r.get(t, kwarp),
+		     limit = t.name.ends_with("_bw") ? stream(r, t.mtu) : std::nullopt;
+		out << std::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", title,
+				   number(ours), number(r.get(t, siw)), number(r.get(t, rxe)),
+				   number(limit), ratio(t, ours, r.get(t, siw)),
 				   ratio(t, ours, r.get(t, rxe)), ratio(t, ours, limit));
 	}
 }
 
-// ---- what is to be reached: ratios of medians ----
+// ---- goals: ratios of medians ----
 
 struct Goal {
 	std::string text;
@@ -114,11 +151,13 @@ std::optional<double> quotient(const std::optional<Summary> &a, const std::optio
 	return a->median / b->median;
 }
 
-// Of what CRC leaves possible: each octet takes the time that it takes without, and a pass of crc32c() on each
-// side. On a veth pair both are the sender's processor's work: its softirq is the receiver.
+// The part of what CRC makes possible: each byte takes the time that it takes without CRC, plus one
+// pass of crc32c() on each side. On a veth pair the sender's processor does both: its softirq is
+// the receiver.
 std::optional<double> crc_share(const Records &r, const Test &t)
 {
-	auto with = r.get(t, crc), without = r.get(t, kwarp), pass = r.get({"crc32c", 1444, 1, 1500}, kernel);
+	auto with = r.get(t, crc), without = r.get(t, kwarp),
+	     pass = r.get({"crc32c", 1444, 1, 1500}, kernel);
 	if (!with || !without || !pass)
 		return {};
 	return with->median * (1 / without->median + 2 / pass->median);
@@ -126,11 +165,18 @@ std::optional<double> crc_share(const Records &r, const Test &t)
 
 std::vector<Goal> goals(const Records &r)
 {
-	const Test write{"write_bw", 65536, 1, 1500}, read{"read_bw", 65536, 1, 1500}, send{"send_bw", 4096, 1, 1500},
-		rate{"send_rate", 64, 1, 1500}, lat{"send_lat", 64, 1, 1500}, jumbo{"write_bw", 65536, 1, 9000},
-		many{"write_bw", 65536, 256, 1500}, few{"write_t16_bw", 65536, 1, 1500}, idle{"idle_qp", 0, 1, 1500};
-	auto against = [&](const Test &t, const Column &c) { return quotient(r.get(t, kwarp), r.get(t, c)); };
+	const Test write{"write_bw", 65536, 1, 1500}, read{"read_bw", 65536, 1, 1500},
+		send{"send_bw", 4096, 1, 1500}, rate{"send_rate", 64, 1, 1500},
+		lat{"send_lat", 64, 1, 1500}, jumbo{"write_bw", 65536, 1, 9000},
+		many{"write_bw", 65536, 256, 1500}, few{"write_t16_bw", 65536, 1, 1500},
+		idle{"idle_qp", 0, 1, 1500};
+	auto against = [&](const Test &t, const Column &c) {
+		return quotient(r.get(t, kwarp), r.get(t, c));
+	};
 	auto of_tcp = [&](const Test &t) { return quotient(r.get(t, kwarp), stream(r, t.mtu)); };
+	auto of_sctp = [&](const Test &t) {
+		return quotient(r.get(t, over_sctp), sctp_stream(r, t.mtu));
+	};
 	auto value = [&](const Test &t) -> std::optional<double> {
 		auto s = r.get(t, kwarp);
 		return s ? std::optional(s->median) : std::nullopt;
@@ -146,16 +192,22 @@ std::vector<Goal> goals(const Records &r)
 		{"Write 64 KiB : TCP", of_tcp(write), 0.7, false},
 		{"Read 64 KiB : siw", against(read, siw), 15, false},
 		{"Send 4 KiB : siw", against(send, siw), 10, false},
-		{"Send 64 octets, rate : siw", against(rate, siw), 5, false},
-		{"Send 64 octets, latency : siw", against(lat, siw), 0.8, true},
+		{"Send 64 bytes, rate : siw", against(rate, siw), 5, false},
+		{"Send 64 bytes, latency : siw", against(lat, siw), 0.8, true},
 		{"MTU 9000, Write 64 KiB : siw", against(jumbo, siw), 3, false},
 		{"MTU 9000, Write 64 KiB : TCP", of_tcp(jumbo), 0.8, false},
-		{"Write 64 KiB, markers : without", quotient(r.get(write, markers), r.get(write, kwarp)), 0.8, false},
-		{"Write 64 KiB, CRC : what a pass on each side leaves", crc_share(r, write), 0.9, false},
-		{"Write 64 KiB, 256 QPs : 1 QP, each with 16 in flight", quotient(r.get(many, kwarp), r.get(few, kwarp)),
-		 0.9, false},
-		{"Write 64 KiB, 256 QPs with 16 in flight : 1 QP with 128", quotient(r.get(many, kwarp), r.get(write, kwarp)),
-		 0.9, false},
+		{"Write 64 KiB, markers : without",
+		 quotient(r.get(write, markers), r.get(write, kwarp)), 0.8, false},
+		{"Write 64 KiB, CRC : what a pass on each side leaves", crc_share(r, write), 0.9,
+		 false},
+		{"Write 64 KiB, 256 QPs : 1 QP, each with 16 in flight",
+		 quotient(r.get(many, kwarp), r.get(few, kwarp)), 0.9, false},
+		{"Write 64 KiB, 256 QPs with 16 in flight : 1 QP with 128",
+		 quotient(r.get(many, kwarp), r.get(write, kwarp)), 0.9, false},
+		{"SCTP, Write 64 KiB : iperf3 --sctp", of_sctp(write), 0.9, false},
+		{"SCTP, MTU 9000, Write 64 KiB : iperf3 --sctp", of_sctp(jumbo), 0.9, false},
+		{"SCTP, Send 64 bytes, latency : over TCP",
+		 quotient(r.get(lat, over_sctp), r.get(lat, kwarp)), 1.5, true},
 		{"idle QP, KiB", memory, 16, true},
 		{"segments for an FPDU, distance from 1", segments, 0.01, true}};
 }
@@ -164,7 +216,8 @@ void print_goals(const Records &r)
 {
 	std::cout << "\n| goal | wanted | found | |\n| --- | --- | --- | --- |\n";
 	for (const Goal &g : goals(r))
-		std::cout << std::format("| {} | {} {} | {} | {} |\n", g.text, g.at_most ? "<=" : ">=", g.wanted,
+		std::cout << std::format("| {} | {} {} | {} | {} |\n", g.text,
+					 g.at_most ? "<=" : ">=", g.wanted,
 					 g.value ? std::format("{:.3g}", *g.value) : "–",
 					 g.value ? g.met() ? "met" : "missed" : "not measured");
 }
@@ -187,20 +240,27 @@ Json json(const Records &r)
 {
 	Json list = Json::array();
 	for (const Test &t : r.tests()) {
-		Json entry = {{"test", t.name}, {"unit", unit(t)}, {"size", t.size}, {"qps", t.qps}, {"mtu", t.mtu}};
-		for (const Column &c : {kwarp, crc, markers, siw, rxe, tcp, kernel})
+		Json entry = {{"test", t.name},
+			      {"unit", unit(t)},
+			      {"size", t.size},
+			      {"qps", t.qps},
+			      {"mtu", t.mtu}};
+		for (const Column &c :
+		     {kwarp, crc, markers, over_sctp, siw, rxe, tcp, sctp, kernel})
 			if (auto s = r.get(t, c))
-				entry[c.second == "plain" ? c.first : c.first + "_" + c.second] = s->json();
+				entry[c.second == "plain" ? c.first : c.first + "_" + c.second] =
+					s->json();
 		list.push_back(entry);
 	}
 	return {{"measurements", list}, {"goals", json_goals(r)}};
 }
 
-// A file for gnuplot: x, and a column for each driver that has measured any of it.
+// A data file for gnuplot: x, and a column for each driver that has any measurement.
 void data(const Records &r, const std::filesystem::path &file, auto &&wanted, auto &&x)
 {
 	std::vector<Test> rows;
-	std::ranges::copy_if(r.tests(), std::back_inserter(rows), [&](const Test &t) { return t.mtu == 1500 && wanted(t); });
+	std::ranges::copy_if(r.tests(), std::back_inserter(rows),
+			     [&](const Test &t) { return t.mtu == 1500 && wanted(t); });
 	std::vector<Column> columns{kwarp, siw, rxe};
 	auto measured = [&](const Test &t, const Column &c) { return r.get(t, c).has_value(); };
 	std::erase_if(columns, [&](const Column &c) {
@@ -227,12 +287,18 @@ void plots(const Records &r, const std::filesystem::path &dir)
 {
 	auto verb = [](const Test &t) { return t.name.substr(0, t.name.find('_')); };
 	for (std::string name : {"write_bw", "read_bw", "send_bw"})
-		data(r, dir / (name + ".dat"), [&](const Test &t) { return t.name == name && t.qps == 1; },
-		     [](const Test &t) { return t.size; });
-	data(r, dir / "qps.dat", [](const Test &t) { return t.name == "write_bw" && t.size == 65536; },
-	     [](const Test &t) { return t.qps; });
+		data(
+			r, dir / (name + ".dat"),
+			[&](const Test &t) { return t.name == name && t.qps == 1; },
+			[](const Test &t) { return t.size; });
+	data(
+		r, dir / "qps.dat",
+		[](const Test &t) { return t.name == "write_bw" && t.size == 65536; },
+		[](const Test &t) { return t.qps; });
 	data(r, dir / "rate.dat", [](const Test &t) { return t.name.ends_with("_rate"); }, verb);
-	data(r, dir / "latency.dat", [](const Test &t) { return is_latency(t) && t.size == 64; }, verb);
+	data(
+		r, dir / "latency.dat", [](const Test &t) { return is_latency(t) && t.size == 64; },
+		verb);
 }
 
 } // namespace
@@ -249,7 +315,9 @@ int main(int argc, char **argv)
 		std::ofstream(dir / "bench.json") << json(records).dump(1, '\t') << '\n';
 		plots(records, dir);
 		table(records);
-		// Counted instructions have no goals of their own, nor a place in README.
+		if (records.has(over_sctp))
+			sctp_table(records);
+		// Counted instructions have no goals and no place in README.
 		if (records.has(tcp)) {
 			print_goals(records);
 			readme(records, dir / "readme.md");

@@ -12,7 +12,8 @@ constexpr size_t small_segments = 200;
 // The receive engine, reduced to framing.
 class Engine {
 public:
-	Engine(const Framing &framing, const Octets &layout) : queue(layout), framing_(framing), rx_pos_(framing.pos)
+	Engine(const Framing &framing, const Bytes &layout)
+		: queue(layout), framing_(framing), rx_pos_(framing.pos)
 	{
 		hdr_len_ = layout.empty() ? 46 : layout[0] % (KWARP_FPDU_HDR_MAX + 1);
 		most_ = layout.size() < 2 || layout[1] < 128 ? U32_MAX : layout[1] * 3U;
@@ -22,12 +23,12 @@ public:
 
 	ReceiveQueue queue;
 	std::vector<Event> events;
-	u32 used = 0; // octets of the stream
-	u32 need = 0; // from there on, before anything can happen; 0: nothing to wait for
+	u32 used = 0; // bytes of the stream
+	u32 need = 0; // more needed before anything can happen; 0: nothing to wait for
 
 private:
-	bool flat_fpdu(const kwarp_stream &st, u32 avail, kwarp_fpdu &f);
-	void one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f);
+	bool flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f);
+	void one_fpdu(const kwarp_cursor &st, const kwarp_fpdu &f);
 	void error(int verdict, u32 known_at);
 
 	const Framing framing_;
@@ -38,39 +39,42 @@ private:
 
 void Engine::error(int verdict, u32 known_at)
 {
-	Event::Kind kind = verdict == KWARP_FPDU_ERR_CRC ? Event::crc :
-			   verdict == KWARP_FPDU_ERR_MARKER ? Event::marker : Event::length;
+	Event::Kind kind = verdict == KWARP_FPDU_ERR_CRC    ? Event::crc :
+			   verdict == KWARP_FPDU_ERR_MARKER ? Event::marker :
+							      Event::length;
 	require(verdict < 0);
 	events.push_back({kind, used, known_at, {}});
 	stopped_ = true;
 }
 
-// As the engine does it: what lies contiguous is judged there. Anything else is for one_fpdu().
-bool Engine::flat_fpdu(const kwarp_stream &st, u32 avail, kwarp_fpdu &f)
+// As the engine does: a contiguous FPDU is judged in place. All others go to one_fpdu().
+bool Engine::flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f)
 {
 	Exact hdr(hdr_len_);
 	u32 n = std::min(st.r.n, avail);
-	int ret = framing_.markers ? kwarp_fpdu_flat_marked(st.r.p, n, rx_pos_, framing_.crc, hdr.data(), hdr.size(), &f) :
+	f.pos = rx_pos_;
+	int ret = framing_.markers ? kwarp_fpdu_flat_marked(st.r.p, n, framing_.crc, hdr.data(),
+							    hdr.size(), &f) :
 				     kwarp_fpdu_flat(st.r.p, n, framing_.crc, &f);
 	if (ret)
 		return false;
 	u32 head = framing_.markers ? std::min(hdr.size(), f.ulpdu_len) : 0;
-	Octets ulpdu = hdr.first(head);
+	Bytes ulpdu = hdr.first(head);
 	Exact rest(f.ulpdu_len - head);
 	kwarp_reader r;
 	kwarp_payload pl;
 	kwarp_payload_flat(&pl, &r, st.r.p, &f, head);
 	require(kwarp_payload_copy(&pl, rest.data(), rest.size()) == rest.size());
-	Octets octets = rest.first(rest.size());
-	ulpdu.insert(ulpdu.end(), octets.begin(), octets.end());
+	Bytes bytes = rest.first(rest.size());
+	ulpdu.insert(ulpdu.end(), bytes.begin(), bytes.end());
 	events.push_back({Event::fpdu, used, used + f.len, ulpdu});
 	return true;
 }
 
-void Engine::one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f)
+void Engine::one_fpdu(const kwarp_cursor &st, const kwarp_fpdu &f)
 {
 	Exact hdr(hdr_len_);
-	kwarp_stream tmp = st;
+	kwarp_cursor tmp = st;
 	int ret = kwarp_fpdu_verify(&tmp.r, &f, framing_.crc, hdr.data(), hdr.size());
 
 	if (ret) {
@@ -78,7 +82,7 @@ void Engine::one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f)
 		return;
 	}
 	u32 head = std::min(hdr.size(), f.ulpdu_len);
-	Octets ulpdu = hdr.first(head);
+	Bytes ulpdu = hdr.first(head);
 	kwarp_payload pl;
 	const u8 *p;
 	tmp = st;
@@ -91,8 +95,8 @@ void Engine::one_fpdu(const kwarp_stream &st, const kwarp_fpdu &f)
 
 void Engine::run()
 {
-	kwarp_stream st;
-	u32 avail = kwarp_stream_init(&st, &queue.sk), done = 0;
+	kwarp_cursor st;
+	u32 avail = kwarp_cursor_init(&st, &queue.sk), done = 0;
 
 	need = 0;
 	while (!stopped_ && done < avail) {
@@ -100,10 +104,12 @@ void Engine::run()
 
 		require(kwarp_reader_more(&st.r));
 		if (!flat_fpdu(st, avail - done, f)) {
-			kwarp_stream tmp = st;
-			int ret = kwarp_fpdu_peek(&tmp.r, avail - done, rx_pos_, framing_.markers, &f);
+			kwarp_cursor tmp = st;
+			int ret = kwarp_fpdu_peek(&tmp.r, avail - done, rx_pos_, framing_.markers,
+						  &f);
 
-			require(f.need > 0 && (ret != KWARP_FPDU_NEED_MORE || f.need > avail - done));
+			require(f.need > 0 &&
+				(ret != KWARP_FPDU_NEED_MORE || f.need > avail - done));
 			if (ret == KWARP_FPDU_NEED_MORE) {
 				need = f.need;
 				break;
@@ -128,42 +134,45 @@ void Engine::run()
 
 Framing::Framing(Input &in)
 {
-	u8 bits = in.octet();
+	u8 bits = in.byte();
 
 	markers = bits & 1;
 	crc = bits & 2;
 	// Full Operation begins at 0; the position wraps later.
 	pos = bits & 4 ? (bits & 8 ? 0U - (bits >> 4) * 64 : in.word()) & ~3U : 0;
-	// No FPDU stands right behind a marker: that would be its own, in front of it (RFC 5044 4.3).
+	// No FPDU begins right after a marker: the marker would be its own and precede it (RFC 5044
+	// 4.3).
 	if (pos % 512 == 4)
 		pos -= 4;
 }
 
-std::vector<Event> deframe(const Framing &framing, const Octets &stream, const Octets &cuts)
+std::vector<Event> deframe(const Framing &framing, const Bytes &stream, const Bytes &cuts)
 {
 	model::Deframer oracle(framing.pos, framing.markers, framing.crc);
 	Engine engine(framing, cuts);
 	size_t turn = 0, compared = 0;
 
 	for (size_t at = 0; at < stream.size();) {
-		// Each octet of cuts is a segment's length; large ones count for more.
+		// Each byte of cuts is a segment's length; large values are scaled up.
 		u32 n = cuts.empty() ? U32_MAX : cuts[turn++ % cuts.size()];
 		n = n < 64 ? n + 1 : (n - 60) * 16;
-		// Small ones to begin with: a long stream in single octets takes too long.
+		// Small segments at the beginning only: a long stream in single bytes takes too
+		// long.
 		if (turn > small_segments)
 			n *= 64;
-		Octets segment = slice(stream, at, std::min<size_t>(n, stream.size() - at));
+		Bytes segment = slice(stream, at, std::min<size_t>(n, stream.size() - at));
 		u32 before = engine.used, wanted = engine.need;
 
-		for (u8 octet : segment)
-			oracle.put(octet);
+		for (u8 byte : segment)
+			oracle.put(byte);
 		at += segment.size();
 		engine.queue.arrive(segment);
 		engine.run();
 		require(engine.events.size() == oracle.events.size());
 		for (; compared < oracle.events.size(); compared++)
 			require(engine.events[compared] == oracle.events[compared]);
-		// Who sleeps until as much is there misses nothing, and nothing happens before.
+		// A reader that sleeps until that much is there misses nothing, and nothing happens
+		// before.
 		if (wanted && at < before + wanted)
 			require(engine.used == before && (engine.need == wanted));
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Any octets as a stream of FPDUs.
+// Any bytes as a stream of FPDUs.
 #include "deframe.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
 	Framing framing(in);
-	Octets cuts = in.take(in.below(8));
+	Bytes cuts = in.take(in.below(8));
 
 	deframe(framing, in.rest(), cuts);
 	return 0;

@@ -6,25 +6,26 @@
 namespace model {
 
 // "octets ... 4.2: The marker ... at every 512th octet" of the stream, wherever that is.
-void Deframer::put(u8 octet)
+void Deframer::put(u8 byte)
 {
 	if (dead_)
 		return;
 	bool marker = !marker_.empty() || (markers_ && (pos_ + taken_) % 512 == 0);
 	if (marker && marker_.empty())
 		marker_at_ = static_cast<u32>(wire_.size());
-	wire_.push_back(octet);
+	wire_.push_back(byte);
 	taken_++;
 	if (!marker) {
-		plain(octet);
+		plain(byte);
 		return;
 	}
-	marker_.push_back(octet);
+	marker_.push_back(byte);
 	if (marker_.size() == 4)
 		end_of_marker();
 }
 
-// 4.2: the octets back to the length field, or zero in front of it; the two low bits are not part of it.
+// 4.2: the bytes back to the length field, or zero in front of it; the two low bits are not part of
+// it.
 void Deframer::end_of_marker()
 {
 	u32 distance = plain_.empty() ? 0 : marker_at_ - length_at_;
@@ -43,11 +44,11 @@ u32 Deframer::plain_len() const
 	return n + 4;
 }
 
-void Deframer::plain(u8 octet)
+void Deframer::plain(u8 byte)
 {
 	if (plain_.empty())
 		length_at_ = static_cast<u32>(wire_.size()) - 1;
-	plain_.push_back(octet);
+	plain_.push_back(byte);
 	if (plain_.size() < 2)
 		return;
 	if (plain_.size() == 2 && (plain_[0] << 8 | plain_[1]) > 64768)
@@ -56,7 +57,7 @@ void Deframer::plain(u8 octet)
 		end_of_fpdu();
 }
 
-// 4.4: the CRC is over all before it, markers too. 8: a marker is judged when the CRC is right.
+// 4.4: the CRC covers all before it, including markers. 8: a marker is judged if the CRC is right.
 void Deframer::end_of_fpdu()
 {
 	size_t body = wire_.size() - 4;
@@ -75,7 +76,7 @@ void Deframer::end_of_fpdu()
 	start_ = taken_;
 }
 
-void Deframer::event(Event::Kind kind, Octets ulpdu)
+void Deframer::event(Event::Kind kind, Bytes ulpdu)
 {
 	events.push_back({kind, start_, taken_, std::move(ulpdu)});
 	dead_ = kind != Event::fpdu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Out-of-order placement's two pure parts: the search for an FPDU by markers, in any octets; and the
-// ledger of early FPDUs, against a map, wherever in the sequence space it is.
+// The two pure parts of out-of-order placement: the search for an FPDU by markers, in any bytes;
+// and the ledger of early FPDUs, compared with a map, anywhere in the sequence space.
 #include <bitset>
 #include <map>
 
@@ -12,12 +12,12 @@ namespace {
 void find(Input &in)
 {
 	const u32 pos = edgy_word(in);
-	const size_t step = 1 + in.octet();
-	// markers are rare: mostly filling, with the input's octets where they stand
-	Octets o = filling(in.half() % 5000, 1);
+	const size_t step = 1 + in.byte();
+	// Markers are rare: mostly filler, with the input's bytes at marker positions.
+	Bytes o = filling(in.half() % 5000, 1);
 	for (size_t m = (0U - pos) % 512; m + 4 <= o.size(); m += 512)
 		for (size_t i = 0; i < 4; i++)
-			o[m + i] = in.octet();
+			o[m + i] = in.byte();
 	std::vector<size_t> cuts;
 	for (size_t c = step; c < o.size(); c += step)
 		cuts.push_back(c);
@@ -33,7 +33,8 @@ void find(Input &in)
 			back += 4;
 		if (back > m)
 			continue;
-		require(found && marker == pos + static_cast<u32>(m) && start == marker - static_cast<u32>(back));
+		require(found && marker == pos + static_cast<u32>(m) &&
+			start == marker - static_cast<u32>(back));
 		return;
 	}
 	require(!found);
@@ -43,13 +44,13 @@ kwarp_extent extent(Input &in)
 {
 	kwarp_extent x{};
 	for (u32 n = 1 + in.below(KWARP_EXTENT_MAX); n; n--) {
-		u64 lo = in.octet();
-		kwarp_extent_add(&x, lo, lo + 1 + in.octet());
+		u64 lo = in.byte();
+		kwarp_extent_add(&x, lo, lo + 1 + in.byte());
 	}
 	return x;
 }
 
-std::bitset<512> octets(const kwarp_extent &x)
+std::bitset<512> bytes(const kwarp_extent &x)
 {
 	std::bitset<512> b;
 	for (u32 i = 0; i < x.n; i++)
@@ -70,17 +71,18 @@ void ledger(Input &in)
 	kwarp_ledger_init(&l, room, max);
 	while (in.more()) {
 		kwarp_early e{};
-		u32 at = passed + in.octet() * 4;
+		u32 at = passed + in.byte() * 4;
 		u32 n = 0;
 		switch (in.below(5)) {
 		case 0:
 		case 1: {
 			e.pos = base + at;
-			e.len = 1 + in.octet();
+			e.len = 1 + in.byte();
 			e.kind = in.below(3);
 			e.mem = extent(in);
 			auto next = model.lower_bound(at);
-			bool free = model.size() < max && (next == model.end() || next->first >= at + e.len);
+			bool free = model.size() < max &&
+				    (next == model.end() || next->first >= at + e.len);
 			if (next != model.begin())
 				free &= std::prev(next)->first + std::prev(next)->second.len <= at;
 			require(kwarp_ledger_add(&l, &e) == free);
@@ -96,20 +98,21 @@ void ledger(Input &in)
 		case 3: {
 			const kwarp_extent mem = extent(in);
 			for (auto &[pos, m] : model)
-				if (pos > at && m.kind == KWARP_EARLY_PLACED && (octets(m.mem) & octets(mem)).any()) {
+				if (pos > at && m.kind == KWARP_EARLY_PLACED &&
+				    (bytes(m.mem) & bytes(mem)).any()) {
 					m.kind = KWARP_EARLY_LEFT;
 					n++;
 				}
 			require(kwarp_ledger_written(&l, base + at, &mem) == n);
 			break;
 		}
-		default:
-			for (auto &[pos, m] : model)
-				if (m.kind == KWARP_EARLY_PLACED) {
-					m.kind = KWARP_EARLY_LEFT;
-					n++;
-				}
-			require(kwarp_ledger_doubt(&l) == n);
+		default: {
+			auto found = model.find(at);
+			if (found != model.end() && found->second.kind == KWARP_EARLY_PLACED) {
+				kwarp_ledger_leave(&l, kwarp_ledger_find(&l, base + at));
+				found->second.kind = KWARP_EARLY_LEFT;
+			}
+		}
 		}
 		require(kwarp_ledger_empty(&l) == model.empty());
 		for (const auto &[pos, m] : model) {

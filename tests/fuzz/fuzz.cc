@@ -12,7 +12,7 @@ void property_fails(const char *what, const char *file, int line)
 
 u32 edgy_word(Input &in)
 {
-	u8 kind = in.octet();
+	u8 kind = in.byte();
 	u32 near = kind >> 2;
 
 	switch (kind & 3) {
@@ -27,9 +27,9 @@ u32 edgy_word(Input &in)
 	}
 }
 
-Octets filling(size_t n, u32 seed)
+Bytes filling(size_t n, u32 seed)
 {
-	Octets o(n);
+	Bytes o(n);
 	u32 x = seed * 747796405U + 1;
 
 	for (u8 &b : o) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Two sides negotiate, frames as octets between them: what they end up with fits together. Then one
-// frame is replaced by any other: what a side ends up with stays within its own limits.
+// Two sides negotiate by frames encoded as bytes: their results must be consistent. Then one frame
+// is replaced by any other: a side's result stays within its own limits.
 #include <bit>
 
 #include "fuzz.h"
@@ -15,10 +15,10 @@ struct Side {
 
 	explicit Side(Input &in)
 	{
-		u8 bits = in.octet(), rest = in.octet();
+		u8 bits = in.byte(), rest = in.byte();
 		pol.rev = static_cast<u8>(bits % 3);
 		pol.permissive = bits & 4;
-		pol.crc = bits & 8;
+		pol.crc = bits & 8 ? KWARP_CRC_PREFERRED : KWARP_CRC_OFF;
 		pol.markers = bits & 16;
 		pol.p2p = bits & 32;
 		local.manual = bits & 64;
@@ -28,18 +28,19 @@ struct Side {
 		pol.max_ord = depth(in, rest & 32);
 		local.ird = depth(in, rest & 64);
 		local.ord = depth(in, rest & 128);
-		local.pd_len = static_cast<u16>(in.octet());
-		pol.need_crc = pol.crc && local.pd_len & 1;
+		local.pd_len = static_cast<u16>(in.byte());
+		if (pol.crc && local.pd_len & 1)
+			pol.crc = KWARP_CRC_REQUIRED;
 	}
 
 	u16 ird_limit() const { return std::min(pol.max_ird, depth_max); }
 	u16 ord_limit() const { return std::min(pol.max_ord, depth_max); }
 
 private:
-	static u16 depth(Input &in, bool small) { return small ? in.octet() % 4 : in.half(); }
+	static u16 depth(Input &in, bool small) { return small ? in.byte() % 4 : in.half(); }
 };
 
-// Through octets, as the peer sees it.
+// Encoded and decoded, as the peer sees it.
 kwarp_mpa_frame wire(const kwarp_mpa_frame &f)
 {
 	Exact head(KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN);
@@ -47,19 +48,21 @@ kwarp_mpa_frame wire(const kwarp_mpa_frame &f)
 	kwarp_mpa_frame got;
 
 	require(n > 0);
-	Octets o = head.first(static_cast<size_t>(n)) + Octets(f.pd_len);
-	require(kwarp_mpa_decode(o.data(), static_cast<u32>(o.size()), static_cast<kwarp_mpa_type>(f.type), &got) ==
-		static_cast<int>(o.size()));
-	require(got.ird == f.ird && got.ord == f.ord && got.rtr == f.rtr && got.p2p == f.p2p && got.s == f.s &&
-		got.reject == f.reject && got.rev == f.rev && got.pd_len == f.pd_len);
+	Bytes o = head.first(static_cast<size_t>(n)) + Bytes(f.pd_len);
+	require(kwarp_mpa_decode(o.data(), static_cast<u32>(o.size()),
+				 static_cast<kwarp_mpa_type>(f.type),
+				 &got) == static_cast<int>(o.size()));
+	require(got.ird == f.ird && got.ord == f.ord && got.rtr == f.rtr && got.p2p == f.p2p &&
+		got.s == f.s && got.reject == f.reject && got.rev == f.rev &&
+		got.pd_len == f.pd_len);
 	return got;
 }
 
-// Any frame that a decoder lets pass.
+// Any frame that a decoder accepts.
 kwarp_mpa_frame any_frame(Input &in, kwarp_mpa_type type)
 {
 	kwarp_mpa_frame f{};
-	u8 bits = in.octet();
+	u8 bits = in.byte();
 
 	f.type = type;
 	f.rev = bits % 3;
@@ -70,7 +73,7 @@ kwarp_mpa_frame any_frame(Input &in, kwarp_mpa_type type)
 	f.pd_off = KWARP_MPA_FRAME_LEN;
 	if (kwarp_mpa_enhanced(&f)) {
 		f.p2p = bits & 64;
-		f.rtr = f.p2p ? in.octet() & KWARP_RTR_ALL : 0;
+		f.rtr = f.p2p ? in.byte() & KWARP_RTR_ALL : 0;
 		f.ird = in.half() & 0x3fff;
 		f.ord = in.half() & 0x3fff;
 		f.pd_off += KWARP_MPA_ENH_LEN;
@@ -86,11 +89,11 @@ void check_common(const Side &s, const kwarp_mpa_params &out)
 	require(out.ddp_version == (rdmac ? 0 : 1));
 	// RFC 5044 appendix C
 	require(!rdmac || (out.crc && out.tx_markers && out.rx_markers));
-	// A side that wants CRCs has them (RFC 5044 7.1.1).
+	// A side that requests CRCs gets them (RFC 5044 7.1.1).
 	require(out.crc || !s.pol.crc);
 	require(rdmac || out.rx_markers == s.pol.markers);
 	require(out.ird <= depth_max && out.ord <= depth_max);
-	// One more than allowed only for the read that says "ready".
+	// One more than allowed only for the ready-to-receive read.
 	require(out.ird <= std::max<u16>(s.ird_limit(), out.rtr & KWARP_RTR_READ ? 1 : 0));
 	require(out.ord <= std::max<u16>(s.ord_limit(), out.rtr & KWARP_RTR_READ ? 1 : 0));
 	require(out.peer_ird <= 0x3fff && out.peer_ord <= 0x3fff);
@@ -136,12 +139,13 @@ void check_responder(const Side &s, const kwarp_mpa_frame &req, const kwarp_mpa_
 		return;
 	// RFC 6581 9.1: 0x3FFF is answered with 0x3FFF; 9.2: A is matched, and one kind named
 	require(req.ord != KWARP_MPA_NO_NEGOTIATION || rep.ird == KWARP_MPA_NO_NEGOTIATION);
-	require(req.ird != KWARP_MPA_NO_NEGOTIATION || rep.ord == KWARP_MPA_NO_NEGOTIATION || rep.reject);
+	require(req.ird != KWARP_MPA_NO_NEGOTIATION || rep.ord == KWARP_MPA_NO_NEGOTIATION ||
+		rep.reject);
 	require(rep.p2p == req.p2p && !rep.p2p == !rep.rtr);
 	require(!(rep.rtr & KWARP_RTR_READ) || rep.ird);
 }
 
-// Both sides took part honestly: they agree.
+// If both sides took part honestly, they agree.
 void check_pair(const kwarp_mpa_frame &req, const kwarp_mpa_frame &rep, const kwarp_mpa_params &a,
 		const kwarp_mpa_params &b)
 {
@@ -151,20 +155,22 @@ void check_pair(const kwarp_mpa_frame &req, const kwarp_mpa_frame &rep, const kw
 	require(!(a.rtr & ~b.rtr) && !a.rtr == !b.rtr);
 	if (!kwarp_mpa_enhanced(&rep))
 		return;
-	require(a.peer_ird == rep.ird && a.peer_ord == rep.ord && b.peer_ird == req.ird && b.peer_ord == req.ord);
-	// No more reads on their way than the other side has places for.
+	require(a.peer_ird == rep.ird && a.peer_ord == rep.ord && b.peer_ird == req.ird &&
+		b.peer_ord == req.ord);
+	// Not more outstanding reads than the other side has room for.
 	if (rep.ird != KWARP_MPA_NO_NEGOTIATION)
 		require(a.ord <= b.ird);
 	if (rep.ord != KWARP_MPA_NO_NEGOTIATION)
 		require(b.ord <= a.ird);
 }
 
-// Does neither the policies nor the depths leave a way to say "ready"?
+// Do neither the policies nor the depths leave a ready-to-receive indication?
 bool rtr_possible(const Side &a, const Side &b)
 {
 	u8 mine = a.pol.rtr & KWARP_RTR_ALL, theirs = b.pol.rtr & KWARP_RTR_ALL;
 
-	return (mine ? mine : KWARP_RTR_ALL) & (theirs ? theirs : KWARP_RTR_ALL) & (KWARP_RTR_WRITE | KWARP_RTR_SEND);
+	return (mine ? mine : KWARP_RTR_ALL) & (theirs ? theirs : KWARP_RTR_ALL) &
+	       (KWARP_RTR_WRITE | KWARP_RTR_SEND);
 }
 
 } // namespace
@@ -172,13 +178,14 @@ bool rtr_possible(const Side &a, const Side &b)
 extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
-	u8 fault = in.octet() % 4;
+	u8 fault = in.byte() % 4;
 	Side a(in), b(in);
 	kwarp_mpa_frame req, rep, seen;
 	kwarp_mpa_params ours{}, theirs{};
 
 	kwarp_mpa_request(&a.pol, &a.local, &req);
-	require(req.rev == a.pol.rev && (req.markers == a.pol.markers || !req.rev) && (req.crc == a.pol.crc || !req.rev));
+	require(req.rev == a.pol.rev && (req.markers == a.pol.markers || !req.rev) &&
+		(req.crc == (a.pol.crc != KWARP_CRC_OFF) || !req.rev));
 	seen = fault == 1 ? any_frame(in, KWARP_MPA_REQ) : wire(req);
 
 	int admitted = kwarp_mpa_admit(&b.pol, &seen);

@@ -8,12 +8,12 @@ u32 ReceiveQueue::choice(u32 n)
 	if (layout_.empty())
 		return 0;
 	u32 v = layout_[next_++ % layout_.size()];
-	// Not the same again in the next round.
+	// Vary the layout in the next round.
 	return (v + static_cast<u32>(next_ / layout_.size()) * 7) % n;
 }
 
-// A linear part, fragments, and what is left in chained buffers or the last fragment.
-std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool chain)
+// A linear part, fragments, and the rest in chained buffers or the last fragment.
+std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Bytes &o, bool chain)
 {
 	auto b = std::make_unique<Buffer>();
 	size_t at = 0;
@@ -49,8 +49,10 @@ std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool
 	while (at < o.size()) {
 		bool last = b->skb.shared.nr_frags == MAX_SKB_FRAGS - 1;
 		Exact &frag = piece(last ? o.size() : choice(256) * 2);
-		// Neighbours in memory: pages of one stretch.
-		u32 cut = b->skb.shared.nr_frags > MAX_SKB_FRAGS - 3 || choice(3) ? 0 : choice(256) % (frag.size() + 1);
+		// Adjacent in memory: pages of one allocation.
+		u32 cut = b->skb.shared.nr_frags > MAX_SKB_FRAGS - 3 || choice(3) ?
+				  0 :
+				  choice(256) % (frag.size() + 1);
 		if (cut)
 			fragment(frag.data(), cut);
 		fragment(frag.data() + cut, frag.size() - cut);
@@ -60,11 +62,12 @@ std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::buffer(const Octets &o, bool
 	return b;
 }
 
-// A segment that came out of order is queued as it is, even if what filled the gap covers its beginning.
-std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::overlapping(const Octets &o, u32 &again)
+// An out-of-order segment is queued unchanged, even if the data that filled the gap cover its
+// beginning.
+std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::overlapping(const Bytes &o, u32 &again)
 {
 	again = choice(3) ? 0 : std::min<u32>(choice(100), static_cast<u32>(seen_.size()));
-	Octets all(seen_.end() - again, seen_.end());
+	Bytes all(seen_.end() - again, seen_.end());
 	all.insert(all.end(), o.begin(), o.end());
 	auto b = buffer(all, true);
 	if (b->skb.len > again)
@@ -73,7 +76,7 @@ std::unique_ptr<ReceiveQueue::Buffer> ReceiveQueue::overlapping(const Octets &o,
 	return buffer(o, true);
 }
 
-void ReceiveQueue::arrive(const Octets &o)
+void ReceiveQueue::arrive(const Bytes &o)
 {
 	for (size_t at = 0; at < o.size();) {
 		u32 again;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // DDP segments with their RDMAP control: parsed, encoded again, judged; and the arithmetic of the
-// range checks, against numbers too wide to wrap.
+// range checks, compared with integers too wide to wrap.
 #include "fuzz.h"
 
 namespace {
@@ -9,12 +9,12 @@ using Wide = unsigned __int128;
 
 bool operator==(const kwarp_ddp_hdr &a, const kwarp_ddp_hdr &b)
 {
-	return a.tagged == b.tagged && a.last == b.last && a.dv == b.dv && a.rv == b.rv && a.opcode == b.opcode &&
-	       a.len == b.len && a.stag == b.stag && a.to == b.to && a.inv_stag == b.inv_stag && a.qn == b.qn &&
-	       a.msn == b.msn && a.mo == b.mo;
+	return a.tagged == b.tagged && a.last == b.last && a.dv == b.dv && a.rv == b.rv &&
+	       a.opcode == b.opcode && a.len == b.len && a.stag == b.stag && a.to == b.to &&
+	       a.inv_stag == b.inv_stag && a.qn == b.qn && a.msn == b.msn && a.mo == b.mo;
 }
 
-// RFC 5040 figures 4 and 5, RFC 7306 figures 2 and 3: is this opcode on this queue a message?
+// RFC 5040 figures 4 and 5, RFC 7306 figures 2 and 3: is this opcode valid on this queue?
 bool in_its_place(const kwarp_ddp_hdr &h, bool ext)
 {
 	if (h.tagged)
@@ -32,7 +32,7 @@ bool in_its_place(const kwarp_ddp_hdr &h, bool ext)
 	}
 }
 
-// Octets of a message that is nothing but a header; 0 for others.
+// Size of a message that is only a header; 0 for others.
 u32 fixed_len(u8 opcode)
 {
 	switch (opcode) {
@@ -82,7 +82,8 @@ void check_verdict(const kwarp_ddp_hdr &h, u32 ulpdu_len, u8 version, bool ext)
 		require(in_its_place(h, ext) && (fixed || h.opcode == RDMAP_TERMINATE) && h.mo);
 		break;
 	case KWARP_ERR_UNTAGGED_TOO_LONG:
-		require(in_its_place(h, ext) && fixed && h.qn && !h.mo && (payload > fixed || !h.last));
+		require(in_its_place(h, ext) && fixed && h.qn && !h.mo &&
+			(payload > fixed || !h.last));
 		break;
 	case KWARP_ERR_SEGMENT:
 		require(in_its_place(h, ext) && fixed && !h.mo && (payload != fixed || !h.last));
@@ -94,7 +95,7 @@ void check_verdict(const kwarp_ddp_hdr &h, u32 ulpdu_len, u8 version, bool ext)
 
 void check_read(Input &in)
 {
-	Exact raw(in.take(KWARP_RDMAP_READ_LEN) + Octets(KWARP_RDMAP_READ_LEN));
+	Exact raw(in.take(KWARP_RDMAP_READ_LEN) + Bytes(KWARP_RDMAP_READ_LEN));
 	Exact exact(raw.data(), KWARP_RDMAP_READ_LEN), back(KWARP_RDMAP_READ_LEN);
 	kwarp_rdmap_read rd;
 
@@ -105,10 +106,10 @@ void check_read(Input &in)
 
 void check_header(Input &in)
 {
-	u8 bits = in.octet();
+	u8 bits = in.byte();
 	u32 extra = bits & 1 ? in.word() % KWARP_ULPDU_MAX : 0;
-	Octets o = in.rest();
-	// Nothing beyond what the caller must have is there.
+	Bytes o = in.rest();
+	// Nothing beyond the required bytes is there.
 	Exact head(o.data(), std::min<size_t>(o.size(), KWARP_DDP_HDR_MAX));
 	Exact wire(KWARP_DDP_HDR_MAX);
 	u32 ulpdu_len = static_cast<u32>(o.size()) + (o.size() >= KWARP_DDP_HDR_MAX ? extra : 0);
@@ -123,7 +124,7 @@ void check_header(Input &in)
 	require(h.len == kwarp_ddp_hdr_len(tagged) && h.tagged == tagged);
 
 	require(kwarp_ddp_encode(&h, wire.data()) == h.len);
-	Octets want = head.first(h.len);
+	Bytes want = head.first(h.len);
 	want[0] &= 0xc3; // reserved bits
 	want[1] &= 0xcf;
 	require(wire.first(h.len) == want);
@@ -138,35 +139,41 @@ void check_ranges(Input &in)
 {
 	u64 base = static_cast<u64>(edgy_word(in)) << 32 | edgy_word(in);
 	u64 size = static_cast<u64>(in.flag() ? edgy_word(in) : 0) << 32 | edgy_word(in);
-	u64 to = in.flag() ? base + static_cast<int>(edgy_word(in)) : static_cast<u64>(edgy_word(in)) << 32 | edgy_word(in);
+	u64 to = in.flag() ? base + static_cast<int>(edgy_word(in)) :
+			     static_cast<u64>(edgy_word(in)) << 32 | edgy_word(in);
 	u32 len = edgy_word(in), mo = edgy_word(in);
 	// A region does not wrap.
 	if (static_cast<Wide>(base) + size > static_cast<Wide>(1) << 64)
 		size = 0 - base;
 
 	Wide end = static_cast<Wide>(to) + len, limit = static_cast<Wide>(base) + size;
-	enum kwarp_err want = !len ? KWARP_ERR_NONE :
-			      end >> 64 ? KWARP_ERR_TAGGED_WRAP :
-			      to < base || end > limit ? KWARP_ERR_TAGGED_BOUNDS : KWARP_ERR_NONE;
+	enum kwarp_err want = !len		       ? KWARP_ERR_NONE :
+			      end >> 64		       ? KWARP_ERR_TAGGED_WRAP :
+			      to < base || end > limit ? KWARP_ERR_TAGGED_BOUNDS :
+							 KWARP_ERR_NONE;
 	enum kwarp_err err = kwarp_ddp_check_to(to, len, base, size);
-	// A range that ends with the last octet there is has wrapped or not, as one reads it.
+	// A range that ends with the last byte of the space counts as wrapped or not, by
+	// interpretation.
 	if (end == static_cast<Wide>(1) << 64)
-		require(err == KWARP_ERR_TAGGED_WRAP || err == (end > limit ? KWARP_ERR_TAGGED_BOUNDS : KWARP_ERR_NONE));
+		require(err == KWARP_ERR_TAGGED_WRAP ||
+			err == (end > limit ? KWARP_ERR_TAGGED_BOUNDS : KWARP_ERR_NONE));
 	else
 		require(err == want);
 	enum kwarp_err src = kwarp_rdmap_check_src(to, len, base, size);
-	require(src == (err == KWARP_ERR_NONE ? KWARP_ERR_NONE :
-			err == KWARP_ERR_TAGGED_WRAP ? KWARP_ERR_RDMAP_WRAP : KWARP_ERR_RDMAP_BOUNDS));
+	require(src == (err == KWARP_ERR_NONE	     ? KWARP_ERR_NONE :
+			err == KWARP_ERR_TAGGED_WRAP ? KWARP_ERR_RDMAP_WRAP :
+						       KWARP_ERR_RDMAP_BOUNDS));
 
 	enum kwarp_err order = kwarp_ddp_check_mo(mo, len, size);
-	require(order == (mo > size ? KWARP_ERR_UNTAGGED_MO :
-			  static_cast<Wide>(mo) + len > size ? KWARP_ERR_UNTAGGED_TOO_LONG : KWARP_ERR_NONE));
+	require(order == (mo > size			     ? KWARP_ERR_UNTAGGED_MO :
+			  static_cast<Wide>(mo) + len > size ? KWARP_ERR_UNTAGGED_TOO_LONG :
+							       KWARP_ERR_NONE));
 }
 
-// The window of buffers, walked from its first one.
+// The window of buffers, from its first one on.
 void check_msn(Input &in)
 {
-	u32 first = edgy_word(in), count = in.octet(), at = in.octet();
+	u32 first = edgy_word(in), count = in.byte(), at = in.byte();
 	u32 msn = in.flag() ? first + at : edgy_word(in);
 	enum kwarp_err want = KWARP_ERR_UNTAGGED_MSN;
 
@@ -182,7 +189,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
 
-	switch (in.octet() & 3) {
+	switch (in.byte() & 3) {
 	case 0:
 		check_ranges(in);
 		break;

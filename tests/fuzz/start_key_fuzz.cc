@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Start Keys of draft -03: any octets, as they arrive; and two sides that agree.
+// Start Keys of draft -03: any bytes in any pieces; and two sides that agree.
 #include "fuzz.h"
 
 extern "C" {
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view text = "MPA ident frame";
 
-int expected(const Octets &o)
+int expected(const Bytes &o)
 {
 	for (size_t i = 0; i < std::min(o.size(), text.size()); i++)
 		if (o[i] != static_cast<u8>(text[i]))
@@ -20,7 +20,7 @@ int expected(const Octets &o)
 	return o[15] % 16 ? -KWARP_MPA_E_REV : 16;
 }
 
-void decode_any(const Octets &o)
+void decode_any(const Bytes &o)
 {
 	for (size_t n = 0; n <= o.size(); n++) {
 		Exact part(o.data(), n), back(KWARP_START_KEY_LEN);
@@ -38,20 +38,23 @@ void decode_any(const Octets &o)
 
 void agree(u8 bits)
 {
-	kwarp_start_key keys[2] = {{!!(bits & 1), !!(bits & 2)}, {!!(bits & 4), !!(bits & 8)}}, seen[2];
+	kwarp_start_key keys[2] = {{!!(bits & 1), !!(bits & 2)}, {!!(bits & 4), !!(bits & 8)}},
+			seen[2];
 	kwarp_mpa_params a, b;
 
 	for (int i = 0; i < 2; i++) {
 		Exact wire(KWARP_START_KEY_LEN);
 		kwarp_start_key_encode(&keys[i], wire.data());
-		require(kwarp_start_key_decode(wire.data(), wire.size(), &seen[i]) == KWARP_START_KEY_LEN);
+		require(kwarp_start_key_decode(wire.data(), wire.size(), &seen[i]) ==
+			KWARP_START_KEY_LEN);
 	}
 	kwarp_start_key_agree(&keys[0], &seen[1], true, &a);
 	kwarp_start_key_agree(&keys[1], &seen[0], false, &b);
 	require(a.crc == b.crc && a.crc == (keys[0].crc || keys[1].crc));
-	require(a.tx_markers == b.rx_markers && a.rx_markers == b.tx_markers && a.rx_markers == keys[0].markers);
+	require(a.tx_markers == b.rx_markers && a.rx_markers == b.tx_markers &&
+		a.rx_markers == keys[0].markers);
 	require(a.ddp_version == b.ddp_version && a.rev == b.rev);
-	// One of them may begin, the other waits for that.
+	// One of them may begin; the other waits for its key.
 	require(a.wait == KWARP_MPA_WAIT_NONE && b.wait == KWARP_MPA_WAIT_FPDU);
 }
 
@@ -61,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
 
-	agree(in.octet());
+	agree(in.byte());
 	decode_any(in.take(40));
 	return 0;
 }

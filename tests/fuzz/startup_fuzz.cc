@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// MPA startup frames: the decoder on any octets, for each type of frame, as they arrive; and what
-// is encoded is decoded alike.
+// MPA startup frames: the decoder on any bytes, for each type of frame, in any pieces; and encoding
+// followed by decoding.
 #include "fuzz.h"
 
 namespace {
 
 constexpr u32 header = KWARP_MPA_FRAME_LEN;
 
-// The documented order of checks, from what a reader of RFC 5044 7.1.1 and RFC 6581 9 sees.
-int expected(const Octets &o, u8 type)
+// The documented order of checks, derived from RFC 5044 7.1.1 and RFC 6581 9.
+int expected(const Bytes &o, u8 type)
 {
 	struct Key {
 		std::string_view text;
@@ -44,7 +44,7 @@ int expected(const Octets &o, u8 type)
 	return o.size() < header + pd ? 0 : static_cast<int>(header + pd);
 }
 
-void check_fields(const Octets &o, const kwarp_mpa_frame &f, u8 type, u32 len)
+void check_fields(const Bytes &o, const kwarp_mpa_frame &f, u8 type, u32 len)
 {
 	bool reply = type == KWARP_MPA_REP, rtr = type == KWARP_MPA_RTR_FRAME;
 
@@ -61,17 +61,18 @@ void check_fields(const Octets &o, const kwarp_mpa_frame &f, u8 type, u32 len)
 		require(!f.p2p && !f.ird && !f.ord);
 }
 
-// What a decoded frame is encoded to: the same octets, but for what a receiver ignores.
-void check_encoding(const Octets &o, const kwarp_mpa_frame &f)
+// Encoding a decoded frame gives the same bytes, except those that a receiver ignores.
+void check_encoding(const Bytes &o, const kwarp_mpa_frame &f)
 {
 	Exact dst(f.pd_off);
-	Octets want = slice(o, 0, f.pd_off);
+	Bytes want = slice(o, 0, f.pd_off);
 
 	require(kwarp_mpa_encode(&f, dst.data()) == f.pd_off);
 	want[16] &= static_cast<u8>(f.type == KWARP_MPA_REP ? 0xf0 :
-				    f.type == KWARP_MPA_REQ ? 0xd0 : 0xc0);
+				    f.type == KWARP_MPA_REQ ? 0xd0 :
+							      0xc0);
 	if (f.type == KWARP_MPA_RTR_FRAME)
-		want[9] = 'R'; // sent as RtR, taken as Rtr, too
+		want[9] = 'R'; // sent as RtR, accepted as Rtr, too
 	if (kwarp_mpa_enhanced(&f) && !(want[20] & 0x80))
 		want[20] &= 0x3f, want[22] &= 0x3f;
 	require(dst.first(f.pd_off) == want);
@@ -80,11 +81,11 @@ void check_encoding(const Octets &o, const kwarp_mpa_frame &f)
 bool operator==(const kwarp_mpa_frame &a, const kwarp_mpa_frame &b)
 {
 	return a.type == b.type && a.rev == b.rev && a.markers == b.markers && a.crc == b.crc &&
-	       a.reject == b.reject && a.s == b.s && a.p2p == b.p2p && a.rtr == b.rtr && a.ird == b.ird &&
-	       a.ord == b.ord && a.pd_len == b.pd_len && a.pd_off == b.pd_off;
+	       a.reject == b.reject && a.s == b.s && a.p2p == b.p2p && a.rtr == b.rtr &&
+	       a.ird == b.ird && a.ord == b.ord && a.pd_len == b.pd_len && a.pd_off == b.pd_off;
 }
 
-int decode(const Octets &o, size_t n, u8 type, kwarp_mpa_frame &f)
+int decode(const Bytes &o, size_t n, u8 type, kwarp_mpa_frame &f)
 {
 	Exact part(o.data(), n);
 	int ret = kwarp_mpa_decode(part.data(), part.size(), static_cast<kwarp_mpa_type>(type), &f);
@@ -93,8 +94,8 @@ int decode(const Octets &o, size_t n, u8 type, kwarp_mpa_frame &f)
 	return ret;
 }
 
-// Octet by octet through the header, then as kwarp_mpa_need() says.
-void decode_any(const Octets &o, u8 type)
+// Byte by byte through the header, then as kwarp_mpa_need() says.
+void decode_any(const Bytes &o, u8 type)
 {
 	kwarp_mpa_frame f, again;
 	size_t n = 0;
@@ -107,7 +108,7 @@ void decode_any(const Octets &o, u8 type)
 		n = std::min<size_t>(n < header ? n + 1 : need, o.size());
 	}
 	if (ret < 0) {
-		// What is wrong stays wrong.
+		// An error is final.
 		require(decode(o, o.size(), type, f) == ret);
 		return;
 	}
@@ -116,14 +117,14 @@ void decode_any(const Octets &o, u8 type)
 	require(ret == static_cast<int>(n) && kwarp_mpa_need(o.data(), static_cast<u32>(n)) == n);
 	check_fields(o, f, type, static_cast<u32>(ret));
 	check_encoding(o, f);
-	// What follows the frame is not looked at.
+	// Bytes after the frame are not read.
 	require(decode(o, o.size(), type, again) == ret && f == again);
 }
 
 void encode_any(Input &in, u8 type)
 {
 	kwarp_mpa_frame f{}, back;
-	u8 bits = in.octet();
+	u8 bits = in.byte();
 
 	f.type = type;
 	f.rev = type == KWARP_MPA_RTR_FRAME ? 1 : static_cast<u8>(in.below(3));
@@ -147,7 +148,7 @@ void encode_any(Input &in, u8 type)
 		return;
 	}
 	require(n == f.pd_off);
-	Octets o = dst.first(f.pd_off) + filling(f.pd_len, bits);
+	Bytes o = dst.first(f.pd_off) + filling(f.pd_len, bits);
 	require(decode(o, o.size(), type, back) == static_cast<int>(o.size()));
 	require(back == f);
 }
@@ -157,7 +158,7 @@ void encode_any(Input &in, u8 type)
 extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
-	u8 mode = in.octet();
+	u8 mode = in.byte();
 
 	if (mode & 0x80)
 		encode_any(in, mode % 3);

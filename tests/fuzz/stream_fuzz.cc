@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A stream of good FPDUs of any lengths with a few things wrong in it, where a CRC would stop random
-// octets at the door: among them FPDUs with a right CRC over wrong markers or a wrong length.
+// A stream of valid FPDUs of any lengths with a few faults in it, since a CRC would reject random
+// bytes at once: among them FPDUs with a right CRC over wrong markers or a wrong length.
 #include "../unit/model.h"
 #include "deframe.h"
 
@@ -12,7 +12,7 @@ constexpr size_t longest_stream = 4 * 1024;
 
 u32 some_length(Input &in)
 {
-	u8 kind = in.octet();
+	u8 kind = in.byte();
 
 	switch (kind % 4) {
 	case 0:
@@ -26,13 +26,13 @@ u32 some_length(Input &in)
 	}
 }
 
-void flip_octet(Octets &o, Input &in)
+void flip_byte(Bytes &o, Input &in)
 {
-	o[in.half() % o.size()] ^= static_cast<u8>(in.octet() | !in.more());
+	o[in.half() % o.size()] ^= static_cast<u8>(in.byte() | !in.more());
 }
 
-// The CRC is made right again.
-void seal(Octets &o)
+// Recomputes the CRC.
+void seal(Bytes &o)
 {
 	u32 sum = model::crc(slice(o, 0, o.size() - 4));
 
@@ -42,42 +42,42 @@ void seal(Octets &o)
 
 Fault some_fault(Input &in)
 {
-	u8 kind = in.octet();
+	u8 kind = in.byte();
 
 	return kind < 0xa0 ? none : static_cast<Fault>(kind & 7);
 }
 
-// One FPDU that stands at pos, with a fault or without.
-Octets some_fpdu(Input &in, const Framing &framing, u32 pos, Octets &ulpdu, bool &faulty)
+// One FPDU at stream position pos, with or without a fault.
+Bytes some_fpdu(Input &in, const Framing &framing, u32 pos, Bytes &ulpdu, bool &faulty)
 {
-	ulpdu = filling(some_length(in), in.octet());
-	Octets o = model::encode(pos, ulpdu, framing.markers, framing.crc);
+	ulpdu = filling(some_length(in), in.byte());
+	Bytes o = model::encode(pos, ulpdu, framing.markers, framing.crc);
 	Fault fault = some_fault(in);
 	u32 to_marker = (0U - pos) % 512;
 
 	faulty |= fault != none;
 	switch (fault) {
 	case flip_under_crc:
-		flip_octet(o, in);
+		flip_byte(o, in);
 		seal(o);
 		break;
 	case length_under_crc:
-		o[to_marker ? in.flag() : 4 + in.flag()] = in.octet();
+		o[to_marker ? in.flag() : 4 + in.flag()] = in.byte();
 		seal(o);
 		break;
 	case marker_under_crc:
 		if (to_marker + 4 < o.size())
-			o[to_marker + in.below(4)] ^= in.octet();
+			o[to_marker + in.below(4)] ^= in.byte();
 		seal(o);
 		break;
 	case flip:
-		flip_octet(o, in);
+		flip_byte(o, in);
 		break;
 	case cut:
 		o.resize(in.half() % o.size());
 		break;
 	case insert:
-		o.insert(o.begin() + in.half() % o.size(), in.octet());
+		o.insert(o.begin() + in.half() % o.size(), in.byte());
 		break;
 	case repeat:
 		o = o + o;
@@ -94,18 +94,20 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 {
 	Input in(p, n);
 	Framing framing(in);
-	Octets cuts = in.take(in.below(8)), stream;
-	std::vector<Octets> ulpdus;
+	Bytes cuts = in.take(in.below(8)), stream;
+	std::vector<Bytes> ulpdus;
 	bool faulty = false;
 
 	while (in.more() && stream.size() < longest_stream) {
 		ulpdus.emplace_back();
-		stream = stream + some_fpdu(in, framing, framing.pos + static_cast<u32>(stream.size()), ulpdus.back(), faulty);
+		stream = stream + some_fpdu(in, framing,
+					    framing.pos + static_cast<u32>(stream.size()),
+					    ulpdus.back(), faulty);
 	}
 	std::vector<model::Event> events = deframe(framing, stream, cuts);
 	if (faulty)
 		return 0;
-	// Nothing is wrong: all of it arrives.
+	// Without faults, all of it arrives.
 	require(events.size() == ulpdus.size());
 	for (size_t i = 0; i < events.size(); i++)
 		require(events[i].kind == model::Event::fpdu && events[i].ulpdu == ulpdus[i]);

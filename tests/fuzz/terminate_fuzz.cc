@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The Terminate Message: any octets are read within their bounds; what is encoded about any segment
-// is decoded alike and passes the checks of a receiver.
+// The Terminate Message: any bytes are read within their bounds; a message encoded for any segment
+// decodes to the same and passes a receiver's checks.
 #include "fuzz.h"
 
 namespace {
 
-// RFC 5040 4.8: what the header control bits say is there, if there is room for it.
-void parse_any(const Octets &o)
+// RFC 5040 4.8: the header control bits say what follows, if there is room for it.
+void parse_any(const Bytes &o)
 {
 	Exact raw(o);
 	kwarp_term_msg msg;
@@ -32,18 +32,19 @@ void parse_any(const Octets &o)
 
 void encode_any(Input &in)
 {
-	u8 version = in.octet() & 1;
+	u8 version = in.byte() & 1;
 	enum kwarp_err what = static_cast<enum kwarp_err>(in.below(KWARP_ERR_MAX));
 	const kwarp_term_err *e = kwarp_err_term(what);
-	bool none = in.octet() % 8 == 0;
+	bool none = in.byte() % 8 == 0;
 	u32 longer = in.flag() ? in.half() : 0;
-	Octets o = in.rest();
+	Bytes o = in.rest();
 	u32 ulpdu_len = std::min<u32>(static_cast<u32>(o.size()) + longer, KWARP_ULPDU_MAX);
 	Exact seg(o.data(), std::min<size_t>(o.size(), 64)), dst(KWARP_TERM_MAX);
 	kwarp_ddp_hdr h, own;
 	kwarp_term_msg msg;
 
-	u32 n = kwarp_term_encode(dst.data(), version, e, none ? nullptr : seg.data(), seg.size(), ulpdu_len);
+	u32 n = kwarp_term_encode(dst.data(), version, e, none ? nullptr : seg.data(), seg.size(),
+				  ulpdu_len);
 	require(n <= KWARP_TERM_MAX);
 	Exact wire(dst.data(), n);
 	require(!kwarp_ddp_parse(wire.data(), n, &own) && own.msn == 1 && own.mo == 0 && own.last);
@@ -56,8 +57,8 @@ void encode_any(Input &in)
 	// RFC 5040 figure 10
 	bool returns = !none && e->layer != KWARP_LAYER_LLP && e->etype != 0;
 	bool whole = returns && !kwarp_ddp_parse(seg.data(), seg.size(), &h);
-	bool read = whole && e->layer == KWARP_LAYER_RDMAP && e->etype == KWARP_RDMAP_PROTECTION && !h.tagged &&
-		    h.opcode == RDMAP_READ_REQUEST && seg.size() >= 18 + 28;
+	bool read = whole && e->layer == KWARP_LAYER_RDMAP && e->etype == KWARP_RDMAP_PROTECTION &&
+		    !h.tagged && h.opcode == RDMAP_READ_REQUEST && seg.size() >= 18 + 28;
 	require(msg.has_seg_len == returns && msg.has_ddp == whole && msg.has_rdmap == read);
 	require(!returns || msg.seg_len == ulpdu_len);
 	require(n == 22U + (returns ? 2 : 0) + (whole ? h.len : 0) + (read ? 28 : 0));

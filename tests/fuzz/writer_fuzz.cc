@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The writer of FPDUs: whatever pieces a ULPDU is put in, copied or by reference, the octets are the
-// model's, and the receiver gets the ULPDU back. Also the lengths that the send engine plans with.
+// The writer of FPDUs: for any division of a ULPDU into pieces, copied or by reference, the bytes
+// equal the model's, and the receiver gets the ULPDU back. Also the lengths that the send engine
+// plans with.
 #include "../unit/model.h"
 #include "deframe.h"
 
@@ -10,10 +11,10 @@ extern "C" {
 
 namespace {
 
-// Writes one FPDU piece by piece; each destination is as long as the writer promises.
+// Writes one FPDU piece by piece; each destination is as long as the writer requires.
 class Fpdu {
 public:
-	Fpdu(kwarp_fpdu_writer &w, u32 pos, const Octets &ulpdu) : w_(w), ulpdu_(ulpdu)
+	Fpdu(kwarp_fpdu_writer &w, u32 pos, const Bytes &ulpdu) : w_(w), ulpdu_(ulpdu)
 	{
 		Exact dst(KWARP_FPDU_HEAD_MAX);
 		add(dst, kwarp_fpdu_begin(&w_, dst.data(), pos, static_cast<u32>(ulpdu.size())));
@@ -21,7 +22,7 @@ public:
 
 	u32 left() const { return static_cast<u32>(ulpdu_.size()) - at_; }
 
-	// As much as fits into a destination, and not one octet more would have fitted.
+	// The destination is filled as far as possible: one more byte would not have fitted.
 	void copy(u32 room)
 	{
 		u32 fit = kwarp_fpdu_fit(&w_, room), n = std::min(fit, left());
@@ -31,7 +32,7 @@ public:
 
 		require(written <= room && written >= n);
 		if (n < left()) {
-			Octets longer = slice(ulpdu_, at_, n + 1);
+			Bytes longer = slice(ulpdu_, at_, n + 1);
 			Exact wide(room + 16);
 			require(kwarp_fpdu_put(&more, wide.data(), longer.data(), n + 1) > room);
 		}
@@ -39,7 +40,7 @@ public:
 		at_ += n;
 	}
 
-	// By reference, with the marker in front that may be due.
+	// By reference, preceded by a marker if one is due.
 	void refer(u32 most)
 	{
 		if (!kwarp_fpdu_room(&w_)) {
@@ -53,7 +54,7 @@ public:
 		at_ += n;
 	}
 
-	Octets end()
+	Bytes end()
 	{
 		Exact dst(KWARP_FPDU_TAIL_MAX);
 		add(dst, kwarp_fpdu_end(&w_, dst.data()));
@@ -68,19 +69,19 @@ private:
 	}
 
 	kwarp_fpdu_writer &w_;
-	const Octets &ulpdu_;
+	const Bytes &ulpdu_;
 	u32 at_ = 0;
-	Octets out_;
+	Bytes out_;
 };
 
-// Every marker leads back to the FPDU.
-void check_markers(const Octets &o, u32 pos)
+// Every marker points to the FPDU.
+void check_markers(const Bytes &o, u32 pos)
 {
 	for (u32 at = (0U - pos) % 512; at + 4 < o.size(); at += 512)
 		require(kwarp_marker_locate(pos + at, &o[at]) == pos);
 }
 
-// A ULPDU of this length fits in so many octets, and a longer one does not.
+// A ULPDU of this length fits into that many bytes, and a longer one does not.
 void check_mulpdu(u32 emss, u32 pos, bool markers)
 {
 	u32 n = kwarp_mulpdu(emss, pos, markers);
@@ -99,27 +100,28 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 	Input in(p, n);
 	Framing framing(in);
 	u32 pos = framing.pos;
-	Octets stream;
-	std::vector<Octets> ulpdus;
+	Bytes stream;
+	std::vector<Bytes> ulpdus;
 	kwarp_fpdu_writer w;
 
 	kwarp_fpdu_writer_init(&w, framing.markers, framing.crc);
 	while (in.more() && stream.size() < 4096) {
-		Octets ulpdu = filling(in.half() % 1600, in.octet());
+		Bytes ulpdu = filling(in.half() % 1600, in.byte());
 		Fpdu f(w, pos, ulpdu);
 
 		check_mulpdu(in.half() * 2U, pos, framing.markers);
 		while (f.left()) {
-			// The rest at once when the input is at its end.
-			u32 size = in.more() ? in.octet() * 4U : 8192;
+			// Take the rest at once when the input is exhausted.
+			u32 size = in.more() ? in.byte() * 4U : 8192;
 			if (size & 4)
 				f.refer(size);
 			else
 				f.copy(size);
 		}
-		Octets o = f.end();
+		Bytes o = f.end();
 		require(o == model::encode(pos, ulpdu, framing.markers, framing.crc));
-		require(o.size() == kwarp_fpdu_len(static_cast<u32>(ulpdu.size()), pos, framing.markers));
+		require(o.size() ==
+			kwarp_fpdu_len(static_cast<u32>(ulpdu.size()), pos, framing.markers));
 		if (framing.markers)
 			check_markers(o, pos);
 		stream = stream + o;

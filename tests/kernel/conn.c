@@ -68,7 +68,7 @@ int kt_do(struct kt_side *s, struct ib_send_wr *wr)
 
 /* ---- one end ------------------------------------------------------------------ */
 
-/* What was made before an error is for kt_side_close(). */
+/* kt_side_close() releases what was created before an error. */
 static int side_open(struct kt_side *s, struct ib_pd *pd, struct ib_srq *srq,
 		     enum ib_poll_context poll)
 {
@@ -100,7 +100,7 @@ static int side_open(struct kt_side *s, struct ib_pd *pd, struct ib_srq *srq,
 	return rdma_create_qp(s->id, s->pd, &attr);
 }
 
-/* All but the domain and the id. */
+/* Close everything but the domain and the id. */
 static void close_queues(struct kt_side *s)
 {
 	if (s->id->qp) {
@@ -161,7 +161,7 @@ static struct sockaddr_in address(const char *ip, u16 port)
 	};
 }
 
-/* The active side up to its queue pair. */
+/* Set up the active side up to its queue pair. */
 static int side_resolve(struct kt_side *s, enum ib_poll_context poll)
 {
 	struct sockaddr_in from = address(client_ip, 0);
@@ -237,7 +237,7 @@ int kt_accepted(struct kt_pair *p)
 	return side_wait(&p->server, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* A responder's send queue begins when the initiator has spoken (RFC 5044 7.1.2). */
+/* A responder may send only after the initiator's first FPDU (RFC 5044 7.1.2). */
 static int speak(struct kt_pair *p)
 {
 	static struct kt_op received;
@@ -266,7 +266,7 @@ int kt_pair_open(struct kt_pair *p)
 	      rdma_connect(p->client.id, &cp) ? :
 	      side_wait(&p->client, RDMA_CM_EVENT_ESTABLISHED) ? :
 	      kt_accepted(p) ? : speak(p);
-	/* One is enough, and the next pair listens there, too. */
+	/* One connection is enough, and the next pair uses the same address. */
 	stop_listening(p);
 	if (ret)
 		kt_pair_close(p);

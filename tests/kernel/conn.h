@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Connected pairs of queue pairs, and work requests that can be waited for. */
+/* Connected pairs of queue pairs, and work requests to wait for. */
 #ifndef _KTEST_CONN_H
 #define _KTEST_CONN_H
 
@@ -17,9 +17,9 @@
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 
 /**
- * struct kt_op - a work request on its way
- * @cqe:	named by it
- * @done:	completed with it
+ * struct kt_op - a work request in progress
+ * @cqe:	referenced by the work request
+ * @done:	completed when the work request completes
  * @wc:		its completion
  */
 struct kt_op {
@@ -29,13 +29,13 @@ struct kt_op {
 };
 
 /**
- * struct kt_side - one end
- * @id:		with the queue pair
+ * struct kt_side - one end of a connection
+ * @id:		rdma_cm id, which has the queue pair
  * @pd:		protection domain
- * @cq:		of sends and receives
- * @polled:	@cq is IB_POLL_DIRECT: whoever waits polls it
- * @event:	completed with each event of the id
- * @last:	that event
+ * @cq:		CQ of sends and receives
+ * @polled:	@cq is IB_POLL_DIRECT: waiters poll it
+ * @event:	completed by each event of the id
+ * @last:	the last event
  */
 struct kt_side {
 	struct rdma_cm_id *id;
@@ -48,12 +48,12 @@ struct kt_side {
 
 /**
  * struct kt_pair - a connection with both its ends
- * @listen:	for @server, who is asked
+ * @listen:	listener for @server
  * @client:	active side
  * @server:	passive side
- * @poll:	context of both CQs
- * @server_pd:	the server's domain if it is the caller's, or NULL for its own
- * @srq:	of the server's receives, or NULL
+ * @poll:	poll context of both CQs
+ * @server_pd:	the caller's domain for the server, or NULL for a separate one
+ * @srq:	shared receive queue of the server, or NULL
  */
 struct kt_pair {
 	struct rdma_cm_id *listen;
@@ -65,24 +65,27 @@ struct kt_pair {
 };
 
 /*
- * From one address to the other; the first message is through. @poll, @server_pd and
- * @srq are set, all else is zero.
+ * Connect the two addresses and pass a first message. @poll, @server_pd and @srq are set
+ * by the caller, everything else is zero.
  */
 int kt_pair_open(struct kt_pair *p);
 void kt_pair_close(struct kt_pair *p);
 
-/* The passive side alone, in the caller's network namespace; then wait for its peer. */
+/* The passive side only, in the caller's network namespace; then wait for its peer. */
 int kt_listen(struct kt_pair *p);
 int kt_accepted(struct kt_pair *p);
 
-/* Address, route and queue pair, but no connection. */
+/* Address, route and queue pair, without a connection. */
 int kt_side_alone(struct kt_side *s);
 void kt_side_close(struct kt_side *s);
 
 void kt_op_init(struct kt_op *op);
-/* IB_WC_*, or -ETIMEDOUT: then the queue pair is in error and the request is over. */
+/*
+ * Return: IB_WC_*, or -ETIMEDOUT: then the queue pair is in error and the request
+ * flushed.
+ */
 int kt_op_wait(struct kt_side *s, struct kt_op *op);
-/* Post one signalled send work request and wait for it: as above, or errno. */
+/* Post one signalled send work request and wait for it. Return: as above, or errno. */
 int kt_do(struct kt_side *s, struct ib_send_wr *wr);
 
 #endif /* _KTEST_CONN_H */

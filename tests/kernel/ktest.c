@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A kernel consumer of verbs that tests what programs cannot reach. It runs when
- * it is loaded, between the devices that rdma_cm finds for two addresses, and
- * reports TAP lines to the kernel log.
+ * A kernel consumer of verbs that tests what programs cannot reach. It runs when the
+ * module is loaded, between the devices that rdma_cm finds for two addresses, and reports
+ * TAP lines to the kernel log.
  */
 #include <linux/module.h>
 
@@ -20,6 +20,10 @@ static bool hold;
 module_param(hold, bool, 0444);
 MODULE_PARM_DESC(hold, "run no cases, slow down what hold.c says");
 
+static bool reclaim;
+module_param(reclaim, bool, 0444);
+MODULE_PARM_DESC(reclaim, "run no cases, watch what reclaim.c says");
+
 static int cases, failures;
 
 void kt_tap(const char *name, int ret)
@@ -36,6 +40,8 @@ static int __init ktest_init(void)
 {
 	if (hold)
 		return kt_hold();
+	if (reclaim)
+		return kt_reclaim();
 	if (serve) {
 		kt_serve();
 	} else if (races) {
@@ -54,6 +60,8 @@ static void __exit ktest_exit(void)
 {
 	if (hold)
 		kt_hold_end();
+	if (reclaim)
+		kt_reclaim_end();
 	if (serve)
 		kt_serve_end();
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the cases report to. */
+/* Reporting for the cases. */
 #ifndef _KTEST_KTEST_H
 #define _KTEST_KTEST_H
 
 #include <linux/errno.h>
 
 /**
- * kt_tap() - one case is over
- * @name:	what it says
- * @ret:	0, or anything else: it fails
+ * kt_tap() - report the result of one case
+ * @name:	what the case shows
+ * @ret:	0 for success, anything else for failure
  */
 void kt_tap(const char *name, int ret);
 
@@ -17,11 +17,29 @@ void kt_refusal_cases(void);
 void kt_queue_cases(void);
 void kt_race_cases(void);
 
-/* No cases: a program has a connection's passive side do things (serve.c). */
+/* No cases: a program controls the passive side of a connection (serve.c). */
 void kt_serve(void);
 void kt_serve_end(void);
 
-/* hold.c: nothing is held where there are no kprobes. */
+/*
+ * reclaim.c: finds allocations that may wait for a disk where they must not. Does nothing
+ * in kernels without tracepoints.
+ */
+#ifdef CONFIG_TRACEPOINTS
+int kt_reclaim(void);
+void kt_reclaim_end(void);
+#else
+static inline int kt_reclaim(void)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void kt_reclaim_end(void)
+{
+}
+#endif
+
+/* hold.c: does nothing in kernels without kprobes. */
 #ifdef CONFIG_KPROBES
 int kt_hold(void);
 void kt_hold_end(void);

@@ -61,7 +61,7 @@ struct kt_mem *kt_mem_new(struct ib_pd *pd)
 		m->mr = NULL;
 		goto err;
 	}
-	/* A virtual device: there is nothing to be undone. */
+	/* The device is virtual, so no unmapping is needed. */
 	if (ib_dma_map_sg(pd->device, m->sg, KT_PAGES, DMA_BIDIRECTIONAL) !=
 	    KT_PAGES)
 		goto err;

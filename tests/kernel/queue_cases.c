@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Queues: contexts of CQs, shared receive queues, draining, what posting answers. */
+/* Queues: CQ contexts, shared receive queues, draining, results of posting. */
 #include "ktest.h"
 #include "mem.h"
 
@@ -12,7 +12,7 @@ static struct kt_op ops[KT_RECV_WR + 1];
 
 /* ---- completion queues ----------------------------------------------------------- */
 
-/* @count messages from one side to the other, received in their order. */
+/* Send @count messages from one side to the other; check that they arrive in order. */
 static int messages(struct kt_env *e, bool back, int count)
 {
 	struct kt_side *from = back ? &e->p.server : &e->p.client;
@@ -61,7 +61,7 @@ static void contexts(void)
 }
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* With completions in it that nobody has seen yet. Later kernels have only users do it. */
+/* With unpolled completions in it. Later kernels allow this to users only. */
 static void resized(void)
 {
 	static struct kt_env e;
@@ -117,7 +117,10 @@ static void inline_send(struct kt_env *e)
 	       ret ? : memcmp(page_address(e->b->page[5]), text, sizeof(text)));
 }
 
-/* Posts @n copies of a Send in one list, the one at @odd changed; bad_wr's place. */
+/*
+ * Post @n copies of a Send in one list, with the one at @odd changed. @bad: bad_wr's
+ * index.
+ */
 static int post_many(struct kt_side *s, struct kt_mem *m, int n, int odd,
 		     int opcode, int num_sge, int *bad)
 {
@@ -177,7 +180,7 @@ out:
 	kt_env_close(&e);
 }
 
-/* Nobody can take anything out of the queue while a list is being posted. */
+/* While a list is being posted, nothing takes elements out of the queue. */
 static void full(void)
 {
 	static struct kt_op received[KT_SEND_WR + 1];
@@ -273,7 +276,7 @@ static void srq_event(struct ib_event *ev, void *context)
 		complete(&limit_reached);
 }
 
-/* A second connection of the server of @first, which has all that is shared. */
+/* A second connection to the server of @first, sharing its domain. */
 static void shared_queue(struct kt_env *first)
 {
 	struct ib_srq_init_attr init = {

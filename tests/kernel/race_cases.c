@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory that is closed while the peer writes to it. What is looked for is one
- * copy that goes on a little too long. The suite sets FPDUs as large as MPA
- * allows, so each Write is one copy; the moment of closing differs from round to
- * round; what is watched is the last octet of the copy.
+ * Memory that is invalidated while the peer writes to it. The case looks for a copy that
+ * continues after the invalidation. The suite sets FPDUs as large as MPA allows, so each
+ * Write is one copy; the moment of invalidation varies between rounds; the last byte of
+ * the copy is checked.
  */
 #include "ktest.h"
 #include "mem.h"
@@ -22,7 +22,7 @@ struct writer {
 	struct completion over;
 };
 
-/* Until the peer turns it away. */
+/* Write until the peer refuses. */
 static int write_on(void *arg)
 {
 	struct writer *w = arg;
@@ -53,13 +53,15 @@ static int write_on(void *arg)
 			break;
 		cond_resched();
 	} while (!kt_op_wait(s, &op));
-	/* Those that fail complete unasked: none of them may name what is gone. */
+	/*
+	 * Failed requests complete even if unsignalled: none may refer to freed memory.
+	 */
 	ib_drain_qp(s->id->qp);
 	complete_all(&w->over);
 	return 0;
 }
 
-/* Some Writes have been placed, and the moment is another one each time. */
+/* Wait until some Writes have been placed, then for a time that varies. */
 static void under_way(u8 *last, int round)
 {
 	unsigned long end = jiffies + KT_PATIENCE;
@@ -74,7 +76,7 @@ static void under_way(u8 *last, int round)
 		cpu_relax();
 }
 
-/* Return: 0, 1 if a copy came late, or negative errno. */
+/* Return: 0, 1 if a copy was late, or negative errno. */
 static int one_round(struct kt_env *other, struct kt_env *e, int round)
 {
 	struct writer w = { .e = e };
@@ -92,7 +94,7 @@ static int one_round(struct kt_env *other, struct kt_env *e, int round)
 	under_way(last, round);
 	ret = kt_local_inv(s, e->b);
 	WRITE_ONCE(*last, CLOSED);
-	/* It ends when it is refused, at the latest when this ends the queue pair. */
+	/* The writer ends when it is refused, or at the latest when the QP is drained. */
 	if (!wait_for_completion_timeout(&w.over, KT_PATIENCE))
 		ret = -ETIMEDOUT;
 	ib_drain_qp(e->p.server.id->qp);
@@ -101,15 +103,15 @@ static int one_round(struct kt_env *other, struct kt_env *e, int round)
 }
 
 /*
- * The region is invalidated on another QP than the one that is written to: when
- * that is complete nothing more is placed.
+ * The region is invalidated on a queue pair other than the one that is written to: after
+ * completion nothing more may be placed.
  */
 static int closed_under_traffic(struct kt_env *other, int round)
 {
 	static struct kt_env e;
 	int ret;
 
-	/* In the other's domain: only so can the other invalidate it. */
+	/* In the other's domain, which is required for the invalidation. */
 	memset(&e, 0, sizeof(e));
 	e.p.poll = IB_POLL_WORKQUEUE;
 	e.p.server_pd = other->p.server.pd;
@@ -128,7 +130,7 @@ void kt_race_cases(void)
 	static struct kt_env other;
 	int i, ret, late = 0;
 
-	/* Who polls himself learns at once that the region is closed. */
+	/* A consumer that polls learns immediately that the region is invalid. */
 	ret = kt_env_open(&other, IB_POLL_DIRECT);
 	for (i = 0; i < ROUNDS && ret >= 0; i++) {
 		ret = closed_under_traffic(&other, i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What must not be possible with a region made for fast registration. */
+/* Accesses and registrations that must be refused, with fast registration. */
 #include "ktest.h"
 #include "mem.h"
 
@@ -59,7 +59,7 @@ static int close_it(struct kt_env *e, enum how how)
 	}
 }
 
-/* @owner has the region, which the client of @e reaches for. */
+/* @owner has the region that the client of @e tries to access. */
 static int refused(struct kt_env *e, struct kt_env *owner,
 		   const struct refusal *r)
 {
@@ -79,7 +79,7 @@ static int refused(struct kt_env *e, struct kt_env *owner,
 	kt_fill(owner->b, 22);
 	sge.length = 8;
 	ret = kt_rdma(&e->p.client, r->opcode, sge, at, key);
-	/* A write is complete when it is sent; what comes behind it fails. */
+	/* A Write completes when it is sent; the request after it fails. */
 	if (write)
 		ret = ret ? : kt_rdma(&e->p.client, IB_WR_RDMA_READ, sge, at,
 				      key);
@@ -103,7 +103,7 @@ static void one_refusal(const struct refusal *r)
 	kt_tap(r->name, ret);
 }
 
-/* Registrations that make no sense: each ends its queue pair. */
+/* Invalid registrations: each ends its queue pair. */
 static void bad_registrations(void)
 {
 	static const char * const names[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Fast registration: lists, addresses, keys, invalidation in each way. */
+/* Fast registration: lists, addresses, keys, all kinds of invalidation. */
 #include "ktest.h"
 #include "mem.h"
 
@@ -9,7 +9,7 @@
 
 static struct kt_op op;
 
-/* The client writes all that is registered; is it there? */
+/* The client writes the whole region; check the data. */
 static int written(struct kt_env *e, u8 seed)
 {
 	int ret;
@@ -49,7 +49,7 @@ static void registration(struct kt_env *e)
 	kt_tap("and it is closed again", kt_local_inv(server, e->b));
 }
 
-/* The region begins inside of a page, and ends with one. */
+/* The region begins inside a page and ends at a page boundary. */
 static void at_an_offset(struct kt_env *e)
 {
 	struct ib_sge sge = kt_page(&e->p.client, e->a, 0);
@@ -80,7 +80,7 @@ static void at_an_offset(struct kt_env *e)
 	kt_tap("which is closed again", kt_local_inv(server, e->b));
 }
 
-/* More often than there are keys. */
+/* More registrations than there are keys. */
 static void key_renewal(struct kt_env *e)
 {
 	struct ib_sge sge = kt_page(&e->p.client, e->a, 0);
@@ -107,7 +107,7 @@ static void key_renewal(struct kt_env *e)
 	kt_tap("300 keys of one region, one after the other", ret);
 }
 
-/* As ULPs do it: the registration and what tells the peer of it, in one list. */
+/* As ULPs do it: registration and notification of the peer in one list. */
 static void in_one_list(struct kt_env *e)
 {
 	struct ib_sge sge = kt_page(&e->p.server, e->b, 0);
@@ -187,7 +187,7 @@ static void read_with_inv(struct kt_env *e)
 	       kt_reg(client, e->a, IB_ACCESS_LOCAL_WRITE));
 	ret = read_into(e, IB_WR_RDMA_READ_WITH_INV);
 	kt_fill(e->b, 78);
-	/* The last of this connection. */
+	/* This ends the connection. */
 	kt_tap("a sink that is closed takes nothing",
 	       ret ? : read_into(e, IB_WR_RDMA_READ) != IB_WC_LOC_PROT_ERR ||
 		       !kt_filled(e->a, 77));
@@ -217,7 +217,7 @@ static void masked_atomics(struct kt_env *e)
 
 	ret = ib_modify_qp(e->p.server.id->qp, &attr, IB_QP_ACCESS_FLAGS);
 	*word = 0x11111111ffffffffULL;
-	/* Two fields of 32 bits: the lower one's carry goes nowhere. */
+	/* Two fields of 32 bits: the carry out of the lower one is dropped. */
 	ret = ret ? : atomic(e, IB_WR_MASKED_ATOMIC_FETCH_AND_ADD,
 			     0x0000000100000001ULL, 0, BIT_ULL(31), 0);
 	kt_tap("masked FetchAdd: two fields",
@@ -225,7 +225,7 @@ static void masked_atomics(struct kt_env *e)
 		       *word != 0x1111111200000000ULL);
 	ret = atomic(e, IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
 		     0x11ULL << 56, 0xabULL, 0xffULL << 56, 0xff);
-	kt_tap("masked CmpSwap: one octet compared, one swapped",
+	kt_tap("masked CmpSwap: one byte compared, one swapped",
 	       ret ? : *word != 0x11111112000000abULL);
 	ret = atomic(e, IB_WR_MASKED_ATOMIC_CMP_AND_SWP,
 		     0x12ULL << 56, 0xcdULL, 0xffULL << 56, 0xff);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A region for fast registration, which programs have none of, at the end of a
- * connection whose other end is a program: tests/peer/ooo/fast_reg_test.cc. What is
- * done to it and when is that program's choice: it writes one word to "command" and
- * reads there what came of it; "memory" has the region's pages.
+ * A region for fast registration, which programs do not have, at the end of a connection
+ * whose other end is a program: tests/peer/ooo/fast_reg_test.cc. That program controls
+ * it: it writes a command word to "command" and reads the result there; "memory" has the
+ * region's pages.
  */
 #include "ktest.h"
 #include "mem.h"
@@ -46,7 +46,7 @@ static int do_reg(void)
 	return ret;
 }
 
-/* The same key and addresses, from the second page on. */
+/* The same key and addresses, but starting at the second page. */
 static int do_reg_elsewhere(void)
 {
 	u64 iova = mem->mr->iova;
@@ -64,8 +64,8 @@ static int do_inv(void)
 }
 
 /*
- * With the Read before it still under way, it has no completion yet: the peer sees
- * that it was done when it gets the Send behind it.
+ * While the preceding Read is in progress, it does not complete yet: the peer knows that
+ * it was executed when it receives the Send after it.
  */
 static int do_inv_tell(void)
 {
@@ -91,7 +91,7 @@ static int do_wipe(void)
 	return 0;
 }
 
-/* Into the region, from wherever: it is the peer who answers. */
+/* Read into the region from any source: the peer sends the response. */
 static int do_read(void)
 {
 	struct ib_sge sge = {
@@ -115,7 +115,7 @@ static int do_wait(void)
 	return 0;
 }
 
-/* Nothing is left of it, wherever it has come to. */
+/* Release everything, whatever the state. */
 static int do_close(void)
 {
 	struct kt_mem *m = mem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The code under test, as C++ sees it, and octet strings: for tests/unit and tests/fuzz.
+// The code under test, as C++ sees it, and byte strings: for tests/unit and tests/fuzz.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ extern "C" {
 #include "terminate.h"
 }
 
-using Octets = std::vector<u8>;
+using Bytes = std::vector<u8>;
 
-// How often crc32c() was called since it was set to zero.
+// Number of crc32c() calls since it was set to zero.
 extern unsigned int crc32c_calls;
 
-// The same numbers in every run; a failure is repeatable.
+// The same numbers in every run, so that a failure is repeatable.
 inline std::mt19937_64 &rng()
 {
 	static std::mt19937_64 generator(5044);
@@ -44,18 +44,18 @@ inline bool coin()
 	return pick(0, 1) == 1;
 }
 
-inline Octets random_octets(size_t n)
+inline Bytes random_bytes(size_t n)
 {
-	Octets o(n);
+	Bytes o(n);
 	for (auto &b : o)
 		b = static_cast<u8>(pick(0, 255));
 	return o;
 }
 
-// "01 23 45" to octets.
-inline Octets hex(std::string_view text)
+// "01 23 45" to bytes.
+inline Bytes hex(std::string_view text)
 {
-	Octets o;
+	Bytes o;
 	int high = -1;
 	for (char c : text) {
 		if (c == ' ' || c == '\n' || c == '\t')
@@ -71,13 +71,13 @@ inline Octets hex(std::string_view text)
 	return o;
 }
 
-inline Octets operator+(Octets a, const Octets &b)
+inline Bytes operator+(Bytes a, const Bytes &b)
 {
 	a.insert(a.end(), b.begin(), b.end());
 	return a;
 }
 
-inline Octets slice(const Octets &o, size_t from, size_t n)
+inline Bytes slice(const Bytes &o, size_t from, size_t n)
 {
-	return Octets(o.begin() + from, o.begin() + from + n);
+	return Bytes(o.begin() + from, o.begin() + from + n);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The marks of a CQ over more completions than its indices can tell apart.
+// The marks of a CQ over more completions than its indices can distinguish.
 #include <gtest/gtest.h>
 
 #include "code.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr u32 ring = 1U << 20; // the largest CQ
 
-// A CQ whose consumer polls everything; as core/cq.c keeps its marks.
+// A CQ whose consumer polls everything; it keeps its marks as core/cq.c does.
 struct Queue {
 	kwarp_cq_marks marks{};
 	u32 prod = 0;
@@ -27,7 +27,8 @@ struct Queue {
 	}
 	void event() { marks.event = prod; }
 	void poll() { cons = prod; }
-	// As many completions as the ring holds, polled; the longest way without a look at the marks.
+	// As many completions as the ring holds, all polled: the longest run without a check of the
+	// marks.
 	void ringful()
 	{
 		kwarp_cq_marks_follow(&marks, cons);
@@ -35,11 +36,15 @@ struct Queue {
 		poll();
 	}
 	bool missed() const { return kwarp_cq_marks_missed(&marks, prod, cons); }
-	bool missed_solicited() const { return kwarp_cq_marks_missed(&marks, marks.solicited, cons); }
+	bool missed_solicited() const
+	{
+		return kwarp_cq_marks_missed(&marks, marks.solicited, cons);
+	}
 };
 
-// Places to begin at: around the wraps of signed and unsigned comparison, too.
-const u32 starts[] = {0, 1, 0x7fffffff - ring, 0x7fffffff, 0x80000000, 0xffffffff - ring, 0xffffffff};
+// Starting points, including the wraps of signed and unsigned comparison.
+const u32 starts[] = {0,	 1, 0x7fffffff - ring, 0x7fffffff, 0x80000000, 0xffffffff - ring,
+		      0xffffffff};
 
 Queue queue_at(u32 start)
 {
@@ -87,7 +92,7 @@ TEST(cq_marks, old_solicited_one_does_not_come_back)
 		q.push(true);
 		q.poll();
 		q.event();
-		// four times around, with an event now and then, none of them solicited
+		// four times around, with an occasional event, none of them solicited
 		for (unsigned int n = 0; n < 4 * (1U << 12); n++) {
 			q.ringful();
 			q.event();
@@ -105,7 +110,7 @@ TEST(cq_marks, old_event_does_not_hide_what_comes)
 		q.push();
 		q.event();
 		q.poll();
-		// never an event: a program that polls, and then decides to sleep
+		// no event at all: a program that polls and then decides to sleep
 		for (unsigned int n = 0; n < 4 * (1U << 12); n++) {
 			q.ringful();
 			q.push(true);

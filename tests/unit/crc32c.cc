@@ -21,10 +21,10 @@ static constexpr std::array<u32, 256> make_table()
 extern "C" u32 crc32c(u32 crc, const void *p, size_t len)
 {
 	static constexpr auto table = make_table();
-	auto octet = static_cast<const u8 *>(p);
+	auto byte = static_cast<const u8 *>(p);
 
 	crc32c_calls++;
 	while (len--)
-		crc = crc >> 8 ^ table[(crc ^ *octet++) & 0xff];
+		crc = crc >> 8 ^ table[(crc ^ *byte++) & 0xff];
 	return crc;
 }

@@ -4,17 +4,17 @@
 
 namespace {
 
-Octets encode(const kwarp_ddp_hdr &h)
+Bytes encode(const kwarp_ddp_hdr &h)
 {
-	Octets o(KWARP_DDP_HDR_MAX, 0xee);
+	Bytes o(KWARP_DDP_HDR_MAX, 0xee);
 	o.resize(kwarp_ddp_encode(&h, o.data()));
 	return o;
 }
 
-// Exactly the octets given lie at the address, for ASan.
-kwarp_err parse(const Octets &o, kwarp_ddp_hdr &h)
+// Exactly the given bytes are at the address, for ASan.
+kwarp_err parse(const Bytes &o, kwarp_ddp_hdr &h)
 {
-	Octets copy(o);
+	Bytes copy(o);
 	copy.shrink_to_fit();
 	return kwarp_ddp_parse(copy.data(), copy.size(), &h);
 }
@@ -101,12 +101,12 @@ TEST(ddp, kwarp_ddp_parse__what_was_encoded)
 	}
 }
 
-TEST(ddp, kwarp_ddp_parse__every_control_octet)
+TEST(ddp, kwarp_ddp_parse__every_control_byte)
 {
 	for (u32 ctrl = 0; ctrl < 65536; ctrl++) {
 		u8 c0 = ctrl >> 8, c1 = ctrl & 0xff;
 		kwarp_ddp_hdr h;
-		ASSERT_EQ(parse(Octets{c0, c1} + Octets(16), h), KWARP_ERR_NONE);
+		ASSERT_EQ(parse(Bytes{c0, c1} + Bytes(16), h), KWARP_ERR_NONE);
 		ASSERT_EQ(h.tagged, c0 >= 128);
 		ASSERT_EQ(h.last, c0 / 64 % 2 == 1);
 		ASSERT_EQ(h.dv, c0 % 4);
@@ -119,7 +119,7 @@ TEST(ddp, kwarp_ddp_parse__too_short)
 {
 	for (u32 n = 0; n < 18; n++) {
 		kwarp_ddp_hdr h;
-		Octets o(n, 0xff);
+		Bytes o(n, 0xff);
 		if (n)
 			o[0] = 0x41;
 		EXPECT_EQ(parse(o, h), KWARP_ERR_SEGMENT) << n;
@@ -140,8 +140,7 @@ TEST(ddp, kwarp_ddp_check_msn__window)
 			EXPECT_EQ(kwarp_ddp_check_msn(first + count, first, count),
 				  KWARP_ERR_UNTAGGED_NO_BUFFER);
 			for (u32 off : {1u, 2u, 100u, 0x7fffffffu})
-				EXPECT_EQ(kwarp_ddp_check_msn(first + count + off,
-							      first, count),
+				EXPECT_EQ(kwarp_ddp_check_msn(first + count + off, first, count),
 					  KWARP_ERR_UNTAGGED_MSN);
 			EXPECT_EQ(kwarp_ddp_check_msn(first - 1, first, count),
 				  KWARP_ERR_UNTAGGED_MSN);
@@ -158,8 +157,7 @@ TEST(ddp, kwarp_ddp_check_mo__edges)
 	EXPECT_EQ(kwarp_ddp_check_mo(100, 0, 100), KWARP_ERR_NONE);
 	EXPECT_EQ(kwarp_ddp_check_mo(100, 1, 100), KWARP_ERR_UNTAGGED_TOO_LONG);
 	EXPECT_EQ(kwarp_ddp_check_mo(101, 1, 100), KWARP_ERR_UNTAGGED_MO);
-	EXPECT_EQ(kwarp_ddp_check_mo(U32_MAX, 64768, U32_MAX),
-		  KWARP_ERR_UNTAGGED_TOO_LONG);
+	EXPECT_EQ(kwarp_ddp_check_mo(U32_MAX, 64768, U32_MAX), KWARP_ERR_UNTAGGED_TOO_LONG);
 	EXPECT_EQ(kwarp_ddp_check_mo(U32_MAX, 64768, 1ull << 33), KWARP_ERR_NONE);
 }
 
@@ -184,8 +182,7 @@ TEST(ddp, kwarp_ddp_check_to__zero_length)
 
 TEST(ddp, kwarp_ddp_check_to__against_wide_arithmetic)
 {
-	const u64 marks[] = {0, 1, 4096, 1ull << 32, 1ull << 63, ~0ull - 70000,
-			     ~0ull};
+	const u64 marks[] = {0, 1, 4096, 1ull << 32, 1ull << 63, ~0ull - 70000, ~0ull};
 	for (int i = 0; i < 300000; i++) {
 		u64 base = marks[pick(0, 6)] + pick(0, 70000);
 		u64 size = coin() ? pick(0, 70000) : marks[pick(0, 6)];

@@ -46,7 +46,6 @@ TEST(Early, empty)
 	EXPECT_FALSE(l.has(0));
 	EXPECT_EQ(kwarp_ledger_next(&l.l, 0), nullptr);
 	kwarp_ledger_pass(&l.l, 100);
-	EXPECT_EQ(kwarp_ledger_doubt(&l.l), 0U);
 	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
@@ -78,7 +77,7 @@ TEST(Early, bound)
 	EXPECT_TRUE(l.add(16, 4));
 	EXPECT_FALSE(l.add(24, 4));
 	EXPECT_FALSE(l.add(4, 4));
-	// what has passed makes room, wherever the new one belongs
+	// Delivered entries make room, wherever the new one belongs.
 	kwarp_ledger_pass(&l.l, 8);
 	EXPECT_TRUE(l.add(12, 4));
 	EXPECT_FALSE(l.add(24, 4));
@@ -108,22 +107,21 @@ TEST(Early, skip)
 	EXPECT_EQ(pos, 184U);
 }
 
-TEST(Early, doubt)
+TEST(Early, leave)
 {
 	Ledger l(8);
 	l.add(0, 4);
-	l.add(4, 4, KWARP_EARLY_LEFT);
-	l.add(8, 4, KWARP_EARLY_BAD);
-	l.add(12, 4);
-	kwarp_ledger_pass(&l.l, 4);
-	EXPECT_EQ(kwarp_ledger_doubt(&l.l), 1U);
+	l.add(4, 4);
+	EXPECT_FALSE(kwarp_ledger_sober(&l.l));
+	kwarp_ledger_leave(&l.l, kwarp_ledger_find(&l.l, 4));
 	EXPECT_EQ(l.kind(4), KWARP_EARLY_LEFT);
-	EXPECT_EQ(l.kind(8), KWARP_EARLY_BAD);
-	EXPECT_EQ(l.kind(12), KWARP_EARLY_LEFT);
-	EXPECT_EQ(kwarp_ledger_doubt(&l.l), 0U);
+	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
+	kwarp_ledger_leave(&l.l, kwarp_ledger_find(&l.l, 0));
+	EXPECT_TRUE(kwarp_ledger_sober(&l.l));
+	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
-// Only what comes later in the stream, was placed, and has an octet in common.
+// Only entries that come later in the stream, were placed, and share a byte.
 TEST(Early, written)
 {
 	Ledger l(8);
@@ -143,7 +141,7 @@ TEST(Early, written)
 	EXPECT_EQ(l.written(0, 999, 1000), 1U);
 }
 
-// Two payloads in pages that take turns: neither lies in the other's.
+// Two payloads in alternating pages: neither is inside the other.
 TEST(Early, written_between_pieces)
 {
 	Ledger l(4);
@@ -164,7 +162,7 @@ TEST(Early, written_between_pieces)
 	EXPECT_EQ(l.written(~0U, 9499, 9500), 1U);
 }
 
-// Pieces that there is no room for are not forgotten.
+// Pieces without room are not forgotten.
 TEST(Early, many_pieces)
 {
 	for (u64 i = 0; i < 8; i++) {
@@ -196,15 +194,16 @@ TEST(Early, positions_wrap)
 	EXPECT_EQ(l.next(0U - 200), 4U);
 }
 
-// ---- how much is looked at ----
+// ---- number of entries inspected ----
 
 constexpr u32 many = KWARP_LEDGER_MAX;
 
-// Many FPDUs of a page each, one behind the other.
+// Many FPDUs of a page each, one after the other.
 void pages(Ledger &l, u32 len = 100)
 {
 	for (u32 i = 0; i < many; i++)
-		ASSERT_TRUE(l.add(1000 + i * len, len, KWARP_EARLY_PLACED, i * 4096ULL, (i + 1) * 4096ULL));
+		ASSERT_TRUE(l.add(1000 + i * len, len, KWARP_EARLY_PLACED, i * 4096ULL,
+				  (i + 1) * 4096ULL));
 }
 
 u32 looks(Ledger &l)
@@ -221,25 +220,27 @@ TEST(EarlyCost, written_elsewhere)
 	looks(l);
 	for (u32 i = 0; i < 1000; i++)
 		EXPECT_EQ(l.written(i, (1ULL << 30) + i * 100, (1ULL << 30) + i * 100 + 100), 0U);
-	// What shares a chain by chance; chains are as many as entries.
+	// Entries that share a chain by chance; there are as many chains as entries.
 	EXPECT_LT(looks(l), 10 * 1000U);
 }
 
-// In the middle of all of it: only neighbours are looked at.
+// In the middle of all entries, only neighbours are inspected.
 TEST(EarlyCost, written_among_them)
 {
 	Ledger l(many);
 	for (u32 i = 0; i < many; i++)
-		ASSERT_TRUE(l.add(1000 + i, 1, KWARP_EARLY_PLACED, i * 4096ULL, i * 4096ULL + 2000));
+		ASSERT_TRUE(l.add(1000 + i, 1, KWARP_EARLY_PLACED, i * 4096ULL,
+				  i * 4096ULL + 2000));
 	looks(l);
 	for (u32 i = 0; i < many; i++)
 		EXPECT_EQ(l.written(i, i * 4096ULL + 2000, (i + 1) * 4096ULL), 0U);
 	EXPECT_LT(looks(l), 10 * many);
-	EXPECT_EQ(kwarp_ledger_doubt(&l.l), many);
+	for (u32 i = 0; i < many; i++)
+		ASSERT_EQ(l.kind(1000 + i), KWARP_EARLY_PLACED) << i;
 }
 
-// One page, or memory too scattered for links, has all of them: what is looked at for nothing is limited, and what
-// is left for that reason is not met again.
+// One page, or memory too scattered for links, contains all of them: the number of useless
+// inspections is limited, and entries that are skipped for that reason are not met again.
 void crowded(bool wide)
 {
 	Ledger l(many);
@@ -266,10 +267,16 @@ void crowded(bool wide)
 	EXPECT_LE(looked, many + many * KWARP_LEDGER_LOOKS);
 }
 
-TEST(EarlyCost, all_in_one_page) { crowded(false); }
-TEST(EarlyCost, all_scattered) { crowded(true); }
+TEST(EarlyCost, all_in_one_page)
+{
+	crowded(false);
+}
+TEST(EarlyCost, all_scattered)
+{
+	crowded(true);
+}
 
-// Each new FPDU is found to lie behind those that are known, or before them.
+// Each new FPDU is found to come after the known ones, or before them.
 TEST(EarlyCost, skip)
 {
 	for (bool forward : {true, false}) {
@@ -284,19 +291,8 @@ TEST(EarlyCost, skip)
 	}
 }
 
-// Segments that come twice cast doubt again and again.
-TEST(EarlyCost, doubt)
-{
-	Ledger l(many);
-	pages(l);
-	looks(l);
-	for (u32 i = 0; i < many; i++)
-		kwarp_ledger_doubt(&l.l);
-	EXPECT_LE(looks(l), many);
-}
-
-// Placed anywhere, written anywhere, delivered in order: whatever has an octet in common is left, and nothing else
-// as long as few lie in one block.
+// Placed anywhere, written anywhere, delivered in order: whatever shares a byte is left, and
+// nothing else as long as a block has few entries.
 TEST(Early, against_all_pairs)
 {
 	for (u64 room : {1ULL << 12, 1ULL << 16, 1ULL << 22}) {
@@ -334,7 +330,8 @@ TEST(Early, against_all_pairs)
 				bool meets = false;
 				for (u32 a = 0; a < m.mem.n; a++)
 					for (u32 b = 0; b < mem.n; b++)
-						meets |= m.mem.piece[a].lo < mem.piece[b].hi && mem.piece[b].lo < m.mem.piece[a].hi;
+						meets |= m.mem.piece[a].lo < mem.piece[b].hi &&
+							 mem.piece[b].lo < m.mem.piece[a].hi;
 				if (pos > at && meets) {
 					ASSERT_EQ(l.kind(pos), KWARP_EARLY_LEFT);
 					must++;
@@ -351,7 +348,7 @@ TEST(Early, against_all_pairs)
 	}
 }
 
-// Anything in any order, against the obvious container.
+// Any entries in any order, compared with a std::map.
 TEST(Early, against_a_map)
 {
 	for (u32 base : {0U, 0U - 3000U}) {

@@ -11,7 +11,7 @@ struct Row {
 	u8 layer, etype, code;
 };
 
-// Typed from the RFCs' tables, in numbers.
+// Copied from the RFCs' tables, as numbers.
 const Row rows[] = {
 	// RFC 5044 8, RFC 6581 8: layer 2, type 0
 	{KWARP_ERR_MPA_CLOSED, 2, 0, 1},
@@ -51,6 +51,10 @@ const Row rows[] = {
 	{KWARP_ERR_RDMAP_GLOBAL, 0, 2, 8},
 	{KWARP_ERR_RDMAP_OP, 0, 2, 0xff},
 	{KWARP_ERR_SEGMENT, 0, 2, 7},
+	// RFC 5043 has no codes of its own.
+	{KWARP_ERR_CHUNK, 0, 2, 7},
+	{KWARP_ERR_SSN, 0, 2, 7},
+	{KWARP_ERR_SESSION, 0, 2, 7},
 };
 
 } // namespace
@@ -65,7 +69,7 @@ TEST(errors, kwarp_err_term__as_the_rfcs_tables)
 		EXPECT_EQ(t->code, row.code) << row.err;
 		seen.insert(row.err);
 	}
-	// every error but NONE has its row here
+	// Every error except NONE has a row here.
 	EXPECT_EQ(seen.size(), KWARP_ERR_MAX - 1u);
 }
 

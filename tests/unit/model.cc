@@ -14,27 +14,26 @@ static u32 reverse(u32 v, int bits)
 	return out;
 }
 
-u32 crc(const Octets &o)
+u32 crc(const Bytes &o)
 {
 	u32 rest = 0xffffffff;
-	for (u8 octet : o) {
-		rest ^= reverse(octet, 8) << 24;
+	for (u8 byte : o) {
+		rest ^= reverse(byte, 8) << 24;
 		for (int bit = 0; bit < 8; bit++)
-			rest = rest & 0x80000000 ? rest << 1 ^ 0x1edc6f41 :
-						   rest << 1;
+			rest = rest & 0x80000000 ? rest << 1 ^ 0x1edc6f41 : rest << 1;
 	}
 	return ~reverse(rest, 32);
 }
 
 namespace {
 
-// A stream that is written octet by octet and inserts its own markers.
+// A stream that is written byte by byte and inserts its own markers.
 struct Stream {
 	u32 at;
 	bool markers;
 	bool in_fpdu = false;
 	u32 length_field = 0;
-	Octets out{};
+	Bytes out{};
 
 	// RFC 5044 4.3: "at every 512th octet of the TCP octet stream".
 	void marker_if_due()
@@ -42,45 +41,45 @@ struct Stream {
 		if (!markers || at % 512 != 0)
 			return;
 		u32 ptr = in_fpdu ? at - length_field : 0;
-		for (u32 octet : {0u, 0u, ptr >> 8, ptr & 0xff})
-			raw(static_cast<u8>(octet));
+		for (u32 byte : {0u, 0u, ptr >> 8, ptr & 0xff})
+			raw(static_cast<u8>(byte));
 	}
 
-	void raw(u8 octet)
+	void raw(u8 byte)
 	{
-		out.push_back(octet);
+		out.push_back(byte);
 		at++;
 	}
 
-	void put(u8 octet)
+	void put(u8 byte)
 	{
 		marker_if_due();
 		if (!in_fpdu) {
 			in_fpdu = true;
 			length_field = at;
 		}
-		raw(octet);
+		raw(byte);
 	}
 };
 
 } // namespace
 
-Octets encode(u32 pos, const Octets &ulpdu, bool markers, bool with_crc)
+Bytes encode(u32 pos, const Bytes &ulpdu, bool markers, bool with_crc)
 {
 	Stream s{pos, markers};
 	u32 plain = 0;
 
-	auto put = [&](u32 octet) {
-		s.put(static_cast<u8>(octet));
+	auto put = [&](u32 byte) {
+		s.put(static_cast<u8>(byte));
 		plain++;
 	};
 	put(ulpdu.size() >> 8);
 	put(ulpdu.size() & 0xff);
-	for (u8 octet : ulpdu)
-		put(octet);
+	for (u8 byte : ulpdu)
+		put(byte);
 	while (plain % 4 != 0)
 		put(0);
-	// A marker behind the pad counts for the CRC: RFC 5044 4.4, 1).
+	// A marker after the pad is included in the CRC: RFC 5044 4.4, 1).
 	s.marker_if_due();
 	u32 sum = with_crc ? crc(s.out) : 0;
 	for (int i = 0; i < 4; i++)
@@ -103,9 +102,9 @@ u32 length(u32 pos, u32 ulpdu_len, bool markers)
 	return n;
 }
 
-Decoded decode(u32 pos, const Octets &fpdu, bool markers, bool with_crc)
+Decoded decode(u32 pos, const Bytes &fpdu, bool markers, bool with_crc)
 {
-	Octets plain;
+	Bytes plain;
 	bool started = false, bad_marker = false;
 	u32 length_field = 0;
 
@@ -126,7 +125,7 @@ Decoded decode(u32 pos, const Octets &fpdu, bool markers, bool with_crc)
 		plain.push_back(fpdu[i++]);
 	}
 	u32 ulpdu_len = plain[0] << 8 | plain[1];
-	Octets body = slice(fpdu, 0, fpdu.size() - 4);
+	Bytes body = slice(fpdu, 0, fpdu.size() - 4);
 	u32 sum = 0;
 	for (int i = 0; i < 4; i++)
 		sum |= static_cast<u32>(fpdu[body.size() + i]) << 8 * i;
@@ -139,7 +138,7 @@ Decoded decode(u32 pos, const Octets &fpdu, bool markers, bool with_crc)
 
 } // namespace model
 
-Pieces::Pieces(const Octets &o, std::vector<size_t> cuts)
+Pieces::Pieces(const Bytes &o, std::vector<size_t> cuts)
 {
 	std::sort(cuts.begin(), cuts.end());
 	cuts.push_back(o.size());
@@ -151,7 +150,7 @@ Pieces::Pieces(const Octets &o, std::vector<size_t> cuts)
 	}
 }
 
-Pieces Pieces::random(const Octets &o, size_t longest)
+Pieces Pieces::random(const Bytes &o, size_t longest)
 {
 	std::vector<size_t> cuts;
 	size_t at = 0;
@@ -173,7 +172,7 @@ bool Pieces::next(kwarp_reader *r)
 	auto w = reinterpret_cast<Walker *>(r);
 	if (w->index == w->pieces->list.size())
 		return false;
-	const Octets &piece = w->pieces->list[w->index++];
+	const Bytes &piece = w->pieces->list[w->index++];
 	r->p = piece.data();
 	r->n = static_cast<u32>(piece.size());
 	w->loads++;

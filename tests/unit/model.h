@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A deliberately naive model of MPA framing: one octet at a time, straight from
-// the sentences of RFC 5044, slow and with nothing in common with the code.
+// A deliberately naive model of MPA framing: one byte at a time, straight from the sentences of RFC
+// 5044, slow and with nothing in common with the code.
 #pragma once
 
 #include "code.h"
 
 namespace model {
 
-// Remainder of the division in the text of RFC 3720 12.1, bit by bit: neither
-// table nor reflected register.
-u32 crc(const Octets &o);
+// Remainder of the division in the text of RFC 3720 12.1, bit by bit: neither table nor reflected
+// register.
+u32 crc(const Bytes &o);
 
-// The FPDU that stands at stream position pos.
-Octets encode(u32 pos, const Octets &ulpdu, bool markers, bool with_crc);
+// The FPDU at stream position pos.
+Bytes encode(u32 pos, const Bytes &ulpdu, bool markers, bool with_crc);
 
-// How many octets an FPDU has, by counting.
+// The number of bytes of an FPDU, by counting.
 u32 length(u32 pos, u32 ulpdu_len, bool markers);
 
 enum class Verdict { ok, crc, marker };
 
 struct Decoded {
 	Verdict verdict;
-	Octets ulpdu;
+	Bytes ulpdu;
 };
 
-// Takes a whole FPDU apart; its length field is taken as right.
-Decoded decode(u32 pos, const Octets &fpdu, bool markers, bool with_crc);
+// Decodes a whole FPDU; its length field is assumed to be right.
+Decoded decode(u32 pos, const Bytes &fpdu, bool markers, bool with_crc);
 
 } // namespace model
 
-// A stretch of stream in pieces of memory, each in a heap block of its own so
-// that ASan sees every octet read beside it.
+// A part of the stream in pieces of memory, each in its own heap block so that ASan sees every read
+// beside it.
 class Pieces {
 public:
 	// Cut at the offsets given; equal offsets make empty pieces.
-	Pieces(const Octets &o, std::vector<size_t> cuts = {});
-	// Cut at random into pieces of up to longest octets.
-	static Pieces random(const Octets &o, size_t longest);
+	Pieces(const Bytes &o, std::vector<size_t> cuts = {});
+	// Cut at random into pieces of up to longest bytes.
+	static Pieces random(const Bytes &o, size_t longest);
 
 	struct Walker {
 		kwarp_reader r; // first, so that a reader is its walker
@@ -50,5 +50,5 @@ public:
 private:
 	static bool next(kwarp_reader *r);
 
-	std::vector<Octets> list;
+	std::vector<Bytes> list;
 };

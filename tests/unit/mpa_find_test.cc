@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/mpa_find.[ch]: an FPDU in the middle of a stream, against a model that knows where all
-// of them begin.
+// kernel/proto/mpa_find.[ch]: an FPDU in the middle of a stream, compared with a model that knows
+// where all of them begin.
 #include <optional>
 
 #include "model.h"
@@ -13,13 +13,13 @@ struct Stream {
 	void add(u32 ulpdu_len)
 	{
 		begins.push_back(end());
-		octets = octets + model::encode(end(), Octets(ulpdu_len, 0x5a), true, true);
+		bytes = bytes + model::encode(end(), Bytes(ulpdu_len, 0x5a), true, true);
 	}
-	u32 end() const { return pos + static_cast<u32>(octets.size()); }
+	u32 end() const { return pos + static_cast<u32>(bytes.size()); }
 
 	u32 pos;
 	std::vector<u32> begins;
-	Octets octets;
+	Bytes bytes;
 };
 
 struct Found {
@@ -27,7 +27,7 @@ struct Found {
 	bool operator==(const Found &) const = default;
 };
 
-std::optional<Found> find(const Octets &o, u32 pos, size_t longest_piece = 100)
+std::optional<Found> find(const Bytes &o, u32 pos, size_t longest_piece = 100)
 {
 	Pieces pieces = Pieces::random(o, longest_piece);
 	auto w = pieces.walk();
@@ -37,7 +37,7 @@ std::optional<Found> find(const Octets &o, u32 pos, size_t longest_piece = 100)
 	return f;
 }
 
-// What a whole marker in the stretch says: the latest FPDU that begins at or before it.
+// The result of a whole marker in the stretch: the latest FPDU that begins at or before it.
 std::optional<Found> expected(const Stream &s, u32 from, u32 to)
 {
 	for (u32 m = from; m != to; m++) {
@@ -53,19 +53,21 @@ std::optional<Found> expected(const Stream &s, u32 from, u32 to)
 	return {};
 }
 
-// Every stretch of a stream with FPDUs from tiny ones up to several markers.
+// Every stretch of a stream, with FPDUs from tiny ones to several markers long.
 void every_stretch(u32 first, std::initializer_list<u32> lengths)
 {
 	Stream s(first);
 	for (u32 len : lengths)
 		s.add(len);
-	for (u32 from = 0; from < s.octets.size(); from += 1 + (from % 512 > 12 && from % 512 < 500) * 6)
-		for (u32 to = from; to <= s.octets.size(); to += 1 + (to % 512 > 12 && to % 512 < 500) * 50)
-			ASSERT_EQ(find(slice(s.octets, from, to - from), s.pos + from).has_value(),
+	for (u32 from = 0; from < s.bytes.size();
+	     from += 1 + (from % 512 > 12 && from % 512 < 500) * 6)
+		for (u32 to = from; to <= s.bytes.size();
+		     to += 1 + (to % 512 > 12 && to % 512 < 500) * 50)
+			ASSERT_EQ(find(slice(s.bytes, from, to - from), s.pos + from).has_value(),
 				  expected(s, s.pos + from, s.pos + to).has_value())
 				<< from << " to " << to;
-	for (u32 from = 0; from < s.octets.size(); from++) {
-		auto got = find(slice(s.octets, from, s.octets.size() - from), s.pos + from);
+	for (u32 from = 0; from < s.bytes.size(); from++) {
+		auto got = find(slice(s.bytes, from, s.bytes.size() - from), s.pos + from);
 		ASSERT_EQ(got, expected(s, s.pos + from, s.end())) << from;
 	}
 }
@@ -92,26 +94,26 @@ TEST(MpaFind, position_wraps)
 	every_stretch(0U - 4, {1400, 30});
 }
 
-// RFC 5044 4.2: the reserved half and the two low bits do not count.
+// RFC 5044 4.2: the reserved half and the two low bits are ignored.
 TEST(MpaFind, bits_that_do_not_count)
 {
 	Stream s(0);
 	s.add(600);
 	s.add(300);
-	s.octets[512] = 0xff;
-	s.octets[513] = 0xff;
-	s.octets[515] |= 3;
-	EXPECT_EQ(find(s.octets, 0), (Found{0, 0}));
-	EXPECT_EQ(find(slice(s.octets, 4, s.octets.size() - 4), 4), expected(s, 4, s.end()));
+	s.bytes[512] = 0xff;
+	s.bytes[513] = 0xff;
+	s.bytes[515] |= 3;
+	EXPECT_EQ(find(s.bytes, 0), (Found{0, 0}));
+	EXPECT_EQ(find(slice(s.bytes, 4, s.bytes.size() - 4), 4), expected(s, 4, s.end()));
 }
 
-// A pointer to before the stretch is passed over, however far it points.
+// A pointer to before the stretch is skipped, however far back it points.
 TEST(MpaFind, pointer_beyond_the_stretch)
 {
 	Stream s(0);
 	s.add(2000);
-	s.octets[512 + 2] = 0xff;
-	EXPECT_EQ(find(slice(s.octets, 8, 1000), 8), std::nullopt);
+	s.bytes[512 + 2] = 0xff;
+	EXPECT_EQ(find(slice(s.bytes, 8, 1000), 8), std::nullopt);
 }
 
 TEST(MpaFind, marker_and_length_agree)

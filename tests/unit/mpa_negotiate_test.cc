@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/mpa_negotiate.[ch]. The expectations are sentences of RFC 5044 and
-// RFC 6581 turned into conditions on the frames and parameters, checked over all
-// combinations of flags; they do not compute what the code computes.
+// kernel/proto/mpa_negotiate.[ch]. The expectations are sentences of RFC 5044 and RFC 6581 turned
+// into conditions on the frames and parameters, checked over all combinations of flags; they do not
+// compute what the code computes.
 #include <algorithm>
 
 #include "proto.h"
@@ -37,29 +37,29 @@ kwarp_mpa_frame frame(kwarp_mpa_type type, u8 rev, bool s = false)
 	return f;
 }
 
-// What arrives is what was encoded.
+// A frame decodes to what was encoded.
 kwarp_mpa_frame wire(const kwarp_mpa_frame &f)
 {
 	kwarp_mpa_frame got;
-	Octets o(24);
+	Bytes o(24);
 	int n = kwarp_mpa_encode(&f, o.data());
 	EXPECT_GT(n, 0);
 	o.resize(n + f.pd_len);
-	EXPECT_EQ(kwarp_mpa_decode(o.data(), o.size(),
-				   static_cast<kwarp_mpa_type>(f.type), &got),
+	EXPECT_EQ(kwarp_mpa_decode(o.data(), o.size(), static_cast<kwarp_mpa_type>(f.type), &got),
 		  static_cast<int>(o.size()));
 	return got;
 }
 
-// All policies worth telling apart.
-template <typename F> void each_policy(F f)
+// All distinct policies.
+template <typename F>
+void each_policy(F f)
 {
 	for (u8 rev : {0, 1, 2})
 		for (u32 bits = 0; bits < 16; bits++)
 			for (u8 rtr = 0; rtr < 16; rtr++) {
 				auto p = policy(rev);
 				p.permissive = bits & 1;
-				p.crc = bits & 2;
+				p.crc = bits & 2 ? KWARP_CRC_PREFERRED : KWARP_CRC_OFF;
 				p.markers = bits & 4;
 				p.p2p = bits & 8;
 				p.rtr = rtr;
@@ -67,13 +67,14 @@ template <typename F> void each_policy(F f)
 			}
 }
 
-template <typename F> void each_bool(int n, F f)
+template <typename F>
+void each_bool(int n, F f)
 {
 	for (u32 bits = 0; bits < 1u << n; bits++)
 		f([bits](int i) { return (bits >> i & 1) != 0; });
 }
 
-// RFC 6581 9.2 "MUST support at least one"; a read only where reads can be.
+// RFC 6581 9.2 "MUST support at least one"; a read only where reads are possible.
 u8 supported(const kwarp_mpa_policy &p, u16 reads = 1)
 {
 	u8 rtr = p.rtr & 7 ? p.rtr & 7 : 7;
@@ -178,12 +179,27 @@ TEST(mpa_negotiate, kwarp_mpa_admit__every_revision)
 				auto req = frame(KWARP_MPA_REQ, rev, s);
 				// RFC 6581 10: not supported, close. RFC 6581 6: with
 				// 2 also 1. RFC 5044 C.2: revision 0 if permissive.
-				bool ok = rev == 0 ? p.rev == 0 || p.permissive :
-						     rev <= p.rev;
-				ASSERT_EQ(kwarp_mpa_admit(&p, &req),
-					  ok ? 0 : -KWARP_MPA_E_REV);
+				bool ok = rev == 0 ? p.rev == 0 || p.permissive : rev <= p.rev;
+				ASSERT_EQ(kwarp_mpa_admit(&p, &req), ok ? 0 : -KWARP_MPA_E_REV);
 			}
 	});
+}
+
+// RFC 6581 7: over SCTP either side may send first.
+TEST(mpa_negotiate, kwarp_mpa_respond__waits_for_nothing_where_there_are_no_turns)
+{
+	for (u8 rev : {1, 2}) {
+		kwarp_mpa_policy p{};
+		p.rev = rev;
+		p.no_turns = true;
+		auto l = local(4, 4);
+		kwarp_mpa_frame req, rep;
+		kwarp_mpa_params out;
+		kwarp_mpa_request(&p, &l, &req);
+		ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+		EXPECT_EQ(out.wait, KWARP_MPA_WAIT_NONE) << int(rev);
+		EXPECT_EQ(out.rtr, 0) << int(rev);
+	}
 }
 
 // Unenhanced: all flags of the request under all policies.
@@ -220,8 +236,8 @@ TEST(mpa_negotiate, kwarp_mpa_respond__unenhanced)
 				// 2007 proposal: S if asked and supported
 				bool rtr = rev == 1 && req.s && p.rtr & KWARP_RTR_FRAME;
 				ASSERT_EQ(rep.s, rtr);
-				ASSERT_EQ(out.wait, rtr ? KWARP_MPA_WAIT_RTR_FRAME :
-							  KWARP_MPA_WAIT_FPDU);
+				ASSERT_EQ(out.wait,
+					  rtr ? KWARP_MPA_WAIT_RTR_FRAME : KWARP_MPA_WAIT_FPDU);
 				ASSERT_EQ(out.rtr, rtr ? KWARP_RTR_FRAME : 0);
 			}
 		});
@@ -229,6 +245,47 @@ TEST(mpa_negotiate, kwarp_mpa_respond__unenhanced)
 }
 
 // Enhanced: control flags A, B, C, D (RFC 6581 9.2), under all RTR policies.
+static void responds_to_flags(u8 rtr, u8 asked, bool a, u16 limit, u16 my_ird, bool fixed)
+{
+	auto p = policy(2);
+	p.rtr = rtr;
+	p.max_ird = limit;
+	p.p2p = coin(); // not the responder's choice
+	auto req = frame(KWARP_MPA_REQ, 2, true);
+	req.p2p = a;
+	req.rtr = a ? asked : 0;
+	req.ord = fixed ? none : 0;
+	auto l = local(my_ird, 0);
+	u16 own_ird = std::min(my_ird, limit);
+	u8 can = supported(p, fixed ? own_ird : limit);
+	kwarp_mpa_frame rep;
+	kwarp_mpa_params out;
+	ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+	// "MUST respond with an enhanced MPA message"
+	ASSERT_TRUE(kwarp_mpa_enhanced(&rep));
+	// "then the responder MUST set Control Flag A to 1"
+	ASSERT_EQ(rep.p2p, a);
+	ASSERT_EQ(out.rtr, rep.rtr);
+	ASSERT_EQ(out.wait, KWARP_MPA_WAIT_FPDU);
+	ASSERT_EQ(rep.ird, fixed ? none : out.ird);
+	ASSERT_LE(out.ird, limit);
+	// a zero-length read needs a place; else IRD is unchanged
+	if (rep.rtr & KWARP_RTR_READ) {
+		ASSERT_EQ(out.ird, std::max<u16>(own_ird, 1));
+	} else {
+		ASSERT_EQ(out.ird, own_ird);
+	}
+	if (!a) {
+		ASSERT_EQ(rep.rtr, 0);
+		return;
+	}
+	// at least one, and none it does not support
+	ASSERT_NE(rep.rtr, 0);
+	ASSERT_EQ(rep.rtr & ~can, 0);
+	// for each initiator-supported option it supports
+	ASSERT_EQ(rep.rtr & asked, asked & can);
+}
+
 TEST(mpa_negotiate, kwarp_mpa_respond__control_flags)
 {
 	for (u8 rtr = 0; rtr < 16; rtr++)
@@ -236,48 +293,57 @@ TEST(mpa_negotiate, kwarp_mpa_respond__control_flags)
 			for (bool a : {false, true})
 				for (u16 limit : {0, 1, 128})
 					for (u16 my_ird : {0, 2})
-						for (bool fixed : {false, true}) {
-			auto p = policy(2);
-			p.rtr = rtr;
-			p.max_ird = limit;
-			p.p2p = coin(); // not the responder's choice
-			auto req = frame(KWARP_MPA_REQ, 2, true);
-			req.p2p = a;
-			req.rtr = a ? asked : 0;
-			req.ord = fixed ? none : 0;
-			auto l = local(my_ird, 0);
-			u16 own_ird = std::min(my_ird, limit);
-			u8 can = supported(p, fixed ? own_ird : limit);
-			kwarp_mpa_frame rep;
-			kwarp_mpa_params out;
-			ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
-			// "MUST respond with an enhanced MPA message"
-			ASSERT_TRUE(kwarp_mpa_enhanced(&rep));
-			// "then the responder MUST set Control Flag A to 1"
-			ASSERT_EQ(rep.p2p, a);
-			ASSERT_EQ(out.rtr, rep.rtr);
-			ASSERT_EQ(out.wait, KWARP_MPA_WAIT_FPDU);
-			ASSERT_EQ(rep.ird, fixed ? none : out.ird);
-			ASSERT_LE(out.ird, limit);
-			// a zero-length read has a place; else IRD is what it was
-			if (rep.rtr & KWARP_RTR_READ) {
-				ASSERT_EQ(out.ird, std::max<u16>(own_ird, 1));
-			} else {
-				ASSERT_EQ(out.ird, own_ird);
-			}
-			if (!a) {
-				ASSERT_EQ(rep.rtr, 0);
-				continue;
-			}
-			// at least one, and none it does not support
-			ASSERT_NE(rep.rtr, 0);
-			ASSERT_EQ(rep.rtr & ~can, 0);
-			// for each initiator-supported option it supports
-			ASSERT_EQ(rep.rtr & asked, asked & can);
-		}
+						for (bool fixed : {false, true})
+							ASSERT_NO_FATAL_FAILURE(responds_to_flags(
+								rtr, asked, a, limit, my_ird,
+								fixed));
 }
 
 // IRD and ORD, RFC 6581 9.1
+static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord, u16 limit,
+			       bool manual)
+{
+	auto p = policy(2);
+	p.max_ird = p.max_ord = limit;
+	auto req = frame(KWARP_MPA_REQ, 2, true);
+	req.ird = req_ird;
+	req.ord = req_ord;
+	auto l = local(my_ird, my_ord);
+	l.manual = manual;
+	kwarp_mpa_frame rep;
+	kwarp_mpa_params out;
+	ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+	// passed to the ULP unchanged
+	ASSERT_EQ(out.peer_ird, req_ird);
+	ASSERT_EQ(out.peer_ord, req_ord);
+	u16 cap = std::min<u16>(limit, 0x3ffe);
+	u16 own_ird = std::min(my_ird, cap);
+	u16 own_ord = std::min(my_ord, cap);
+	ASSERT_LE(out.ird, cap);
+	ASSERT_LE(out.ord, own_ord);
+	if (req_ord == none || manual) {
+		// local IRD unchanged, 0x3FFF in the reply
+		ASSERT_EQ(out.ird, own_ird);
+		ASSERT_EQ(rep.ird, none);
+	} else {
+		ASSERT_EQ(rep.ird, out.ird);
+		ASSERT_GE(out.ird, own_ird);
+		// reaches the initiator's ORD unless limited
+		ASSERT_TRUE(out.ird >= req_ord || out.ird == cap);
+		// and is not raised without need
+		ASSERT_TRUE(out.ird == own_ird || out.ird <= req_ord);
+	}
+	if (req_ird == none || manual) {
+		ASSERT_EQ(out.ord, own_ord);
+		ASSERT_EQ(rep.ord, none);
+	} else {
+		// "MUST set its ORD at most to the initiator IRD"
+		ASSERT_LE(out.ord, req_ird);
+		ASSERT_TRUE(out.ord == own_ord || out.ord == req_ird);
+		ASSERT_EQ(rep.ord, out.ord);
+	}
+}
+
 TEST(mpa_negotiate, kwarp_mpa_respond__depths)
 {
 	for (u16 req_ird : depths)
@@ -285,47 +351,10 @@ TEST(mpa_negotiate, kwarp_mpa_respond__depths)
 			for (u16 my_ird : depths)
 				for (u16 my_ord : depths)
 					for (u16 limit : {1, 64, 128, 0xffff})
-						for (bool manual : {false, true}) {
-			auto p = policy(2);
-			p.max_ird = p.max_ord = limit;
-			auto req = frame(KWARP_MPA_REQ, 2, true);
-			req.ird = req_ird;
-			req.ord = req_ord;
-			auto l = local(my_ird, my_ord);
-			l.manual = manual;
-			kwarp_mpa_frame rep;
-			kwarp_mpa_params out;
-			ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
-			// to be passed to the ULP as they came
-			ASSERT_EQ(out.peer_ird, req_ird);
-			ASSERT_EQ(out.peer_ord, req_ord);
-			u16 cap = std::min<u16>(limit, 0x3ffe);
-			u16 own_ird = std::min(my_ird, cap);
-			u16 own_ord = std::min(my_ord, cap);
-			ASSERT_LE(out.ird, cap);
-			ASSERT_LE(out.ord, own_ord);
-			if (req_ord == none || manual) {
-				// local IRD unchanged, 0x3FFF in the reply
-				ASSERT_EQ(out.ird, own_ird);
-				ASSERT_EQ(rep.ird, none);
-			} else {
-				ASSERT_EQ(rep.ird, out.ird);
-				ASSERT_GE(out.ird, own_ird);
-				// reaches the initiator's ORD unless limited
-				ASSERT_TRUE(out.ird >= req_ord || out.ird == cap);
-				// and is not raised for nothing
-				ASSERT_TRUE(out.ird == own_ird || out.ird <= req_ord);
-			}
-			if (req_ird == none || manual) {
-				ASSERT_EQ(out.ord, own_ord);
-				ASSERT_EQ(rep.ord, none);
-			} else {
-				// "MUST set its ORD at most to the initiator IRD"
-				ASSERT_LE(out.ord, req_ird);
-				ASSERT_TRUE(out.ord == own_ord || out.ord == req_ird);
-				ASSERT_EQ(rep.ord, out.ord);
-			}
-		}
+						for (bool manual : {false, true})
+							ASSERT_NO_FATAL_FAILURE(responds_to_depths(
+								req_ird, req_ord, my_ird, my_ord,
+								limit, manual));
 }
 
 // RFC 6581 9.1: "MAY reject ... and specify the required ORD"
@@ -377,13 +406,13 @@ TEST(mpa_negotiate, kwarp_mpa_reject__every_request)
 	});
 }
 
-// RFC 5044 C, RFC 6581 10: which revisions can go together.
+// RFC 5044 C, RFC 6581 10: which revisions are compatible.
 TEST(mpa_negotiate, kwarp_mpa_complete__revisions)
 {
 	struct Row {
 		u8 asked, answered;
 		bool s;
-		int plain, permissive; // what comes out under either policy
+		int plain, permissive; // result under either policy
 	} rows[] = {
 		{0, 0, false, 0, 0},
 		{0, 1, false, -KWARP_MPA_E_REV, -KWARP_MPA_E_REV},
@@ -419,7 +448,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__revisions)
 		}
 }
 
-// A request of revision 2 that is not enhanced: not ours, but legal.
+// A request of revision 2 that is not enhanced: kwarp sends none, but it is legal.
 TEST(mpa_negotiate, kwarp_mpa_complete__unenhanced_rev2)
 {
 	auto p = policy(2);
@@ -431,8 +460,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__unenhanced_rev2)
 	EXPECT_EQ(out.ird, 3);
 	EXPECT_EQ(out.ord, 4);
 	rep.s = true;
-	EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out),
-		  -KWARP_MPA_E_ENHANCED);
+	EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out), -KWARP_MPA_E_ENHANCED);
 }
 
 TEST(mpa_negotiate, kwarp_mpa_complete__framing)
@@ -496,7 +524,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__rtr_frame)
 			}
 }
 
-// An RDMAC responder behind a request with S: no Rtr frame.
+// An RDMAC responder to a request with S: no Rtr frame.
 TEST(mpa_negotiate, kwarp_mpa_complete__rtr_frame_not_for_rdmac)
 {
 	auto p = policy(1);
@@ -513,7 +541,49 @@ TEST(mpa_negotiate, kwarp_mpa_complete__rtr_frame_not_for_rdmac)
 	EXPECT_EQ(out.ddp_version, 0);
 }
 
-// RFC 6581 9.2, initiator, over everything a responder may say.
+// RFC 6581 9.2, initiator, for every possible reply.
+static void completes_with_flags(u8 rtr, bool p2p, u8 said, bool a, u16 ird, u16 my_ord, u16 limit)
+{
+	auto p = policy(2);
+	p.rtr = rtr;
+	p.p2p = p2p;
+	p.max_ord = limit;
+	auto l = local(4, my_ord);
+	u16 own_ord = std::min(my_ord, limit);
+	kwarp_mpa_frame req;
+	kwarp_mpa_request(&p, &l, &req);
+	auto rep = frame(KWARP_MPA_REP, 2, true);
+	rep.p2p = a;
+	rep.rtr = a ? said : 0;
+	rep.ird = ird;
+	kwarp_mpa_params out;
+	int got = kwarp_mpa_complete(&p, &l, &req, &rep, &out);
+	u8 common = supported(p, limit) & rep.rtr;
+	ASSERT_EQ(req.rtr, p2p ? supported(p, limit) : 0);
+	if (ird == 0)
+		common &= ~KWARP_RTR_READ;
+
+	if (!a) {
+		// the responder did not match A
+		ASSERT_EQ(got, p2p ? -KWARP_MPA_E_RTR : 0);
+		ASSERT_EQ(out.rtr, 0);
+		return;
+	}
+	// "MUST generate one of the negotiated RTR indications", or
+	// a Terminate with code 7
+	ASSERT_EQ(got, common ? 0 : -KWARP_MPA_E_RTR);
+	if (got)
+		return;
+	ASSERT_EQ(out.rtr & ~common, 0);
+	ASSERT_EQ(out.rtr & (out.rtr - 1), 0); // just one
+	ASSERT_NE(out.rtr, 0);
+	if (out.rtr == KWARP_RTR_READ) {
+		ASSERT_GE(out.ord, 1);
+	} else {
+		ASSERT_EQ(out.ord, ird == none ? own_ord : std::min(own_ord, ird));
+	}
+}
+
 TEST(mpa_negotiate, kwarp_mpa_complete__control_flags)
 {
 	for (u8 rtr = 0; rtr < 16; rtr++)
@@ -522,50 +592,54 @@ TEST(mpa_negotiate, kwarp_mpa_complete__control_flags)
 				for (bool a : {false, true})
 					for (u16 ird : {0, 1, 50, 0x3fff})
 						for (u16 my_ord : {0, 1, 9})
-							for (u16 limit : {0, 128}) {
-			auto p = policy(2);
-			p.rtr = rtr;
-			p.p2p = p2p;
-			p.max_ord = limit;
-			auto l = local(4, my_ord);
-			u16 own_ord = std::min(my_ord, limit);
-			kwarp_mpa_frame req;
-			kwarp_mpa_request(&p, &l, &req);
-			auto rep = frame(KWARP_MPA_REP, 2, true);
-			rep.p2p = a;
-			rep.rtr = a ? said : 0;
-			rep.ird = ird;
-			kwarp_mpa_params out;
-			int got = kwarp_mpa_complete(&p, &l, &req, &rep, &out);
-			u8 common = supported(p, limit) & rep.rtr;
-			ASSERT_EQ(req.rtr, p2p ? supported(p, limit) : 0);
-			if (ird == 0)
-				common &= ~KWARP_RTR_READ;
-
-			if (!a) {
-				// the responder did not match A
-				ASSERT_EQ(got, p2p ? -KWARP_MPA_E_RTR : 0);
-				ASSERT_EQ(out.rtr, 0);
-				continue;
-			}
-			// "MUST generate one of the negotiated RTR indications", or
-			// a Terminate with code 7
-			ASSERT_EQ(got, common ? 0 : -KWARP_MPA_E_RTR);
-			if (got)
-				continue;
-			ASSERT_EQ(out.rtr & ~common, 0);
-			ASSERT_EQ(out.rtr & (out.rtr - 1), 0); // just one
-			ASSERT_NE(out.rtr, 0);
-			if (out.rtr == KWARP_RTR_READ) {
-				ASSERT_GE(out.ord, 1);
-			} else {
-				ASSERT_EQ(out.ord, ird == none ? own_ord :
-								 std::min(own_ord, ird));
-			}
-		}
+							for (u16 limit : {0, 128})
+								ASSERT_NO_FATAL_FAILURE(
+									completes_with_flags(
+										rtr, p2p, said, a,
+										ird, my_ord,
+										limit));
 }
 
 // RFC 6581 9.1, initiator
+static void completes_with_depths(u16 rep_ird, u16 rep_ord, u16 my_ird, u16 my_ord, u16 limit,
+				  bool manual)
+{
+	auto p = policy(2);
+	p.max_ird = p.max_ord = limit;
+	auto l = local(my_ird, my_ord);
+	l.manual = manual;
+	kwarp_mpa_frame req;
+	kwarp_mpa_request(&p, &l, &req);
+	auto rep = frame(KWARP_MPA_REP, 2, true);
+	rep.ird = rep_ird;
+	rep.ord = rep_ord;
+	kwarp_mpa_params out;
+	int got = kwarp_mpa_complete(&p, &l, &req, &rep, &out);
+	u16 cap = std::min<u16>(limit, 0x3ffe);
+	u16 own_ird = std::min(my_ird, cap);
+	u16 own_ord = std::min(my_ord, cap);
+
+	ASSERT_EQ(out.peer_ird, rep_ird);
+	ASSERT_EQ(out.peer_ord, rep_ord);
+	if (rep_ird == none) {
+		ASSERT_EQ(out.ord, own_ord);
+	} else {
+		// "its ORD at most to the responder IRD"
+		ASSERT_EQ(out.ord, std::min(own_ord, rep_ird));
+	}
+	if (rep_ord == none) {
+		ASSERT_EQ(got, 0);
+		ASSERT_EQ(out.ird, own_ird);
+	} else if (rep_ord > cap) {
+		// "MUST send a TERM ... Error Code 6"
+		ASSERT_EQ(got, -KWARP_MPA_E_IRD);
+	} else {
+		// "its IRD at least to the responder ORD"
+		ASSERT_EQ(got, 0);
+		ASSERT_EQ(out.ird, std::max(own_ird, rep_ord));
+	}
+}
+
 TEST(mpa_negotiate, kwarp_mpa_complete__depths)
 {
 	for (u16 rep_ird : depths)
@@ -573,45 +647,14 @@ TEST(mpa_negotiate, kwarp_mpa_complete__depths)
 			for (u16 my_ird : depths)
 				for (u16 my_ord : depths)
 					for (u16 limit : {1, 64, 128, 0xffff})
-						for (bool manual : {false, true}) {
-			auto p = policy(2);
-			p.max_ird = p.max_ord = limit;
-			auto l = local(my_ird, my_ord);
-			l.manual = manual;
-			kwarp_mpa_frame req;
-			kwarp_mpa_request(&p, &l, &req);
-			auto rep = frame(KWARP_MPA_REP, 2, true);
-			rep.ird = rep_ird;
-			rep.ord = rep_ord;
-			kwarp_mpa_params out;
-			int got = kwarp_mpa_complete(&p, &l, &req, &rep, &out);
-			u16 cap = std::min<u16>(limit, 0x3ffe);
-			u16 own_ird = std::min(my_ird, cap);
-			u16 own_ord = std::min(my_ord, cap);
-
-			ASSERT_EQ(out.peer_ird, rep_ird);
-			ASSERT_EQ(out.peer_ord, rep_ord);
-			if (rep_ird == none) {
-				ASSERT_EQ(out.ord, own_ord);
-			} else {
-				// "its ORD at most to the responder IRD"
-				ASSERT_EQ(out.ord, std::min(own_ord, rep_ird));
-			}
-			if (rep_ord == none) {
-				ASSERT_EQ(got, 0);
-				ASSERT_EQ(out.ird, own_ird);
-			} else if (rep_ord > cap) {
-				// "MUST send a TERM ... Error Code 6"
-				ASSERT_EQ(got, -KWARP_MPA_E_IRD);
-			} else {
-				// "its IRD at least to the responder ORD"
-				ASSERT_EQ(got, 0);
-				ASSERT_EQ(out.ird, std::max(own_ird, rep_ord));
-			}
-		}
+						for (bool manual : {false, true})
+							ASSERT_NO_FATAL_FAILURE(
+								completes_with_depths(
+									rep_ird, rep_ord, my_ird,
+									my_ord, limit, manual));
 }
 
-// Both ends ours, over all pairs of policies: they agree with each other.
+// Both ends are kwarp, for all pairs of policies: they agree with each other.
 TEST(mpa_negotiate, both_ends__agree)
 {
 	std::vector<kwarp_mpa_policy> all;
@@ -665,7 +708,7 @@ TEST(mpa_negotiate, both_ends__agree)
 	EXPECT_GT(refused, 5000u);
 }
 
-// A rev 2 initiator at a rev 1 responder: closed, or told, then revision 1.
+// An initiator of revision 2 and a responder of revision 1: closed or rejected, then revision 1.
 TEST(mpa_negotiate, both_ends__fallback)
 {
 	auto mine = policy(2), theirs = policy(1);
@@ -690,7 +733,8 @@ TEST(mpa_negotiate, kwarp_mpa_complete__crc_required)
 			for (bool crc : {false, true})
 				for (bool reject : {false, true}) {
 					auto p = policy(rev);
-					p.need_crc = need;
+					if (need)
+						p.crc = KWARP_CRC_REQUIRED;
 					auto l = local(1, 1);
 					kwarp_mpa_frame req;
 					kwarp_mpa_request(&p, &l, &req);
@@ -699,10 +743,12 @@ TEST(mpa_negotiate, kwarp_mpa_complete__crc_required)
 					rep.crc = crc;
 					rep.reject = reject;
 					kwarp_mpa_params out;
-					int want = reject ? -KWARP_MPA_E_REJECTED :
-						   need && !crc ? -KWARP_MPA_E_CRC : 0;
-					EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out), want);
-					// a Terminate goes out as both frames say
+					int want = reject	? -KWARP_MPA_E_REJECTED :
+						   need && !crc ? -KWARP_MPA_E_CRC :
+								  0;
+					EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out),
+						  want);
+					// a Terminate is sent as both frames agreed
 					EXPECT_TRUE(out.crc);
 					EXPECT_EQ(out.rev, rev);
 				}

@@ -8,26 +8,26 @@ extern "C" {
 
 namespace {
 
-// 8.1.1 prints these octets.
-const Octets key_text = hex("4D 50 41 20 69 64 65 6E 74 20 66 72 61 6D 65");
+// 8.1.1 prints these bytes.
+const Bytes key_text = hex("4D 50 41 20 69 64 65 6E 74 20 66 72 61 6D 65");
 
-Octets encode(bool markers, bool crc)
+Bytes encode(bool markers, bool crc)
 {
-	Octets o(KWARP_START_KEY_LEN, 0xee);
+	Bytes o(KWARP_START_KEY_LEN, 0xee);
 	kwarp_start_key k{markers, crc};
 	kwarp_start_key_encode(&k, o.data());
 	return o;
 }
 
-// A copy of its own size, so that ASan sees a read too far.
-int decode(const Octets &o, kwarp_start_key &k)
+// A copy of exact size, so that ASan detects reads beyond it.
+int decode(const Bytes &o, kwarp_start_key &k)
 {
-	Octets copy(o);
+	Bytes copy(o);
 	copy.shrink_to_fit();
 	return kwarp_start_key_decode(copy.data(), static_cast<u32>(copy.size()), &k);
 }
 
-int decode(const Octets &o)
+int decode(const Bytes &o)
 {
 	kwarp_start_key k;
 	return decode(o, k);
@@ -35,12 +35,12 @@ int decode(const Octets &o)
 
 } // namespace
 
-TEST(mpa_start_key, kwarp_start_key_encode__octets)
+TEST(mpa_start_key, kwarp_start_key_encode__bytes)
 {
-	EXPECT_EQ(encode(false, false), key_text + Octets{0x00});
-	EXPECT_EQ(encode(true, false), key_text + Octets{0x80});
-	EXPECT_EQ(encode(false, true), key_text + Octets{0x40});
-	EXPECT_EQ(encode(true, true), key_text + Octets{0xc0});
+	EXPECT_EQ(encode(false, false), key_text + Bytes{0x00});
+	EXPECT_EQ(encode(true, false), key_text + Bytes{0x80});
+	EXPECT_EQ(encode(false, true), key_text + Bytes{0x40});
+	EXPECT_EQ(encode(true, true), key_text + Bytes{0xc0});
 }
 
 TEST(mpa_start_key, kwarp_start_key_decode__reads_what_encode_writes)
@@ -54,7 +54,7 @@ TEST(mpa_start_key, kwarp_start_key_decode__reads_what_encode_writes)
 		}
 }
 
-TEST(mpa_start_key, kwarp_start_key_decode__waits_for_every_octet)
+TEST(mpa_start_key, kwarp_start_key_decode__waits_for_every_byte)
 {
 	for (size_t n = 0; n < KWARP_START_KEY_LEN; n++)
 		EXPECT_EQ(decode(slice(encode(true, true), 0, n)), 0) << n;
@@ -62,15 +62,15 @@ TEST(mpa_start_key, kwarp_start_key_decode__waits_for_every_octet)
 
 TEST(mpa_start_key, kwarp_start_key_decode__leaves_what_follows_alone)
 {
-	EXPECT_EQ(decode(encode(true, true) + random_octets(100)), KWARP_START_KEY_LEN);
+	EXPECT_EQ(decode(encode(true, true) + random_bytes(100)), KWARP_START_KEY_LEN);
 }
 
-// 8.1.1: "MUST check this field", and it is seen at the first octet that differs.
+// 8.1.1: "MUST check this field", and the first byte that differs is enough.
 TEST(mpa_start_key, kwarp_start_key_decode__wrong_key)
 {
 	for (size_t at = 0; at < key_text.size(); at++)
 		for (u8 flip : {0x01, 0x20, 0x80}) {
-			Octets o = encode(true, true);
+			Bytes o = encode(true, true);
 			o[at] ^= flip;
 			EXPECT_EQ(decode(o), -KWARP_MPA_E_KEY) << at;
 			EXPECT_EQ(decode(slice(o, 0, at + 1)), -KWARP_MPA_E_KEY) << at;
@@ -84,7 +84,7 @@ TEST(mpa_start_key, kwarp_start_key_decode__rev_and_res)
 {
 	for (u32 flags = 0; flags < 256; flags++) {
 		int want = flags & 0x0f ? -KWARP_MPA_E_REV : KWARP_START_KEY_LEN;
-		EXPECT_EQ(decode(key_text + Octets{static_cast<u8>(flags)}), want) << flags;
+		EXPECT_EQ(decode(key_text + Bytes{static_cast<u8>(flags)}), want) << flags;
 	}
 }
 

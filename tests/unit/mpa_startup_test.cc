@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/mpa_startup.[ch]: startup frames, octet for octet.
+// kernel/proto/mpa_startup.[ch]: startup frames, byte for byte.
 #include "proto.h"
 
 namespace {
 
-const Octets req_key = hex("4D504120494420526571204672616D65");
-const Octets rep_key = hex("4D504120494420526570204672616D65");
-const Octets rtr_key = hex("4D504120494420527452204672616D65");
-const Octets rtr_key_text = hex("4D504120494420527472204672616D65");
+const Bytes req_key = hex("4D504120494420526571204672616D65");
+const Bytes rep_key = hex("4D504120494420526570204672616D65");
+const Bytes rtr_key = hex("4D504120494420527452204672616D65");
+const Bytes rtr_key_text = hex("4D504120494420527472204672616D65");
 
-const Octets &key(kwarp_mpa_type type)
+const Bytes &key(kwarp_mpa_type type)
 {
-	return type == KWARP_MPA_REQ ? req_key :
-	       type == KWARP_MPA_REP ? rep_key :
-				       rtr_key;
+	return type == KWARP_MPA_REQ ? req_key : type == KWARP_MPA_REP ? rep_key : rtr_key;
 }
 
-int decode(const Octets &o, kwarp_mpa_type type, kwarp_mpa_frame &f)
+int decode(const Bytes &o, kwarp_mpa_type type, kwarp_mpa_frame &f)
 {
-	Octets copy(o);
+	Bytes copy(o);
 	copy.shrink_to_fit();
 	return kwarp_mpa_decode(copy.data(), copy.size(), type, &f);
 }
 
-int decode(const Octets &o, kwarp_mpa_type type)
+int decode(const Bytes &o, kwarp_mpa_type type)
 {
 	kwarp_mpa_frame f;
 	return decode(o, type, f);
 }
 
-Octets encode(const kwarp_mpa_frame &f)
+Bytes encode(const kwarp_mpa_frame &f)
 {
-	Octets o(KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN, 0xee);
+	Bytes o(KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN, 0xee);
 	int n = kwarp_mpa_encode(&f, o.data());
 	EXPECT_GT(n, 0);
 	o.resize(n);
@@ -39,12 +37,12 @@ Octets encode(const kwarp_mpa_frame &f)
 }
 
 // Flags, revision, PD_Length, private data
-Octets frame(const Octets &k, u32 flags, u32 rev, u32 pd_len, size_t pd)
+Bytes frame(const Bytes &k, u32 flags, u32 rev, u32 pd_len, size_t pd)
 {
 	return k +
-	       Octets{static_cast<u8>(flags), static_cast<u8>(rev),
-		      static_cast<u8>(pd_len >> 8), static_cast<u8>(pd_len)} +
-	       random_octets(pd);
+	       Bytes{static_cast<u8>(flags), static_cast<u8>(rev), static_cast<u8>(pd_len >> 8),
+		     static_cast<u8>(pd_len)} +
+	       random_bytes(pd);
 }
 
 const kwarp_mpa_type types[] = {KWARP_MPA_REQ, KWARP_MPA_REP, KWARP_MPA_RTR_FRAME};
@@ -87,8 +85,8 @@ TEST(mpa_startup, kwarp_mpa_encode__every_flag)
 			f.crc = bits & 4;
 			f.reject = bits & 2;
 			f.s = bits & 1;
-			EXPECT_EQ(encode(f), (rep_key + Octets{static_cast<u8>(bits << 4),
-							       rev, 0, 0}));
+			EXPECT_EQ(encode(f),
+				  (rep_key + Bytes{static_cast<u8>(bits << 4), rev, 0, 0}));
 		}
 }
 
@@ -158,7 +156,7 @@ TEST(mpa_startup, kwarp_mpa_need__header_then_all)
 		EXPECT_EQ(kwarp_mpa_need(o.data(), n), 320u);
 }
 
-TEST(mpa_startup, kwarp_mpa_decode__every_flag_octet)
+TEST(mpa_startup, kwarp_mpa_decode__every_flag_byte)
 {
 	for (kwarp_mpa_type type : types)
 		for (u32 rev : {0, 1, 2})
@@ -173,11 +171,9 @@ TEST(mpa_startup, kwarp_mpa_decode__every_flag_octet)
 				ASSERT_EQ(f.markers, flags / 128 == 1);
 				ASSERT_EQ(f.crc, flags / 64 % 2 == 1);
 				// RFC 5044 7.1.1: R is not checked in a request
-				ASSERT_EQ(f.reject, type == KWARP_MPA_REP &&
-							    flags / 32 % 2 == 1);
+				ASSERT_EQ(f.reject, type == KWARP_MPA_REP && flags / 32 % 2 == 1);
 				// 2007 proposal, 2: S is not used in an Rtr frame
-				ASSERT_EQ(f.s, type != KWARP_MPA_RTR_FRAME &&
-						       flags / 16 % 2 == 1);
+				ASSERT_EQ(f.s, type != KWARP_MPA_RTR_FRAME && flags / 16 % 2 == 1);
 				bool enh = f.s && rev == 2;
 				ASSERT_EQ(f.pd_len, enh ? 0 : 4);
 				ASSERT_EQ(f.pd_off, enh ? 24 : 20);
@@ -191,7 +187,7 @@ TEST(mpa_startup, kwarp_mpa_decode__enhanced_values)
 			for (u32 ord : {0u, 1u, 0x2345u, 0x3fffu}) {
 				u32 a = flags / 8, b = flags / 4 % 2, c = flags / 2 % 2,
 				    d = flags % 2;
-				Octets enh(4);
+				Bytes enh(4);
 				put_unaligned_be16(a << 15 | b << 14 | ird, &enh[0]);
 				put_unaligned_be16(c << 15 | d << 14 | ord, &enh[2]);
 				kwarp_mpa_frame f;
@@ -226,13 +222,12 @@ TEST(mpa_startup, kwarp_mpa_decode__what_was_encoded)
 			f.pd_off = 24;
 		}
 		f.pd_len = pick(0, kwarp_mpa_pd_room(&f));
-		auto o = encode(f) + random_octets(f.pd_len);
+		auto o = encode(f) + random_bytes(f.pd_len);
 		auto type = static_cast<kwarp_mpa_type>(f.type);
 		ASSERT_EQ(decode(o, type, got), static_cast<int>(o.size()));
 		ASSERT_EQ(memcmp(&got, &f, sizeof(f)), 0);
-		// what follows is not the frame's
-		ASSERT_EQ(decode(o + random_octets(9), type, got),
-			  static_cast<int>(o.size()));
+		// bytes after the frame do not belong to it
+		ASSERT_EQ(decode(o + random_bytes(9), type, got), static_cast<int>(o.size()));
 		auto part = slice(o, 0, pick(0, o.size() - 1));
 		ASSERT_EQ(decode(part, type), 0);
 	}
@@ -263,15 +258,13 @@ TEST(mpa_startup, kwarp_mpa_decode__other_role)
 			if (sent != wanted) {
 				auto o = frame(key(sent), 0, 1, 0, 0);
 				EXPECT_EQ(decode(o, wanted), -KWARP_MPA_E_ROLE);
-				EXPECT_EQ(decode(slice(o, 0, 16), wanted),
-					  -KWARP_MPA_E_ROLE);
+				EXPECT_EQ(decode(slice(o, 0, 16), wanted), -KWARP_MPA_E_ROLE);
 				EXPECT_EQ(decode(slice(o, 0, 15), wanted), 0);
 			}
-	EXPECT_EQ(decode(frame(rtr_key_text, 0, 1, 0, 0), KWARP_MPA_REP),
-		  -KWARP_MPA_E_ROLE);
+	EXPECT_EQ(decode(frame(rtr_key_text, 0, 1, 0, 0), KWARP_MPA_REP), -KWARP_MPA_E_ROLE);
 }
 
-TEST(mpa_startup, kwarp_mpa_decode__key_wrong_at_every_octet)
+TEST(mpa_startup, kwarp_mpa_decode__key_wrong_at_every_byte)
 {
 	for (kwarp_mpa_type type : types)
 		for (size_t at = 0; at < 16; at++)
@@ -280,14 +273,14 @@ TEST(mpa_startup, kwarp_mpa_decode__key_wrong_at_every_octet)
 				o[at] = value;
 				auto k = slice(o, 0, 16);
 				int want = -KWARP_MPA_E_KEY;
-				if (k == key(type) || (type == KWARP_MPA_RTR_FRAME &&
-						       k == rtr_key_text))
+				if (k == key(type) ||
+				    (type == KWARP_MPA_RTR_FRAME && k == rtr_key_text))
 					want = 20;
 				else if (k == req_key || k == rep_key || k == rtr_key ||
 					 k == rtr_key_text)
 					want = -KWARP_MPA_E_ROLE;
 				ASSERT_EQ(decode(o, type), want);
-				// seen at once, not after 20 octets
+				// detected at once, not after 20 bytes
 				if (want == -KWARP_MPA_E_KEY) {
 					int early = decode(slice(o, 0, at + 1), type);
 					ASSERT_TRUE(early == want || (early == 0 && at >= 8));
@@ -298,10 +291,9 @@ TEST(mpa_startup, kwarp_mpa_decode__key_wrong_at_every_octet)
 TEST(mpa_startup, kwarp_mpa_decode__garbage_before_request)
 {
 	EXPECT_EQ(decode(hex("00"), KWARP_MPA_REQ), -KWARP_MPA_E_KEY);
-	Octets http{'G', 'E', 'T', ' ', '/'};
+	Bytes http{'G', 'E', 'T', ' ', '/'};
 	EXPECT_EQ(decode(http, KWARP_MPA_REQ), -KWARP_MPA_E_KEY);
-	EXPECT_EQ(decode(Octets{0} + frame(req_key, 0, 1, 0, 0), KWARP_MPA_REQ),
-		  -KWARP_MPA_E_KEY);
+	EXPECT_EQ(decode(Bytes{0} + frame(req_key, 0, 1, 0, 0), KWARP_MPA_REQ), -KWARP_MPA_E_KEY);
 }
 
 TEST(mpa_startup, kwarp_mpa_decode__every_revision)
@@ -318,9 +310,10 @@ TEST(mpa_startup, kwarp_mpa_decode__every_pd_length)
 {
 	for (u32 pd = 0; pd < 65536; pd += pd < 600 ? 1 : 97) {
 		auto o = frame(req_key, 0, 1, pd, pd);
-		// said before the octets come
-		ASSERT_EQ(decode(slice(o, 0, 20), KWARP_MPA_REQ),
-			  pd > 512 ? -KWARP_MPA_E_PD_LEN : pd ? 0 : 20);
+		// reported before the bytes arrive
+		ASSERT_EQ(decode(slice(o, 0, 20), KWARP_MPA_REQ), pd > 512 ? -KWARP_MPA_E_PD_LEN :
+								  pd	   ? 0 :
+									     20);
 		ASSERT_EQ(decode(o, KWARP_MPA_REQ),
 			  pd > 512 ? -KWARP_MPA_E_PD_LEN : 20 + static_cast<int>(pd));
 	}
@@ -334,12 +327,11 @@ TEST(mpa_startup, kwarp_mpa_decode__enhanced_data_missing)
 			EXPECT_EQ(decode(frame(key(type), 0x10, 2, pd, pd), type), want);
 			// without S, or in revision 1, it is all private data
 			EXPECT_EQ(decode(frame(key(type), 0, 2, pd, pd), type), 20 + (int)pd);
-			EXPECT_EQ(decode(frame(key(type), 0x10, 1, pd, pd), type),
-				  20 + (int)pd);
+			EXPECT_EQ(decode(frame(key(type), 0x10, 1, pd, pd), type), 20 + (int)pd);
 		}
 }
 
-// The verdict does not depend on how the octets arrive.
+// The verdict does not depend on how the bytes arrive.
 TEST(mpa_startup, kwarp_mpa_decode__same_verdict_for_every_segmentation)
 {
 	for (int i = 0; i < 20000; i++) {
@@ -353,7 +345,7 @@ TEST(mpa_startup, kwarp_mpa_decode__same_verdict_for_every_segmentation)
 		bool decided = false;
 		for (size_t n = 0; n <= o.size(); n += n < 30 ? 1 : 10) {
 			int now = decode(slice(o, 0, n), type);
-			// nothing yet, or what it will be
+			// no verdict yet, or the final one
 			ASSERT_TRUE(now == whole || (now == 0 && !decided));
 			decided = now;
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What every test needs.
+// Common to all tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/qp_state.[ch]: the whole table against rules in words, and what any such table has to keep.
+// kernel/proto/qp_state.[ch]: the whole table, compared with rules in words and with invariants of
+// any such table.
 #include "proto.h"
 
 #include <set>
@@ -12,7 +13,7 @@ namespace {
 
 enum class Connection { none, awaited, up, lost };
 
-// What the name of a state says.
+// Properties that a state's name implies.
 struct Meaning {
 	kwarp_qp_shown shown;
 	Connection connection;
@@ -26,24 +27,42 @@ Meaning meaning(kwarp_qp_state state)
 {
 	using enum Connection;
 	switch (state) {
-	case KWARP_QP_RESET: return {KWARP_QP_SHOWN_RESET, none, false, false};
-	case KWARP_QP_IDLE: return {KWARP_QP_SHOWN_INIT, none, false, false};
-	case KWARP_QP_READY: return {KWARP_QP_SHOWN_RTR, none, false, false};
-	case KWARP_QP_ACCEPTED: return {KWARP_QP_SHOWN_RTR, awaited, false, false};
-	case KWARP_QP_SEEKING_RTR: return {KWARP_QP_SHOWN_RTR, none, true, false};
-	case KWARP_QP_SEEKING_RTS: return {KWARP_QP_SHOWN_RTS, none, true, false};
-	case KWARP_QP_SEEKING_SQD: return {KWARP_QP_SHOWN_SQD, none, true, false};
-	case KWARP_QP_OPEN: return {KWARP_QP_SHOWN_RTS, up, false, false};
-	case KWARP_QP_CLOSING: return {KWARP_QP_SHOWN_SQD, up, false, false};
-	case KWARP_QP_MET_RTR: return {KWARP_QP_SHOWN_RTR, up, true, false};
-	case KWARP_QP_MET_RTS: return {KWARP_QP_SHOWN_RTS, up, true, false};
-	case KWARP_QP_MET_SQD: return {KWARP_QP_SHOWN_SQD, up, true, false};
-	case KWARP_QP_LOST_RTR: return {KWARP_QP_SHOWN_RTR, lost, true, false};
-	case KWARP_QP_LOST_RTS: return {KWARP_QP_SHOWN_RTS, lost, true, false};
-	case KWARP_QP_LOST_SQD: return {KWARP_QP_SHOWN_SQD, lost, true, false};
-	case KWARP_QP_ERROR: return {KWARP_QP_SHOWN_ERR, none, false, true};
-	case KWARP_QP_PARTNER_ERROR: return {KWARP_QP_SHOWN_ERR, none, true, true};
-	default: break;
+	case KWARP_QP_RESET:
+		return {KWARP_QP_SHOWN_RESET, none, false, false};
+	case KWARP_QP_IDLE:
+		return {KWARP_QP_SHOWN_INIT, none, false, false};
+	case KWARP_QP_READY:
+		return {KWARP_QP_SHOWN_RTR, none, false, false};
+	case KWARP_QP_ACCEPTED:
+		return {KWARP_QP_SHOWN_RTR, awaited, false, false};
+	case KWARP_QP_SEEKING_RTR:
+		return {KWARP_QP_SHOWN_RTR, none, true, false};
+	case KWARP_QP_SEEKING_RTS:
+		return {KWARP_QP_SHOWN_RTS, none, true, false};
+	case KWARP_QP_SEEKING_SQD:
+		return {KWARP_QP_SHOWN_SQD, none, true, false};
+	case KWARP_QP_OPEN:
+		return {KWARP_QP_SHOWN_RTS, up, false, false};
+	case KWARP_QP_CLOSING:
+		return {KWARP_QP_SHOWN_SQD, up, false, false};
+	case KWARP_QP_MET_RTR:
+		return {KWARP_QP_SHOWN_RTR, up, true, false};
+	case KWARP_QP_MET_RTS:
+		return {KWARP_QP_SHOWN_RTS, up, true, false};
+	case KWARP_QP_MET_SQD:
+		return {KWARP_QP_SHOWN_SQD, up, true, false};
+	case KWARP_QP_LOST_RTR:
+		return {KWARP_QP_SHOWN_RTR, lost, true, false};
+	case KWARP_QP_LOST_RTS:
+		return {KWARP_QP_SHOWN_RTS, lost, true, false};
+	case KWARP_QP_LOST_SQD:
+		return {KWARP_QP_SHOWN_SQD, lost, true, false};
+	case KWARP_QP_ERROR:
+		return {KWARP_QP_SHOWN_ERR, none, false, true};
+	case KWARP_QP_PARTNER_ERROR:
+		return {KWARP_QP_SHOWN_ERR, none, true, true};
+	default:
+		break;
 	}
 	ADD_FAILURE() << "no meaning: " << state;
 	return {};
@@ -79,10 +98,11 @@ kwarp_qp_state refused()
 	return KWARP_QP_REFUSED;
 }
 
-// iWARP's queue pair: a connection makes it RTS, modify_qp does not.
+// iWARP's queue pair: a connection moves it to RTS, modify_qp does not.
 kwarp_qp_state expected_alone(const Meaning &from, kwarp_qp_step step)
 {
-	bool no_connection = from.connection == Connection::none || from.connection == Connection::awaited;
+	bool no_connection = from.connection == Connection::none ||
+			     from.connection == Connection::awaited;
 	bool idle = no_connection && !from.failed && from.shown != KWARP_QP_SHOWN_RESET;
 	bool awaited = from.connection == Connection::awaited;
 	switch (step) {
@@ -99,7 +119,9 @@ kwarp_qp_state expected_alone(const Meaning &from, kwarp_qp_step step)
 	case KWARP_QP_TO_PARTNER:
 		return idle && !awaited ? KWARP_QP_SEEKING_RTR : refused();
 	case KWARP_QP_TO_RTS:
-		return from.connection == Connection::up && from.shown == KWARP_QP_SHOWN_RTS ? KWARP_QP_OPEN : refused();
+		return from.connection == Connection::up && from.shown == KWARP_QP_SHOWN_RTS ?
+			       KWARP_QP_OPEN :
+			       refused();
 	case KWARP_QP_TO_SQD:
 		if (from.failed)
 			return KWARP_QP_ERROR;
@@ -115,7 +137,8 @@ kwarp_qp_state expected_alone(const Meaning &from, kwarp_qp_step step)
 	}
 }
 
-// InfiniBand's for a reliable connection, but that INIT comes by way of RESET and a connection is ended before that.
+// As for InfiniBand's reliable connection, except that INIT is reached by way of RESET and a
+// connection ends before that.
 kwarp_qp_state expected_with_partner(const Meaning &from, kwarp_qp_step step)
 {
 	Meaning to = from;
@@ -132,13 +155,16 @@ kwarp_qp_state expected_with_partner(const Meaning &from, kwarp_qp_step step)
 		return KWARP_QP_PARTNER_ERROR;
 	case KWARP_QP_ATTACH:
 		to.connection = Connection::up;
-		return from.failed || from.connection != Connection::none ? refused() : state_of(to);
+		return from.failed || from.connection != Connection::none ? refused() :
+									    state_of(to);
 	case KWARP_QP_UNMEET:
 		to.connection = Connection::none;
 		return from.connection == Connection::up ? state_of(to) : refused();
 	case KWARP_QP_LOSE:
 		to.connection = Connection::lost;
-		return from.connection == Connection::up || from.connection == Connection::lost ? state_of(to) : refused();
+		return from.connection == Connection::up || from.connection == Connection::lost ?
+			       state_of(to) :
+			       refused();
 	default:
 		return refused();
 	}
@@ -151,7 +177,9 @@ TEST(qp_state, kwarp_qp_next__every_state_and_step)
 	for (auto from : states())
 		for (auto step : steps()) {
 			Meaning m = meaning(from);
-			EXPECT_EQ(kwarp_qp_next(from, step), m.partner ? expected_with_partner(m, step) : expected_alone(m, step))
+			EXPECT_EQ(kwarp_qp_next(from, step),
+				  m.partner ? expected_with_partner(m, step) :
+					      expected_alone(m, step))
 				<< "state " << from << ", step " << step;
 		}
 }
@@ -170,7 +198,7 @@ TEST(qp_state, kwarp_qp_next__each_state_can_be_reached)
 	EXPECT_EQ(reached.size(), states().size());
 }
 
-// Whatever happened, a consumer gets it back to where it began.
+// From any state a consumer can get it back to the initial one.
 TEST(qp_state, kwarp_qp_next__there_is_a_way_back)
 {
 	for (auto from : states()) {
@@ -200,8 +228,10 @@ TEST(qp_state, kwarp_qp_traits__as_the_state_is_called)
 		EXPECT_EQ(is.shown, m.shown) << s;
 		EXPECT_EQ(is.partner, m.partner) << s;
 		EXPECT_EQ(is.idle, kwarp_qp_next(s, KWARP_QP_ATTACH) != KWARP_QP_REFUSED) << s;
-		// SQD with a partner is a pause, without one the end of what has been posted
-		EXPECT_EQ(is.sends, m.connection == Connection::up && !(m.partner && m.shown == KWARP_QP_SHOWN_SQD)) << s;
+		// In SQD a queue pair with a partner pauses; one without drains its sends.
+		EXPECT_EQ(is.sends, m.connection == Connection::up &&
+					    !(m.partner && m.shown == KWARP_QP_SHOWN_SQD))
+			<< s;
 		EXPECT_EQ(is.rq_closed, reset) << s;
 		EXPECT_EQ(is.sq_closed, reset || s == KWARP_QP_IDLE || s == KWARP_QP_READY) << s;
 		EXPECT_EQ(kwarp_qp_is_failed(s), m.failed) << s;

@@ -17,9 +17,9 @@ struct Message {
 };
 
 const Message messages[] = {
-	{0, true, 0, true, 0},	 {1, false, 1, false, 28}, {2, true, 0, true, 0},
-	{3, false, 0, true, 0},	 {4, false, 0, true, 0},   {5, false, 0, true, 0},
-	{6, false, 0, true, 0},	 {7, false, 2, false, 4},  {8, false, 0, false, 8},
+	{0, true, 0, true, 0},	 {1, false, 1, false, 28},  {2, true, 0, true, 0},
+	{3, false, 0, true, 0},	 {4, false, 0, true, 0},    {5, false, 0, true, 0},
+	{6, false, 0, true, 0},	 {7, false, 2, false, 4},   {8, false, 0, false, 8},
 	{9, false, 0, false, 8}, {10, false, 1, false, 52}, {11, false, 3, false, 12},
 };
 
@@ -58,8 +58,7 @@ TEST(rdmap, kwarp_rdmap_op__as_the_rfcs_tables)
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_TAGGED), m.tagged);
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_PAYLOAD), m.payload);
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_EXT), m.opcode > 7);
-		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_INVAL),
-			  m.opcode == 4 || m.opcode == 6);
+		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_INVAL), m.opcode == 4 || m.opcode == 6);
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_SE),
 			  m.opcode == 5 || m.opcode == 6 || m.opcode == 9);
 		EXPECT_EQ(op->qn, m.qn);
@@ -75,6 +74,26 @@ TEST(rdmap, kwarp_rdmap_op__reserved)
 }
 
 // All of opcode x model x queue x version x extensions, against the tables.
+static void checks_in_order(u8 opcode, bool tagged, u32 qn, u8 version, u32 v, bool ext)
+{
+	auto h = header(opcode, tagged, qn);
+	h.dv = v / 4;
+	h.rv = v % 4;
+	auto m = message(opcode, ext);
+	kwarp_err want = KWARP_ERR_NONE;
+
+	if (h.dv != version)
+		want = tagged ? KWARP_ERR_TAGGED_VERSION : KWARP_ERR_UNTAGGED_VERSION;
+	else if (!tagged && qn > (ext ? 3 : 2))
+		want = KWARP_ERR_UNTAGGED_QN;
+	else if (h.rv != version)
+		want = KWARP_ERR_RDMAP_VERSION;
+	else if (!m || m->tagged != tagged || (!tagged && m->qn != qn))
+		want = KWARP_ERR_RDMAP_OPCODE;
+	ASSERT_EQ(check(h, m ? m->header : 0, version, ext), want)
+		<< +opcode << ' ' << tagged << ' ' << qn;
+}
+
 TEST(rdmap, kwarp_rdmap_check__every_combination)
 {
 	const u32 queues[] = {0, 1, 2, 3, 4, 255, U32_MAX};
@@ -83,26 +102,10 @@ TEST(rdmap, kwarp_rdmap_check__every_combination)
 			for (u32 qn : queues)
 				for (u8 version : {0, 1})
 					for (u32 v = 0; v < 16; v++)
-						for (bool ext : {false, true}) {
-			auto h = header(opcode, tagged, qn);
-			h.dv = v / 4;
-			h.rv = v % 4;
-			auto m = message(opcode, ext);
-			kwarp_err want = KWARP_ERR_NONE;
-
-			if (h.dv != version)
-				want = tagged ? KWARP_ERR_TAGGED_VERSION :
-						KWARP_ERR_UNTAGGED_VERSION;
-			else if (!tagged && qn > (ext ? 3 : 2))
-				want = KWARP_ERR_UNTAGGED_QN;
-			else if (h.rv != version)
-				want = KWARP_ERR_RDMAP_VERSION;
-			else if (!m || m->tagged != tagged ||
-				 (!tagged && m->qn != qn))
-				want = KWARP_ERR_RDMAP_OPCODE;
-			ASSERT_EQ(check(h, m ? m->header : 0, version, ext), want)
-				<< +opcode << ' ' << tagged << ' ' << qn;
-		}
+						for (bool ext : {false, true})
+							ASSERT_NO_FATAL_FAILURE(
+								checks_in_order(opcode, tagged, qn,
+										version, v, ext));
 }
 
 TEST(rdmap, kwarp_rdmap_check__payload_of_any_length)
@@ -151,7 +154,7 @@ TEST(rdmap, kwarp_rdmap_check__atomic_lengths)
 	EXPECT_EQ(check(resp, 13, 1, true), KWARP_ERR_UNTAGGED_TOO_LONG);
 }
 
-// RFC 7306 6.3: exactly 8 octets.
+// RFC 7306 6.3: exactly 8 bytes.
 TEST(rdmap, kwarp_rdmap_check__immediate_length)
 {
 	for (u8 opcode : {RDMAP_IMM, RDMAP_IMM_SE}) {
@@ -173,7 +176,7 @@ TEST(rdmap, kwarp_rdmap_check__terminate_of_any_length)
 		EXPECT_EQ(check(h, n), KWARP_ERR_NONE);
 }
 
-// Its beginning would be missing, and with it the error that it tells of.
+// A Terminate with an MO lacks its beginning, and with it the error that it reports.
 TEST(rdmap, kwarp_rdmap_check__terminate_offset)
 {
 	auto h = header(RDMAP_TERMINATE, false, 2);
@@ -187,7 +190,7 @@ TEST(rdmap, kwarp_rdmap_read_encode__figure6)
 {
 	kwarp_rdmap_read rd{0x01020304, 0x1112131415161718, 0x21222324, 0x31323334,
 			    0x4142434445464748};
-	Octets o(28);
+	Bytes o(28);
 	EXPECT_EQ(kwarp_rdmap_read_encode(&rd, o.data()), 28u);
 	EXPECT_EQ(o, hex("01020304 1112131415161718 21222324 31323334 4142434445464748"));
 }
@@ -195,8 +198,8 @@ TEST(rdmap, kwarp_rdmap_read_encode__figure6)
 TEST(rdmap, kwarp_rdmap_read_parse__what_was_encoded)
 {
 	for (int i = 0; i < 1000; i++) {
-		auto o = random_octets(28);
-		Octets again(28);
+		auto o = random_bytes(28);
+		Bytes again(28);
 		kwarp_rdmap_read rd;
 		kwarp_rdmap_read_parse(o.data(), &rd);
 		kwarp_rdmap_read_encode(&rd, again.data());
@@ -238,6 +241,7 @@ TEST(rdmap, kwarp_rdmap_atomic_encode__fetch_add)
 	a.data = 0x3132333435363738;
 	a.mask = 0x4142434445464748;
 	a.compare = 5;
+	// clang-format off
 	const u8 want[KWARP_RDMAP_ATOMIC_REQ_LEN] = {
 		0, 0, 0, 0, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,
 		0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
@@ -246,6 +250,7 @@ TEST(rdmap, kwarp_rdmap_atomic_encode__fetch_add)
 		0, 0, 0, 0, 0, 0, 0, 0,
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	};
+	// clang-format on
 	u8 got[KWARP_RDMAP_ATOMIC_REQ_LEN];
 	EXPECT_EQ(kwarp_rdmap_atomic_encode(&a, got), sizeof(got));
 	EXPECT_EQ(memcmp(got, want, sizeof(got)), 0);
@@ -254,10 +259,10 @@ TEST(rdmap, kwarp_rdmap_atomic_encode__fetch_add)
 TEST(rdmap, kwarp_rdmap_atomic_parse__what_was_encoded)
 {
 	kwarp_rdmap_atomic a{}, b{};
-	u8 octets[KWARP_RDMAP_ATOMIC_REQ_LEN];
+	u8 bytes[KWARP_RDMAP_ATOMIC_REQ_LEN];
 	a = {KWARP_AOP_CMP_SWAP, 1, 2, 3, 4, 5, 6, 7};
-	kwarp_rdmap_atomic_encode(&a, octets);
-	ASSERT_TRUE(kwarp_rdmap_atomic_parse(octets, &b));
+	kwarp_rdmap_atomic_encode(&a, bytes);
+	ASSERT_TRUE(kwarp_rdmap_atomic_parse(bytes, &b));
 	EXPECT_EQ(b.aop, a.aop);
 	EXPECT_EQ(b.req_id, a.req_id);
 	EXPECT_EQ(b.stag, a.stag);
@@ -272,10 +277,10 @@ TEST(rdmap, kwarp_rdmap_atomic_parse__operations)
 {
 	// figure 5: two operations; the 28 bits before are reserved and ignored
 	kwarp_rdmap_atomic a;
-	u8 octets[KWARP_RDMAP_ATOMIC_REQ_LEN] = {0xff, 0xff, 0xff};
+	u8 bytes[KWARP_RDMAP_ATOMIC_REQ_LEN] = {0xff, 0xff, 0xff};
 	for (unsigned aop = 0; aop < 16; aop++) {
-		octets[3] = 0xf0 | aop;
-		EXPECT_EQ(kwarp_rdmap_atomic_parse(octets, &a), aop == 0 || aop == 2) << aop;
+		bytes[3] = 0xf0 | aop;
+		EXPECT_EQ(kwarp_rdmap_atomic_parse(bytes, &a), aop == 0 || aop == 2) << aop;
 	}
 }
 
@@ -342,13 +347,13 @@ TEST(rdmap, kwarp_rdmap_atomic_value__cmp_swap)
 
 TEST(rdmap, kwarp_rdmap_atomic_reply__both_ways)
 {
-	u8 octets[KWARP_RDMAP_ATOMIC_RESP_LEN];
-	EXPECT_EQ(kwarp_rdmap_atomic_reply_encode(0x01020304, 0x1112131415161718, octets), 12u);
+	u8 bytes[KWARP_RDMAP_ATOMIC_RESP_LEN];
+	EXPECT_EQ(kwarp_rdmap_atomic_reply_encode(0x01020304, 0x1112131415161718, bytes), 12u);
 	const u8 want[] = {1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18};
-	EXPECT_EQ(memcmp(octets, want, sizeof(want)), 0);
+	EXPECT_EQ(memcmp(bytes, want, sizeof(want)), 0);
 	u32 id;
 	u64 value;
-	kwarp_rdmap_atomic_reply_parse(octets, &id, &value);
+	kwarp_rdmap_atomic_reply_parse(bytes, &id, &value);
 	EXPECT_EQ(id, 0x01020304u);
 	EXPECT_EQ(value, 0x1112131415161718u);
 }

@@ -32,17 +32,17 @@ kwarp_rdv_id other_end(const kwarp_rdv_id &id)
 	return other;
 }
 
-Octets encode(const kwarp_rdv_id &id)
+Bytes encode(const kwarp_rdv_id &id)
 {
-	Octets o(KWARP_RDV_LEN, 0xee);
+	Bytes o(KWARP_RDV_LEN, 0xee);
 	kwarp_rdv_encode(&id, o.data());
 	return o;
 }
 
-// A copy of its own size, so that ASan sees a read too far.
-bool decode(const Octets &o, kwarp_rdv_id &id)
+// A copy of exact size, so that ASan detects reads beyond it.
+bool decode(const Bytes &o, kwarp_rdv_id &id)
 {
-	Octets copy(o);
+	Bytes copy(o);
 	copy.shrink_to_fit();
 	return kwarp_rdv_decode(copy.data(), static_cast<u32>(copy.size()), &id);
 }
@@ -54,7 +54,7 @@ bool same(const kwarp_rdv_id &a, const kwarp_rdv_id &b)
 
 } // namespace
 
-TEST(rendezvous, kwarp_rdv_encode__octets)
+TEST(rendezvous, kwarp_rdv_encode__bytes)
 {
 	EXPECT_EQ(encode(sample()), hex("6B575276 01 80 0000 11223344 55667788 000A0B0C 000D0E0F"
 					"202122232425262728292A2B2C2D2E2F"
@@ -65,9 +65,9 @@ TEST(rendezvous, kwarp_rdv_encode__no_psn_before_rts)
 {
 	kwarp_rdv_id id = sample();
 	id.sends = false;
-	Octets o = encode(id);
+	Bytes o = encode(id);
 	EXPECT_EQ(o[5], 0);
-	EXPECT_EQ(slice(o, 16, 4), Octets(4, 0));
+	EXPECT_EQ(slice(o, 16, 4), Bytes(4, 0));
 }
 
 TEST(rendezvous, kwarp_rdv_encode__psn_has_24_bits)
@@ -97,17 +97,17 @@ TEST(rendezvous, kwarp_rdv_decode__reads_what_encode_writes)
 TEST(rendezvous, kwarp_rdv_decode__length)
 {
 	kwarp_rdv_id id;
-	Octets o = encode(sample());
+	Bytes o = encode(sample());
 	for (size_t n = 0; n < o.size(); n++)
 		EXPECT_FALSE(decode(slice(o, 0, n), id)) << n;
-	EXPECT_FALSE(decode(o + Octets{0}, id));
+	EXPECT_FALSE(decode(o + Bytes{0}, id));
 }
 
 TEST(rendezvous, kwarp_rdv_decode__magic_and_version)
 {
 	for (size_t at = 0; at < 5; at++) {
 		kwarp_rdv_id id;
-		Octets o = encode(sample());
+		Bytes o = encode(sample());
 		o[at] ^= 0x40;
 		EXPECT_FALSE(decode(o, id)) << at;
 	}
@@ -117,7 +117,7 @@ TEST(rendezvous, kwarp_rdv_decode__magic_and_version)
 TEST(rendezvous, kwarp_rdv_decode__reserved_is_not_looked_at)
 {
 	kwarp_rdv_id id;
-	Octets o = encode(sample());
+	Bytes o = encode(sample());
 	o[5] |= 0x7f;
 	o[6] = o[7] = 0xff;
 	ASSERT_TRUE(decode(o, id));
@@ -182,7 +182,8 @@ TEST(rendezvous, kwarp_rdv_check_psns__nothing_to_show)
 TEST(rendezvous, kwarp_rdv_psn_equal__24_bits_count)
 {
 	for (u32 bit = 0; bit < 32; bit++)
-		EXPECT_EQ(kwarp_rdv_psn_equal(0x5a5a5a5a, 0x5a5a5a5a ^ (1u << bit)), bit >= 24) << bit;
+		EXPECT_EQ(kwarp_rdv_psn_equal(0x5a5a5a5a, 0x5a5a5a5a ^ (1u << bit)), bit >= 24)
+			<< bit;
 }
 
 TEST(rendezvous, kwarp_rdv_initiates__exactly_one)

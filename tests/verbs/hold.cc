@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A process that has verbs objects open and tells what happens to them, a line for each event:
+// A process that has verbs objects open and prints one line for each event:
 //
 //	hold open DEVICE	context, PD, CQ, MR, QP; no connection
-//	hold server IP PORT	a connection, accepted; posts one receive
-//	hold client IP PORT	a connection, made; posts one receive
+//	hold server IP PORT	accepts a connection; posts one receive
+//	hold client IP PORT	makes a connection; posts one receive
 //
-// "ready" is printed when all is there. It ends by itself, with status 0, when the device has
-// gone (DEVICE_FATAL), or the connection has (DISCONNECTED or DEVICE_REMOVAL, and the receive has
-// been given back); else by a signal.
+// It prints "ready" when all objects exist. It exits by itself, with status 0, when the device is
+// gone (DEVICE_FATAL) or the connection has ended (DISCONNECTED or DEVICE_REMOVAL, and the receive
+// has been returned); otherwise a signal ends it.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
@@ -54,7 +54,8 @@ struct Objects {
 	{
 		pd = need(ibv_alloc_pd(context), "ibv_alloc_pd");
 		cq = need(ibv_create_cq(context, 16, nullptr, nullptr, 0), "ibv_create_cq");
-		mr = need(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr");
+		mr = need(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE),
+			  "ibv_reg_mr");
 		attr.send_cq = cq;
 		attr.recv_cq = cq;
 		attr.qp_type = IBV_QPT_RC;
@@ -70,7 +71,7 @@ struct Objects {
 		need(ibv_post_recv(qp, &wr, &bad), "ibv_post_recv");
 	}
 
-	// A completion, told about.
+	// A completion, printed.
 	bool polled()
 	{
 		ibv_wc wc;
@@ -81,7 +82,7 @@ struct Objects {
 	}
 };
 
-// Tells of the next event of the device; true if it was the last.
+// Prints the next event of the device; true if it was the last.
 bool async_event(ibv_context *context)
 {
 	ibv_async_event event;
@@ -138,7 +139,7 @@ void expect(rdma_event_channel *channel, rdma_cm_event_type type, rdma_cm_id **i
 		exit(1);
 }
 
-// Until the connection has ended, and what was posted has come back.
+// Until the connection has ended and the posted receive has been returned.
 int watch(rdma_event_channel *channel, rdma_cm_id *id, Objects &objects)
 {
 	bool ended = false, returned = false;
@@ -149,10 +150,11 @@ int watch(rdma_event_channel *channel, rdma_cm_id *id, Objects &objects)
 		poll(fds, 2, 50);
 		if (fds[0].revents) {
 			rdma_cm_event_type type = next(channel);
-			ended |= type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_DEVICE_REMOVAL;
+			ended |= type == RDMA_CM_EVENT_DISCONNECTED ||
+				 type == RDMA_CM_EVENT_DEVICE_REMOVAL;
 		}
 		if (fds[1].revents && async_event(id->verbs)) {
-			// nothing more can be expected of a device that is gone
+			// nothing more can arrive from a device that is gone
 			fds[1].fd = -1;
 			fds[1].revents = 0;
 			returned = true;
@@ -171,7 +173,8 @@ int hold_connection(bool server, const char *ip, const char *port)
 	hints.ai_flags = AI_NUMERICHOST;
 	hints.ai_socktype = SOCK_STREAM;
 	need(getaddrinfo(ip, port, &hints, &address), "getaddrinfo");
-	rdma_event_channel *channel = need(rdma_create_event_channel(), "rdma_create_event_channel");
+	rdma_event_channel *channel =
+		need(rdma_create_event_channel(), "rdma_create_event_channel");
 	rdma_cm_id *id, *listener = nullptr;
 	need(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), "rdma_create_id");
 	rdma_conn_param param{};
@@ -190,7 +193,8 @@ int hold_connection(bool server, const char *ip, const char *port)
 	Objects objects(id->verbs);
 	need(rdma_create_qp(id, objects.pd, &objects.attr), "rdma_create_qp");
 	objects.post_receive(id->qp);
-	need(server ? rdma_accept(id, &param) : rdma_connect(id, &param), "rdma_accept or rdma_connect");
+	need(server ? rdma_accept(id, &param) : rdma_connect(id, &param),
+	     "rdma_accept or rdma_connect");
 	expect(channel, RDMA_CM_EVENT_ESTABLISHED);
 	if (listener)
 		rdma_destroy_id(listener);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Verbs and rdma_cm between the two hosts of tests/vm/lib.sh. TAP out.
+// Verbs and rdma_cm between the two hosts of tests/vm/lib.sh. Prints TAP.
 #include <csignal>
 
 #include "lab/tap.h"

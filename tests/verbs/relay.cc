@@ -3,8 +3,8 @@
 //
 //	relay NETNS NETDEV NETNS NETDEV
 //
-// Makes both devices, prints "ready", and carries packets either way until a signal ends it; the devices
-// go with it.
+// Makes both devices, prints "ready", and carries packets either way until a signal ends it; the
+// devices go with it.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +46,7 @@ int make_tun(const char *netns, const char *name)
 	return fd;
 }
 
-// All packets that wait. A device that is down, or has no room, loses them, as a wire would.
+// Forwards all waiting packets. A device that is down, or has no room, loses them, as a wire would.
 void carry(int from, int to)
 {
 	char packet[65536];
@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: relay NETNS NETDEV NETNS NETDEV\n");
 		return 2;
 	}
-	pollfd ends[] = {{make_tun(argv[1], argv[2]), POLLIN, 0}, {make_tun(argv[3], argv[4]), POLLIN, 0}};
+	pollfd ends[] = {{make_tun(argv[1], argv[2]), POLLIN, 0},
+			 {make_tun(argv[3], argv[4]), POLLIN, 0}};
 	printf("ready\n");
 	fflush(stdout);
 	while (poll(ends, 2, -1) > 0) {

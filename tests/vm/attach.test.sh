@@ -1,27 +1,28 @@
 #!/bin/bash
-# attach: MPA on TCP connections that a program has made (kwarpdv.h): tests/verbs, part "attach", and the
-# example of userspace/examples.
-# Timeout: 600
+# attach: MPA on TCP connections that a program has made (kwarpdv.h): the part "attach" of
+# tests/verbs, and the example in userspace/examples.
 . "$(dirname "$0")/lib.sh"
 
 top=$(dirname "$0")/../..
 example=$top/build/examples/kwarp-attach
 
 hosts_up
-modprobe -q tls # without it, as in user-mode Linux, a case is skipped
-# neighbours are known: who waits for an address is not what is tested
+modprobe -q tls # if absent, as in user-mode Linux, a case is skipped
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 580 "$top/build/verbs/attach" "$@" || FAILED=$((FAILED + 1))
-# again, with a worker that is faster than who woke it; user-mode Linux has no kprobes
+RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 1100 "$top/build/verbs/attach" "$@" ||
+	FAILED=$((FAILED + 1))
+# Repeat with a worker that is faster than the caller that woke it; user-mode Linux has no kprobes.
 if [ $# -eq 0 ] && grep -qw register_kretprobe /proc/kallsyms; then
 	modprobe kwarp_ktest hold=1 || bail 'no kwarp_ktest'
-	timeout -k 5 60 "$top/build/verbs/attach" --gtest_filter='AttachEnd.*' || FAILED=$((FAILED + 1))
+	timeout -k 5 1100 "$top/build/verbs/attach" --gtest_filter='AttachEnd.*' ||
+		FAILED=$((FAILED + 1))
 	rmmod kwarp_ktest
 fi
 
-# no_object: all objects of the programs are gone.
+# no_object: all objects of the programs are gone
 no_object() {
 	rdma resource show | grep -q " $1: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
@@ -29,21 +30,21 @@ no_object() {
 if [ $# -eq 0 ]; then
 	PORT=7471 server serve on_b "$example" "$DEV_B" 7471 sesame
 	ok 'example: connects' on_a "$example" "$DEV_A" 7471 sesame $IP_B
-	has 'example: private data of the answer' '^private data: welcome$'
-	has 'example: RDMA message of the server' '^received: goodbye$'
+	has 'example: private data of the reply' '^private data: welcome$'
+	has 'example: RDMA message from the server' '^received: goodbye$'
 	ok 'example: the server ends' finish serve
 	cp "$WORK/serve.log" "$WORK/out"
 	has 'example: private data of the request' '^private data: sesame$'
-	has 'example: RDMA message of the client' '^received: hello$'
+	has 'example: RDMA message from the client' '^received: hello$'
 
 	PORT=7471 server serve on_b "$example" "$DEV_B" 7471 sesame
-	fails 'example: the wrong word' on_a "$example" "$DEV_A" 7471 thyme $IP_B
+	fails 'example: wrong password is rejected' on_a "$example" "$DEV_A" 7471 thyme $IP_B
 	has 'example: private data of the rejection' '^private data: wrong word$'
 	finish serve
 
 	ok "no object is left on $DEV_A" wait_for no_object "$DEV_A"
 	ok "no object is left on $DEV_B" wait_for no_object "$DEV_B"
-	# what is left of a shell would hold the module
+	# A process that the shell left behind would hold the module.
 	for dev in "$DEV_A" "$DEV_B"; do
 		must rdma link delete "$dev"
 	done

@@ -1,24 +1,35 @@
 #!/bin/bash
-# conformance: tests/peer/conformance on the device: what the RFCs say of an endpoint, case by case. The
-# device under test is host A's; the peer is plain sockets on host B. Arguments go to the program, e.g.
-#	scripts/guest/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
-# Timeout: 600
+# conformance: runs tests/peer/conformance on the device: the RFCs' rules for an endpoint, case by
+# case. The device under test is host A's; the peer is plain sockets on host B. Arguments go to the
+# program, e.g. scripts/guest/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
 . "$(dirname "$0")/lib.sh"
 
 binary=${CONFORMANCE:-build/peer/conformance}
 [ -x "$binary" ] || bail "no $binary: make -C tests/peer O=build/peer, in the tree"
 hosts_up
-# Streams that come octet by octet would wait for delayed acknowledgements otherwise.
+# Streams that arrive byte by byte would otherwise wait for delayed acknowledgements.
 must ip -n hostA route replace 10.0.0.0/24 dev vA src "$IP_A" quickack 1
 
-# not "ip netns exec": the namespace's own sysfs has no hw_counters
-nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B PEER_NETNS=/run/netns/hostB \
-	timeout -k 5 580 "$binary" --gtest_brief=1 "$@" 2>&1 | tee "$WORK/log"
+# What is about MPA alone: markers, segments of TCP, frames of startup that are malformed, cut off,
+# or of forms older than RFC 6581. Rows of other tables are not made over SCTP: see of_mpa().
+mpa='Marker/*:*Stream/*:*/BadReply.*:*/MalformedRequest.*:*/LeaveEarly.*'
+mpa+=':*/Rdmac*:*/RtrFrame*:StartupNonPermissive.*'
+if [ "${LLP:-tcp}" = sctp ]; then
+	set -- --gtest_filter="-$mpa" "$@"
+	# SHUTDOWN would wait for them, too.
+	must on_a sysctl -qw net.sctp.sack_timeout=1
+	must on_b sysctl -qw net.sctp.sack_timeout=1
+fi
+
+# Not "ip netns exec": sysfs of the namespace has no hw_counters.
+nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B \
+	PEER_NETNS=/run/netns/hostB timeout -k 5 1100 "$binary" --gtest_brief=1 "$@" 2>&1 |
+	tee "$WORK/log"
 rc=${PIPESTATUS[0]}
 [ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))
 grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"
 
-# nothing_left: every object that the program made is gone; the last go with the process.
+# nothing_left: all objects of the program are gone; the last ones go when the process ends
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }

@@ -1,24 +1,24 @@
 #!/bin/bash
-# ib-style: queue pairs brought up by modify_qp with a number and a GID, without rdma_cm: tests/verbs,
-# part "ib_style", and the programs that do so.
-# Timeout: 300
+# ib-style: queue pairs brought up by modify_qp with a number and a GID, without rdma_cm: the part
+# "ib_style" of tests/verbs, and programs that work this way.
 . "$(dirname "$0")/lib.sh"
 
 top=$(dirname "$0")/../..
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-timeout -k 5 200 "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
+timeout -k 5 1100 "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
 [ $# -eq 0 ] || done_testing
 
 must rendezvous on
 
-# pair PROGRAM OPTION...: server on B, client on A, each with its device.
+# pair PROGRAM OPTION...: server on B, client on A, each on its own device
 pair() {
-	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" || { report 1 "$*: server listens" "$WORK/pair.log"; return; }
+	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" ||
+		{ report 1 "$*: server listens" "$WORK/pair.log"; return; }
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
 	ok "$*: server" finish pair
 }
@@ -31,14 +31,17 @@ two_devices() {
 }
 
 port_in_use() {
-	PORT=7601 server taken on_b python3 -c 'import socket,time; s=socket.create_server(("", 7601)); time.sleep(60)' &&
+	PORT=7601 server taken on_b python3 -c \
+		'import socket,time; s=socket.create_server(("", 7601)); time.sleep(60)' &&
 		echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
 }
 
-# A listener of the kernel's does not keep it: its devices go, one by one, and the wire with them.
+# A kernel listener does not keep the namespace alive: its devices go, one by one, and with them the
+# wire.
 namespace_ends() {
 	stop taken
-	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" && ip netns del hostB &&
+	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" &&
+		ip netns del hostB &&
 		wait_for test ! -d "/sys/class/infiniband/$DEV_B" &&
 		wait_for test ! -d "/sys/class/infiniband/${DRIVER_B}C" &&
 		wait_for no_netdev hostA vA
@@ -50,7 +53,9 @@ no_netdev() {
 
 v4=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
 v6=$(gid_index "$DEV_A" fd00:0000:0000:0000:0000:0000:0000:0001)
-is 'both devices have their GIDs in the same order' "$v4 $v6" "$(gid_index "$DEV_B" 0000:0000:0000:0000:0000:ffff:0a00:0002) $(gid_index "$DEV_B" fd00:0000:0000:0000:0000:0000:0000:0002)"
+there4=$(gid_index "$DEV_B" 0000:0000:0000:0000:0000:ffff:0a00:0002)
+there6=$(gid_index "$DEV_B" fd00:0000:0000:0000:0000:0000:0000:0002)
+is 'both devices have their GIDs in the same order' "$v4 $v6" "$there4 $there6"
 
 for index in "$v4" "$v6" 0; do
 	pair ibv_rc_pingpong -g "$index" -n 200
@@ -61,14 +66,15 @@ pair ibv_rc_pingpong -g "$v4" -n 20 -c -s 1000000
 pair ibv_srq_pingpong -g "$v4" -n 100 -q 8
 pair ibv_srq_pingpong -g "$v6" -n 100 -e
 
-# perftest without -R; -x: it would take an IPv6 address by itself only for RoCE
+# perftest without -R. -x: perftest selects an IPv6 address by itself only for RoCE.
 pair ib_write_bw -F -x "$v4" -n 200 -s 65536
 pair ib_write_bw -F -x "$v4" -n 100 -q 4 -b
 pair ib_read_bw -F -x "$v6" -n 100 -s 8192
 pair ib_send_bw -F -x "$v4" -n 200 -s 4096
 pair ib_send_bw -F -x "$v4" -n 100 -r 64
-# Events, but not with ib_send_bw: it has no more receives than messages, whatever -r says, so before its last
-# message, the one that completes, it needs a credit. If it waits for an event by then, it waits for ever.
+# Events, except with ib_send_bw: it never has more receives than messages, whatever -r says, so it
+# needs a credit before its last message, the only one that completes. If it waits for an event by
+# then, it waits for ever.
 pair ib_read_bw -F -x "$v4" -n 100 -e
 pair ib_send_lat -F -x "$v4" -n 100 -e
 pair ib_write_lat -F -x "$v4" -n 100
@@ -76,7 +82,7 @@ pair ib_read_lat -F -x "$v4" -n 100
 pair ib_send_lat -F -x "$v4" -n 100
 pair ib_atomic_bw -F -x "$v4" -n 100
 
-# what is open and what waits does not keep anything
+# Neither open connections nor waiting listeners keep anything.
 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
 ok 'two devices of one namespace have the same port' two_devices

@@ -1,12 +1,11 @@
 #!/bin/bash
-# interop-siw: kwarp on A, Linux's siw on B; each as client and as server, CRC on and off.
-# Timeout: 600
+# interop-siw: kwarp on A, Linux's siw on B, each as client and as server, with CRC on and off.
 export DRIVER_A=kwarp DRIVER_B=siw
 . "$(dirname "$0")/lib.sh"
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
@@ -14,12 +13,12 @@ policy() {
 	echo "$2" >"/sys/class/infiniband/$DEV_A/kwarp/$1"
 }
 
-# siw_unread: what lies in the TCP receive queues of siw's host
+# siw_unread: prints the unread TCP receive queues of siw's host
 siw_unread() {
 	on_b ss -Htn state established | awk '$1 > 0'
 }
 
-# watch_siw: ends the programs if siw leaves the same octets unread for ten seconds
+# watch_siw: ends the programs if siw leaves the same bytes unread for ten seconds
 watch_siw() {
 	local now last='' same=0
 	while sleep 1; do
@@ -34,10 +33,11 @@ watch_siw() {
 	done
 }
 
-# pair SERVER COMMAND...: run COMMAND, which starts SERVER and runs a client.
-# siw's data-ready callback does nothing while anybody has the state lock of its queue pair for writing, and nobody
-# calls it again (siw_qp_llp_data_ready(), Linux 6.12): now and then our first Send, which TCP has acknowledged,
-# stays unread, and both programs wait for ever. That, seen in the receive queue, and nothing else is tried again.
+# pair SERVER COMMAND...: runs COMMAND, which starts SERVER and runs a client. siw's data-ready
+# callback does nothing while another thread holds the state lock of its queue pair for writing, and
+# nothing calls it again (siw_qp_llp_data_ready(), Linux 6.12). So now and then our first Send,
+# which TCP has acknowledged, stays unread, and both programs wait for ever. Only this fault, seen
+# in the receive queue, is retried.
 pair() {
 	local server=$1 try rc watch
 	shift
@@ -50,7 +50,7 @@ pair() {
 		kill $watch
 		wait $watch 2>/dev/null
 		[ -e "$WORK/unread" ] || return $rc
-		sed "s/^/# retry: siw left this unread, try $try: /" "$WORK/unread"
+		sed "s/^/# retry: siw left this unread, attempt $try: /" "$WORK/unread"
 		stop "$server"
 	done
 	return $rc
@@ -81,10 +81,11 @@ perf() {
 	ok "$name: ${*:4}, server" finish perftest
 }
 
-# agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: what kwarp says of the connection.
-# Without a ready-to-receive indication: siw asks to be called for it only when its reply is sent (siw_accept(), Linux
-# 6.12), and if it is there by then nothing reads it before the next segment. Where that is our FIN, siw may report the
-# end of a connection whose begin it has not reported, which is a BUG() in iw_cm.
+# agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: the parameter that kwarp reports for the
+# connection has this value. Runs without a ready-to-receive indication: siw requests its data-ready
+# callback only after it has sent its reply (siw_accept(), Linux 6.12), and if the indication is
+# there by then, nothing reads it before the next segment arrives. If that is our FIN, siw may
+# report the end of a connection whose begin it has not reported, which is a BUG() in iw_cm.
 agreed() {
 	local name=$1 server=$2 client=$3 address=$4
 	policy p2p 0
@@ -100,7 +101,7 @@ print([q['drv_$5'] for q in json.load(sys.stdin)])")" "[$6]"
 	policy p2p 1
 }
 
-# between NAME SERVER_HOST CLIENT_HOST ADDRESS: everything
+# between NAME SERVER_HOST CLIENT_HOST ADDRESS: runs all programs
 between() {
 	ping "$@" -S 65535
 	perf "$@" ib_write_bw -s 65536
@@ -117,30 +118,30 @@ for crc in 1 0; do
 done
 policy crc 1
 perf 'kwarp to siw' on_b on_a $IP_B ib_write_lat -s 64
-# siw never asks for peer-to-peer mode, so our side may not speak first (RFC 5044 7.1.2): ib_write_lat,
-# where the server does, has to wait for ever as a server of ours
+# siw never asks for peer-to-peer mode, so our side may not send first (RFC 5044 7.1.2). In
+# ib_write_lat the server sends first, so it would wait for ever with us as server.
 perf 'siw to kwarp' on_a on_b $IP_A ib_send_lat -s 64
 ping 'IPv6, kwarp to siw' on_b on_a $IP6_B
 ping 'IPv6, siw to kwarp' on_a on_b $IP6_A
 
-# other startup forms towards siw
+# other startup forms against siw
 policy p2p 0
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
 policy p2p 1
 policy mpa_rev 1
-# siw returns the request's S bit without knowing what it means: it must not be set
+# siw echoes the request's S bit without interpreting it, so it must not be set.
 policy p2p 'send write read'
-# siw tells its consumer of no read depth then, and rping and ib_read_bw take its word
+# siw then reports no read depth to its consumer, and rping and ib_read_bw rely on it.
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_write_bw -s 4096
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_send_bw -s 4096
 policy mpa_rev 2
 policy p2p 1
 
-# siw has no markers: that is an error, at once and for both
+# siw does not support markers: connection set-up fails at once on both sides.
 policy markers 1
 PORT=7174 server rping on_b rping -s -a $IP_B -C 1
 LIMIT=20 run on_a rping -c -a $IP_B -C 1
-has 'markers asked of siw: refused, not stuck' 'RDMA_CM_EVENT_(REJECTED|CONNECT_ERROR)'
+has 'markers requested from siw: refused, no hang' 'RDMA_CM_EVENT_(REJECTED|CONNECT_ERROR)'
 stop rping
 policy markers 0
 done_testing

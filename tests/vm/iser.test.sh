@@ -1,7 +1,6 @@
 #!/bin/bash
-# iser: iSCSI Extensions for RDMA, the kernel's target (LIO) and open-iscsi's initiator. Both know the initial
-# namespace only, so both are there, with the wire in between.
-# Timeout: 600
+# iser: iSCSI Extensions for RDMA: the kernel's target (LIO) and open-iscsi's initiator. Both work
+# in the initial namespace only, so both run there, with the wire between them.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -12,18 +11,21 @@ PORTAL=$TPG/np/$IP_B:3260
 DISK=$TARGET/core/rd_mcp_0/disk
 NODE="-m node -T $IQN -p $IP_B:3260 -I iser"
 
-# portal: a target's portal is TCP's first and RDMA's besides, on the same port. Over a device that takes
-# its ports from the same TCP this cannot be in one namespace, and LIO opens the socket in its maker's.
+# portal: makes a target portal that listens on the same port for TCP first and for RDMA as well. On
+# a device that shares its port space with TCP, the two cannot be in one namespace, and LIO opens
+# the socket in the namespace of the process that makes the portal.
 portal() {
 	ip netns add portal &&
-		nsenter --net=/run/netns/portal mkdir "$PORTAL" && ip netns del portal && echo 1 >"$PORTAL/iser"
+		nsenter --net=/run/netns/portal mkdir "$PORTAL" && ip netns del portal &&
+		echo 1 >"$PORTAL/iser"
 }
 
 target_up() {
-	mkdir -p "$DISK" && echo rd_pages=16384 >"$DISK/control" && echo 1 >"$DISK/enable" || return 1
+	mkdir -p "$DISK" && echo rd_pages=16384 >"$DISK/control" && echo 1 >"$DISK/enable" ||
+		return 1
 	mkdir -p "$TARGET/iscsi" && mkdir -p "$TPG" || return 1
 	mkdir "$TPG/lun/lun_0" && ln -s "$DISK" "$TPG/lun/lun_0/disk" && portal || return 1
-	# whoever comes may write
+	# any initiator may write
 	echo 0 >"$TPG/attrib/authentication"
 	echo 0 >"$TPG/attrib/demo_mode_write_protect"
 	echo 1 >"$TPG/attrib/generate_node_acls"
@@ -33,22 +35,25 @@ target_up() {
 
 target_down() {
 	echo 0 >"$TPG/enable" && echo 0 >"$PORTAL/iser" && rmdir "$PORTAL" || return 1
-	rm "$TPG/lun/lun_0/disk" && rmdir "$TPG/lun/lun_0" "$TPG" "$TARGET/iscsi/$IQN" "$TARGET/iscsi" || return 1
+	rm "$TPG/lun/lun_0/disk" &&
+		rmdir "$TPG/lun/lun_0" "$TPG" "$TARGET/iscsi/$IQN" "$TARGET/iscsi" || return 1
 	rmdir "$DISK" "$TARGET/core/rd_mcp_0"
 }
 
 iscsid_up() {
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
 	echo "InitiatorName=iqn.2026-11.test:initiator" >/etc/iscsi/initiatorname.iscsi
-	# a lost connection is noticed, and given up, soon
-	sed -i -e 's/^iscsid.startup.*//' -e 's/^\(node.session.timeo.replacement_timeout = \).*/\1120/' \
-		-e 's/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\12/' /etc/iscsi/iscsid.conf
-	# when told to end it ends its whole process group, so it gets one
+	# notice a lost connection soon, and give it up soon
+	sed -i -e 's/^iscsid.startup.*//' \
+		-e 's/^\(node.session.timeo.replacement_timeout = \).*/\1120/' \
+		-e 's/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\12/' \
+		/etc/iscsi/iscsid.conf
+	# iscsid kills its whole process group when it is stopped, so it gets its own.
 	server iscsid on_a setsid iscsid -f -d 2
 	wait_for iscsiadm -m iface
 }
 
-# disk: the session's
+# disk: prints the session's disk
 disk() {
 	local dev
 	for dev in /sys/class/iscsi_session/session*/device/target*/*/block/*; do
@@ -68,7 +73,7 @@ must modprobe ib_isert
 must modprobe ib_iser
 must modprobe sd_mod
 ok 'target listens' target_up || bail 'no target'
-ok 'it does so by RDMA' sh -c "rdma resource show cm_id | grep '$DEV_B.*LISTEN.*:3260'"
+ok 'target listens: by RDMA' sh -c "rdma resource show cm_id | grep '$DEV_B.*LISTEN.*:3260'"
 ok 'the initiator runs' iscsid_up
 ok 'iSER is one of its transports' iscsiadm -m iface -I iser
 has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
@@ -81,19 +86,20 @@ has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
 	has 'session: by iSER' "^iser: .*$IQN"
 	ok 'the disk is there' wait_for disk || bail 'no disk'
 	before=$(counter "$DEV_B" rx_octets)
-	ok 'written, read back, equal' write_and_compare "$(disk)" 8M 1M
-	ok 'it went by RDMA' test $(($(counter "$DEV_B" rx_octets) - before)) -gt 8000000
-	ok 'of one block' write_and_compare "$(disk)" 64K 512
+	ok 'written data read back unchanged' write_and_compare "$(disk)" 8M 1M
+	ok 'the data went over RDMA' test $(($(counter "$DEV_B" rx_octets) - before)) -gt 8000000
+	ok 'single blocks read back unchanged' write_and_compare "$(disk)" 64K 512
 	ok 'fio, 4 KiB, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=4k
 	ok 'fio, 1 MiB, verified' fio_verify "$(disk)" 32M --rw=write --bs=1M
-	ok 'fio, reads and writes of all sizes, verified' fio_verify "$(disk)" 16M --rw=randrw --bsrange=512-512k --bs_unaligned=0 --blockalign=512
+	ok 'fio, reads and writes of all sizes, verified' fio_verify "$(disk)" 16M --rw=randrw \
+		--bsrange=512-512k --bs_unaligned=0 --blockalign=512
 
-	ok 'the device goes: load' load "$(disk)"
-	ok 'the device goes: rdma link delete' rdma link delete "$DEV_A"
-	ok 'the device goes: the session is lost' wait_for not_logged_in
-	ok 'the device goes: it comes again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
-	ok 'the device goes: the session is there again' wait_for logged_in
-	ok 'the device goes: the load ends well' load_ends_well
+	ok 'device removed: load' load "$(disk)"
+	ok 'device removed: rdma link delete' rdma link delete "$DEV_A"
+	ok 'device removed: the session is lost' wait_for not_logged_in
+	ok 'device removed: it is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+	ok 'device removed: the session is back' wait_for logged_in
+	ok 'device removed: the load succeeds' load_ends_well
 	ok 'logout under load: load' load "$(disk)"
 	ok 'logout under load' iscsiadm $NODE --logout
 	ok 'logout under load: the load ends' wait_for ended

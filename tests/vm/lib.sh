@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the suites in tests/vm, inside the VM or user-mode Linux: TAP, two hosts on one wire, servers.
-# A suite looks like this:
+# For the suites in tests/vm, inside the VM or user-mode Linux: TAP output, two hosts on one wire,
+# servers. A suite looks like this:
 #
 #	. "$(dirname "$0")/lib.sh"
 #	hosts_up
@@ -9,9 +9,10 @@
 #	done_testing
 #
 # The hosts are the network namespaces hostA and hostB; vA (10.0.0.1, fd00::1) and vB (10.0.0.2,
-# fd00::2) are the ends of a veth pair, with the RDMA devices ${DRIVER}A and ${DRIVER}B on them. In the
-# kernel's default (shared) RDMA mode both devices are seen in both namespaces; rdma_cm finds the right
-# one by address. DRIVER is kwarp, or siw to try a suite without us; DRIVER_A and DRIVER_B mix them.
+# fd00::2) are the ends of a veth pair, with the RDMA devices ${DRIVER}A and ${DRIVER}B on them. In
+# the kernel's default (shared) RDMA mode both devices are visible in both namespaces; rdma_cm finds
+# the right one by address. DRIVER is kwarp, or siw to run a suite without kwarp; DRIVER_A and
+# DRIVER_B mix them.
 
 DRIVER=${DRIVER:-kwarp}
 DRIVER_A=${DRIVER_A:-$DRIVER}
@@ -28,8 +29,8 @@ declare -A SERVERS
 
 # ---- TAP ----
 
-# report STATUS NAME [FILE]: one TAP line; a failure is followed by the last lines of FILE and of the servers that
-# were left running, and by what the devices have counted.
+# report STATUS NAME [FILE]: prints one TAP line; a failure is followed by the last lines of FILE
+# and of the servers still running, and by the devices' counters
 report() {
 	local server
 	TESTS=$((TESTS + 1))
@@ -50,19 +51,20 @@ report() {
 	return "$1"
 }
 
-# counted: every counter that is not 0, a line for each device
+# counted: prints every counter that is not 0, one line for each device
 counted() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
-		[ ! -d "/sys/class/infiniband/$device/ports/1/hw_counters" ] || {
+		[ ! -d "/sys/class/infiniband/$device" ] || {
 			echo -n "$device: "
-			grep -H '' "/sys/class/infiniband/$device"/ports/1/hw_counters/* | sed 's|.*/||' | grep -v ':0$' | paste -sd' '
+			rdma statistic show link "$device/1" |
+				grep -oE '[a-z][a-z0-9_]+ [1-9][0-9]*' | paste -sd' '
 		}
 	done
 }
 
-# ok NAME COMMAND...: passes when COMMAND does (60 seconds at most for a program; LIMIT=N changes that).
-# The output is in $WORK/out.
+# ok NAME COMMAND...: passes if COMMAND succeeds (time limit 60 seconds for a program; LIMIT=N
+# changes it). The output is in $WORK/out.
 ok() {
 	local name=$1 rc=0
 	shift
@@ -72,7 +74,7 @@ ok() {
 	report $((rc != 0)) "$name" "$WORK/out"
 }
 
-# fails NAME COMMAND...: passes when COMMAND fails, by itself and in time.
+# fails NAME COMMAND...: passes if COMMAND fails by itself within the time limit
 fails() {
 	local name=$1 rc=0
 	shift
@@ -88,7 +90,7 @@ is() {
 	report $rc "$1" "$WORK/out"
 }
 
-# has NAME REGEX: the last command's output has a line that matches.
+# has NAME REGEX: passes if the last command's output has a line that matches
 has() {
 	local rc=0
 	grep -aEq -- "$2" "$WORK/out" || rc=1
@@ -100,18 +102,18 @@ skip() {
 	echo "ok $TESTS - $1 # SKIP ${2:-}"
 }
 
-# bail TEXT: nothing further makes sense.
+# bail TEXT: ends the suite, because nothing further makes sense
 bail() {
 	echo "Bail out! $*"
 	exit 1
 }
 
-# must COMMAND...: set-up that has to work.
+# must COMMAND...: runs set-up that has to work
 must() {
 	"$@" >"$WORK/must" 2>&1 || { sed 's/^/# /' "$WORK/must"; bail "failed: $*"; }
 }
 
-# done_testing: the plan, and the suite's exit status.
+# done_testing: prints the plan and exits with the suite's status
 done_testing() {
 	echo "1..$TESTS"
 	exit $((FAILED > 0 || TESTS == 0))
@@ -119,15 +121,15 @@ done_testing() {
 
 # ---- running things ----
 
-# run COMMAND...: with its output in $WORK/out, a program also with a time limit; functions of the
-# suite run as they are.
+# run COMMAND...: runs it with its output in $WORK/out; a program gets a time limit, functions of
+# the suite do not.
 run() {
 	case $1 in
 	on_a) shift; set -- ip netns exec hostA timeout -k 5 "${LIMIT:-60}" "$@" ;;
 	on_b) shift; set -- ip netns exec hostB timeout -k 5 "${LIMIT:-60}" "$@" ;;
 	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "${LIMIT:-60}" "$@" ;;
 	esac
-	# a function may run another: what both say goes behind what is there, not over it
+	# A function may call run again: append both outputs rather than overwrite the first one.
 	: >"$WORK/out"
 	"$@" >>"$WORK/out" 2>&1 </dev/null
 }
@@ -135,33 +137,59 @@ run() {
 on_a() { ip netns exec hostA "$@"; }
 on_b() { ip netns exec hostB "$@"; }
 
-# wait_for COMMAND...: until COMMAND succeeds, a minute at most. Nothing here takes that long; a busy machine may.
+# wait_for COMMAND...: waits until COMMAND succeeds, for a minute at most; only a busy machine takes
+# that long. Prints the output of the last attempt if it does not.
 wait_for() {
 	local end=$((SECONDS + ${PATIENCE:-60}))
-	until "$@" >/dev/null 2>&1; do
-		[ $SECONDS -lt $end ] || return 1
+	until "$@" >"$WORK/attempt" 2>&1; do
+		[ $SECONDS -lt $end ] || { cat "$WORK/attempt"; return 1; }
 		sleep 0.1
 	done
 }
 
-# listening HOST PORT: a TCP listener is there, or one of rdma_cm, which with iWARP is a TCP listener, too, and
-# with RoCE is none.
+# counter DEVICE NAME: prints a counter of the device. By netlink: sysfs shows values that are up to
+# 10 ms old by the kernel's ticks, and these stand still while a guest's processor does.
+counter() {
+	rdma statistic show link "$1/1" | tr ' ' '\n' | grep -xA1 "$2" | grep -xE '[0-9]+'
+}
+
+# value KEY: prints an attribute, ours included, of the last object that has it in $WORK/json, which
+# is output of "rdma -j"
+value() {
+	python3 -c '
+import json, sys
+found = ""
+for entry in json.load(open(sys.argv[1])):
+    for key in (sys.argv[2], "drv_" + sys.argv[2]):
+        if key in entry:
+            found = entry[key]
+print(found)' "$WORK/json" "$1"
+}
+
+# listening HOST PORT: a listener is there: of TCP, or of rdma_cm, which is a TCP listener, too,
+# with iWARP over TCP, but not with RoCE
 listening() {
+	if [ "${LLP:-tcp}" = sctp ] &&
+		ip netns exec "$1" awk -v port="$2" '$6 == port { found = 1 } END { exit !found }' \
+			/proc/net/sctp/eps; then
+		return
+	fi
 	case $DEV_B in
 	rxe*) rdma resource show cm_id | grep -qE " state LISTEN .*:$2( |$)" ;;
 	*) ip netns exec "$1" ss -Htln "sport = :$2" | grep -q . ;;
 	esac
 }
 
-# server NAME on_a|on_b COMMAND...: start in the background; output in $WORK/NAME.log.
-# PORT=N: return when it listens there.
+# server NAME on_a|on_b COMMAND...: starts it in the background with its output in $WORK/NAME.log.
+# PORT=N: returns when it listens there.
 server() {
 	local name=$1 host=hostA
 	[ "$2" = on_a ] || host=hostB
 	shift 2
-	# one that a failed case left would answer in this one's place
+	# A server that a failed case has left would answer instead of this one.
 	stop "$name"
-	# now, not when the child gets to it: who reads it meanwhile must not find the last one's words
+	# Truncate the log now rather than in the child: a reader must not find the last server's
+	# output.
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
@@ -172,8 +200,9 @@ server() {
 	}
 }
 
-# perftest_pair SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: start the server, run the client. Between its two
-# connections the server has no listener for a moment: see patient(). PIN=1 gives each of the two a CPU to itself.
+# perftest_pair SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: starts the server and runs the
+# client. Between its two connections the server briefly has no listener: see patient(). PIN=1 gives
+# each side its own CPU.
 perftest_pair() {
 	local server=$1 client=$2 address=$3
 	shift 3
@@ -181,7 +210,8 @@ perftest_pair() {
 	run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address"
 }
 
-# finish NAME [SECONDS]: wait until the server ends by itself; its exit status (124: it does not).
+# finish NAME [SECONDS]: waits until the server ends by itself; returns its exit status (124: it has
+# not ended)
 finish() {
 	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-60})) rc=0
 	while kill -0 "$pid" 2>/dev/null; do
@@ -193,7 +223,7 @@ finish() {
 	return $rc
 }
 
-# stop NAME: end the server.
+# stop NAME: ends the server
 stop() {
 	local pid=${SERVERS[$1]:-}
 	[ -n "$pid" ] || return 0
@@ -209,9 +239,11 @@ stop() {
 
 # ---- hosts ----
 
-# drivers_load: the modules, for those that are not built in.
+# drivers_load: loads the modules that are not built in
 drivers_load() {
 	local module
+	# In time for listeners that wait for a device, and for whatever loads the module.
+	[ "${LLP:-tcp}" = tcp ] || echo "options kwarp llp=$LLP" >/etc/modprobe.d/kwarp-llp.conf
 	for module in ib_uverbs rdma_ucm iw_cm crc32c_intel "$DRIVER_A" "$DRIVER_B"; do
 		[ -d "/sys/module/$module" ] || modprobe -q "$module"
 	done
@@ -220,31 +252,33 @@ drivers_load() {
 	done
 }
 
-# wire_up [MTU]: two namespaces and the wire between them.
+# wire_up [MTU]: makes two namespaces and the wire between them
 wire_up() {
 	must ip netns add hostA
 	must ip netns add hostB
-	# unlike interface numbers: siw binds by number, whichever namespace it is of
+	# Different interface numbers: siw binds by number, whatever the namespace.
 	must ip link add vA index 101 netns hostA type veth peer name vB index 102 netns hostB
 	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
 	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
 }
 
-# wire_up_here [MTU]: both ends in the initial namespace, for consumers in the kernel that know no other; hostA
-# and hostB are names of it. Each address is this host's own, yet what goes from one to the other leaves by
-# its end and comes in by the other, as between two hosts. IPv4 only.
+# wire_up_here [MTU]: puts both ends into the initial namespace, for kernel consumers that work in
+# no other; hostA and hostB are names of it. Each address is this host's own, but packets from one
+# to the other leave by one end and come in by the other, as between two hosts. IPv4 only.
 wire_up_here() {
 	local end
 	must ip netns attach hostA $$
 	must ip netns attach hostB $$
 	must ip link add vA index 101 type veth peer name vB index 102
 	for end in vA vB; do
-		must sysctl -qw net.ipv4.conf.$end.accept_local=1 net.ipv4.conf.$end.rp_filter=0 net.ipv4.conf.$end.arp_ignore=1
+		must sysctl -qw net.ipv4.conf.$end.accept_local=1 net.ipv4.conf.$end.rp_filter=0 \
+			net.ipv4.conf.$end.arp_ignore=1
 	done
 	must sysctl -qw net.ipv4.conf.all.rp_filter=0
 	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
 	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
-	# "from lo" is what is sent by this host; what comes in is for us, whichever rule is first
+	# "iif lo" matches packets sent by this host; packets received are local, whichever rule is
+	# first.
 	must ip rule add pref 10 iif lo to $IP_B lookup 101
 	must ip rule add pref 10 iif lo to $IP_A lookup 102
 	must ip rule add pref 20 lookup local
@@ -252,9 +286,11 @@ wire_up_here() {
 	must here_routes
 }
 
-# here_routes: also when an end that was down is up again; that had taken its route away
+# here_routes: sets the routes, also when an end comes up again, since going down has removed its
+# route
 here_routes() {
-	ip route replace $IP_B dev vA src $IP_A table 101 && ip route replace $IP_A dev vB src $IP_B table 102
+	ip route replace $IP_B dev vA src $IP_A table 101 &&
+		ip route replace $IP_A dev vB src $IP_B table 102
 }
 
 here_down() {
@@ -265,7 +301,7 @@ here_down() {
 	ip link del vA
 }
 
-# wire_down: whichever of the two it was
+# wire_down: removes the wire of wire_up or wire_up_here
 wire_down() {
 	[ -z "$(ip rule list pref 20)" ] || here_down
 	ip netns del hostA
@@ -282,21 +318,32 @@ end_up() {
 		patient "$1" "$2" 18515
 }
 
-# patient NETNS NETDEV [PORT]: a SYN to PORT (default: any) that meets no listener is not answered, so that TCP sends
-# it again a second later. perftest's server closes one listener and opens another between its two connections, and
-# a client that comes in between would be refused, whatever the driver. What the filter drops is TCP's answer to a SYN:
-# RST and ACK with the sequence number 0.
+# patient NETNS NETDEV [PORT]: a SYN to PORT (default: any) without a listener gets no answer, so
+# that TCP sends it again a second later. perftest's server closes one listener and opens another
+# between its two connections, and a client that comes in between would be refused with any driver.
+# The filter drops TCP's answer to such a SYN: RST and ACK with sequence number 0.
 patient() {
 	local port=${3:-0} mask=0xffff
 	[ "$port" -ne 0 ] || mask=0
 	tc -n "$1" qdisc replace dev "$2" clsact &&
-		tc -n "$1" filter add dev "$2" egress protocol ip u32 match ip protocol 6 0xff match u16 "$port" $mask at 20 \
+		tc -n "$1" filter add dev "$2" egress protocol ip \
+			u32 match ip protocol 6 0xff match u16 "$port" $mask at 20 \
 			match u32 0 0xffffffff at 24 match u8 0x14 0xff at 33 action drop &&
-		tc -n "$1" filter add dev "$2" egress protocol ipv6 u32 match u8 6 0xff at 6 match u16 "$port" $mask at 40 \
-			match u32 0 0xffffffff at 44 match u8 0x14 0xff at 53 action drop
+		tc -n "$1" filter add dev "$2" egress protocol ipv6 \
+			u32 match u8 6 0xff at 6 match u16 "$port" $mask at 40 \
+			match u32 0 0xffffffff at 44 match u8 0x14 0xff at 53 action drop ||
+		return 1
+	[ "${LLP:-tcp}" = sctp ] || return 0
+	# SCTP: ABORT; INIT is sent again after a second.
+	tc -n "$1" filter add dev "$2" egress protocol ip \
+		u32 match ip protocol 132 0xff match u16 "$port" $mask at 20 \
+		match u8 6 0xff at 32 action drop &&
+		tc -n "$1" filter add dev "$2" egress protocol ipv6 \
+			u32 match u8 132 0xff at 6 match u16 "$port" $mask at 40 \
+			match u8 6 0xff at 52 action drop
 }
 
-# hosts_up [MTU]: everything in place for two programs to talk RDMA.
+# hosts_up [MTU]: sets up everything that two programs need to communicate by RDMA
 hosts_up() {
 	drivers_load
 	wire_up "${1:-1500}"
@@ -304,7 +351,7 @@ hosts_up() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
 
-# hosts_here [MTU]: the same with both in the initial namespace
+# hosts_here [MTU]: the same, with both hosts in the initial namespace
 hosts_here() {
 	drivers_load
 	wire_up_here "${1:-1500}"
@@ -312,7 +359,7 @@ hosts_here() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
 
-# rendezvous on|off: queue pairs of both devices find each other without rdma_cm.
+# rendezvous on|off: whether queue pairs of both devices find each other without rdma_cm
 rendezvous() {
 	local dev port=0
 	[ "$1" = off ] || port=7600
@@ -321,7 +368,7 @@ rendezvous() {
 	done
 }
 
-# gid_index DEVICE ADDRESS: the index of an address, as sysfs writes it.
+# gid_index DEVICE ADDRESS: prints the index of an address in the form that sysfs writes
 gid_index() {
 	local file
 	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
@@ -330,20 +377,21 @@ gid_index() {
 	return 1
 }
 
-# rdma_link NETNS NAME TYPE NETDEV: add, and wait for the device files.
+# rdma_link NETNS NAME TYPE NETDEV: adds a device and waits for its device files
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
 		wait_for uverbs_node "$2"
 }
 
-# uverbs_node NAME: devtmpfs makes /dev/infiniband itself; there is no udev here.
+# uverbs_node NAME: the device file exists. devtmpfs makes it; there is no udev here.
 uverbs_node() {
 	local node
-	node=$(grep -lx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null | head -n 1 | cut -d/ -f5)
+	node=$(grep -lx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null |
+		head -n 1 | cut -d/ -f5)
 	[ -n "$node" ] && [ -c "/dev/infiniband/$node" ]
 }
 
-# policy KEY VALUE: of both devices
+# policy KEY VALUE: sets it on both devices
 policy() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -351,7 +399,7 @@ policy() {
 	done
 }
 
-# reordering: out-of-order placement on both devices, and a network on which it has something to do
+# reordering: enables out-of-order placement on both devices, on a network that loses and reorders
 reordering() {
 	local end
 	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
@@ -359,27 +407,40 @@ reordering() {
 	must policy markers 1
 	must policy crc 1
 	for end in 'hostA vA' 'hostB vB'; do
-		# shellcheck disable=SC2086 # two words; packets of the MTU, so that each is lost or delayed by itself
+		# shellcheck disable=SC2086 # two words
 		set -- $end
 		must ip netns exec "$1" ethtool -K "$2" tso off gso off
-		must tc -n "$1" qdisc add dev "$2" root netem limit 10000 delay 2ms loss 1% reorder 25% 50%
+		must tc -n "$1" qdisc add dev "$2" root netem limit 10000 delay 2ms loss 1% \
+			reorder 25% 50%
 	done
 }
 
-# hosts_down: in the order in which an administrator would; nothing may be left.
+# hosts_down: removes everything in the order in which an administrator would; nothing may be left
 hosts_down() {
 	local name
 	for name in "${!SERVERS[@]}"; do
 		stop "$name"
 	done
+	# Without timeout: one that waits in the kernel for a last connection cannot be killed.
+	devices_down &
+	PATIENCE=30 wait_for ended $! || report 1 "$DEV_A and $DEV_B can be deleted"
+	wire_down >/dev/null 2>&1
+}
+
+devices_down() {
+	local name
 	for name in "$DEV_A" "$DEV_B"; do
-		[ ! -d "/sys/class/infiniband/$name" ] || timeout 30 rdma link delete "$name"
+		[ ! -d "/sys/class/infiniband/$name" ] || rdma link delete "$name"
 	done
-	wire_down 2>/dev/null
+}
+
+# ended PID
+ended() {
+	! kill -0 "$1" 2>/dev/null
 }
 
 suite_end() {
-	hosts_down >/dev/null 2>&1
+	hosts_down 2>/dev/null
 	rm -rf "$WORK"
 }
 trap suite_end EXIT

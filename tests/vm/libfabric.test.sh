@@ -1,21 +1,22 @@
 #!/bin/bash
-# libfabric: its verbs provider finds the device, and its ping-pong runs over connected endpoints and,
-# with ofi_rxm on top, over reliable datagram ones; every octet compared.
+# libfabric: its verbs provider finds the device, and its ping-pong runs over connected endpoints
+# and, with ofi_rxm, over reliable datagram endpoints; every byte is compared.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
 ok 'fi_info: verbs' on_a fi_info -p verbs
-has 'it has the device' "domain: $DEV_A"
-has 'it knows it for iWARP' 'protocol: FI_PROTO_IWARP'
+has 'fi_info: lists the device' "domain: $DEV_A"
+has 'fi_info: protocol is iWARP' 'protocol: FI_PROTO_IWARP'
 ok 'fi_info: verbs;ofi_rxm' on_a fi_info -p 'verbs;ofi_rxm' -t FI_EP_RDM
-has 'reliable datagrams on the device' "domain: $DEV_A"
-ok 'fi_info: what it can do' on_a fi_info -p verbs -t FI_EP_MSG -c 'FI_RMA|FI_ATOMIC|FI_MSG'
+has 'fi_info: reliable datagrams on the device' "domain: $DEV_A"
+ok 'fi_info: capabilities' on_a fi_info -p verbs -t FI_EP_MSG -c 'FI_RMA|FI_ATOMIC|FI_MSG'
 
-# results FILE: size, messages sent and messages acknowledged, of each size whose every message was compared
+# results FILE: prints size, messages sent and messages acknowledged for each size whose messages
+# were all compared
 results() {
 	awk '$2 ~ /^[0-9]+$/ && $3 ~ /^=/ { print $1, $2, $3 }' "$1"
 }
@@ -29,11 +30,11 @@ left() {
 	grep -q rxm_process_shutdown "$WORK/$1.log"
 }
 
-# side_right SIDE: it ends by itself, or it may be ended. What each side waits for at last, when results are
-# exchanged and printed, is a "fin" of the other, who leaves behind it. If rxm looks at the leaving first, it destroys
-# the queue pair, and with it the completion of "fin", which is in the completion queue already; that side then
-# waits for ever. (Seen in its log and in rx_fpdus; a queue pair that is destroyed takes its completions along with
-# other providers, too.) Its results are what counts.
+# side_right SIDE: it ends by itself, or it may be stopped. After the exchange and output of
+# results, each side waits for a "fin" from the other, which then disconnects. If rxm handles the
+# disconnect first, it destroys the queue pair and with it the completion of "fin", which is already
+# in the completion queue; that side then waits for ever. (Seen in its log and in rx_fpdus; other
+# providers also drop the completions of a destroyed queue pair.) Its results decide.
 side_right() {
 	local side=$1 patience=60 rc=0
 	wait_for over_or_left "$side"
@@ -44,7 +45,7 @@ side_right() {
 	[ $rc -eq 124 ] && left "$side" && [ -n "$(results "$WORK/$side.log")" ]
 }
 
-# pingpong PROVIDER ENDPOINT ADDRESS [OPTION...]: -c compares
+# pingpong PROVIDER ENDPOINT ADDRESS [OPTION...]: -c compares the data
 pingpong() {
 	local provider=$1 endpoint=$2 address=$3 side
 	local program=(env FI_LOG_LEVEL=info FI_LOG_SUBSYS=ep_ctrl stdbuf -oL
@@ -55,14 +56,14 @@ pingpong() {
 		side_right $side >>"$WORK/$side.log" 2>&1
 		report $? "$provider $endpoint ${*:4}: $side" "$WORK/$side.log"
 	done
-	is 'both say the same' "$(results "$WORK/server.log")" "$(results "$WORK/client.log")"
+	is 'both sides agree' "$(results "$WORK/server.log")" "$(results "$WORK/client.log")"
 	cp "$WORK/client.log" "$WORK/out"
 }
 
 for over in 'verbs msg' 'verbs;ofi_rxm rdm'; do
-	# every size from 64 octets to 1 MiB; then one below, one across FPDUs, and the other family
+	# every size from 64 bytes to 1 MiB; then one small, one across FPDUs, and IPv6
 	pingpong "${over% *}" "${over#* }" $IP_B -I 5
-	has 'the largest, too' '^1m '
+	has 'includes the largest size' '^1m '
 	pingpong "${over% *}" "${over#* }" $IP_B -I 50 -S 1
 	pingpong "${over% *}" "${over#* }" $IP_B -I 20 -S 1429
 	pingpong "${over% *}" "${over#* }" $IP6_B -I 20 -S 5000 -6

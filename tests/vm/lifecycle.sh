@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# For suites about what comes and goes, after lib.sh: objects that are held, and what "rdma" shows of them.
+# For suites about lifetimes, after lib.sh: objects that a process holds, and how "rdma" shows them.
 
-# meet: neighbours are known; who waits for an address is not what is tested
+# meet: resolves the neighbours, since waiting for address resolution is not under test
 meet() { on_a ping -qc 1 "$IP_B" >"$WORK/ping"; }
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
 PORT_HOLD=7500
 
-# resources DEVICE: how many PDs, CQs, QPs, CM ids, MRs and contexts there are
+# resources DEVICE: prints the numbers of PDs, CQs, QPs, CM ids, MRs and contexts
 resources() {
 	rdma -j resource show "$1" | python3 -c '
 import json, sys
@@ -22,7 +22,8 @@ nothing_left() {
 	done
 }
 
-# objects KIND DEVICE PYTHON: prints an expression of "all", rdma's list of such objects of the device
+# objects KIND DEVICE PYTHON: prints an expression over "all", rdma's list of such objects of the
+# device
 objects() {
 	local of="dev $2"
 	case $1 in
@@ -35,18 +36,18 @@ all = json.load(sys.stdin)
 print($3)"
 }
 
-# held NAME: the holder is ready; told NAME REGEX: it has said so
+# held NAME: the holder is ready; told NAME REGEX: it has printed such a line
 held() { wait_for grep -q '^ready' "$WORK/$1.log"; }
 told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
-# connected: a server on B and a client on A that hold a connection
+# connected: starts a server on B and a client on A that hold a connection
 connected() {
 	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
 	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
 	held holdA && held holdB
 }
 
-# both_end: the holders notice, and end by themselves
+# both_end: the holders notice and end by themselves
 both_end() {
 	finish holdA 15 && finish holdB 15
 }
@@ -60,12 +61,12 @@ gone() { [ ! -d "/sys/class/infiniband/$1" ]; }
 both_gone() { gone "$DEV_A" && gone "$DEV_B"; }
 refused() { ! "$@"; }
 
-# logs NAME: what the holders said, for a failed test
+# logs NAME: collects the holders' output for a failed test
 logs() {
 	tail -n 20 "$WORK"/hold?.log >"$WORK/out" 2>&1
 }
 
-# holds NAME COMMAND...: like ok, with the holders' words if it fails
+# holds NAME COMMAND...: like ok, but a failure shows the holders' output
 holds() {
 	local name=$1 rc=0
 	shift

@@ -1,14 +1,13 @@
 #!/bin/bash
-# lifecycle: devices, netdevs and processes come and go in each order; nothing hangs, nothing is left, and what the tools
-# show is true.
-# Timeout: 600
+# lifecycle: devices, netdevs and processes come and go in each order; nothing hangs, nothing is
+# left, and the tools show the true state.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lifecycle.sh"
 
 hosts_up
 meet
 
-# killed NAME: ended by signal 9, and waited for without the shell's remark
+# killed NAME: ends it by signal 9 and waits for it without the shell's message
 killed() {
 	kill -9 "${SERVERS[$1]}"
 	finish "$1" 2>/dev/null
@@ -27,7 +26,7 @@ has 'ibv_devices: B' "$DEV_B"
 run grep -c 'no userspace device-specific driver' "$WORK/out"
 is 'ibv_devices: no device without a driver' "$(cat "$WORK/out")" 0
 
-# no_driver_files COMMAND...: where libibverbs has no driver files to look at
+# no_driver_files COMMAND...: runs it without libibverbs' driver files
 no_driver_files() {
 	unshare -m sh -c 'mount -t tmpfs none /etc/libibverbs.d && exec "$@"' sh "$@"
 }
@@ -72,13 +71,19 @@ done
 ok 'nothing there, nothing shown' nothing_left
 holds 'connection is there' connected
 is 'resources of A' "$(resources "$DEV_A")" '2 1 1 1 1 1'
-is 'resource qp: state and owner' "$(objects qp "$DEV_A" '[(q["state"], q["type"], q["comm"]) for q in all]')" "[('RTS', 'RC', 'hold')]"
+is 'resource qp: state and owner' \
+	"$(objects qp "$DEV_A" '[(q["state"], q["type"], q["comm"]) for q in all]')" \
+	"[('RTS', 'RC', 'hold')]"
 is 'resource mr: length' "$(objects mr "$DEV_A" '[m["mrlen"] for m in all]')" '[65536]'
-is 'resource cq: entries and users' "$(objects cq "$DEV_A" '[(c["cqe"], c["users"]) for c in all]')" '[(16, 2)]'
-is 'resource cm_id: client' "$(objects cm_id "$DEV_A" '[(c["state"], c["dst-addr"]) for c in all]')" "[('CONNECT', '$IP_B:$PORT_HOLD')]"
-is 'resource cm_id: server' "$(objects cm_id "$DEV_B" '[(c["state"], c["src-addr"]) for c in all]')" "[('CONNECT', '$IP_B:$PORT_HOLD')]"
+is 'resource cq: entries and users' \
+	"$(objects cq "$DEV_A" '[(c["cqe"], c["users"]) for c in all]')" '[(16, 2)]'
+is 'resource cm_id: client' \
+	"$(objects cm_id "$DEV_A" '[(c["state"], c["dst-addr"]) for c in all]')" \
+	"[('CONNECT', '$IP_B:$PORT_HOLD')]"
+is 'resource cm_id: server' \
+	"$(objects cm_id "$DEV_B" '[(c["state"], c["src-addr"]) for c in all]')" \
+	"[('CONNECT', '$IP_B:$PORT_HOLD')]"
 is 'resource pd: of the process' "$(objects pd "$DEV_B" '{p["comm"] for p in all}')" "{'hold'}"
-counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 before=$(counter "$DEV_A" connects)
 killed holdA
 holds 'client is killed: the server ends' finish holdB 10
@@ -96,21 +101,22 @@ is 'rdma statistic: connects counts' "$(counter "$DEV_A" connects)" $((before + 
 before=$(counter "$DEV_A" tx_octets)
 ok 'traffic' perftest_pair on_b on_a $IP_B ib_write_bw -n 20 -s 65536
 finish perftest
-ok 'rdma statistic: octets count' test $(($(counter "$DEV_A" tx_octets) - before)) -ge $((20 * 65536))
+ok 'rdma statistic: tx_octets counts' \
+	test $(($(counter "$DEV_A" tx_octets) - before)) -ge $((20 * 65536))
 
-# load: perftest with four QPs, as "perftest" and "client", until it is stopped
+# load: runs perftest with four QPs, as "perftest" and "client", until it is stopped
 load() {
 	PORT=18515 server perftest on_b ib_write_bw -R -F -D 30 -s 65536 -q 4 || return 1
 	server client on_a ib_write_bw -R -F -D 30 -s 65536 -q 4 "$IP_B"
 	wait_for busy && sleep 1
 }
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
-# ends NAME: it does so by itself, well or not
+# ends NAME: it ends by itself, successfully or not
 ends() { finish "$1" 15; [ $? -ne 124 ]; }
 ok 'load runs' load
 killed client
 idle() { [ "$(objects qp "$DEV_B" 'sum(q["state"] == "RTS" for q in all)')" -eq 0 ]; }
-ok 'killed under load: the peer learns of it' wait_for idle
+ok 'killed under load: the peer is notified' wait_for idle
 stop perftest
 ok 'killed under load: nothing is left' wait_for nothing_left
 
@@ -139,9 +145,10 @@ sleep 0.5
 ip -n hostA link set vA up
 ip -n hostA addr replace $IP6_A/64 dev vA nodad
 sleep 0.5
-is 'connection survives netdev down and up' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
+is 'connection survives netdev down and up' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" \
+	"['RTS']"
 stop holdA
-holds 'and carries its end to the other side' finish holdB 10
+holds 'and its end reaches the other side' finish holdB 10
 
 # ---- removal with programs attached ----
 
@@ -149,8 +156,9 @@ holds 'connection before rdma link delete' connected
 ok 'rdma link delete with a connection' rdma link delete "$DEV_A"
 ok 'rdma link delete with a connection: it is gone' wait_for gone "$DEV_A"
 holds 'rdma link delete: both programs end' both_end
-# of whichever comes first: with the end of its connection the program ends, too
-holds 'rdma link delete: the owner is told' told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
+# whichever comes first: the program ends with its connection, too
+holds 'rdma link delete: the owner is told' told holdA \
+	'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
 holds 'rdma link delete: the peer is told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 ok 'rdma link delete: add again' link_a
 
@@ -164,7 +172,7 @@ ok 'rdma link delete: add once more' link_a
 
 ok 'load before rdma link delete' load
 ok 'rdma link delete under load' rdma link delete "$DEV_A"
-ok 'rdma link delete under load: the peer learns of it' wait_for idle
+ok 'rdma link delete under load: the peer is notified' wait_for idle
 ok 'rdma link delete under load: the client ends' ends client
 ok 'rdma link delete under load: the server ends' ends perftest
 ok 'rdma link delete under load: add again' link_a

@@ -1,13 +1,14 @@
 #!/bin/bash
-# limits: tests/verbs, part "limits": what an unprivileged user may take, and that he gives it back; what the
-# kernel takes for idle connections.
+# limits: the part "limits" of tests/verbs: how much an unprivileged user may take, that all of it
+# is given back, and what idle connections cost the kernel.
 . "$(dirname "$0")/lib.sh"
 
-# numbers of objects that can be reached
-echo 'options kwarp max_pd=1200 max_cq=1200 max_qp=1200 max_srq=1200 max_mr=2000 max_mw=5000' >/etc/modprobe.d/kwarp-limits.conf
+# limits that are low enough to be reached
+echo 'options kwarp max_pd=1200 max_cq=1200 max_qp=1200 max_srq=1200 max_mr=2000 max_mw=5000' \
+	>/etc/modprobe.d/kwarp-limits.conf
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 mountpoint -q /sys/fs/cgroup || must mount -t cgroup2 none /sys/fs/cgroup
 must sh -c 'echo +rdma +memory >/sys/fs/cgroup/cgroup.subtree_control'
-timeout -k 5 380 "$(dirname "$0")/../../build/verbs/limits" "$@"
+timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/limits" "$@"

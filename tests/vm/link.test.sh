@@ -1,11 +1,11 @@
 #!/bin/bash
-# link: "rdma link add" and its errors; and what a device makes of its netdev's changes.
+# link: "rdma link add" and its errors; and how a device follows changes of its netdev.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 
-# refuses NAME REGEX COMMAND...: it fails, for that reason
+# refuses NAME REGEX COMMAND...: it fails for that reason
 refuses() {
 	local name=$1 why=$2
 	shift 2
@@ -13,9 +13,11 @@ refuses() {
 	has "$name: $why" "$why"
 }
 
-devices() { rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
+ifnames() {
+	python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'
+}
+devices() { rdma -j dev show | ifnames; }
 port() { ibv_devinfo -v -d "$DEV_A" | sed -n "s/.*$1:[[:space:]]*//p" | head -n 1; }
-counter() { sleep 0.05; cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 
 works() {
 	PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
@@ -23,10 +25,11 @@ works() {
 	finish rping
 }
 
-# ---- errors; the core's own where it asks before us ----
+# ---- errors; those of the RDMA core where it checks first ----
 
 refuses 'second device on one netdev' 'File exists' on_a rdma link add kwarpX type kwarp netdev vA
-refuses 'name that is taken' 'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
+refuses 'name that is taken' 'Too many open files in system' on_b rdma link add "$DEV_A" type \
+	kwarp netdev lo
 refuses 'no such netdev' 'No such device' on_a rdma link add kwarpX type kwarp netdev nosuch
 refuses "another namespace's netdev" 'No such device' on_a rdma link add kwarpX type kwarp netdev vB
 refuses 'name with a pattern' 'Invalid argument' on_a rdma link add 'kwarp%d' type kwarp netdev lo
@@ -36,15 +39,16 @@ for type in nlmon vcan; do
 	ip link add bad0 type $type 2>/dev/null && bad=$type && break
 done
 if [ -n "$bad" ]; then
-	refuses "netdev that carries no IP ($bad)" 'Operation not supported' rdma link add kwarpX type kwarp netdev bad0
+	refuses "netdev that carries no IP ($bad)" 'Operation not supported' rdma link add kwarpX \
+		type kwarp netdev bad0
 	ip link del bad0
 else
 	skip 'netdev that carries no IP' 'no such netdev type here'
 fi
-is 'nothing was made' "$(devices)" "$DEV_A $DEV_B"
-works 'and nothing has changed'
+is 'no device was made' "$(devices)" "$DEV_A $DEV_B"
+works 'devices unchanged'
 
-# two at once on one netdev: one of them is it
+# two at once on one netdev: exactly one succeeds
 on_a ip link add dummy1 type dummy
 both() {
 	local first=0 second=0
@@ -62,7 +66,7 @@ on_a ip link del dummy1
 
 # ---- names ----
 
-# renamed FROM TO: while it is down, which costs it its IPv6 addresses
+# renamed FROM TO: done while it is down, which removes its IPv6 addresses
 renamed() {
 	must ip -n hostA link set "$1" down
 	must ip -n hostA link set "$1" name "$2"
@@ -75,7 +79,8 @@ renamed vA wire0
 run on_a rdma link show "$DEV_A/1"
 has 'netdev renamed: rdma link show' 'netdev wire0'
 works 'netdev renamed'
-refuses 'netdev renamed: still one device on it' 'File exists' on_a rdma link add kwarpX type kwarp netdev wire0
+refuses 'netdev renamed: still one device on it' 'File exists' on_a rdma link add kwarpX type \
+	kwarp netdev wire0
 renamed wire0 vA
 
 must rdma dev set "$DEV_A" name kwarpN
@@ -83,9 +88,9 @@ is 'device renamed' "$(devices)" "$DEV_B kwarpN"
 works 'device renamed'
 must rdma dev set kwarpN name "$DEV_A"
 
-# ---- MTU: the port's, in InfiniBand's steps, and that of TCP segments, which FPDUs fill ----
+# ---- MTU: the port's in InfiniBand's steps, and TCP's segment size, which FPDUs fill ----
 
-# frames: FPDUs that A sends for 20 messages of 64 KiB
+# frames: prints the number of FPDUs that A sends for 20 messages of 64 KiB
 frames() {
 	local before
 	before=$(counter "$DEV_A" tx_fpdus)
@@ -95,21 +100,24 @@ frames() {
 }
 
 for mtu in 1500:1024 9000:4096 4000:2048 600:512 1500:1024; do
-	# below 1280 there is no IPv6, so no neighbour discovery of its own either
+	# below 1280 there is no IPv6 and so no neighbour discovery either
 	must ip -n hostA link set vA mtu ${mtu%:*}
 	must ip -n hostB link set vB mtu ${mtu%:*}
 	is "MTU ${mtu%:*}: active_mtu" "$(port active_mtu | cut -d' ' -f1)" ${mtu#*:}
 	must wait_for on_a ping -qc 1 -W 1 $IP_B
 	sent=$(frames)
-	# headers of IP, TCP with time stamps, and of DDP and MPA in each
+	# headers of IP, of TCP with time stamps, and of DDP and MPA in each
 	least=$((20 * 65536 / (${mtu%:*} - 52 - 20)))
-	ok "MTU ${mtu%:*}: FPDUs fill segments ($sent for $least)" test "$sent" -ge $least -a "$sent" -le $((least * 13 / 10 + 100))
+	ok "MTU ${mtu%:*}: FPDUs fill segments ($sent for $least)" test "$sent" -ge $least \
+		-a "$sent" -le $((least * 13 / 10 + 100))
 done
 
 # ---- addresses ----
 
-# GIDs are the netdev's addresses; the RDMA core has an event of their change for RoCE only
-has_gid() { grep -qx "0000:0000:0000:0000:0000:ffff:$1" "/sys/class/infiniband/$DEV_A/ports/1/gids/"*; }
+# GIDs are the netdev's addresses; the RDMA core reports changes by an event for RoCE only
+has_gid() {
+	grep -qx "0000:0000:0000:0000:0000:ffff:$1" "/sys/class/infiniband/$DEV_A/ports/1/gids/"*
+}
 no_gid() { ! has_gid "$1"; }
 gid=$(port 'GID\[  0\]')
 guid=$(port node_guid)
@@ -121,13 +129,13 @@ works 'MAC changed'
 must ip -n hostA addr add 10.9.0.1/24 dev vA
 must ip -n hostB addr add 10.9.0.2/24 dev vB
 must wait_for on_a ping -qc 1 -W 1 10.9.0.2
-ok 'new address: it is a GID' wait_for has_gid 0a09:0001
+ok 'new address: appears as a GID' wait_for has_gid 0a09:0001
 PORT=7174 server rping on_b rping -s -a 10.9.0.2 -v -V -C 5
 ok 'new address: rping' on_a rping -c -a 10.9.0.2 -v -V -C 5
 finish rping
 ip -n hostB addr del 10.9.0.2/24 dev vB
 ip -n hostA addr del 10.9.0.1/24 dev vA
-ok 'address that is gone: no GID any more' wait_for no_gid 0a09:0001
+ok 'removed address: no longer a GID' wait_for no_gid 0a09:0001
 refused() { ! "$@"; }
-ok 'address that is gone' refused on_b timeout 20 rping -s -a 10.9.0.2
+ok 'removed address: cannot be used' refused on_b timeout 20 rping -s -a 10.9.0.2
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/bash
-# live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random deviations;
-# tests/peer/fuzz. Host A's device is the victim. For KWARP_FUZZ_SECONDS (60), from KWARP_FUZZ_SEED (random) on;
-# KWARP_FUZZ_SESSIONS limits their number: a session that fails is repeated with its seed and 1.
-# Timeout: 1200
+# live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random
+# deviations; tests/peer/fuzz. Host A's device is the victim. Runs for KWARP_FUZZ_SECONDS (60),
+# starting with KWARP_FUZZ_SEED (random). KWARP_FUZZ_SESSIONS limits the number of sessions: to
+# repeat a failed one, set its seed and 1. With LLP=sctp the sessions are of DDP over SCTP.
 . "$(dirname "$0")/lib.sh"
 
 binary=${LIVE_FUZZ:-build/peer/live_fuzz}
@@ -16,11 +16,13 @@ nothing_left() {
 seconds=${KWARP_FUZZ_SECONDS:-60}
 limits=(--seconds "$seconds")
 [ -z "${KWARP_FUZZ_SEED:-}" ] || limits+=(--seed "$KWARP_FUZZ_SEED")
-[ -z "${KWARP_FUZZ_SESSIONS:-}" ] || limits=(--sessions "$KWARP_FUZZ_SESSIONS" --seed "${KWARP_FUZZ_SEED:-1}" --verbose)
+[ -z "${KWARP_FUZZ_SESSIONS:-}" ] ||
+	limits=(--sessions "$KWARP_FUZZ_SESSIONS" --seed "${KWARP_FUZZ_SEED:-1}" --verbose)
 
-# not "ip netns exec": the namespace's own sysfs has no kwarp directory
-nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B PEER_NETNS=/run/netns/hostB \
-	timeout -k 5 $((seconds + 250)) "$binary" "${limits[@]}" >"$WORK/fuzz" 2>&1 </dev/null
+# Not "ip netns exec": sysfs of the namespace has no kwarp directory.
+nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B \
+	PEER_NETNS=/run/netns/hostB timeout -k 5 $((seconds + 250)) "$binary" "${limits[@]}" \
+	>"$WORK/fuzz" 2>&1 </dev/null
 status=$?
 grep -av '^1\.\.' "$WORK/fuzz"
 TESTS=$(grep -acE '^(not )?ok ' "$WORK/fuzz")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# module: it is loaded, by hand and by itself, and unloaded, in use and unused.
+# module: it is loaded explicitly and automatically, and unloaded, in use and unused.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lifecycle.sh"
 
@@ -14,22 +14,33 @@ has 'rmmod with a device open: in use' 'in use'
 stop holdA
 holds 'connection before rmmod' connected
 ok 'rmmod with a connection: refused' refused rmmod "$DRIVER"
-is 'and the connection stands' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
+is 'rmmod with a connection: the connection is unharmed' \
+	"$(objects qp "$DEV_A" '[q["state"] for q in all]')" "['RTS']"
 stop holdA
 stop holdB
 wait_for nothing_left
 ok 'rmmod with devices, unused' rmmod "$DRIVER"
 ok 'rmmod: devices are gone' both_gone
 
-# nobody loads it by hand: the RDMA core asks for rdma-link-kwarp
+# Nothing loads it explicitly: the RDMA core requests rdma-link-kwarp.
 ok 'rdma link add loads the module' link_a
 ok 'rdma link add loads the module: it is there' loaded
-ok 'loaded by itself: link delete' rdma link delete "$DEV_A"
-ok 'loaded by itself: rmmod' rmmod "$DRIVER"
+ok 'loaded automatically: link delete' rdma link delete "$DEV_A"
+ok 'loaded automatically: rmmod' rmmod "$DRIVER"
+
+# The default of policy llp.
+fails 'llp=udp: not loaded' modprobe "$DRIVER" llp=udp
+ok 'llp=sctp: loaded' modprobe "$DRIVER" llp=sctp
+is 'llp=sctp: it is shown' "$(cat "/sys/module/$DRIVER/parameters/llp")" sctp
+ok 'llp=sctp: a device' link_a
+is 'llp=sctp: it has that policy' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/llp")" \
+	'tcp tcp+sctp sctp+tcp [sctp]'
+ok 'llp=sctp: link delete' rdma link delete "$DEV_A"
+ok 'llp=sctp: rmmod' rmmod "$DRIVER"
 
 come() { modprobe "$DRIVER" && links; }
 
-# reload: what a module that is loaded again needs to have given back
+# reload: loading a module again requires that the last unload has freed everything
 reload() {
 	come && rdma link delete "$DEV_A" && rmmod "$DRIVER"
 }
@@ -39,7 +50,7 @@ done
 report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
 ok 'load for the last time' come
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
-ok 'it works as on the first day' on_a rping -c -a $IP_B -v -V -C 5
+ok 'it works after reloading' on_a rping -c -a $IP_B -v -V -C 5
 finish rping
 ok 'no object is left' wait_for nothing_left
 done_testing

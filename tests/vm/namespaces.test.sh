@@ -1,7 +1,6 @@
 #!/bin/bash
-# namespaces: devices in network namespaces, in the two modes of the RDMA core: shared, the default, and
-# exclusive; they move, and their namespaces go, with and without programs.
-# Timeout: 600
+# namespaces: devices in network namespaces, in both modes of the RDMA core: shared (the default)
+# and exclusive. Devices move and their namespaces go, with and without programs.
 . "$(dirname "$0")/lib.sh"
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
@@ -10,15 +9,18 @@ drivers_load
 
 # ---- helpers ----
 
-# sees HOST: the RDMA devices that "rdma dev" shows there
-sees() { ip netns exec "$1" rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
-sees_init() { rdma -j dev show | python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'; }
-# anywhere DEVICE: in whichever namespace
+ifnames() {
+	python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'
+}
+# sees HOST: prints the RDMA devices that "rdma dev" shows there
+sees() { ip netns exec "$1" rdma -j dev show | ifnames; }
+sees_init() { rdma -j dev show | ifnames; }
+# anywhere DEVICE: it exists in some namespace
 anywhere() { grep -qx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null; }
 nowhere() { ! anywhere "$1"; }
 told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
-# holds NAME COMMAND...: like ok, with the programs' words if it fails
+# holds NAME COMMAND...: like ok, but a failure shows the programs' output
 holds() {
 	local name=$1 rc=0
 	shift
@@ -26,7 +28,7 @@ holds() {
 	report $rc "$name" "$WORK/out"
 }
 
-# connected: a server on B and a client on A that hold a connection
+# connected: starts a server on B and a client on A that hold a connection
 connected() {
 	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
 	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
@@ -55,54 +57,60 @@ works() {
 	ok "$1: rping, IPv6, server" finish rping
 }
 
-# each_serves MODE: two servers with one port and any address, each in its namespace
+# each_serves MODE: two servers with one port and any address, each in its own namespace
 each_serves() {
 	PORT=7174 server rpingA on_a rping -s -P
 	PORT=7174 server rpingB on_b rping -s -P
 	ok "$1: any address, A to B" on_a rping -c -a $IP_B -v -V -C 5
 	ok "$1: any address, B to A" on_b rping -c -a $IP_A -v -V -C 5
 	stop rpingA
-	ok "$1: any address, one server has ended: not the other's turn" refused on_b timeout 20 rping -c -a $IP_A -C 1
-	ok "$1: any address, the other serves on" on_a rping -c -a $IP_B -v -V -C 5
+	ok "$1: any address, one server has ended: the other does not answer for it" \
+		refused on_b timeout 20 rping -c -a $IP_A -C 1
+	ok "$1: any address, the other keeps serving" on_a rping -c -a $IP_B -v -V -C 5
 	stop rpingB
 }
 
-# What goes with its namespace, or its netdev; MODE is shared or exclusive.
+# What is removed with its namespace or netdev; MODE is shared or exclusive.
 removals() {
-	# programs inside keep a namespace: it goes when they have gone
+	# Programs inside keep a namespace alive: it goes after they have gone.
 	holds "$1: connection" connected
 	must ip netns del hostA
-	holds "$1: namespace deleted with a program inside: its connection stays" refuses_to_end holdA holdB
+	holds "$1: namespace deleted with a program inside: its connection stays" refuses_to_end \
+		holdA holdB
 	killed holdA
-	ok "$1: last program gone: so is the device" wait_for nowhere "$DEV_A"
-	holds "$1: last program gone: the peer learns of it" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+	ok "$1: last program gone: the device is removed" wait_for nowhere "$DEV_A"
+	holds "$1: last program gone: peer is notified" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 	finish holdB 20
-	ok "$1: the other namespace goes" no_hosts
+	ok "$1: the other namespace is removed" no_hosts
 
 	hosts
 	holds "$1: connection, again" connected
 	must ip -n hostA link set vA netns hostB
-	ok "$1: netdev moved: the device goes" wait_for nowhere "$DEV_A"
-	holds "$1: netdev moved: its program is told" told holdA 'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
-	# there is no way to tell the peer: its end of the wire lost its neighbour
+	ok "$1: netdev moved: the device is removed" wait_for nowhere "$DEV_A"
+	holds "$1: netdev moved: its program is told" told holdA \
+		'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
+	# The peer cannot be told: its end of the wire has lost its neighbour.
 	holds "$1: netdev moved: the program ends" finish holdA 20
 	stop holdB
-	ok "$1: netdev moved: a device where it is now" on_b rdma link add "$DEV_A" type kwarp netdev vA
-	ok "$1: and away" no_hosts
+	ok "$1: netdev moved: a device in its new namespace" \
+		on_b rdma link add "$DEV_A" type kwarp netdev vA
+	ok "$1: and removed" no_hosts
 
 	hosts
 	holds "$1: connection, once more" connected
 	must ip -n hostA link set vA netns hostB
-	ok "$1: netdev moved: a device of the same name on it at once" on_b rdma link add "$DEV_A" type kwarp netdev vA
+	ok "$1: netdev moved: a device of the same name on it at once" on_b rdma link add "$DEV_A" \
+		type kwarp netdev vA
 	ok "$1: netdev moved: it is there" wait_for anywhere "$DEV_A"
-	holds "$1: netdev moved: the old one's program has ended" finish holdA 20
+	holds "$1: netdev moved: the old device's program has ended" finish holdA 20
 	stop holdB
-	ok "$1: and away, again" no_hosts
+	ok "$1: and removed, again" no_hosts
 
 	hosts
 	ip netns del hostA
-	ok "$1: namespace deleted, idle: the device goes" wait_for nowhere "$DEV_A"
-	ok "$1: namespace deleted, idle: with the peer's end of the wire, its device" wait_for nowhere "$DEV_B"
+	ok "$1: namespace deleted, idle: the device is removed" wait_for nowhere "$DEV_A"
+	ok "$1: namespace deleted, idle: so is the peer's, with its end of the wire" \
+		wait_for nowhere "$DEV_B"
 	ok "$1: nothing is left" no_hosts
 }
 both_end() { finish holdA 20 && finish holdB 20; }
@@ -118,7 +126,7 @@ refuses_to_end() {
 
 refused() { ! "$@"; }
 
-# refuses NAME REGEX COMMAND...: it fails, for that reason
+# refuses NAME REGEX COMMAND...: it fails for that reason
 refuses() {
 	local name=$1 why=$2
 	shift 2
@@ -126,29 +134,33 @@ refuses() {
 	has "$name: $why" "$why"
 }
 
-# ---- whose policy ----
+# ---- who may write policy ----
 
-# stranger WHO KEY VALUE: writes a policy of device A as uid 0 without the capability over its netdev, and is refused as
-# such, not for the value or the file's mode
+# stranger WHO KEY VALUE: writes a policy of device A as uid 0 without the capability over its
+# netdev. It must be refused for that reason, not for the value or the file's mode.
 stranger() {
-	local file=/sys/class/infiniband/$DEV_A/kwarp/$2 command=(setpriv --bounding-set=-net_admin --inh-caps=-net_admin)
+	local file=/sys/class/infiniband/$DEV_A/kwarp/$2 \
+		command=(setpriv --bounding-set=-net_admin --inh-caps=-net_admin)
 	[ "$1" = 'without capability' ] || command=(unshare -Urn)
 	# shellcheck disable=SC2016 # expanded inside
-	! "${command[@]}" sh -c 'test "$(id -u)" = 0 -a -w "$1" && echo "$2" | tee "$1"' sh "$file" "$3" >"$WORK/stranger" 2>&1 &&
+	! "${command[@]}" sh -c 'test "$(id -u)" = 0 -a -w "$1" && echo "$2" | tee "$1"' sh \
+		"$file" "$3" >"$WORK/stranger" 2>&1 &&
 		grep -q 'Operation not permitted' "$WORK/stranger"
 }
 
-# strangers WHO: each key, with a value that it may have
+# strangers WHO: tries each key, with a valid value
 strangers() {
 	local file key
 	for file in /sys/class/infiniband/"$DEV_A"/kwarp/*; do
 		key=$(basename "$file")
-		stranger "$1" "$key" "$(cat "$file")" || { echo "$key"; cat "$WORK/stranger"; return 1; }
+		stranger "$1" "$key" "$(cat "$file")" ||
+			{ echo "$key"; cat "$WORK/stranger"; return 1; }
 	done
-	stranger "$1" rendezvous_port 7600 && [ "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" = 0 ]
+	stranger "$1" rendezvous_port 7600 &&
+		[ "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" = 0 ]
 }
 
-# again: what is there is written once more
+# again: writes the current values once more
 again() {
 	local file
 	for file in /sys/class/infiniband/"$DEV_A"/kwarp/*; do
@@ -170,11 +182,12 @@ refuses 'shared: a device does not move' 'not supported' on_a rdma dev set "$DEV
 refuses 'shared: no change of mode with namespaces' 'busy' rdma system set netns exclusive
 works shared
 each_serves shared
-# a program of another namespace has opened the device that goes
+# a program of another namespace has opened the device that is removed
 server holdX on_b "$HOLD" open "$DEV_A"
 must told holdX '^ready'
 removals shared
-holds "shared: a program elsewhere that had it open was told" told holdX 'async local catastrophic error'
+holds "shared: a program elsewhere that had it open was told" told holdX \
+	'async local catastrophic error'
 finish holdX 20
 
 # ---- exclusive ----
@@ -182,15 +195,16 @@ finish holdX 20
 must rdma system set netns exclusive
 hosts
 is 'exclusive: made in a namespace, seen there' "$(sees hostA)" "$DEV_A"
-is 'exclusive: and in the other' "$(sees hostB)" "$DEV_B"
-is 'exclusive: and nowhere else' "$(sees_init)" ''
+is 'exclusive: seen in the other' "$(sees hostB)" "$DEV_B"
+is 'exclusive: not seen anywhere else' "$(sees_init)" ''
 ok 'exclusive: opened from inside' on_a ibv_devinfo -d "$DEV_A"
 ok 'exclusive: not opened from outside' refused ibv_devinfo -d "$DEV_A"
 ok 'exclusive: not opened from elsewhere' refused on_b ibv_devinfo -d "$DEV_A"
 ok 'exclusive: policy from inside' on_a test -w "/sys/class/infiniband/$DEV_A/kwarp/mpa_rev"
 ok 'exclusive: statistic from inside' on_a rdma statistic show link "$DEV_A/1"
-refuses 'exclusive: names are unique in all' 'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
-refuses "exclusive: another's device is not deleted" '' on_b rdma link delete "$DEV_A"
+refuses 'exclusive: names are unique across namespaces' \
+	'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
+refuses "exclusive: a device of another namespace is not deleted" '' on_b rdma link delete "$DEV_A"
 works exclusive
 each_serves exclusive
 
@@ -204,7 +218,7 @@ holds 'moved: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/outp
 finish holdA
 ok 'moved: opened where it is now' on_b ibv_devinfo -d "$DEV_A"
 PORT=7174 server rping on_b rping -s -a $IP_B
-ok 'moved: of no use to its netdev, which stayed' refused on_a timeout 20 rping -c -a $IP_B -C 1
+ok 'moved: its netdev, which stayed, cannot use it' refused on_a timeout 20 rping -c -a $IP_B -C 1
 stop rping
 must on_b rdma dev set "$DEV_A" netns hostA
 works 'moved back'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# netdevs-ip: a device on network interfaces without a link layer, and on those where a host talks to itself.
-# Timeout: 600
+# netdevs-ip: devices on network interfaces without a link layer, and on those where a host talks to
+# itself.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netdevs.sh"
 
@@ -47,9 +47,12 @@ fresh
 must ip -n hostA link set lo up
 must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
 # the RDMA core: "RDMA doesn't run on lo interface or loopback IP address"
-resolve_refused() { ! on_a timeout 20 rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 && grep -q 'rdma_resolve_addr: Invalid argument' "$WORK/refused"; }
-ok 'lo: rdma_cm knows no loopback addresses' resolve_refused 127.0.0.1
-ok 'lo: nor of IPv6' resolve_refused ::1
+resolve_refused() {
+	! on_a timeout 20 rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 &&
+		grep -q 'rdma_resolve_addr: Invalid argument' "$WORK/refused"
+}
+ok 'lo: rdma_cm refuses loopback addresses' resolve_refused 127.0.0.1
+ok 'lo: and those of IPv6' resolve_refused ::1
 ok 'lo: link delete' rdma link delete "$DEV_A"
 
 wire vA vB
@@ -60,7 +63,7 @@ pings 'own address, IPv6' on_a on_a $IP6_A
 PORT=7174 server rping on_a rping -s -P
 ok 'own address: listener of any address' on_a rping -c -a $IP_A -v -V -C 5
 stop rping
-# rping's own default is 0.0.0.0, which is no IPv6 address
+# rping's default is 0.0.0.0, which does not cover IPv6
 PORT=7174 server rping on_a rping -s -a :: -P
 ok 'own address: listener of any address, IPv6' on_a rping -c -a $IP6_A -v -V -C 5
 stop rping

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # For suites that put devices on all kinds of network interfaces. Source it after lib.sh.
 
-# fresh: two namespaces with nothing but lo, whatever was there before. Of interfaces above each other only the one
-# that has the address answers for it: who sends to the lower one's MAC address meets no listener.
+# fresh: makes two namespaces with nothing but lo, whatever was there before. Of stacked interfaces
+# only the one that has the address answers ARP for it: a SYN sent to the lower one's MAC address
+# meets no listener.
 fresh() {
 	local host
 	hosts_down
@@ -12,21 +13,21 @@ fresh() {
 	done
 }
 
-# wire A B: a veth pair, up, without addresses
+# wire A B: makes a veth pair that is up and has no addresses
 wire() {
 	must ip link add "$1" netns hostA type veth peer name "$2" netns hostB
 	must ip -n hostA link set "$1" up
 	must ip -n hostB link set "$2" up
 }
 
-# addressed NETDEV_A NETDEV_B [MTU]: the addresses of both hosts, and neighbours that know each other
+# addressed NETDEV_A NETDEV_B [MTU]: gives both hosts their addresses and resolves the neighbours
 addressed() {
 	must end_up hostA "$1" "$IP_A" "$IP6_A" "${3:-1500}"
 	must end_up hostB "$2" "$IP_B" "$IP6_B" "${3:-1500}"
 	reached "$IP_B"
 }
 
-# reached ADDRESS: from A; a carrier or a neighbour may take its time
+# reached ADDRESS: A reaches it; a carrier or a neighbour may take some time
 reached() { must wait_for on_a ping -qc 1 -W 1 "$1"; }
 
 links() {
@@ -34,7 +35,8 @@ links() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" "$2"
 }
 
-# pings NAME SERVER_HOST CLIENT_HOST ADDRESS [OPTION...]: rping, its data verified on both sides
+# pings NAME SERVER_HOST CLIENT_HOST ADDRESS [OPTION...]: runs rping with data verified on both
+# sides
 pings() {
 	local name=$1 server=$2 client=$3 address=$4
 	shift 4
@@ -51,14 +53,14 @@ streams() {
 	ok "$name: ib_send_bw, server" finish perftest
 }
 
-# deleted NAME: both devices, and no other was there
+# deleted NAME: deletes both devices and checks that no other exists
 deleted() {
 	ok "$1: link delete" rdma link delete "$DEV_A"
 	ok "$1: link delete, B" rdma link delete "$DEV_B"
 	is "$1: RDMA devices" "$(ls /sys/class/infiniband)" ''
 }
 
-# serves NAME NETDEV_A NETDEV_B: all of it
+# serves NAME NETDEV_A NETDEV_B: runs all of these
 serves() {
 	links "$2" "$3"
 	pings "$1, IPv4" on_b on_a "$IP_B"

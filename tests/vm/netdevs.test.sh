@@ -1,15 +1,14 @@
 #!/bin/bash
-# netdevs: a device on every kind of network interface that has a link layer, by IPv4 and IPv6.
-# Timeout: 600
+# netdevs: devices on every kind of network interface that has a link layer, by IPv4 and IPv6.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netdevs.sh"
 
 drivers_load
 
-# octets NETDEV: sent by A
-octets() { on_a cat "/sys/class/net/$1/statistics/tx_bytes"; }
+# bytes NETDEV: prints the bytes sent by A
+bytes() { on_a cat "/sys/class/net/$1/statistics/tx_bytes"; }
 
-# ---- one wire, and what can be put on it ----
+# ---- one wire, and interfaces on it ----
 
 fresh
 wire vA vB
@@ -26,7 +25,8 @@ done
 addressed tA tB
 serves VLAN tA tB
 
-# Devices on both: rdma_cm takes a device on the real netdev for one of the VLAN's, too, whichever is first.
+# Devices on both: for an address of the VLAN, rdma_cm also accepts a device on the real netdev; the
+# first one found wins.
 for host in A:1 B:2; do
 	must ip -n host${host%:*} addr add 10.7.0.${host#*:}/24 dev v${host%:*}
 done
@@ -36,7 +36,8 @@ must rdma_link hostA kwarpR "$DRIVER_A" vA
 must rdma_link hostB kwarpS "$DRIVER_B" vB
 pings 'VLAN and its real netdev: VLAN' on_b on_a $IP_B
 pings 'VLAN and its real netdev: real netdev' on_b on_a 10.7.0.2
-# of any address: on the older device only, since rdma_cm gives requests that come in on the other to it as well
+# Any address: on the older device only, since rdma_cm also hands it the requests that come in on
+# the other.
 PORT=7174 server rping on_b rping -s
 ok 'VLAN and its real netdev: any address, VLAN' on_a rping -c -a $IP_B -v -V -C 5
 stop rping
@@ -60,7 +61,7 @@ for host in A:a B:b; do
 		must ip -n "$ns" link set "$end$n" down
 		must ip -n "$ns" link set "$end$n" master bond0
 	done
-	# whichever comes up first: both ends use the same wire
+	# Whichever comes up first, both ends must use the same wire.
 	must ip -n "$ns" link set bond0 type bond primary "${end}1"
 	must ip -n "$ns" link set bond0 up
 done
@@ -74,12 +75,12 @@ other=a1
 [ "$first" = a2 ] || other=a2
 PORT=7174 server rping on_b rping -s -a $IP_B -V -S 65535
 server client on_a rping -c -a $IP_B -V -S 65535
-moves() { [ "$(octets "$1")" -gt "$2" ]; }
-ok 'bond: traffic' wait_for moves "$first" $(($(octets "$first") + 1000000))
-before=$(octets $other)
+moves() { [ "$(bytes "$1")" -gt "$2" ]; }
+ok 'bond: traffic' wait_for moves "$first" $(($(bytes "$first") + 1000000))
+before=$(bytes $other)
 must ip -n hostA link set "$first" down
 ok 'bond: the other link takes over' wait_for moves $other $((before + 1000000))
-ok 'bond: the connection goes on' kill -0 "${SERVERS[client]}"
+ok 'bond: the connection survives' kill -0 "${SERVERS[client]}"
 stop client
 stop rping
 deleted 'bond, one link down'

@@ -1,7 +1,7 @@
 #!/bin/bash
-# nfs: NFS over RDMA, the kernel's server in hostB and its client in hostA. Versions 3, 4.1 and 4.2, long
-# reads and writes (RDMA Read and Write), file trees, a device that goes and comes under load.
-# Timeout: 600
+# nfs: NFS over RDMA, the kernel's server in hostB and its client in hostA: versions 3, 4.1 and 4.2,
+# long reads and writes (RDMA Read and Write), file trees, a device that is removed and comes back
+# under load.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -9,11 +9,11 @@ EXPORT=$WORK/export
 MOUNT=$WORK/mount
 NFSD=/proc/fs/nfsd
 
-# Mounts shall be seen by the suite, so only the network is the host's
+# The suite must see the mounts, so only the network is the host's.
 net_a() { nsenter --net=/run/netns/hostA "$@"; }
 net_b() { nsenter --net=/run/netns/hostB "$@"; }
 
-# daemon NAME COMMAND...: in hostB
+# daemon NAME COMMAND...: starts it in hostB
 daemon() {
 	local name=$1
 	shift
@@ -21,19 +21,37 @@ daemon() {
 	SERVERS[$name]=$!
 }
 
-# server_up: what nfsd mounts is the mounting process's namespace, so hostB's
+# server_up: starts the server. The nfsd file system belongs to the mounting process's network
+# namespace, so mount it in hostB.
 server_up() {
 	mkdir -p "$EXPORT" "$MOUNT" /run/rpcbind /run/sendsigs.omit.d || return 1
 	mount -t tmpfs -o size=256M export "$EXPORT" && net_b mount -t nfsd nfsd "$NFSD" || return 1
 	daemon rpcbind rpcbind -f -w
 	wait_for net_b rpcinfo || return 1
-	net_b exportfs -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 "$IP_A:$EXPORT" || return 1
+	net_b exportfs -o rw,no_root_squash,insecure,no_subtree_check,fsid=0 "$IP_A:$EXPORT" ||
+		return 1
 	daemon mountd rpc.mountd -F
 	wait_for net_b rpcinfo -t "$IP_B" mountd 3 || return 1
-	# Who opens a file first waits for that long: there might be locks to reclaim.
+	# A new server delays opens for this long: clients might have locks to reclaim.
 	echo 10 >"$NFSD/nfsv4leasetime" && echo 10 >"$NFSD/nfsv4gracetime" &&
-		echo 1048576 >"$NFSD/max_block_size" && echo 'rdma 20049' >"$NFSD/portlist" && echo 4 >"$NFSD/threads" || return 1
+		echo 1048576 >"$NFSD/max_block_size" && echo 'rdma 20049' >"$NFSD/portlist" &&
+		echo 4 >"$NFSD/threads" || return 1
 	grep . "$NFSD/portlist"
+}
+
+# stays_away: the client's next attempts to connect fail. svcrdma of the kernels tested never frees
+# a connection request that arrives after its last thread has ended: the cm_id stays, and with it
+# whatever removes the device waits for ever.
+stays_away() {
+	local mine protocol=${LLP:-tcp}
+	if [ "$protocol" = sctp ]; then
+		mine=$(net_a awk '$13 == 20049 { print $12 }' /proc/net/sctp/assocs)
+	else
+		mine=$(net_a ss -Htn 'dport = :20049' | awk '{ sub(".*:", "", $4); print $4 }')
+	fi
+	[ "${mine:-0}" -gt 0 ] || return 1
+	ip -n hostA rule add pref 10 ipproto "$protocol" sport "$mine" lookup main &&
+		ip -n hostA rule add pref 11 ipproto "$protocol" dport 20049 prohibit
 }
 
 server_down() {
@@ -47,22 +65,24 @@ nfs_mount() {
 	case $1 in
 	3) path=$EXPORT options=,nolock,mountproto=tcp ;;
 	esac
-	net_a mount -t nfs -o "vers=$1,proto=rdma,port=20049,rsize=1048576,wsize=1048576${2:+,$2}$options" "$IP_B:$path" "$MOUNT" &&
+	net_a mount -t nfs -o \
+		"vers=$1,proto=rdma,port=20049,rsize=1048576,wsize=1048576${2:+,$2}$options" \
+		"$IP_B:$path" "$MOUNT" &&
 		grep " $MOUNT nfs" /proc/mounts | tee "$WORK/mounted"
 }
 
-# hard_mount: one that waits. Newer clients, in a namespace other than the first, take a network that is
-# unreachable for gone, unless told not to; older ones do not, and do not know the option.
+# hard_mount: makes a mount that waits. Newer clients, in a namespace other than the first, treat an
+# unreachable network as gone unless told not to; older ones do not, and do not know the option.
 hard_mount() {
 	nfs_mount 4.2 hard,fatal_neterrors=none || nfs_mount 4.2 hard
 }
 
-# by_rdma: the mount is what was asked for, with transfers of 1 MiB
+# by_rdma VERSION: the mount is as requested, with transfers of 1 MiB
 by_rdma() {
 	grep "vers=$1,.*rsize=1048576,wsize=1048576,.*proto=rdma,port=20049" "$WORK/mounted"
 }
 
-# round VERSION: all that is done with one
+# round VERSION: runs all tests of one version
 round() {
 	ok "$1: mount" nfs_mount "$1"
 	ok "$1: by RDMA, 1 MiB at once" by_rdma "$1"
@@ -76,20 +96,23 @@ round() {
 fio_round() {
 	ok "$1: fio, small blocks" fio_verify "$MOUNT/f" 2M --rw=randwrite --bs=4k
 	ok "$1: fio, blocks of 1 MiB" fio_verify "$MOUNT/f" 16M --rw=write --bs=1M
-	ok "$1: fio, reads and writes of all sizes" fio_verify "$MOUNT/f" 8M --rw=randrw --bsrange=4k-256k
-	ok "$1: fio, through the page cache" fio_verify "$MOUNT/g" 8M --rw=randwrite --bs=32k --direct=0 --end_fsync=1 --invalidate=1
+	ok "$1: fio, reads and writes of all sizes" fio_verify "$MOUNT/f" 8M --rw=randrw \
+		--bsrange=4k-256k
+	ok "$1: fio, through the page cache" fio_verify "$MOUNT/g" 8M --rw=randwrite --bs=32k \
+		--direct=0 --end_fsync=1 --invalidate=1
 	rm "$MOUNT/f" "$MOUNT/g"
 }
 
-# taken_away HOST DEVICE NETDEV: the device goes under load and comes back; who waits goes on
+# taken_away HOST DEVICE NETDEV: the device is removed under load and comes back; a waiting writer
+# continues
 taken_away() {
-	ok "$2 goes: load" load "$MOUNT/big"
-	ok "$2 goes: rdma link delete" rdma link delete "$2"
-	ok "$2 goes: the writer waits" running
-	ok "$2 goes: it comes again" rdma_link "$1" "$2" kwarp "$3"
-	ok "$2 goes: the writer ends well" load_ends_well
+	ok "$2 removed: load" load "$MOUNT/big"
+	ok "$2 removed: rdma link delete" rdma link delete "$2"
+	ok "$2 removed: the writer waits" running
+	ok "$2 removed: it is added again" rdma_link "$1" "$2" kwarp "$3"
+	ok "$2 removed: the writer succeeds" load_ends_well
 	drop_caches
-	ok "$2 goes: the file is whole" cmp "$MOUNT/big" "$EXPORT/big"
+	ok "$2 removed: the file is complete" cmp "$MOUNT/big" "$EXPORT/big"
 	rm "$MOUNT/big"
 }
 
@@ -108,7 +131,7 @@ taken_away hostA "$DEV_A" vA
 taken_away hostB "$DEV_B" vB
 ok 'unmount' umount "$MOUNT"
 
-# Soft: the caller gets an error when there is nobody to talk to.
+# Soft: the caller gets an error when the server cannot be reached.
 ok 'mount, soft' nfs_mount 4.1 soft,timeo=20,retrans=1
 echo something >"$MOUNT/file"
 ok 'link delete, mounted' rdma link delete "$DEV_A"
@@ -118,7 +141,8 @@ ok 'unmount without a device' umount -f -l "$MOUNT"
 ok 'link add' rdma_link hostA "$DEV_A" kwarp vA
 
 ok 'mount once more' nfs_mount 4.2 soft,timeo=20,retrans=1
-ok 'what was written is there' grep -x something "$MOUNT/file"
+ok 'written data is there' grep -x something "$MOUNT/file"
+ok 'the client does not connect again' stays_away
 ok 'server stops with a client' server_down
 umount -f -l "$MOUNT"
 ok 'no object is left' wait_for no_object

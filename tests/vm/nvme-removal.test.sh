@@ -1,14 +1,14 @@
 #!/bin/bash
-# nvme-removal: the device, and its netdev, go while the kernel's NVMe host and target use them, idle and
-# with a disk in use. Removal comes to its end, nothing is left, and all works again afterwards.
-# Timeout: 600
+# nvme-removal: the device, and its netdev, are removed while the kernel's NVMe host and target use
+# them, idle and with a disk in use. Removal completes, nothing is left, and all works again
+# afterwards.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/nvme.sh"
 
 IP=192.0.2.1
 
-# nvme_modules: those of both sides
+# nvme_modules: loads those of both sides
 nvme_modules() {
 	must modprobe kwarp
 	must modprobe dummy
@@ -16,7 +16,7 @@ nvme_modules() {
 	must modprobe nvme-rdma
 }
 
-# dummy_up: a netdev with the target's address
+# dummy_up: makes a netdev with the target's address
 dummy_up() {
 	must ip link add dummy0 type dummy
 	must ip addr add "$IP/24" dev dummy0
@@ -27,12 +27,12 @@ nvme_connect() { nvme connect -t rdma -a "$IP" -s 4420 -n "$NQN" -i 2 "$@"; }
 
 gone() { [ ! -d /sys/class/infiniband/kwarp0 ]; }
 link_up() { rdma link add kwarp0 type kwarp netdev dummy0; }
-# what it cannot do any more an NVMe host gives up at once
+# an NVMe host that gives up its controller at once when the connection is lost
 connect() { nvme_connect --ctrl-loss-tmo=0; }
-# the target has no listener any more when its device went: an administrator's part
+# The target has lost its listener with the device; restoring it is the administrator's task.
 listen_again() { port_down 1 && port_up 1 "$IP"; }
 
-# ready NAME: device, target, connection, disk
+# ready NAME: sets up device, target, connection and disk
 ready() {
 	if gone; then
 		must link_up
@@ -42,20 +42,21 @@ ready() {
 	ok "$1: the disk is there" wait_for disk || bail 'no disk'
 }
 
-# in_use: traffic until the disk goes
+# in_use: starts traffic, which lasts until the disk is removed
 in_use() {
-	server load on_a fio --name=load --filename="$(disk)" --allow_file_create=0 --direct=1 --ioengine=libaio --iodepth=16 \
+	server load on_a fio --name=load --filename="$(disk)" --allow_file_create=0 --direct=1 \
+		--ioengine=libaio --iodepth=16 \
 		--rw=randrw --bsrange=4k-128k --size=32M --time_based --runtime=300 --eta=never
 	wait_for moving
 }
 moving() {
 	local before after
-	before=$(cat /sys/class/infiniband/kwarp0/ports/1/hw_counters/tx_octets)
+	before=$(counter kwarp0 tx_octets)
 	sleep 0.2
-	after=$(cat /sys/class/infiniband/kwarp0/ports/1/hw_counters/tx_octets)
+	after=$(counter kwarp0 tx_octets)
 	[ $((after - before)) -gt 100000 ]
 }
-# it ends by itself, with or without an error of its disk
+# it ends by itself, with or without an error from its disk
 load_ends() { finish load; [ $? -ne 124 ]; }
 
 must ip netns add hostA
@@ -67,28 +68,29 @@ ok 'target listens' port_up 1 "$IP"
 
 ready 'idle'
 ok 'idle: link delete' rdma link delete kwarp0
-ok 'idle: the disk goes' wait_for no_disk
+ok 'idle: the disk is removed' wait_for no_disk
 
 ready 'in use'
 ok 'in use: traffic' in_use
 ok 'in use: link delete' rdma link delete kwarp0
-ok 'in use: the disk goes' wait_for no_disk
-ok 'in use: the program learns of it' load_ends
+ok 'in use: the disk is removed' wait_for no_disk
+ok 'in use: the program is notified' load_ends
 
 ready 'netdev'
 ok 'netdev: traffic' in_use
 ok 'netdev: ip link delete' ip link delete dummy0
-# the network's own complaint, after ten seconds
-is 'netdev: nothing waited for an answer from nowhere' "$(dmesg | grep -c 'waiting for dummy0 to become free')" 0
-ok 'netdev: the device goes' wait_for gone
-ok 'netdev: the disk goes' wait_for no_disk
-ok 'netdev: the program learns of it' load_ends
+# the network stack's message, after ten seconds
+is 'netdev: nothing held a reference to the netdev' \
+	"$(dmesg | grep -c 'waiting for dummy0 to become free')" 0
+ok 'netdev: the device is removed' wait_for gone
+ok 'netdev: the disk is removed' wait_for no_disk
+ok 'netdev: the program is notified' load_ends
 dummy_up
 
 is 'no file is left in the place of the disk' "$(disk_files)" ''
 
 ready 'again'
-ok 'again: written, read back, equal' write_and_compare "$(disk)" 4M 64k
+ok 'again: written data read back unchanged' write_and_compare "$(disk)" 4M 64k
 ok 'again: host disconnects' nvme disconnect -n "$NQN"
 ok 'target stops' port_down 1
 ok 'subsystem goes' subsystem_down

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# For the suites of NVMe over Fabrics, after lib.sh: the kernel's target, with one subsystem, and its disk.
+# For the suites of NVMe over Fabrics, after lib.sh: the kernel's target with one subsystem, and its
+# disk.
 
 NQN=nqn.2026-11.test:kwarp
 TARGET=/sys/kernel/config/nvmet
@@ -13,7 +14,7 @@ subsystem_up() {
 	echo 1 >"$SUBSYS/namespaces/1/enable"
 }
 
-# port_up NUMBER ADDRESS: the subsystem is served there
+# port_up NUMBER ADDRESS: serves the subsystem there
 port_up() {
 	local port=$TARGET/ports/$1
 	mkdir "$port" || return 1
@@ -33,7 +34,8 @@ subsystem_down() {
 	rmdir "$SUBSYS/namespaces/1" "$SUBSYS"
 }
 
-# disk: the namespace's block device; nothing else will do, least of all a file made by its name
+# disk: prints the namespace's block device. It must be one: a program may have made a file of that
+# name.
 disk() {
 	local dev
 	for dev in /dev/nvme*n1; do
@@ -43,5 +45,5 @@ disk() {
 }
 no_disk() { ! disk; }
 
-# disk_files: what a program made in the disk's place
+# disk_files: prints files that a program has made in place of the disk
 disk_files() { find /dev -name 'nvme*' -type f; }

@@ -1,35 +1,37 @@
 #!/bin/bash
-# nvme: NVMe over Fabrics, host and target in one kernel. The kernel's consumers of verbs: fast
-# registration, Send with Invalidate, local invalidation, RDMA Read into registered memory. First on one
-# device, which talks to itself, then over the wire, where things get lost. Both know the initial
-# namespace only.
-# Timeout: 600
+# nvme: NVMe over Fabrics, host and target in one kernel. Exercises the kernel's consumers of verbs:
+# fast registration, Send with Invalidate, local invalidation, RDMA Read into registered memory.
+# First on one device, which talks to itself, then over the wire, where connections are lost. Both
+# work in the initial namespace only.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/nvme.sh"
 
 ALONE=192.0.2.1
 
-# is_state STATE: of the only controller
+# is_state STATE: the state of the only controller
 is_state() { grep -qx "$1" /sys/class/nvme/nvme*/state; }
 not_live() { ! is_state live; }
 
-# queues DEVICE: how many queue pairs it has
+# queues DEVICE: prints its number of queue pairs
 queues() {
 	rdma resource show qp | grep -c "link $1/.*state RTS"
 }
 
-# connect [OPTION...]: with two queues for writing, one for reading, one for polling, beside the administrative one
+# connect [OPTION...]: connects with two queues for writing, one for reading, one for polling,
+# besides the admin queue
 connect() {
-	nvme connect -t rdma -a "$IP_B" -w "$IP_A" -s 4420 -n "$NQN" --nr-io-queues=1 --nr-write-queues=2 --nr-poll-queues=1 \
+	nvme connect -t rdma -a "$IP_B" -w "$IP_A" -s 4420 -n "$NQN" --nr-io-queues=1 \
+		--nr-write-queues=2 --nr-poll-queues=1 \
 		--keep-alive-tmo=2 --reconnect-delay=1 --ctrl-loss-tmo=120 "$@"
 }
 
-# writes NUMBER SIZE: sets FPDUS to what the target sent meanwhile
+# writes NUMBER SIZE: sets FPDUS to the number that the target sent meanwhile
 writes() {
 	local before
 	before=$(counter "$DEV_B" tx_fpdus)
-	dd if=/dev/zero of="$(disk)" bs="$2" count="$1" oflag=direct conv=notrunc,nocreat status=none || return 1
+	dd if=/dev/zero of="$(disk)" bs="$2" count="$1" oflag=direct conv=notrunc,nocreat \
+		status=none || return 1
 	FPDUS=$(($(counter "$DEV_B" tx_fpdus) - before))
 	echo "$FPDUS FPDUs"
 }
@@ -53,7 +55,7 @@ ok 'subsystem' subsystem_up
 ok 'alone: target listens' port_up 1 $ALONE
 ok 'alone: host connects' nvme connect -t rdma -a $ALONE -s 4420 -n $NQN -i 2
 ok 'alone: the disk is there' wait_for disk || bail 'no disk'
-ok 'alone: written, read back, equal' write_and_compare "$(disk)" 4M 64k
+ok 'alone: written data read back unchanged' write_and_compare "$(disk)" 4M 64k
 ok 'alone: host disconnects' nvme disconnect -n $NQN
 ok 'alone: target stops' port_down 1
 ok 'alone: no queue pair is left' wait_for sh -c '! rdma resource show qp | grep -q kwarp0'
@@ -71,53 +73,57 @@ ok 'the disk is there' wait_for disk || bail 'no disk'
 is 'queues of the host' "$(queues "$DEV_A")" 5
 is 'queues of the target' "$(queues "$DEV_B")" 5
 
-# What fits goes in the capsule, so the target only answers; for the rest it asks with an RDMA Read each.
+# Data that fits goes in the capsule, so the target only answers; for other data it issues one RDMA
+# Read each.
 ok 'in-capsule: 64 writes of 4 KiB' writes 64 4k
-ok 'in-capsule: the target has nothing to read' test "$FPDUS" -ge 64 -a "$FPDUS" -lt 100
+ok 'in-capsule: the target issues no Reads' test "$FPDUS" -ge 64 -a "$FPDUS" -lt 100
 ok 'not in-capsule: 64 writes of 32 KiB' writes 64 32k
 ok 'not in-capsule: the target reads' test "$FPDUS" -ge 128 -a "$FPDUS" -lt 200
-ok 'in-capsule: written, read back, equal' write_and_compare "$(disk)" 256k 4k
-ok 'long: written, read back, equal' write_and_compare "$(disk)" 8M 1M
-ok 'fio, in-capsule, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=4k --numjobs=2 --offset_increment=8M
+ok 'in-capsule: written data read back unchanged' write_and_compare "$(disk)" 256k 4k
+ok 'long: written data read back unchanged' write_and_compare "$(disk)" 8M 1M
+ok 'fio, in-capsule, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=4k --numjobs=2 \
+	--offset_increment=8M
 ok 'fio, 1 MiB, verified' fio_verify "$(disk)" 32M --rw=write --bs=1M
-ok 'fio, reads and writes of all sizes, verified' fio_verify "$(disk)" 16M --rw=randrw --bsrange=4k-512k
-ok 'fio, polled queue, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=16k --ioengine=pvsync2 --hipri
+ok 'fio, reads and writes of all sizes, verified' fio_verify "$(disk)" 16M --rw=randrw \
+	--bsrange=4k-512k
+ok 'fio, polled queue, verified' fio_verify "$(disk)" 4M --rw=randwrite --bs=16k \
+	--ioengine=pvsync2 --hipri
 
 ok 'wire is cut: load' load "$(disk)"
 ok 'wire is cut' wire_cut
 ok 'wire is cut: the host notices' wait_for not_live
-ok 'wire is mended' wire_mended
-ok 'wire is mended: the host is back' wait_for is_state live
-ok 'wire is mended: the load ends well' load_ends_well
+ok 'wire is restored' wire_mended
+ok 'wire is restored: the host reconnects' wait_for is_state live
+ok 'wire is restored: the load succeeds' load_ends_well
 
-ok 'port goes: load' load "$(disk)"
-ok 'port goes' port_down 1
-ok 'port goes: the host notices' wait_for not_live
-ok 'port goes: the disk waits' disk
-ok 'port comes' port_up 1 $IP_B
-ok 'port comes: the host is back' wait_for is_state live
-ok 'port comes: the load ends well' load_ends_well
+ok 'port removed: load' load "$(disk)"
+ok 'port removed' port_down 1
+ok 'port removed: the host notices' wait_for not_live
+ok 'port removed: the disk waits' disk
+ok 'port added' port_up 1 $IP_B
+ok 'port added: the host reconnects' wait_for is_state live
+ok 'port added: the load succeeds' load_ends_well
 
-ok 'target device goes: load' load "$(disk)"
-ok 'target device goes' rdma link delete "$DEV_B"
-ok 'target device goes: the host notices' wait_for not_live
-ok 'target device comes' rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+ok 'target device removed: load' load "$(disk)"
+ok 'target device removed' rdma link delete "$DEV_B"
+ok 'target device removed: the host notices' wait_for not_live
+ok 'target device added' rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 port_down 1
-ok 'target device comes: port' port_up 1 $IP_B
-ok 'target device comes: the host is back' wait_for is_state live
-ok 'target device comes: the load ends well' load_ends_well
+ok 'target device added: port' port_up 1 $IP_B
+ok 'target device added: the host reconnects' wait_for is_state live
+ok 'target device added: the load succeeds' load_ends_well
 
 ok 'disconnect under load: load' load "$(disk)"
 ok 'disconnect under load' nvme disconnect -n $NQN
 ok 'disconnect under load: the load ends' wait_for ended
 ok 'disconnect under load: the disk is gone' wait_for no_disk
 
-ok 'host device goes: host connects' connect
-ok 'host device goes: the disk is there' wait_for disk
-ok 'host device goes: load' load "$(disk)"
-ok 'host device goes' rdma link delete "$DEV_A"
-ok 'host device goes: the load ends' wait_for ended
-ok 'host device goes: the disk is gone' wait_for no_disk
+ok 'host device removed: host connects' connect
+ok 'host device removed: the disk is there' wait_for disk
+ok 'host device removed: load' load "$(disk)"
+ok 'host device removed' rdma link delete "$DEV_A"
+ok 'host device removed: the load ends' wait_for ended
+ok 'host device removed: the disk is gone' wait_for no_disk
 is 'no file is left in the place of the disk' "$(disk_files)" ''
 
 ok 'target stops' port_down 1

@@ -1,11 +1,10 @@
 #!/bin/bash
-# observe: what an administrator sees: tracepoints, `rdma resource`, `rdma statistic`, against what was
-# negotiated.
-# Timeout: 600
+# observe: the administrator's view: tracepoints, `rdma resource` and `rdma statistic`, compared
+# with what was negotiated.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 TRACEFS=/sys/kernel/tracing
 [ -e "$TRACEFS"/events ] || must mount -t tracefs tracefs "$TRACEFS"
@@ -13,19 +12,7 @@ VERBS=$(dirname "$0")/../../build/verbs/verbs
 
 policy() { echo "$3" >"/sys/class/infiniband/$1/kwarp/$2"; }
 
-# value KEY: of the object that rdma wrote to $WORK/json, in the last array element that has it
-value() {
-	python3 -c '
-import json, sys
-found = ""
-for entry in json.load(open(sys.argv[1])):
-    for key in (sys.argv[2], "drv_" + sys.argv[2]):
-        if key in entry:
-            found = entry[key]
-print(found)' "$WORK/json" "$1"
-}
-
-# connection: rping, from A to B, until disconnect(); A's QP in $QPN
+# connection: runs rping from A to B until disconnect(); A's QP is in $QPN
 connection() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
 	server client on_a rping -c -a $IP_B
@@ -53,11 +40,14 @@ traced() {
 	grep -a 'kwarp_' "$TRACEFS"/trace >"$WORK/trace"
 	return "$rc"
 }
-# trace_has NAME REGEX: an event of the last traced command
+# trace_has NAME REGEX: the last traced command produced a matching event
 trace_has() {
 	local rc=0
 	grep -aEq -- "$2" "$WORK/trace" || rc=1
-	[ $rc -eq 0 ] || { echo "no event matches: $2"; cut -c 1-200 "$WORK/trace" | head -n 25; } >"$WORK/missing"
+	[ $rc -eq 0 ] || {
+		echo "no event matches: $2"
+		cut -c 1-200 "$WORK/trace" | head -n 25
+	} >"$WORK/missing"
 	report $rc "$1" "$WORK/missing"
 }
 
@@ -65,7 +55,7 @@ one_rping() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -C 3 -S 4000
 	timeout 60 ip netns exec hostA rping -c -a "$IP_B" -C 3 -S 4000 && finish rping
 }
-# pages_for_connections: each page that the connection manager's work allocates, by its flags
+# pages_for_connections: records the flags of each page that the connection manager's work allocates
 pages_for_connections() {
 	local event=$TRACEFS/events/kmem/mm_page_alloc rc
 	: >"$TRACEFS/trace"
@@ -77,38 +67,44 @@ pages_for_connections() {
 	echo 0 >"$event/enable"
 	echo '!stacktrace' >"$event/trigger"
 	echo 0 >"$event/filter"
-	awk '/mm_page_alloc:/ { flags = $NF } / kwarp_ep_work/ { print flags; n++ } END { exit !n }' "$TRACEFS/trace" >"$WORK/pages" &&
+	awk '/mm_page_alloc:/ { flags = $NF }
+		/ kwarp_ep_work/ { print flags; n++ }
+		END { exit !n }' "$TRACEFS/trace" >"$WORK/pages" &&
 		return "$rc"
 }
-# a disk may wait for the connection: no page is made by writing to it
+# A disk may wait for the connection, so no page may be reclaimed by writing to it.
 no_page_by_io() { ! grep -E 'GFP_KERNEL|GFP_USER|__GFP_IO|__GFP_FS' "$WORK/pages"; }
 
 ok 'pages of connection set-up are seen' pages_for_connections
-ok 'and made without I/O' no_page_by_io
+ok 'and are allocated without I/O' no_page_by_io
 ok 'traced: rping' traced one_rping
 A="dev=$DEV_A" B="dev=$DEV_B"
 trace_has 'endpoint: connecting' "kwarp_ep_state: $A .* qpn=[1-9][0-9]* from=CONNECTING to=WAIT_REP"
 trace_has 'endpoint: established' "kwarp_ep_state: $B .* to=ESTABLISHED"
 trace_has 'endpoint: closed' "kwarp_ep_state: $A .* to=CLOSED"
-trace_has 'request sent' "kwarp_mpa_sent: $A .*type=request rev=2 markers=0 crc=1 reject=0 s=1 p2p=1 rtr=0x7 ird=[1-9]"
-trace_has 'request received' "kwarp_mpa_received: $B .*type=request rev=2 markers=0 crc=1 reject=0 s=1 p2p=1"
+request='type=request rev=2 markers=0 crc=1 reject=0 s=1 p2p=1'
+trace_has 'request sent' "kwarp_mpa_sent: $A .*$request rtr=0x7 ird=[1-9]"
+trace_has 'request received' "kwarp_mpa_received: $B .*$request"
 trace_has 'reply sent' "kwarp_mpa_sent: $B .*type=reply rev=2"
 trace_has 'reply received' "kwarp_mpa_received: $A .*type=reply rev=2"
-trace_has 'attached' "kwarp_qp_attach: $A qpn=[0-9]+ rev=2 crc=1 tx_markers=0 rx_markers=0 ird=[0-9]+ ord=[0-9]+ initiator=1"
+attached='rev=2 crc=1 tx_markers=0 rx_markers=0 ird=[0-9]+ ord=[0-9]+ initiator=1'
+trace_has 'attached' "kwarp_qp_attach: $A qpn=[0-9]+ $attached"
 trace_has 'QP: OPEN' "kwarp_qp_state: $A qpn=[0-9]+ from=(IDLE|READY) to=OPEN"
 trace_has 'QP: ERROR' "kwarp_qp_state: $B qpn=[0-9]+ from=(OPEN|CLOSING) to=ERROR"
 trace_has 'detached' "kwarp_qp_detach: $A qpn="
 trace_has 'batch sent' "kwarp_tx_batch: $B qpn=[0-9]+ fpdus=[1-9][0-9]* octets=[1-9]"
-trace_has 'FPDU sent: 1442 of 4000 octets' "kwarp_tx_fpdu: $A qpn=[0-9]+ pos=[0-9]+ len=1448 ulpdu_len=1442 opcode=READ_RESPONSE last=0"
-trace_has 'the same received' "kwarp_rx_fpdu: $B qpn=[0-9]+ pos=[0-9]+ len=1448 ulpdu_len=1442 opcode=READ_RESPONSE last=0"
+fpdu='qpn=[0-9]+ pos=[0-9]+ len=1448 ulpdu_len=1442 opcode=READ_RESPONSE last=0'
+trace_has 'FPDU sent: 1442 of 4000 bytes' "kwarp_tx_fpdu: $A $fpdu"
+trace_has 'the same received' "kwarp_rx_fpdu: $B $fpdu"
 trace_has 'batch received' "kwarp_rx_batch: $B qpn=[0-9]+ fpdus=[1-9]"
 trace_has 'Send received: first message' "kwarp_rx_fpdu: .*opcode=SEND last=1 msn=1 mo=0"
-trace_has 'completion' "kwarp_cqe: $B cqn=[0-9]+ qpn=[0-9]+ wr_id=0x[0-9a-f]+ opcode=[0-9]+ status=0"
+trace_has 'completion' \
+	"kwarp_cqe: $B cqn=[0-9]+ qpn=[0-9]+ wr_id=0x[0-9a-f]+ opcode=[0-9]+ status=0"
 trace_has 'flushed completion' "kwarp_cqe: $A .*status=5 "
 trace_has 'completion event' "kwarp_cq_event: $A cqn="
 
-# each byte of the stream is in one FPDU: position and length give the next position. Sorted: processors have a trace
-# buffer each, and clocks that need not agree.
+# Each byte of the stream is in one FPDU: position and length give the next position. The events are
+# sorted because each processor has its own trace buffer and their clocks need not agree.
 contiguous() {
 	awk -v dev="$1" '/kwarp_tx_fpdu:/ && index($0, "dev=" dev " ") {
 		match($0, /pos=[0-9]+/); pos = substr($0, RSTART + 4, RLENGTH - 4)
@@ -118,11 +114,13 @@ contiguous() {
 		{ next_pos = $1 + $2 }
 		END { print NR, "FPDUs"; exit bad || NR < 3 }'
 }
-ok 'FPDUs of A are without a gap' contiguous "$DEV_A"
-ok 'FPDUs of B are without a gap' contiguous "$DEV_B"
+ok 'FPDUs of A have no gaps' contiguous "$DEV_A"
+ok 'FPDUs of B have no gaps' contiguous "$DEV_B"
 
-ok 'traced: a Write with a wrong STag' traced timeout 60 "$VERBS" --gtest_filter='remote_error.write__no_such_region'
-trace_has 'error found by the target' "kwarp_error: $B qpn=[0-9]+ layer=1 etype=1 code=0 .*ulpdu_len=[1-9]"
+ok 'traced: a Write with a wrong STag' traced timeout 60 "$VERBS" \
+	--gtest_filter='remote_error.write__no_such_region'
+trace_has 'error found by the target' \
+	"kwarp_error: $B qpn=[0-9]+ layer=1 etype=1 code=0 .*ulpdu_len=[1-9]"
 trace_has 'Terminate sent' "kwarp_terminate_sent: $B qpn=[0-9]+ layer=1 etype=1 code=0"
 trace_has 'Terminate received' "kwarp_terminate_received: $A qpn=[0-9]+ layer=1 etype=1 code=0"
 
@@ -141,14 +139,15 @@ trace_has 'policy: crc=required' "kwarp_policy: $A key=crc value=2"
 trace_has 'policy: crc=off' "kwarp_policy: $B key=crc value=0"
 
 garbage() {
-	# a client that speaks something else
+	# a client of another protocol
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
-	timeout 20 ip netns exec hostA bash -c "exec 3<>/dev/tcp/$IP_B/7174; echo GET / HTTP/1.0 >&3; cat <&3 >/dev/null"
+	timeout 20 ip netns exec hostA bash \
+		-c "exec 3<>/dev/tcp/$IP_B/7174; echo GET / HTTP/1.0 >&3; cat <&3 >/dev/null"
 	wait_for mpa_error_seen
 	stop rping
 }
 mpa_error_seen() { grep -q kwarp_mpa_error: "$TRACEFS"/trace; }
-ok 'traced: no MPA' traced garbage
+ok 'traced: not MPA' traced garbage
 trace_has 'startup error: key' "kwarp_mpa_error: $B reason=key"
 
 link_events() {
@@ -172,7 +171,8 @@ is 'CRC' "$(value crc)" 1
 is 'markers sent' "$(value tx_markers)" 0
 is 'role' "$(value role)" initiator
 is 'remote' "$(value remote)" $IP_B:7174
-is 'EMSS is TCP'"'"'s' "$(value emss)" "$(on_a ss -Htin "dport = :7174" | grep -oE 'mss:[0-9]+' | head -n 1 | cut -d: -f2)"
+is 'EMSS is TCP'"'"'s' "$(value emss)" \
+	"$(on_a ss -Htin "dport = :7174" | grep -oE 'mss:[0-9]+' | head -n 1 | cut -d: -f2)"
 is 'MULPDU: EMSS less 6 (RFC 5044 4.5)' "$(value mulpdu)" $(($(value emss) - 6))
 is 'not retransmitted' "$(value retransmits)" 0
 json_of() { rdma -jdd resource show "$1" | python3 -m json.tool; }
@@ -186,8 +186,10 @@ is 'CQ: moderation' "$(value mod_count)/$(value mod_period)" 0/0
 rdma -jdd resource show mr >"$WORK/json"
 is 'MR: kind' "$(value kind)" user
 is 'MR: valid' "$(value valid)" 1
-# as somebody without CAP_NET_ADMIN: no STag, no address
-unprivileged() { setpriv --reuid 65534 --clear-groups --bounding-set=-all rdma -jdd resource show mr; }
+# as a process without CAP_NET_ADMIN: no STag, no address
+unprivileged() {
+	setpriv --reuid 65534 --clear-groups --bounding-set=-all rdma -jdd resource show mr
+}
 ok 'MR: without privilege' unprivileged
 cp "$WORK/out" "$WORK/json"
 is 'MR: shown without privilege' "$(value kind)" user
@@ -195,22 +197,23 @@ is 'MR: no STag without privilege' "$(value rkey)$(value lkey)$(value iova)" ''
 
 # ---- rdma statistic ---------------------------------------------------------
 
-# of the counter to which A's QP is bound
-counter() {
+# reads the counter to which A's QP is bound
+qp_counter() {
 	rdma -j statistic qp show link "$DEV_A/1" >"$WORK/json" && value "$1"
 }
-grown() { [ "$(counter tx_fpdus)" -gt "$1" ]; }
+grown() { [ "$(qp_counter tx_fpdus)" -gt "$1" ]; }
 
 ok 'counter: bind' rdma statistic qp bind link "$DEV_A/1" lqpn "$QPN"
 ok 'counter: counts' wait_for grown 0
-ok 'counter: goes on' wait_for grown "$(counter tx_fpdus)"
-ok 'counter: octets' test "$(counter tx_octets)" -gt "$(counter tx_fpdus)"
-ok 'counter: received' test "$(counter rx_fpdus)" -gt 0
-is 'counter: valid JSON' "$(rdma -j statistic show | python3 -m json.tool >/dev/null && echo yes)" yes
-CNTN=$(counter cntn)
+ok 'counter: keeps counting' wait_for grown "$(qp_counter tx_fpdus)"
+ok 'counter: tx_octets' test "$(qp_counter tx_octets)" -gt "$(qp_counter tx_fpdus)"
+ok 'counter: received' test "$(qp_counter rx_fpdus)" -gt 0
+is 'counter: valid JSON' "$(rdma -j statistic show | python3 -m json.tool >/dev/null && echo yes)" \
+	yes
+CNTN=$(qp_counter cntn)
 
-# The port's figure holds the QP's once, bound or not: nobody else is on this device.
-port_fpdus() { cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/tx_fpdus"; }
+# The port's counter includes the QP once, bound or not: nothing else uses this device.
+port_fpdus() { counter "$DEV_A" tx_fpdus; }
 kill -STOP "${SERVERS[client]}"
 quiet() {
 	local before
@@ -225,7 +228,7 @@ sleep 0.1
 is 'port: the same sum without the counter' "$(port_fpdus)" "$bound"
 kill -CONT "${SERVERS[client]}"
 port_grown() { [ "$(port_fpdus)" -gt "$bound" ]; }
-ok 'port: goes on' wait_for port_grown
+ok 'port: keeps counting' wait_for port_grown
 disconnect
 
 ok 'counter: auto' rdma statistic qp set link "$DEV_A/1" auto type on
@@ -236,9 +239,9 @@ disconnect
 sum=$(port_fpdus)
 ok 'auto: off' rdma statistic qp set link "$DEV_A/1" auto off
 sleep 0.1
-is 'port: the sum stays when counters go' "$(port_fpdus)" "$sum"
+is 'port: the sum stays when counters are removed' "$(port_fpdus)" "$sum"
 
-# ---- other agreements -------------------------------------------------------
+# ---- other negotiated parameters ----------------------------------------------
 
 policy "$DEV_A" crc off
 policy "$DEV_B" crc off
@@ -247,9 +250,10 @@ policy "$DEV_A" ird 5
 policy "$DEV_A" ord 3
 connection
 is 'CRC: off' "$(value crc)" 0
-is 'markers sent: asked for by B' "$(value tx_markers)/$(value rx_markers)" 1/0
+is 'markers sent: requested by B' "$(value tx_markers)/$(value rx_markers)" 1/0
 emss=$(value emss)
-is 'MULPDU: less a marker per 512 octets (RFC 5044 4.5)' "$(value mulpdu)" $((emss - (6 + 4 * ((emss + 511) / 512) + emss % 4)))
+is 'MULPDU: less a marker per 512 bytes (RFC 5044 4.5)' "$(value mulpdu)" \
+	$((emss - (6 + 4 * ((emss + 511) / 512) + emss % 4)))
 ok 'IRD: not above the policy' test "$(value ird)" -le 5
 ok 'ORD: not above the policy' test "$(value ord)" -le 3
 disconnect

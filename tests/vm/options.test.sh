@@ -1,9 +1,10 @@
 #!/bin/bash
-# options: tests/verbs, part "options": rdma_set_option(), and what ends a connection whose peer is silent.
+# options: the part "options" of tests/verbs: rdma_set_option(), and how a connection with a silent
+# peer ends.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
-timeout -k 5 380 "$(dirname "$0")/../../build/verbs/options" "$@"
+timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/options" "$@"

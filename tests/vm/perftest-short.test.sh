@@ -1,10 +1,11 @@
 #!/bin/bash
-# perftest-short: each of its programs once, for kernels in which the whole of vm-perftest takes too long.
+# perftest-short: each perftest program once, for kernels in which the whole of vm-perftest takes
+# too long.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/perftest.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 
 for program in ib_write_bw ib_read_bw ib_send_bw; do

@@ -1,13 +1,12 @@
 #!/bin/bash
-# perftest: each program through its ways of using a queue pair, with few iterations. It moves what it
-# says, and ends; how fast is another question. It has no option to compare data; rping, qperf, libfabric
-# and tests/verbs do.
-# Timeout: 600
+# perftest: each program with its different uses of a queue pair, with few iterations. It must move
+# the data that it reports, and end; speed is not tested here. It cannot compare data; rping, qperf,
+# libfabric and tests/verbs do.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/perftest.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
@@ -27,7 +26,7 @@ perf ib_atomic_bw -n 50 -A FETCH_AND_ADD
 perf ib_atomic_bw -n 50 -A CMP_AND_SWAP
 perf ib_atomic_lat -n 50
 
-# every size from 2 octets to 8 MiB
+# every size from 2 bytes to 8 MiB
 export LIMIT=120
 perf ib_write_bw -n 5 -a
 perf ib_read_bw -n 5 -a
@@ -40,21 +39,18 @@ unset LIMIT
 perf ib_write_bw -n 10 -s 512 -q 64 -t 16
 perf ib_read_bw -n 10 -s 512 -q 64 -t 16
 perf_by_number ib_send_bw -n 10 -s 512 -q 64 -t 16
-# both directions at once
+# bidirectional
 perf ib_write_bw -n 20 -s 65536 -q 4 -b
 perf_by_number ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 20 -s 8192 -q 4 -b
 perf ib_atomic_bw -n 20 -q 4 -b
-# As fast as it goes: a window that has closed opens again by itself, not by the persist timer; and neither end's program
-# is kept in a doorbell, answering the other's requests, for as long as the other makes them.
+# As fast as possible: neither end's program is kept in a doorbell, answering the other's requests,
+# for as long as the other makes them.
 perf ib_read_bw -D 2 -s 65536 -Q 10 -b
 for end in client perftest.log; do
-	is "$end: its own reads get on, too" "$(awk '$1 == 65536 { print ($2 > 0) }' "$WORK/$end")" 1
+	is "$end: its own reads progress" "$(awk '$1 == 65536 { print ($2 > 0) }' "$WORK/$end")" 1
 done
-for host in on_a on_b; do
-	is "$host: windows probed" "$($host nstat -asz TcpExtTCPWinProbe | awk '/WinProbe/ { print $2 }')" 0
-done
-# a shared receive queue; of one queue pair, see Documentation/consumers.rst
+# a shared receive queue with one queue pair; see Documentation/consumers.rst
 perf ib_send_bw -n 50 -s 4096 --use-srq
 perf ib_send_lat -n 50 -s 64 --use-srq
 # one request at a time, many, lists of them; a short receive queue
@@ -65,13 +61,13 @@ perf ib_read_bw -n 64 -s 4096 -l 16
 perf ib_send_bw -n 64 -s 4096 -l 16 --recv_post_list=8
 perf ib_read_bw -n 50 -s 4096 -o 1
 perf ib_send_bw -n 50 -s 4096 -r 8
-# for a time instead of a number
+# for a duration instead of a number
 perf ib_send_bw -D 1 -s 4096
 
 # ---- ways to post and to wait ----
 
-# Sleeping instead of polling. Not ib_send_bw: over iWARP its credits are RDMA Writes, of which no event
-# tells, so its sleeping sender misses the last one by design.
+# Sleep instead of polling. Not ib_send_bw: over iWARP its credits are RDMA Writes, which raise no
+# event, so its sleeping sender misses the last one by design.
 perf ib_read_bw -n 50 -s 8192 -b -e
 perf ib_send_lat -n 50 -s 64 -e
 # inline

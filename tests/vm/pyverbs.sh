@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# For pyverbs.test.sh and pyverbs-compare, besides lib.sh: rdma-core's own Python suite, as the package
+# For pyverbs.test.sh and pyverbs-compare, besides lib.sh: rdma-core's Python suite, as the package
 # ships it, on a device of any driver.
 
 PYVERBS=/usr/share/doc/rdma-core/tests
 
-# pyverbs_device DRIVER: dummy interface and device DRIVER0 on it, in this namespace: the suite has both
-# of its ends on one device, looks it up in sysfs, and takes its interface's first address.
-# siw does not look at addresses of an interface but at its number, so it gets the real one.
+# pyverbs_device DRIVER: makes a dummy interface and the device DRIVER0 on it, in this namespace:
+# the suite has both of its ends on one device, looks it up in sysfs, and uses its interface's first
+# address. siw looks at an interface's number instead of its addresses, so it gets the real one.
 pyverbs_device() {
 	local driver=$1 netdev=dummy-$1 n=1
 	case $driver in
@@ -24,36 +24,42 @@ pyverbs_device() {
 		pyverbs_policy "${driver}0"
 }
 
-# pyverbs_policy DEV: most of the suite connects by queue pair numbers, some of it sends with immediate
+# pyverbs_policy DEV: most of the suite connects by queue pair numbers, and some tests send with
+# immediate
 pyverbs_policy() {
 	local dir=/sys/class/infiniband/$1/kwarp
 	[ ! -d "$dir" ] || { echo 4791 >"$dir/rendezvous_port" && echo 1 >"$dir/send_imm"; }
 }
 
-# pyverbs_down: whatever of the above is there
+# pyverbs_down: removes whatever of the above exists
 pyverbs_down() {
 	local driver
 	for driver in kwarp siw rxe; do
-		[ ! -d "/sys/class/infiniband/${driver}0" ] || timeout 30 rdma link delete "${driver}0"
+		[ ! -d "/sys/class/infiniband/${driver}0" ] ||
+			timeout 30 rdma link delete "${driver}0"
 		ip link delete "dummy-$driver"
 	done
 	sysctl -qw vm.nr_hugepages=0
 } >/dev/null 2>&1
 trap 'pyverbs_down; suite_end' EXIT
 
-# pyverbs_prepare DIR: the suite, unpacked, and the huge pages that some of its tests want
+# pyverbs_prepare DIR: unpacks the suite and reserves the huge pages that some of its tests need
 pyverbs_prepare() {
 	mkdir -p "$1" && cp "$PYVERBS"/*.py* "$1" && gunzip "$1"/*.gz || return
 	[ ! -e /proc/sys/vm/nr_hugepages ] || sysctl -qw vm.nr_hugepages=16
 }
 
-# pyverbs_parse LOG: "NAME ok", "NAME error", "NAME fail" or "NAME skip REASON" for each test of a verbose
-# log, and "NAME unfinished" if it ends in that one. What programs and the interpreter say in between
-# may stand between a name and its result.
+# pyverbs_parse LOG: prints "NAME ok", "NAME error", "NAME fail" or "NAME skip REASON" for each test
+# of a verbose log, and "NAME unfinished" if the log ends in that test. Output of programs and of
+# the interpreter may stand between a name and its result.
 pyverbs_parse() {
 	awk '
 		function flush() { if (name) print name, "unfinished"; name = "" }
-		/^test[A-Za-z0-9_]* \(tests\./ { flush(); name = $2; gsub(/[()]|^\(?tests\./, "", name) }
+		/^test[A-Za-z0-9_]* \(tests\./ {
+			flush()
+			name = $2
+			gsub(/[()]|^\(?tests\./, "", name)
+		}
 		name && /(^|\.\.\. )(ok|ERROR|FAIL|skipped .*)$/ {
 			result = $0
 			sub(/^.*\.\.\. /, "", result)
@@ -67,28 +73,33 @@ pyverbs_parse() {
 		END { flush() }' "$1"
 }
 
-# pyverbs_run DIR DEV RESULTS: the whole suite in DIR on DEV; one line for each test in RESULTS, DEV written
-# as DEV, and all that it said in RESULTS.log. A test that ends the interpreter (result "crash") or does
-# not end ("hang", after LIMIT seconds for all) does not keep those after it from running; nor does one that
-# only finds what an earlier one left.
+# pyverbs_run DIR DEV RESULTS: runs the whole suite in DIR on DEV; writes one line for each test to
+# RESULTS, with DEV's name replaced by DEV, and all output to RESULTS.log. A test that kills the
+# interpreter (result "crash") or does not end ("hang", after LIMIT seconds for all) does not stop
+# the tests after it; nor does one that only meets the leftovers of an earlier one.
 pyverbs_run() {
-	local dir=$1 dev=$2 results=$3 log=$3.log rc first names=()
+	local dir=$1 dev=$2 results=$3 log=$3.log rc first end names=()
 	: >"$results"
 	: >"$log"
-	(cd "$dir" && python3 run_tests.py --list-tests) 2>/dev/null | grep '^tests\.' >"$results.all"
+	(cd "$dir" && python3 run_tests.py --list-tests) 2>/dev/null |
+		grep '^tests\.' >"$results.all"
 	[ -s "$results.all" ] || return 1
 	while :; do
 		rc=0
-		(cd "$dir" && timeout -k 5 "${LIMIT:-600}" python3 run_tests.py --dev "$dev" -v "${names[@]}") \
-			>"$results.out" 2>"$results.err" </dev/null || rc=$?
+		(
+			cd "$dir" && timeout -k 5 "${LIMIT:-600}" \
+				python3 run_tests.py --dev "$dev" -v "${names[@]}"
+		) >"$results.out" 2>"$results.err" </dev/null || rc=$?
 		cat "$results.out" "$results.err" >>"$log"
 		pyverbs_parse "$results.err" >"$results.part"
 		grep -v ' unfinished$' "$results.part" >>"$results"
 		! grep -q '^Ran [0-9]* test' "$results.err" || break
 		first=${names[0]:-}
-		# the first of a run has none to blame but itself
+		# The first test of a run can only fail by itself, not from what an earlier one has
+		# left.
 		if grep -qx "${first#tests.} unfinished" "$results.part" || [ $rc -eq 124 ]; then
-			sed -n "s/ unfinished\$/ $([ $rc -eq 124 ] && echo hang || echo crash)/p" "$results.part" >>"$results"
+			end=$([ $rc -eq 124 ] && echo hang || echo crash)
+			sed -n "s/ unfinished\$/ $end/p" "$results.part" >>"$results"
 		fi
 		cut -d' ' -f1 "$results" | sed 's/^/tests./' >"$results.done"
 		grep -vxFf "$results.done" "$results.all" >"$results.left" || break
@@ -98,15 +109,17 @@ pyverbs_run() {
 	LC_ALL=C sort -o "$results" "$results"
 }
 
-# pyverbs_count RESULTS WORD...: how many
+# pyverbs_count RESULTS WORD...: prints how many results are one of the words
 pyverbs_count() {
 	local file=$1
 	shift
-	awk -v words="$*" 'BEGIN { n = split(words, w, " "); for (i = 1; i <= n; i++) want[w[i]] = 1 }
-		want[$2] { count++ } END { print count + 0 }' "$file"
+	awk -v words="$*" '
+		BEGIN { n = split(words, w, " "); for (i = 1; i <= n; i++) want[w[i]] = 1 }
+		want[$2] { count++ }
+		END { print count + 0 }' "$file"
 }
 
-# pyverbs_summary RESULTS WHO: one line for run.sh to show
+# pyverbs_summary RESULTS WHO: prints one line for run.sh to show
 pyverbs_summary() {
 	echo "# summary: $2: $(pyverbs_count "$1" ok) ok, $(pyverbs_count "$1" skip) skipped," \
 		"$(pyverbs_count "$1" error fail crash hang) failed of $(grep -c . "$1")"

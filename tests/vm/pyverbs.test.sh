@@ -1,9 +1,9 @@
 #!/bin/bash
-# pyverbs: rdma-core's own Python suite, run bare. pyverbs.expected has the result of each of its tests, and
-# of each that is skipped the reason; this fails if any is another, also if one now passes. One case for
-# each file of the suite. To write the list anew, after a look at it: cp RESULTS/pyverbs.results
-# tests/vm/pyverbs.expected, RESULTS being what scripts/guest/vm.sh -o was given.
-# Timeout: 900
+# pyverbs: rdma-core's Python suite, run as it is. pyverbs.expected has the result of each test, and
+# the reason for each that is skipped; this suite fails if any differs, also if a test now passes.
+# One case for each file of the suite. To renew the list, after checking it: cp
+# RESULTS/pyverbs.results tests/vm/pyverbs.expected, where RESULTS is what scripts/guest/vm.sh -o
+# was given.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pyverbs.sh"
 
@@ -17,9 +17,10 @@ if [ -d /results ]; then
 	cp "$WORK/results.log" /results/pyverbs.log
 fi
 sed '/^#/d; /^$/d' "$EXPECTED" | LC_ALL=C sort >"$WORK/expected"
-# without huge pages, as in user-mode Linux, tests that are named for them say so, and nothing else
+# Without huge pages, as in user-mode Linux, tests named after them report just that.
 if [ ! -e /proc/sys/vm/nr_hugepages ]; then
-	sed -i -E 's/^([^ ]*\.test_[^ .]*huge_[^ ]*) .*/\1 skip Huge pages of size 2M is not supported in this platform/' "$WORK/expected"
+	reason='Huge pages of size 2M is not supported in this platform'
+	sed -i -E "s/^([^ ]*\.test_[^ .]*huge_[^ ]*) .*/\1 skip $reason/" "$WORK/expected"
 fi
 
 cut -d. -f1 "$WORK/results" "$WORK/expected" | sort -u >"$WORK/files"
@@ -27,9 +28,10 @@ while read -r file; do
 	grep "^$file\." "$WORK/expected" >"$WORK/expected.1"
 	grep "^$file\." "$WORK/results" >"$WORK/results.1"
 	diff "$WORK/expected.1" "$WORK/results.1" >"$WORK/out"
-	report $(($? != 0)) "$file: each of $(grep -c . "$WORK/expected.1") tests as expected" "$WORK/out"
+	report $(($? != 0)) "$file: each of $(grep -c . "$WORK/expected.1") tests as expected" \
+		"$WORK/out"
 done <"$WORK/files"
 is 'as many results as tests' "$(grep -c . "$WORK/results")" "$(grep -c . "$WORK/results.all")"
 pyverbs_summary "$WORK/results" kwarp
-ok 'the device goes' rdma link delete kwarp0
+ok 'the device is removed' rdma link delete kwarp0
 done_testing

@@ -1,15 +1,15 @@
 #!/bin/bash
-# rdmacm: librdmacm's own programs, and sockets over RDMA (rsockets); rping has a suite of its own. Both
-# sides check what they get, and have to end by themselves. Not here, see Documentation/consumers.rst:
+# rdmacm: librdmacm's own programs, and sockets over RDMA (rsockets); rping has a suite of its own.
+# Both sides check the data and must end by themselves. Left out, see Documentation/consumers.rst:
 # mckey, udpong, rdma_xclient -c x, cmtime.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-# pair NAME SERVER_COMMAND CLIENT_COMMAND: each in words; server on B
+# pair NAME SERVER_COMMAND CLIENT_COMMAND: each command as one string; the server runs on B
 pair() {
 	local name=$1 server=$2 client=$3
 	# shellcheck disable=SC2086 # commands in words
@@ -29,7 +29,7 @@ for options in '' '-c 8 -C 40 -S 5000' '-C 3 -S 1000000' '-t 32'; do
 done
 options='-f ipv6 -c 3 -C 20 -S 1429'
 pair "ucmatose $options" "ucmatose $options -b $IP6_B" "ucmatose $options -s $IP6_B"
-# the id and its queue pair go from one event channel to another while connected
+# The id and its queue pair migrate from one event channel to another while connected.
 pair 'ucmatose -m' 'ucmatose -m' "ucmatose -m -s $IP_B"
 
 pair 'rdma_client' 'rdma_server' "rdma_client -s $IP_B"
@@ -38,38 +38,38 @@ pair 'rdma_xclient -c r' 'rdma_xserver -c r' "rdma_xclient -c r -s $IP_B"
 
 # ---- rsockets ----
 
-# Each option has both sides compare every octet. Not -T a: its client fails if the server has closed before
-# it polls for the last message, although that is there.
+# Each option makes both sides compare every byte. Not -T a: its client fails if the server has
+# closed before it polls for the last message, although that message is there.
 for options in '-S 64 -I 20 -C 20' '-S 65536 -I 5 -C 10' '-S 1000000 -I 1 -C 5' \
 	'-T b -S 1429 -I 5 -C 10' '-T n -S 1429 -I 5 -C 10' \
 	'-T r -S 5000 -I 5 -C 10'; do
 	pair "rstream $options" "rstream -T v $options" "rstream -T v $options -s $IP_B"
 done
-pair 'rstream, IPv6' "rstream -T v -f ipv6 -b $IP6_B -S 5000 -I 5 -C 10" "rstream -T v -f ipv6 -s $IP6_B -S 5000 -I 5 -C 10"
+pair 'rstream, IPv6' "rstream -T v -f ipv6 -b $IP6_B -S 5000 -I 5 -C 10" \
+	"rstream -T v -f ipv6 -s $IP6_B -S 5000 -I 5 -C 10"
 for options in '-S 64 -I 20 -C 20' '-S 65536 -I 5 -C 10'; do
 	pair "riostream $options" "riostream -T v $options" "riostream -T v $options -s $IP_B"
 done
 
 head -c 3000001 /dev/urandom >"$WORK/file"
 PORT=7427 server rcopy on_b rcopy
-ok 'rcopy: a file of 3000001 octets' on_a rcopy "$WORK/file" "$IP_B:$WORK/copy"
-ok 'rcopy: it is the same on the other side' cmp "$WORK/file" "$WORK/copy"
+ok 'rcopy: a file of 3000001 bytes' on_a rcopy "$WORK/file" "$IP_B:$WORK/copy"
+ok 'rcopy: the copy is identical' cmp "$WORK/file" "$WORK/copy"
 stop rcopy
 
-# a program that knows nothing of RDMA: rstream on plain sockets, which a preloaded library replaces
+# A program without RDMA support: rstream on plain sockets, which a preloaded library replaces.
 PRELOAD="env LD_PRELOAD=$(echo /usr/lib/*/rsocket/librspreload.so)"
-sent() {
-	cat "/sys/class/infiniband/$DEV_A/ports/1/hw_counters/tx_octets"
-}
+sent() { counter "$DEV_A" tx_octets; }
 before=$(sent)
 options='-T s -S 65536 -I 5 -C 10'
-pair "librspreload: rstream $options" "$PRELOAD rstream -T v $options" "$PRELOAD rstream -T v $options -s $IP_B"
+pair "librspreload: rstream $options" "$PRELOAD rstream -T v $options" \
+	"$PRELOAD rstream -T v $options -s $IP_B"
 ok 'librspreload: it went over RDMA' test "$(sent)" -gt $((before + 3000000))
 
-# ---- what iWARP has not ----
+# ---- not supported by iWARP ----
 
 server udaddy on_b udaddy -b $IP_B
 run on_a udaddy -s $IP_B
-has 'udaddy: no datagrams, and it says so' 'unable to create QP: Operation not supported'
+has 'udaddy: datagrams are refused' 'unable to create QP: Operation not supported'
 stop udaddy
 done_testing

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
-# neighbours are known: who waits for an address is not what is tested
+# Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 ROUNDS=20
@@ -15,7 +15,8 @@ rping_over() {
 	PORT=7174 server rping "$server" rping -s -a "$address" -v -V -C $ROUNDS "$@"
 	ok "$client to $address: client $*" "$client" rping -c -a "$address" -v -V -C $ROUNDS "$@"
 	ok "$client to $address: server $*" finish rping
-	is "$client to $address: data of the last round $*" "$(grep -ac "rdma-ping-$((ROUNDS - 1)): " "$WORK/rping.log")" 1
+	is "$client to $address: data of the last round $*" \
+		"$(grep -ac "rdma-ping-$((ROUNDS - 1)): " "$WORK/rping.log")" 1
 }
 
 rping_over on_b on_a $IP_B
@@ -26,12 +27,27 @@ for size in 1429 65535; do
 	rping_over on_b on_a $IP_B -S $size
 done
 
-# the default: any address, one server for several clients
+# rping's default: any address, one server for several clients
 PORT=7174 server rping on_b rping -s -P
 for round in 1 2 3; do
 	ok "persistent server, client $round" on_a rping -c -a $IP_B -v -V -C 5
 done
 run on_a rping -c -a $IP_B -p 7175 -C 1
-has 'nobody listens there: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
+has 'no listener on the port: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
 stop rping
+
+# What makes or answers a connection allocates nothing that could wait for a disk, with rdma_cm and
+# without.
+must modprobe kwarp_ktest reclaim=1
+rping_over on_b on_a $IP_B
+must rendezvous on
+index=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
+PORT=18515 server pingpong on_b ibv_rc_pingpong -d "$DEV_B" -g "$index" -n 20
+ok 'without rdma_cm' on_a ibv_rc_pingpong -d "$DEV_A" -g "$index" -n 20 $IP_B
+ok 'without rdma_cm: server' finish pingpong
+watched=/sys/module/kwarp_ktest/parameters
+is 'allocations of connect, accept, both kinds of work: seen' \
+	"$(tr ',' '\n' <$watched/seen | grep -c '^[1-9]')" 4
+is 'and those that may wait for a disk' "$(cat $watched/with_io)" 0,0,0,0
+must rmmod kwarp_ktest
 done_testing

@@ -1,7 +1,6 @@
 #!/bin/bash
-# smbdirect: SMB Direct, the kernel's server (ksmbd) and its client. Debian's kernel has neither; the suite is
-# for user-mode Linux. ksmbd's tools speak to it in the initial namespace only.
-# Timeout: 600
+# smbdirect: SMB Direct, the kernel's server (ksmbd) and its client. Debian's kernel has neither;
+# the suite is for user-mode Linux. ksmbd's tools talk to it in the initial namespace only.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -10,7 +9,8 @@ MOUNT=$WORK/mount
 CONF=$WORK/ksmbd.conf
 USERS=$WORK/users
 
-# offered MODULE PREFIX: it has RDMA, functions whose names begin so: a matter of its configuration
+# offered MODULE PREFIX: it was configured with RDMA, so it has functions whose names begin with
+# PREFIX
 offered() {
 	modprobe "$1" && grep -q " $2.*\[$1\]" /proc/kallsyms
 }
@@ -44,13 +44,14 @@ server_down() {
 refused() { ! "$@"; }
 
 share_mount() {
-	mount -t cifs "//$IP_B/share" "$MOUNT" \
-		-o "rdma,vers=3.1.1,username=tester,password=secret,soft,echo_interval=2,cache=none${1:+,$1}" || return 1
+	local options=vers=3.1.1,username=tester,password=secret,soft,echo_interval=2,cache=none
+	mount -t cifs "//$IP_B/share" "$MOUNT" -o "rdma,$options${1:+,$1}" || return 1
 	grep " $MOUNT cifs" /proc/mounts
 }
 
 if ! offered ksmbd smb_direct_ || ! offered cifs smbd_; then
-	skip 'SMB Direct' "this kernel has none: CONFIG_SMB_SERVER_SMBDIRECT, CONFIG_CIFS_SMB_DIRECT"
+	skip 'SMB Direct' \
+		"this kernel has none: CONFIG_SMB_SERVER_SMBDIRECT, CONFIG_CIFS_SMB_DIRECT"
 	done_testing
 fi
 
@@ -67,18 +68,18 @@ tree_goes "$MOUNT" "$SHARE" ''
 ok 'unmount' umount "$MOUNT"
 ok 'the connection is gone' wait_for no_qp
 
-ok 'the device goes: mount' share_mount
-ok 'the device goes: load' load "$MOUNT/big"
-ok 'the device goes: rdma link delete' rdma link delete "$DEV_A"
-ok 'the device goes: the load ends' wait_for ended
-ok 'the device goes: it comes again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
-ok 'the device goes: the share is there again' wait_for touch "$MOUNT/new"
-ok 'the device goes: what is written now is kept' write_and_compare "$MOUNT/new" 4M 1M
-ok "the server's device goes: load" load "$MOUNT/big"
-ok "the server's device goes: rdma link delete" rdma link delete "$DEV_B"
-ok "the server's device goes: the load ends" wait_for ended
-ok "the server's device goes: it comes again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
-ok "the server's device goes: the share is there again" wait_for touch "$MOUNT/newer"
+ok 'device removed: mount' share_mount
+ok 'device removed: load' load "$MOUNT/big"
+ok 'device removed: rdma link delete' rdma link delete "$DEV_A"
+ok 'device removed: the load ends' wait_for ended
+ok 'device removed: it is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+ok 'device removed: the share is back' wait_for touch "$MOUNT/new"
+ok 'device removed: new data read back unchanged' write_and_compare "$MOUNT/new" 4M 1M
+ok "server's device removed: load" load "$MOUNT/big"
+ok "server's device removed: rdma link delete" rdma link delete "$DEV_B"
+ok "server's device removed: the load ends" wait_for ended
+ok "server's device removed: it is added again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+ok "server's device removed: the share is back" wait_for touch "$MOUNT/newer"
 ok 'unmount again' umount "$MOUNT"
 
 ok 'server stops' server_down

@@ -1,6 +1,6 @@
 #!/bin/bash
-# soak: KWARP_SOAK (10^6) messages of every operation, with out-of-order placement, over a network that loses and
-# reorders; each one's contents are compared. For "make soak" and "make check-all".
+# soak: KWARP_SOAK (10^6) messages of every operation, with out-of-order placement, over a network
+# that loses and reorders; the contents of each are compared. For "make soak" and "make check-all".
 # Timeout: 7100
 . "$(dirname "$0")/lib.sh"
 
@@ -9,7 +9,8 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 reordering
 start=$SECONDS
-SOAK_MESSAGES=$messages LIMIT=7000 ok "the contents of $messages messages" "$(dirname "$0")/../../build/verbs/loss" \
+SOAK_MESSAGES=$messages LIMIT=7000 ok "the contents of $messages messages" \
+	"$(dirname "$0")/../../build/verbs/loss" \
 	--gtest_filter=soak.every_operation --gtest_brief=1
 grep -a '^# ' "$WORK/out"
 echo "# $((SECONDS - start)) s"

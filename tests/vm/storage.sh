@@ -1,46 +1,45 @@
 # shellcheck shell=bash
-# For the suites of the kernel's storage over RDMA, after lib.sh: data that is checked, and what moves it.
+# For the suites of the kernel's storage over RDMA, after lib.sh: verified data and load.
 
-# no_qp: the kernel's consumers have let go of all their queue pairs.
+# no_qp: the kernel's consumers have released all their queue pairs
 no_qp() {
 	! rdma resource show qp | grep -qE "link ($DEV_A|$DEV_B)/"
 }
 
-# no_object: of any kind; but the RDMA core keeps a pool of CQs for those who share them
+# no_object: no objects of any kind, except the pool of shared CQs that the RDMA core keeps
 no_object() {
 	local dev
 	for dev in "$DEV_A" "$DEV_B"; do
 		[ ! -d "/sys/class/infiniband/$dev" ] ||
-			rdma resource show "$dev" | grep -E ': pd 0 cq [0-9]+ qp 0 cm_id 0 mr 0 ' || { rdma resource show; return 1; }
+			rdma resource show "$dev" |
+			grep -E ': pd 0 cq [0-9]+ qp 0 cm_id 0 mr 0 ' ||
+			{ rdma resource show; return 1; }
 	done
 }
 
-# counter DEVICE NAME: the kernel caches counters for a moment
-counter() {
-	sleep 0.05
-	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
-}
-
-# write_and_compare DISK SIZE BLOCK: random octets, read back from the device
+# write_and_compare DISK SIZE BLOCK: writes random bytes and reads them back from the device
 write_and_compare() {
 	head -c "$2" /dev/urandom >"$WORK/data"
 	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc,nocreat status=none &&
-		dd if="$1" of="$WORK/back" bs="$3" iflag=direct,count_bytes count="$2" status=none &&
+		dd if="$1" of="$WORK/back" bs="$3" iflag=direct,count_bytes count="$2" \
+			status=none &&
 		cmp "$WORK/data" "$WORK/back"
 }
 
-# fio_verify FILE SIZE OPTION...: what was written is read back, and each block has its CRC32c. A disk that goes
-# is not to be replaced by a file of its name: the node of the next disk would have no place.
+# fio_verify FILE SIZE OPTION...: written data is read back, and each block has its CRC32c. A
+# removed disk must not be replaced by a file of its name, which would take the place of the next
+# disk's node.
 fio_verify() {
 	local file=$1 size=$2 create=1
 	shift 2
 	[ "${file#/dev/}" = "$file" ] || create=0
-	fio --name=v --filename="$file" --allow_file_create=$create --size="$size" --direct=1 --ioengine=libaio --iodepth=16 \
-		--verify=crc32c --do_verify=1 --verify_fatal=1 --verify_state_save=0 --group_reporting --minimal --output="$WORK/fio" "$@" ||
+	fio --name=v --filename="$file" --allow_file_create=$create --size="$size" --direct=1 \
+		--ioengine=libaio --iodepth=16 --verify=crc32c --do_verify=1 --verify_fatal=1 \
+		--verify_state_save=0 --group_reporting --minimal --output="$WORK/fio" "$@" ||
 		{ tail -n 20 "$WORK/fio"; return 1; }
 }
 
-# load FILE: random writes for eight seconds or more, and what was written is verified then
+# load FILE: random writes for eight seconds or more, verified afterwards
 load() {
 	fio_verify "$1" 24M --rw=randwrite --bs=64k --rate=,3m >"$WORK/load.log" 2>&1 &
 	LOAD=$!
@@ -57,7 +56,7 @@ load_ends_well() {
 	wait "$LOAD" || { cat "$WORK/load.log"; return 1; }
 }
 
-# tree_make DIR: files of all sorts of lengths, and their checksums in $WORK/sums
+# tree_make DIR: makes files of many lengths, with their checksums in $WORK/sums
 tree_make() {
 	local length
 	cp -r kernel "$1" || return 1
@@ -70,14 +69,15 @@ tree_make() {
 	[ "$(wc -l <"$WORK/sums")" -gt 50 ]
 }
 
-# tree_same DIR: the same files, with those checksums
+# tree_same DIR: it has the same files, with those checksums
 tree_same() {
-	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$WORK/sums.now" &&
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) \
+		>"$WORK/sums.now" &&
 		diff "$WORK/sums" "$WORK/sums.now"
 }
 
-# tree_goes_round MOUNT SERVER NAME: a tree is written to the mount, found on the server, and read back, by
-# both devices. NAME begins the names of the tests.
+# tree_goes_round MOUNT SERVER NAME: a tree is written to the mount, found on the server, and read
+# back, through both devices. NAME begins the names of the cases.
 tree_goes_round() {
 	local before_a before_b
 	before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
@@ -86,12 +86,14 @@ tree_goes_round() {
 	ok "${3}the server has it" tree_same "$2/tree"
 	drop_caches
 	ok "${3}read back" tree_same "$1/tree"
-	# the three biggest files there and back
-	ok "${3}it went through the server's device" test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
-	ok "${3}and back through the client's" test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
+	# the three biggest files, in both directions
+	ok "${3}the data went through the server's device" \
+		test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
+	ok "${3}and back through the client's device" \
+		test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
 }
 
-# tree_goes MOUNT SERVER NAME: and nothing is left there
+# tree_goes MOUNT SERVER NAME: removes the tree; nothing is left on the server
 tree_goes() {
 	ok "${3}the tree is removed" rm -r "$1/tree"
 	is "${3}on the server, too" "$(ls "$2")" ''

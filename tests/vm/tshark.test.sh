@@ -1,7 +1,7 @@
 #!/bin/bash
-# tshark: an independent decoder reads captured sessions: revision 2 startup, Send, Write and Read, with
-# and without markers. Every frame is well formed and every CRC is good; and the check can fail.
-# Timeout: 600
+# tshark: an independent decoder reads captured sessions: revision 2 startup, Send, Write and Read,
+# with and without markers. Every frame must be well formed and every CRC good. Altered captures
+# show that the check can fail.
 . "$(dirname "$0")/lib.sh"
 
 wire_check=build/peer/wire_check
@@ -9,12 +9,13 @@ wire_check=build/peer/wire_check
 hosts_up
 
 # offloads on|off: with off, TCP makes the segments that the wire would carry. tshark follows FPDUs
-# with markers only if each segment holds one, so that is how those are captured.
+# with markers only if each segment holds one, so those are captured this way.
 offloads() {
-	on_a ethtool -K vA tso "$1" gso "$1" gro "$1" && on_b ethtool -K vB tso "$1" gso "$1" gro "$1"
+	on_a ethtool -K vA tso "$1" gso "$1" gro "$1" &&
+		on_b ethtool -K vB tso "$1" gso "$1" gro "$1"
 }
 
-# session: what is captured
+# session: runs the programs whose traffic is captured
 session() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -V -C 10 -S "$1" &&
 		on_a rping -c -a "$IP_B" -V -C 10 -S "$1" && finish rping || return 1
@@ -36,9 +37,9 @@ capture() {
 	return "$rc"
 }
 
-# verdict FILE: what tshark makes of it, as lines "WORD NUMBER" in $WORK/verdict. It takes seconds to start
-# here, so it is asked once. What a message means to others is not asked: it would guess RPC or SMB in
-# our payload.
+# verdict FILE: writes tshark's result as lines "WORD NUMBER" to $WORK/verdict. It takes seconds to
+# start here, so it runs once. Heuristic dissectors are off: they would take our payload for RPC or
+# SMB.
 verdict() {
 	tshark -r "$1" --disable-heuristic rpcrdma_iwarp --disable-heuristic smb_direct_iwarp \
 		-O iwarp_mpa,iwarp_ddp_rdmap 2>"$WORK/tshark.err" | awk '
@@ -61,14 +62,14 @@ verdict() {
 		}' >"$WORK/verdict"
 }
 
-# count WORD: of the verdict
+# count WORD: prints a number of the verdict
 count() {
 	local number
 	number=$(sed -n "s/^$1 //p" "$WORK/verdict")
 	echo "${number:-0}"
 }
 
-# wire FILE: what our own decoder makes of it: tests/peer, which shares no code with the module
+# wire FILE: runs our own decoder: tests/peer, which shares no code with the module
 wire() {
 	"$wire_check" "$1" >"$WORK/wire"
 }
@@ -78,18 +79,19 @@ wire_count() {
 	sed -n "s/^$1 //p" "$WORK/wire"
 }
 
-# clean FILE: as it must be; tshark has seen every FPDU there is
+# clean FILE: all is correct, and tshark has seen every FPDU
 clean() {
 	wire "$1" || { cat "$WORK/wire"; return 1; }
 	verdict "$1"
 	sort "$WORK/verdict"
 	cat "$WORK/wire"
 	[ "$(count fpdus)" -gt 0 ] && [ "$(count fpdus)" -eq "$(wire_count fpdus)" ] &&
-		[ "$(count good)" -eq "$(count fpdus)" ] && [ "$(count bad)" -eq 0 ] && [ "$(count malformed)" -eq 0 ]
+		[ "$(count good)" -eq "$(count fpdus)" ] && [ "$(count bad)" -eq 0 ] &&
+		[ "$(count malformed)" -eq 0 ]
 }
 
-# one_each NAME COMMAND...: a capture in which each segment is one FPDU: two messages that happen to
-# share a segment are right, but too much for tshark when there are markers.
+# one_each NAME COMMAND...: makes a capture in which each segment is one FPDU: two messages that
+# happen to share a segment are correct, but tshark cannot decode them with markers.
 one_each() {
 	local try
 	for try in 1 2 3 4 5; do
@@ -100,18 +102,19 @@ one_each() {
 	return 1
 }
 
-# spoil FROM TO: a copy in which one octet of the last long segment's payload is another
+# spoil FROM TO: copies a capture and changes one byte of the first long segment's payload. A later
+# one may be a retransmission, which decoders ignore.
 spoil() {
 	python3 - "$1" "$2" <<'PYTHON'
 import struct, sys
 data = bytearray(open(sys.argv[1], 'rb').read())
-at, last = 24, None
+at, byte = 24, None
 while at < len(data):
     length = struct.unpack('<I', data[at + 8:at + 12])[0]
-    if length > 300:
-        last = at + 16 + length - 40
+    if length > 300 and byte is None:
+        byte = at + 16 + length - 40
     at += 16 + length
-data[last] ^= 0x01
+data[byte] ^= 0x01
 open(sys.argv[2], 'wb').write(data)
 PYTHON
 }
@@ -123,12 +126,13 @@ one_bad() {
 	[ "$(count bad)" -eq 1 ]
 }
 
-# examine NAME: all that is asked of one capture; each perftest makes two connections
+# examine NAME: all checks of one capture; each perftest makes two connections
 examine() {
 	local file=$WORK/$1.pcap word
-	# what fails is worth a look afterwards
+	# keep a failed capture for inspection
 	ok "$1: well formed, every CRC good" clean "$file" || cp "$file" /results/ 2>/dev/null
-	is "$1: startup frames are of revision 2" "$(count rev2)" $(($(count requests) + $(count replies)))
+	is "$1: startup frames are of revision 2" "$(count rev2)" \
+		$(($(count requests) + $(count replies)))
 	is "$1: each request is answered" "$(count replies)" "$(count requests)"
 	for word in requests write read_request read_response send; do
 		[ "$(count $word)" -ge 4 ]
@@ -138,16 +142,17 @@ examine() {
 
 # examine_markers NAME
 examine_markers() {
-	is "$1: both sides ask for markers" "$(count wants_markers)" $(($(count requests) + $(count replies)))
+	is "$1: both sides ask for markers" "$(count wants_markers)" \
+		$(($(count requests) + $(count replies)))
 	[ "$(count markers)" -gt 0 ]
-	report $? "$1: there are some"
+	report $? "$1: has markers"
 }
 
-# can_fail NAME: one octet changed, and both decoders say so
+# can_fail NAME: one byte is changed, and both decoders must report it
 can_fail() {
 	must spoil "$WORK/$1.pcap" "$WORK/spoilt.pcap"
-	ok "$1: one octet changed is found by tshark" one_bad "$WORK/spoilt.pcap"
-	fails "$1: one octet changed is found by our decoder" $wire_check "$WORK/spoilt.pcap"
+	ok "$1: one changed byte is found by tshark" one_bad "$WORK/spoilt.pcap"
+	fails "$1: one changed byte is found by our decoder" $wire_check "$WORK/spoilt.pcap"
 }
 
 must policy crc 1
@@ -170,7 +175,7 @@ can_fail markers
 ok 'session with markers, messages of many segments' capture long session 20000 8192
 ok 'long: well formed, every CRC and marker right' $wire_check "$WORK/long.pcap"
 has 'long: has markers' '^markers [1-9]'
-# A window that closes may cut one somewhere.
+# A closing window may cut a segment somewhere.
 wire "$WORK/long.pcap"
 [ $(($(wire_count unaligned) * 20)) -le "$(wire_count segments)" ]
 report $? 'long: segments begin with an FPDU, but for one in twenty at most' "$WORK/wire"

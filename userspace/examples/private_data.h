@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Private data in streaming mode, as draft-culley-iwarp-mpa-03 13.3 suggests: a message of each side
-// before MPA starts. The draft's format has been lost; this one is our own (Documentation/attach.rst):
+// Private data in streaming mode, as draft-culley-iwarp-mpa-03 13.3 suggests: a message of each
+// side before MPA starts. The draft's format has been lost; this one is our own
+// (Documentation/attach.rst):
 //
-//	octets 0-7	key, "KWARP PD"
-//	octet 8		flags: 0x80 rejected (in an answer); the rest zero
-//	octet 9		version, zero
-//	octets 10-11	length of the data, big-endian
+//	bytes 0-7	key, "KWARP PD"
+//	byte 8		flags: 0x80 rejected (in an answer); the rest zero
+//	byte 9		version, zero
+//	bytes 10-11	length of the data, big-endian
 //	then		the data
 #pragma once
 
@@ -15,7 +16,7 @@
 namespace example {
 
 constexpr size_t private_data_header = 12;
-constexpr size_t private_data_max = 4096 - private_data_header; // of a last streaming message
+constexpr size_t private_data_max = 4096 - private_data_header; // limit of a streaming message
 
 struct PrivateData {
 	std::string data;
@@ -25,9 +26,9 @@ struct PrivateData {
 	std::string encode() const;
 };
 
-// Reads exactly one message from a connected socket: what follows it, MPA's first octets perhaps, is
-// left where it is. Throws std::runtime_error.
+// Reads exactly one message from a connected socket and leaves what follows it,
+// such as MPA's first bytes. Throws std::runtime_error.
 PrivateData receive_private_data(int fd);
-void send_all(int fd, const std::string &octets);
+void send_all(int fd, const std::string &bytes);
 
 } // namespace example

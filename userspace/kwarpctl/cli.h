@@ -9,8 +9,8 @@ namespace kwarpctl {
 
 struct Outcome {
 	int status;
-	std::string out;	// for standard output
-	std::string err;	// for standard error
+	std::string out; // for standard output
+	std::string err; // for standard error
 };
 
 // Runs one command; @args without the program's name.

@@ -9,7 +9,7 @@ namespace kwarpctl {
 // Exit codes, as in iproute2.
 enum Status { ok = 0, usage_error = 1, failure = 2 };
 
-// What ends a command; caught in run() only.
+// An error that ends a command; caught in run() only.
 struct Error : std::runtime_error {
 	Error(Status s, const std::string &what) : std::runtime_error(what), status(s) {}
 	Status status;

@@ -9,7 +9,7 @@ namespace kwarpctl {
 
 Record policy_of(const Sysfs &sysfs, const std::string &device);
 
-// Throws an Error; nothing has been written if the key is unknown.
+// Throws an Error; if the key is unknown, nothing has been written.
 void set_policy(const Sysfs &sysfs, const std::string &device, const std::string &key,
 		const std::string &value);
 

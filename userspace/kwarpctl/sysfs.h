@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// Where kwarp devices live below /sys, and how their attributes are read and written.
+// Paths of kwarp devices in /sys; reading and writing of their attributes.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,11 @@ class Sysfs {
 public:
 	explicit Sysfs(const std::filesystem::path &root) : class_dir_(root / "class/infiniband") {}
 
-	// Names of all kwarp devices, sorted. A machine without RDMA has none.
+	// Names of all kwarp devices, sorted; empty on a machine without RDMA.
 	std::vector<std::string> devices() const;
 
-	// Throws an Error that says why if there is no kwarp device of that name.
+	// Throws an Error with the reason if there is no kwarp device of that
+	// name.
 	void require_device(const std::string &device) const;
 
 	std::filesystem::path policy_dir(const std::string &device) const
@@ -31,7 +32,8 @@ private:
 	std::filesystem::path class_dir_;
 };
 
-// Is it one path component? Names of devices and keys come from the user.
+// Whether it is one path component. Names of devices and keys come from the
+// user.
 bool is_plain_name(const std::string &name);
 
 // Names of the regular files in a folder, sorted.
@@ -40,7 +42,8 @@ std::vector<std::string> attribute_names(const std::filesystem::path &dir);
 // One attribute without its newline. Throws std::system_error.
 std::string read_attribute(const std::filesystem::path &file);
 
-// Writes an attribute by a single write(2), as sysfs wants it. Throws std::system_error.
+// Writes an attribute by a single write(2), as sysfs requires. Throws
+// std::system_error.
 void write_attribute(const std::filesystem::path &file, const std::string &value);
 
 } // namespace kwarpctl

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Bursts. A program that posts again and again without a look at its completions
- * has more to post: the kernel is told so, and then sleeps without asking for a
- * doorbell, since a timer wakes it. As soon as the program finds nothing to poll,
- * or asks for an event, it waits for the kernel: then the doorbell is rung.
+ * Bursts. A program that posts repeatedly without polling its completions has
+ * more to post. The provider hints this to the kernel, which then sleeps
+ * without asking for a doorbell, since a timer wakes it. As soon as the program
+ * finds nothing to poll, or asks for an event, it waits for the kernel: then
+ * the doorbell is rung.
  *
- * A program that lives by events blocks without a word to us, and many of them
- * (perftest) rely on few completions for an event: for those there are no bursts.
+ * A program that works with events blocks without notice to the provider, and
+ * many of them (perftest) rely on few completions for an event, so there are no
+ * bursts for them.
  */
 #include <ccan/list.h>
 
@@ -67,7 +69,7 @@ void kwarp_ring_later(struct kwarp_qp *qp)
 	pthread_spin_unlock(&ctx->lock);
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static void forget(struct kwarp_context *ctx, struct kwarp_qp *qp)
 {
 	list_del(&qp->link);
@@ -76,7 +78,7 @@ static void forget(struct kwarp_context *ctx, struct kwarp_qp *qp)
 			 __ATOMIC_RELAXED);
 }
 
-/* If the kernel no longer lingers it has looked, or it will be called. */
+/* If the kernel no longer lingers, it has looked, or it will be called. */
 static bool take(struct kwarp_context *ctx, struct kwarp_qp *qp)
 {
 	forget(ctx, qp);
@@ -98,8 +100,9 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 }
 
 /*
- * The queue pair may be destroyed as soon as the lock is free; a doorbell for a
- * handle that is gone, or another's by now, does no harm. Errors show elsewhere.
+ * The queue pair may be destroyed as soon as the lock is free. A doorbell for a
+ * handle that is gone, or belongs to another queue pair by now, does no harm.
+ * Errors are reported elsewhere.
  */
 void kwarp_ring_all(struct ibv_context *ibctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Every difference between the versions of rdma-core's private provider
- * interface, told apart by its number (config.h).
+ * All differences between the versions of rdma-core's private provider
+ * interface, selected by its number (config.h).
  */
 #ifndef KWARP_COMPAT_H
 #define KWARP_COMPAT_H
@@ -22,7 +22,7 @@ static inline int kwarp_cmd_get_context(struct verbs_context *vctx,
 #endif
 }
 
-/* 60 or so: a CQ may lie in memory of the caller's choice. */
+/* About 60: a CQ may be placed in memory of the caller's choice. */
 static inline int kwarp_cmd_create_cq_ex(
 	struct ibv_context *ctx, const struct ibv_cq_init_attr_ex *attr,
 	struct verbs_cq *vcq, struct ibv_create_cq_ex *cmd, size_t cmd_size,

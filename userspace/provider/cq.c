@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Completion queues: poll and arm are memory accesses only, as a rule. */
+/* Completion queues: poll and arm normally need only memory accesses. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "kwarp.h"
 #include "kwarp_provider_abi.h"
 
-/* Our mark on an element that is not to be polled; the kernel reads none. */
+/* Marks an element that must not be polled; the kernel does not read it. */
 #define CQE_VOID	0xff
 
 static_assert((int)KWARP_WC_SUCCESS == (int)IBV_WC_SUCCESS &&
@@ -20,7 +20,9 @@ static_assert((int)KWARP_WC_SUCCESS == (int)IBV_WC_SUCCESS &&
 	      (int)KWARP_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR,
 	      "the status of a completion is passed on as it is");
 
-/* A received Send is RECV, with or without immediate; RECV_IMM is a Write's. */
+/*
+ * A received Send is RECV, with or without immediate; RECV_IMM is for a Write.
+ */
 static const uint8_t wc_opcode[] = {
 	[KWARP_OP_WRITE]	= IBV_WC_RDMA_WRITE,
 	[KWARP_OP_WRITE_IMM]	= IBV_WC_RDMA_WRITE,
@@ -37,7 +39,7 @@ static const uint8_t wc_opcode[] = {
 	[KWARP_OP_RECV_IMM]	= IBV_WC_RECV_RDMA_WITH_IMM,
 };
 
-/* Also of a resized CQ: indices go on. */
+/* Also for a resized CQ: indices continue. */
 static int map_cq(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp)
 {
@@ -105,9 +107,9 @@ err_free:
 }
 
 /*
- * The kernel copies what was not polled into the new ring: nobody polls or arms
- * meanwhile. If that cannot be mapped, completions that come are lost: the CQ is
- * dead when those of the old ring have been polled.
+ * The kernel copies elements that were not polled into the new ring; no thread
+ * polls or arms meanwhile. If the new ring cannot be mapped, later completions
+ * are lost: the CQ is dead once those of the old ring have been polled.
  */
 int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
@@ -125,7 +127,9 @@ int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe)
 			cq->ctl->flags = KWARP_RING_ERROR;
 	}
 	kwarp_cq_unlock(cq);
-	/* The lock is not fair: let those in who waited for all that. */
+	/*
+	 * The lock is not fair: let threads in that waited for all that time.
+	 */
 	sched_yield();
 	return ret;
 }
@@ -143,7 +147,7 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	struct kwarp_cq *cq = to_kcq(ibcq);
 	int ret;
 
-	/* While the kernel refuses (a QP uses it), the CQ must keep working. */
+	/* If the kernel refuses (a QP uses it), the CQ must keep working. */
 	ret = ibv_cmd_destroy_cq(ibcq);
 	if (ret)
 		return ret;
@@ -154,7 +158,7 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* The ring lies open to the program: an index that cannot be stands for nothing. */
+/* The program can write to the ring: ignore an impossible index. */
 static uint32_t kernel_index(const struct kwarp_cq *cq)
 {
 	uint32_t end = kwarp_load_acquire(&cq->ctl->kern_idx);
@@ -162,7 +166,7 @@ static uint32_t kernel_index(const struct kwarp_cq *cq)
 	return end - cq->cons > cq->mask + 1 ? cq->cons : end;
 }
 
-/* The kernel's cache line is read only when we run dry. */
+/* Read the kernel's cache line only when no known elements are left. */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 {
 	const struct kwarp_cqe *cqe;
@@ -206,8 +210,8 @@ static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
 }
 
 /*
- * A dead CQ is reported once all it holds has been polled. The flag is read
- * before the last look, so that nothing that came before it is missed.
+ * A dead CQ is reported once all of its elements have been polled. The flag is
+ * read before the last look, so that nothing that came before it is missed.
  */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq)
 {
@@ -241,7 +245,7 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* Are there completions that were neither polled nor told of by an event? */
+/* Are there completions that were neither polled nor announced by an event? */
 static bool untold(const struct kwarp_cq *cq)
 {
 	__u32 end = kwarp_load_acquire(&cq->ctl->kern_idx);
@@ -251,12 +255,12 @@ static bool untold(const struct kwarp_cq *cq)
 }
 
 /*
- * The kernel looks at the word after each completion and takes it back when it
+ * The kernel looks at the word after each completion and clears it when it
  * fires. A request for solicited events does not weaken one for any event. The
  * barrier orders the request before the look at the ring, here and in the
- * caller's next poll. Only for what came before the request, and without an
- * event, the kernel is asked: programs that arm for the first time when their
- * peer already sends would else wait for ever.
+ * caller's next poll. The kernel is called only if completions that came before
+ * the request have had no event: otherwise programs that arm for the first time
+ * when their peer already sends would wait for ever.
  */
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -265,10 +269,10 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	bool late;
 	__u32 *arm;
 
-	/* The ring stays where it is. */
+	/* The ring stays mapped. */
 	kwarp_cq_lock(cq);
 	if (kwarp_load_relaxed(&cq->ctl->flags) & KWARP_RING_ERROR) {
-		/* No event will come of it: the CQ or its device is at its end. */
+		/* No event will follow: the CQ or its device is dead. */
 		kwarp_cq_unlock(cq);
 		return EIO;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Extended completion queues: a completion is read where it lies in the ring,
+ * Extended completion queues: a completion is read in place in the ring,
  * between start_poll and end_poll, under the lock.
  */
 #include <errno.h>
@@ -32,7 +32,10 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 
 	if (!cqe)
 		return ENOENT;
-	/* The kernel learns of it by end_poll: until then it is ours to read. */
+	/*
+	 * The kernel learns of it in end_poll; until then it must not overwrite
+	 * it.
+	 */
 	cq->cons++;
 	cq->cur = cqe;
 	ibcq->wr_id = cqe->wr_id;
@@ -56,7 +59,7 @@ static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return 0;
 	if (kwarp_cq_is_dead(cq))
 		ret = EIO;
-	/* Those of QPs that are gone were skipped. */
+	/* Completions of destroyed QPs were skipped. */
 	if (cq->cons != start)
 		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
@@ -98,7 +101,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ibcq)
 	return current(ibcq)->byte_len;
 }
 
-/* Also the reader of the invalidated R_Key. */
+/* Also reads the invalidated R_Key. */
 static __be32 read_imm_data(struct ibv_cq_ex *ibcq)
 {
 	return (__force __be32)current(ibcq)->ex;
@@ -109,7 +112,7 @@ static uint32_t read_qp_num(struct ibv_cq_ex *ibcq)
 	return current(ibcq)->qp_num;
 }
 
-/* A reliable connection knows no source, and iWARP no path of InfiniBand's. */
+/* A reliable connection has no source QP, and iWARP no InfiniBand path. */
 static uint32_t read_src_qp(struct ibv_cq_ex *ibcq)
 {
 	return 0;
@@ -143,7 +146,10 @@ static uint64_t nanoseconds(clockid_t clock)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* By today's distance of the clocks: a step of the wall clock is in it. */
+/*
+ * Uses the current offset of the clocks, so it includes steps of the wall
+ * clock.
+ */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
 {
 	return current(ibcq)->timestamp - nanoseconds(CLOCK_MONOTONIC) +
@@ -181,7 +187,7 @@ static void set_ops(struct ibv_cq_ex *ibcq, uint64_t wc_flags)
 			read_completion_wallclock_ns;
 }
 
-/* An overrun is always noticed. A parent domain changes nothing. */
+/* An overrun is always detected. A parent domain changes nothing. */
 static bool attr_supported(const struct ibv_cq_init_attr_ex *attr)
 {
 	return !(attr->wc_flags & ~WC_FLAGS) &&

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The doorbell of a send queue: the shortest way into the kernel that uverbs
- * have. It carries no work request; it says "look at the ring".
+ * has. It carries no work request; it makes the kernel look at the ring.
  *
  * libibverbs would send the command through ioctl(), which wraps and unwraps it
- * once more. write() is refused (EACCES) to a process whose credentials are not
- * those that the device was opened with: then libibverbs' way it is.
+ * once more. write() is refused (EACCES) to a process whose credentials differ
+ * from those with which the device was opened; then fall back to libibverbs'
+ * way.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* How libibverbs finds a kwarp device, opens it, and what it can call. */
+/*
+ * Matching of kwarp devices by libibverbs, contexts, and the table of
+ * operations.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -51,7 +54,9 @@ static const struct verbs_context_ops kwarp_context_ops = {
 	.unimport_pd = kwarp_unimport_pd,
 };
 
-/* The library has compared the device's ABI version; this is the context's own word. */
+/*
+ * libibverbs has compared the device's ABI version; this is the context's own.
+ */
 static bool speaks_our_abi(struct verbs_context *vctx,
 			   const struct kwarp_uresp_alloc_ctx *resp)
 {
@@ -60,7 +65,7 @@ static bool speaks_our_abi(struct verbs_context *vctx,
 		return true;
 
 	verbs_err(vctx,
-		  "kernel has ABI %u with CQEs of %u octets, provider %u with %zu\n",
+		  "kernel has ABI %u with CQEs of %u bytes, provider %u with %zu\n",
 		  resp->abi_version, resp->cqe_size, KWARP_ABI_VERSION,
 		  sizeof(struct kwarp_cqe));
 	return false;
@@ -98,8 +103,8 @@ static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
 }
 
 /*
- * The context of another process, by its command fd. That one has compared the
- * ABI when it made it.
+ * The context of another process, by its command fd. That process has compared
+ * the ABI when it made the context.
  */
 static struct verbs_context *kwarp_import_context(struct ibv_device *ibdev,
 						  int cmd_fd)
@@ -152,8 +157,8 @@ static const struct verbs_match_ent kwarp_match_table[] = {
 };
 
 /*
- * Users name devices as they like: a name counts only where the kernel does
- * not tell the driver id.
+ * Users choose device names freely: a name counts only where the kernel does
+ * not report the driver id.
  */
 static bool kwarp_match_device(struct verbs_sysfs_dev *sysfs_dev)
 {

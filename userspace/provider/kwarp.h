@@ -17,39 +17,39 @@
 struct kwarp_context {
 	struct verbs_context vctx;
 	pthread_spinlock_t lock;
-	struct list_head unrung;	/* queue pairs whose doorbell can wait */
+	struct list_head unrung;	/* queue pairs with a deferred doorbell */
 	bool any_unrung;		/* written under the lock */
 };
 
 /* A protection domain, or a parent domain that stands for one. */
 struct kwarp_pd {
 	struct ibv_pd ibpd;
-	struct kwarp_pd *parent;	/* what a parent domain stands for */
+	struct kwarp_pd *parent;	/* of a parent domain: what it stands for */
 	struct kwarp_td *td;
 	atomic_uint users;		/* parent domains that refer to it */
 };
 
-/* Queues are locked all the same: it is there to be named. */
+/* Queues are locked all the same: the object only has to exist. */
 struct kwarp_td {
 	struct ibv_td ibtd;
 	atomic_uint users;
 };
 
-#define KWARP_EVENT_POLLS	256	/* without arming: it polls, and no more waits for events */
+#define KWARP_EVENT_POLLS	256	/* polls without arming: no longer event-driven */
 
-/* A completion queue: the kernel produces, we consume. */
+/* A completion queue: the kernel produces, the provider consumes. */
 struct kwarp_cq {
 	struct verbs_cq vcq;
 	bool single_threaded;		/* promised by the program: no lock */
-	pthread_spinlock_t lock;	/* all below */
+	pthread_spinlock_t lock;	/* protects all below */
 	struct kwarp_map map;
 	struct kwarp_ring_ctl *ctl;
 	struct kwarp_cqe *ring;
 	uint32_t mask;
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last looked at */
-	uint32_t polls;		/* calls, for who reads it without the lock */
-	uint32_t events;	/* polls for which it counts as one of events */
+	uint32_t polls;		/* number of calls, readable without the lock */
+	uint32_t events;	/* counts as event-driven for that many polls */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
@@ -64,7 +64,7 @@ struct kwarp_srq {
 struct kwarp_batch {
 	uint32_t start;			/* producer index at ibv_wr_start() */
 	int err;			/* first error: the whole batch fails */
-	struct kwarp_sqe *sqe;		/* request that is being built, or NULL */
+	struct kwarp_sqe *sqe;		/* request under construction, or NULL */
 };
 
 struct kwarp_qp {
@@ -73,7 +73,7 @@ struct kwarp_qp {
 	struct kwarp_wq sq;
 	struct kwarp_wq rq;
 	struct kwarp_batch batch;
-	uint32_t polls;			/* of its CQs, at the last post; sq.lock */
+	uint32_t polls;			/* its CQs' polls at the last post; sq.lock */
 	uint32_t posts;			/* since a poll; sq.lock */
 	struct list_node link;		/* in the context's unrung */
 	bool unrung;			/* written under the context's lock */
@@ -107,17 +107,17 @@ int kwarp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int kwarp_destroy_cq(struct ibv_cq *ibcq);
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* Completions of a QP that is gone are not to be polled. */
+/* Completions of a destroyed QP must not be polled. */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
 /* Maps a new CQ; 0 or an errno. */
 int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp);
 /*
- * The next completion, or NULL; it stays readable until the consumer index goes
- * beyond it. Under the lock, as all that follows.
+ * The next completion, or NULL; it stays readable until the consumer index
+ * passes it. Call it and all that follows under the lock.
  */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq);
-/* Dead, and nothing is left in it. */
+/* Dead and empty. */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq);
 enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe);
 
@@ -133,7 +133,7 @@ static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 		pthread_spin_unlock(&cq->lock);
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 static inline void kwarp_cq_polled(struct kwarp_cq *cq)
 {
 	__atomic_store_n(&cq->polls, cq->polls + 1, __ATOMIC_RELAXED);
@@ -141,13 +141,13 @@ static inline void kwarp_cq_polled(struct kwarp_cq *cq)
 		__atomic_store_n(&cq->events, cq->events - 1, __ATOMIC_RELAXED);
 }
 
-/* Under the lock: the program will wait for an event, and again and again. */
+/* Call under the lock: the program will wait for events from now on. */
 static inline void kwarp_cq_armed(struct kwarp_cq *cq)
 {
 	__atomic_store_n(&cq->events, KWARP_EVENT_POLLS, __ATOMIC_RELAXED);
 }
 
-/* Release: the kernel may overwrite what has been read. */
+/* Release: the kernel may overwrite elements that have been read. */
 static inline void kwarp_cq_release(struct kwarp_cq *cq)
 {
 	kwarp_store_release(&cq->ctl->user_idx, cq->cons);
@@ -191,25 +191,28 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);
 int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr);
-/* What the kernel's answer to a post was: call it, or give up. */
+/* The kernel's answer to a post: call it, or give up. */
 int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
-/* doorbell.c: tell the kernel of what is in a send queue; 0 or an errno */
+/* doorbell.c: announces new elements of a send queue; 0 or an errno */
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle);
 
 /* burst.c */
 void kwarp_burst_init(struct kwarp_context *ctx);
 void kwarp_burst_exit(struct kwarp_context *ctx);
-/* Hand over the send queue up to @prod, under its lock. Return: the kernel's flags. */
+/*
+ * Hand over the send queue up to @prod, under its lock. Return: the kernel's
+ * flags.
+ */
 uint32_t kwarp_sq_publish(struct kwarp_qp *qp);
 /* The kernel lingers: ring when the program waits. */
 void kwarp_ring_later(struct kwarp_qp *qp);
-/* What was put off, before the queue pair changes. */
+/* Rings a deferred doorbell before the queue pair changes. */
 void kwarp_ring_now(struct kwarp_qp *qp);
-/* What was put off in a whole context. */
+/* Rings all deferred doorbells of a context. */
 void kwarp_ring_all(struct ibv_context *ibctx);
 
-/* The program has nothing to do but wait. Not under a CQ's lock. */
+/* The program has nothing to do but wait. Do not call under a CQ's lock. */
 static inline void kwarp_waits(struct ibv_context *ibctx)
 {
 	struct kwarp_context *ctx =
@@ -219,7 +222,7 @@ static inline void kwarp_waits(struct ibv_context *ibctx)
 		kwarp_ring_all(ibctx);
 }
 
-/* IBV_SEND_* as the ring has them. */
+/* IBV_SEND_* in the ring's representation. */
 static inline uint8_t kwarp_wqe_flags(unsigned int send_flags)
 {
 	return (send_flags & IBV_SEND_SIGNALED ? KWARP_WQE_SIGNALED : 0) |

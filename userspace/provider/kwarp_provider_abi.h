@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The uverbs commands that carry private data of kwarp, as libibverbs lays them out. */
+/*
+ * The uverbs commands with private data of kwarp, as libibverbs lays them out.
+ */
 #ifndef KWARP_PROVIDER_ABI_H
 #define KWARP_PROVIDER_ABI_H
 
@@ -7,9 +9,9 @@
 #include <rdma/kwarp-abi.h>
 
 /*
- * DECLARE_DRV_CMD wants a nameless twin of each private struct, which
- * rdma-core generates for the headers in its own list only. We use the named
- * member drv_payload alone, so an empty twin does.
+ * DECLARE_DRV_CMD requires a nameless twin of each private struct, which
+ * rdma-core generates only for the headers in its own list. Only the named
+ * member drv_payload is used here, so an empty twin suffices.
  */
 #define _STRUCT_kwarp_ureq_alloc_ctx	struct {}
 #define _STRUCT_kwarp_uresp_alloc_ctx	struct {}

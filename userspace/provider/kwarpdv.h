@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kwarp's direct interface: what verbs and rdma_cm have no call for. Include
- * it, there is nothing to link: the functions issue the driver's own methods on the
- * context of a QP that libibverbs has made.
+ * kwarp's direct interface: operations that verbs and rdma_cm do not offer.
+ * Header only, nothing to link: the functions issue the driver's own methods on
+ * the context of a QP that libibverbs has made.
  *
- * All functions return 0 or an errno (positive). Documentation/attach.rst says
- * more, in particular what the program's descriptor means afterwards.
+ * All functions return 0 or an errno (positive). See Documentation/attach.rst,
+ * in particular for the meaning of the program's descriptor afterwards.
  */
 #ifndef KWARPDV_H
 #define KWARPDV_H
@@ -38,15 +38,15 @@ extern "C" {
  * @p2p:	initiator: ask for the peer-to-peer model (RFC 6581 9.2; with revision
  *		1 the Rtr frame of 2007)
  * @mpa_rev:	with request and reply: highest revision, 1 or 2; 0 as the policy
- *		of the device says. There is no second try with a lower one
+ *		of the device says. There is no retry with a lower one
  * @flags:	enum kwarp_attach_flags
  * @ird:	inbound RDMA Reads, 0 for none; at most what the policy allows
  * @ord:	outbound RDMA Reads; likewise
- * @timeout_ms:	limit of each wait for the peer, up to 600000; 0 as the policy says
+ * @timeout_ms:	limit of each wait for the peer, up to 600000; 0 for the policy's value
  * @message:	last streaming message: sent before all else, or NULL
- * @message_len: its length, up to 4096 octets
+ * @message_len: its length, up to 4096 bytes
  * @private_data: for request and reply, or NULL
- * @private_data_len: up to 512 octets; 508 with revision 2
+ * @private_data_len: up to 512 bytes; 508 with revision 2
  */
 struct kwarpdv_attach_attr {
 	enum kwarp_attach_form form;
@@ -68,7 +68,7 @@ struct kwarpdv_attach_attr {
 /**
  * struct kwarpdv_attach_result - how startup ended
  * @agreed:	parameters in force, valid if the QP is connected
- * @private_data: agreed.private_data_len octets from the peer; also those of a
+ * @private_data: agreed.private_data_len bytes from the peer; also those of a
  *		rejection (ECONNREFUSED)
  */
 struct kwarpdv_attach_result {
@@ -76,7 +76,7 @@ struct kwarpdv_attach_result {
 	uint8_t private_data[KWARP_ATTACH_PRIVATE_DATA_MAX];
 };
 
-/* ---- a method call, laid out as the kernel wants it ----------------------- */
+/* ---- a method call, laid out as the kernel expects it --------------------- */
 
 #define KWARPDV_CMD_ATTRS	5
 
@@ -116,7 +116,7 @@ static inline void kwarpdv_cmd_init(struct kwarpdv_cmd *cmd, uint16_t method,
 	kwarpdv_cmd_attr(cmd, qp_id, 0)->data = qp->handle;
 }
 
-/* Up to eight octets stand in the place of the pointer. */
+/* Up to eight bytes are stored in place of the pointer. */
 static inline void kwarpdv_cmd_in(struct kwarpdv_cmd *cmd, uint16_t id,
 				  const void *p, size_t len)
 {
@@ -152,8 +152,8 @@ static inline int kwarpdv_cmd_run(struct kwarpdv_cmd *cmd,
  * @fd:		socket
  * @attr:	how
  *
- * On success the socket is the QP's, and MPA starts in the background. On failure
- * the socket is as it was.
+ * On success the socket belongs to the QP, and MPA starts in the background. On
+ * failure the socket is unchanged.
  *
  * Return: 0; EBADF, ENOTSOCK; EAFNOSUPPORT (not IPv4 or IPv6), ESOCKTNOSUPPORT
  * (no stream), EPROTOTYPE (not TCP: MPTCP, SCTP); ENOTCONN (not established, or
@@ -200,13 +200,13 @@ static inline int kwarpdv_attach_start(struct ibv_qp *qp, int fd,
 /**
  * kwarpdv_attach_wait() - wait until startup has ended
  * @qp:		queue pair
- * @ms:		limit in milliseconds; 0 looks only; of more than 1000 it waits 1000
+ * @ms:		limit in milliseconds, capped at 1000; 0 does not wait
  * @result:	how it ended, or NULL
  *
  * Return: 0 if the QP is in RTS; EAGAIN if startup goes on; EINTR; ENOENT if
  * nothing was attached. Or why there is no connection: ETIMEDOUT, ECONNRESET (the
  * peer has closed it), ECONNREFUSED (rejected), EPROTO (not the frame expected,
- * or no agreement), EMSGSIZE, ENOBUFS, ECONNABORTED (the QP or the device went).
+ * or no agreement), EMSGSIZE, ENOBUFS, ECONNABORTED (the QP or the device is gone).
  */
 static inline int kwarpdv_attach_wait(struct ibv_qp *qp, uint32_t ms,
 				      struct kwarpdv_attach_result *result)

@@ -2,9 +2,9 @@
 /*
  * Protection domains, thread domains, parent domains.
  *
- * A parent domain has the number of its protection domain, so the kernel knows
- * no difference. Its allocators are never called: queues are memory of the
- * kernel, and nothing else of ours is worth it.
+ * A parent domain has the number of its protection domain, so the kernel sees
+ * no difference. Its allocators are never called: queues are kernel memory, and
+ * no other allocation here is worth it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,7 +113,9 @@ struct ibv_pd *kwarp_alloc_parent_domain(
 	return &pd->ibpd;
 }
 
-/* The kernel has no question about a PD alone: a wrong number fails when used. */
+/*
+ * The kernel has no query for a PD alone: a wrong number fails when it is used.
+ */
 struct ibv_pd *kwarp_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
 {
 	struct kwarp_pd *pd = calloc(1, sizeof(*pd));

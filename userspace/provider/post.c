@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Posting: check a work request against what was granted, write it into its
- * ring once, publish, and call the kernel only if it asks to be called. What
- * needs keys and addresses to judge is the kernel's to check, on its copy.
+ * ring once, publish, and call the kernel only if it asks for that. The kernel
+ * checks keys and addresses, on its own copy.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ enum {
 
 static const struct {
 	uint8_t op;
-	uint8_t uses;	/* 0: not ours */
+	uint8_t uses;	/* 0: not supported */
 } send_ops[] = {
 	[IBV_WR_RDMA_WRITE] = {
 		KWARP_OP_WRITE, USES_SGE | MAY_INLINE | USES_RDMA },
@@ -90,8 +90,8 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 }
 
 /*
- * As the payload is copied here, the number of pieces is not limited by the
- * elements of a request that is not inline.
+ * The payload is copied here, so the number of pieces is not limited by the
+ * number of elements of a request that is not inline.
  */
 static int fill_inline(const struct kwarp_wq *sq, struct kwarp_sqe *sqe,
 		       const struct ibv_send_wr *wr)
@@ -162,7 +162,7 @@ static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
 }
 
 /*
- * One doorbell for all that was posted. Called without the queue's lock, since
+ * One doorbell for all that was posted. Call it without the queue's lock, since
  * the kernel may run the send engine in it. An error here means that the device
  * is gone.
  */
@@ -222,7 +222,7 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	return ret;
 }
 
-/* Sets @flags to the kernel's, and *@bad_wr to what was not posted. */
+/* Sets @flags to the kernel's, and *@bad_wr to the first request not posted. */
 static int post_rq(struct kwarp_wq *rq, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr, uint32_t *flags)
 {
@@ -258,7 +258,7 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	int ret;
 	int db;
 
-	/* Without receives of its own: a shared receive queue, or none. */
+	/* No receive queue of its own: a shared receive queue, or none. */
 	if (!rq->ctl) {
 		*bad_wr = wr;
 		return ibqp->srq ? EINVAL : ENOMEM;
@@ -273,7 +273,7 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	return ret;
 }
 
-/* There is no doorbell: the kernel looks when a message comes. */
+/* No doorbell: the kernel looks when a message arrives. */
 int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr)
 {

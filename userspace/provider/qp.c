@@ -73,7 +73,7 @@ static int map_qp(struct kwarp_qp *qp, struct ibv_context *ctx,
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 
-	/* Without receives of its own the RQ has no ring and no room. */
+	/* Without receives of its own, the RQ has no ring and no room. */
 	if (resp->num_rqe) {
 		set_wq(&qp->rq, &qp->map, resp->rq_ctl_offset, resp->rq_offset,
 		       resp->num_rqe, resp->rq_stride);
@@ -116,7 +116,7 @@ err_free:
 	return NULL;
 }
 
-/* Return: 0 or an errno; takes out of @mask what says nothing. */
+/* Return: 0 or an errno; clears bits of @mask that carry no information. */
 static int check_attr_ex(const struct ibv_qp_init_attr_ex *attr, uint32_t *mask)
 {
 	if ((*mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && !attr->create_flags)
@@ -172,7 +172,10 @@ err_free:
 	return NULL;
 }
 
-/* The kernel may have emptied the rings; then its indices are zero, and ours. */
+/*
+ * The kernel may have emptied the rings; its indices are zero then, so reset
+ * ours.
+ */
 static void follow(struct kwarp_wq *wq)
 {
 	if (!wq->ctl)
@@ -193,15 +196,15 @@ static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
 	follow(&qp->rq);
 	if (state != IBV_QPS_RESET)
 		return;
-	/* What had been completed is void. */
+	/* Earlier completions are void. */
 	kwarp_cq_forget_qp(to_kcq(ibqp->send_cq), ibqp->qp_num);
 	if (ibqp->recv_cq != ibqp->send_cq)
 		kwarp_cq_forget_qp(to_kcq(ibqp->recv_cq), ibqp->qp_num);
 }
 
 /*
- * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) where a
- * port is named on the way to INIT. The connection manager of iWARP names none.
+ * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) when
+ * the step to INIT names a port. iWARP's connection manager names none.
  */
 int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {

@@ -2,9 +2,9 @@
 /*
  * Mapping of rings.
  *
- * They are the kernel's pages, mapped shared: fork() makes no copies of them,
- * so there is nothing to protect by ibv_dontfork_range(), and a process that
- * forks once to become a daemon keeps its queues.
+ * The pages belong to the kernel and are mapped shared: fork() does not copy
+ * them, so ibv_dontfork_range() is not needed, and a process that forks once to
+ * become a daemon keeps its queues.
  */
 #include <errno.h>
 #include <sys/mman.h>

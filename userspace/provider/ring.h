@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Rings shared with the kernel: their mapping, and the only places where the
- * shared words are read and written.
+ * Rings shared with the kernel: their mapping, and the only accesses to the
+ * shared words.
  *
- * Memory order. The kernel is just another CPU, so C11's memory model is what
- * is needed (the compiler's __atomic functions, as the ABI's words are plain
- * __u32), not the DMA barriers of util/udma_barrier.h:
+ * Memory order. The kernel is just another CPU, so C11's memory model applies
+ * (by the compiler's __atomic functions, as the ABI's words are plain __u32),
+ * not the DMA barriers of util/udma_barrier.h:
  *  - elements before the index: producers publish with a release store,
  *    consumers look with an acquire load;
- *  - "I sleep unless you call" and "call me when something comes" are a store
- *    of one's own word followed by a load of the other side's, on both sides.
- *    Only a full barrier between the two keeps both from missing each other.
+ *  - "I sleep unless called" and "call me when something arrives" are each a
+ *    store of a side's own word followed by a load of the other side's. Only a
+ *    full barrier between the two keeps both sides from missing each other.
  */
 #ifndef KWARP_RING_H
 #define KWARP_RING_H
@@ -63,8 +63,8 @@ static inline void kwarp_full_barrier(void)
 }
 
 /*
- * A work queue: we produce, the kernel consumes. Everything but @limit,
- * @max_sge and @max_inline is touched under @lock only.
+ * A work queue: the provider produces, the kernel consumes. All fields except
+ * @limit, @max_sge and @max_inline are accessed under @lock only.
  */
 struct kwarp_wq {
 	pthread_spinlock_t lock;
@@ -74,12 +74,12 @@ struct kwarp_wq {
 	uint32_t stride;
 	uint32_t prod;		/* next element to write */
 	uint32_t done;		/* kernel's index when last looked at */
-	uint32_t limit;		/* most elements outstanding: what was granted */
+	uint32_t limit;		/* maximum of outstanding elements, as granted */
 	uint32_t max_sge;
 	uint32_t max_inline;
 };
 
-/* The plain atomics of verbs: all bits count, and there is one field. */
+/* The plain atomics of verbs: no masks, and a single field. */
 static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,
 					uint64_t compare_add, uint64_t swap)
 {
@@ -91,7 +91,7 @@ static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,
 	sqe->arg[3] = mask;
 }
 
-/* A bind; the window's next key and the address are set by the caller. */
+/* A bind; the caller sets the window's next key and the address. */
 static inline void kwarp_sqe_set_bind(struct kwarp_sqe *sqe,
 				      const struct ibv_mw *mw,
 				      const struct ibv_mw_bind_info *info)
@@ -119,14 +119,20 @@ static inline bool kwarp_wq_full(struct kwarp_wq *wq)
 	return wq->prod - wq->done >= wq->limit;
 }
 
-/* Why a ring is full: for now, or for ever, because the device is gone. */
+/*
+ * Why a ring is full: for now (ENOMEM), or for ever, because the device is
+ * gone.
+ */
 static inline int kwarp_wq_full_error(const struct kwarp_wq *wq)
 {
 	return kwarp_load_relaxed(&wq->ctl->flags) & KWARP_RING_ERROR ? EIO :
 									ENOMEM;
 }
 
-/* Does the state of the queue pair allow posts? 0, EINVAL, or EIO without a device. */
+/*
+ * Whether the queue pair's state allows posts: 0, EINVAL, or EIO without a
+ * device.
+ */
 static inline int kwarp_wq_closed(const struct kwarp_wq *wq)
 {
 	if (!kwarp_load_relaxed(&wq->ctl->closed))
@@ -137,7 +143,7 @@ static inline int kwarp_wq_closed(const struct kwarp_wq *wq)
 
 /*
  * Hand over everything up to @prod. Return: the kernel's flags, read after the
- * index is visible, so a kernel that went to sleep before has said so.
+ * index is visible, so that a kernel that went to sleep before has set them.
  */
 static inline uint32_t kwarp_wq_publish(struct kwarp_wq *wq)
 {

@@ -21,7 +21,7 @@ static bool layout_is_sound(const struct kwarp_map *map,
 				  resp->rq_stride);
 }
 
-/* Also of a resized queue: only what the reply describes changes. */
+/* Also for a resized queue: only what the reply describes changes. */
 static int map_srq(struct kwarp_srq *srq, struct ibv_context *ctx,
 		   const struct kwarp_uresp_create_srq *resp,
 		   uint32_t max_wr, uint32_t max_sge)
@@ -59,7 +59,7 @@ struct ibv_srq *kwarp_create_srq(struct ibv_pd *pd,
 	if (!srq)
 		return NULL;
 
-	/* This puts what was granted into attr->attr. */
+	/* This puts the granted values into attr->attr. */
 	ret = ibv_cmd_create_srq(pd, &srq->vsrq.srq, attr, &cmd.ibv_cmd,
 				 sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (ret)
@@ -81,8 +81,8 @@ err_free:
 }
 
 /*
- * The kernel copies what was posted into the new ring: nobody posts meanwhile.
- * If that cannot be mapped the queue has come to its end.
+ * The kernel copies posted elements into the new ring; no thread posts
+ * meanwhile. If the new ring cannot be mapped, the queue is dead.
  */
 static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
@@ -103,7 +103,9 @@ static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 			srq->rq.ctl->flags = KWARP_RING_ERROR;
 	}
 	pthread_spin_unlock(&srq->rq.lock);
-	/* The lock is not fair: let those in who waited for all that. */
+	/*
+	 * The lock is not fair: let threads in that waited for all that time.
+	 */
 	sched_yield();
 	return ret;
 }
@@ -130,7 +132,7 @@ int kwarp_destroy_srq(struct ibv_srq *ibsrq)
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
 	int ret;
 
-	/* While the kernel refuses (a QP uses it), the queue must keep working. */
+	/* If the kernel refuses (a QP uses it), the queue must keep working. */
 	ret = ibv_cmd_destroy_srq(ibsrq);
 	if (ret)
 		return ret;

@@ -20,7 +20,7 @@ int kwarp_query_device_ex(struct ibv_context *ctx,
 	if (ret)
 		return ret;
 
-	/* major.minor.patch, as most drivers pack it */
+	/* major.minor.patch, packed as in most drivers */
 	ver = resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
 		 "%u.%u.%u", (unsigned int)(ver >> 32) & 0xffff,

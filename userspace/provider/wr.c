@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * ibv_wr_*(): requests are built in the ring, between start and complete under
- * the send queue's lock. Nothing of a batch is visible before complete publishes
- * all of it; the first error makes it fail as a whole.
+ * ibv_wr_*(): requests are built in the ring, between start and complete, under
+ * the send queue's lock. Nothing of a batch is visible before complete
+ * publishes all of it; the first error makes the whole batch fail.
  */
 #include <errno.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 	*sqe = (struct kwarp_sqe){
 		.wr_id = qpx->wr_id,
 		.opcode = opcode,
-		/* Inline is what the data's builder says. */
+		/* Inline is set by the function that builds the data. */
 		.flags = kwarp_wqe_flags(qpx->wr_flags & ~IBV_SEND_INLINE),
 	};
 	qp->sq.prod++;
@@ -170,7 +170,7 @@ static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 		sqe->ex = invalidate_rkey;
 }
 
-/* No region: the window is to be bound to nothing. */
+/* No region: binds the window to nothing. */
 static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {

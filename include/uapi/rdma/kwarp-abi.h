@@ -5,17 +5,18 @@
  *
  * Rules
  *  - Every index is a free-running __u32; the slot is index & (size - 1),
- *    sizes are powers of two. Whoever reads an index of the other side masks it.
+ *    sizes are powers of two. A reader masks each index of the other side.
  *  - The kernel copies a work request out of its ring exactly once and trusts
  *    only the copy. The kernel's own state is never kept in these pages: what it
  *    writes here is a copy for user space to read.
  *  - Producers publish with a store-release, consumers read with a load-acquire.
- *  - All fields are in the host's byte order unless marked otherwise. Reserved
- *    fields are written as zero and ignored when read.
- *  - Structures of commands grow at their end. The kernel takes a shorter request
- *    for one with zeros behind, down to what its first version had, and refuses a
- *    longer one (EOPNOTSUPP) if what it does not know is not zero. Of a reply it
- *    writes what there is room for, and zeros behind what it knows.
+ *  - All fields are in host byte order unless marked otherwise. Reserved fields
+ *    are written as zero and ignored when read.
+ *  - Command structures grow at their end. The kernel treats a shorter request
+ *    as one padded with zeros, down to the length of its first version, and
+ *    refuses a longer one (EOPNOTSUPP) if the part that it does not know is not
+ *    zero. It writes as much of a reply as there is room for, and zeros after
+ *    the part that it knows.
  */
 #ifndef KWARP_ABI_H
 #define KWARP_ABI_H
@@ -25,11 +26,11 @@
 
 #define KWARP_ABI_VERSION	1
 
-/* Agreed with the provider; outside the kernel's enum rdma_driver_id ("kw"). */
+/* Known to the provider; outside the kernel's enum rdma_driver_id ("kw"). */
 #define KWARP_DRIVER_ID		0x6b77
 
 #define KWARP_MAX_SGE		16	/* per work request */
-#define KWARP_MAX_INLINE	512	/* octets */
+#define KWARP_MAX_INLINE	512	/* bytes */
 
 /* ---- work requests ---------------------------------------------------- */
 
@@ -45,17 +46,17 @@ enum kwarp_opcode {
 	KWARP_OP_FETCH_ADD	= 8,
 	KWARP_OP_LOCAL_INV	= 9,
 	KWARP_OP_BIND_MW	= 10,
-	/* The next ones are for kernel consumers: refused in a user's ring. */
+	/* For kernel consumers: refused in a user's ring. */
 	KWARP_OP_REG_MR		= 11,
 	KWARP_OP_LAST,
-	/* Only in completions. */
+	/* In completions only. */
 	KWARP_OP_RECV		= 16,
 	KWARP_OP_RECV_IMM	= 17,
 };
 
 enum kwarp_wqe_flags {
 	KWARP_WQE_SIGNALED	= 1 << 0,
-	KWARP_WQE_FENCE		= 1 << 1,	/* wait for reads posted before */
+	KWARP_WQE_FENCE		= 1 << 1,	/* wait for earlier reads */
 	KWARP_WQE_SOLICITED	= 1 << 2,
 	KWARP_WQE_INLINE	= 1 << 3,
 };
@@ -68,7 +69,7 @@ struct kwarp_sge {
 
 /*
  * Send queue element: this header, then either num_sge scatter/gather elements
- * or, with KWARP_WQE_INLINE, inline_len octets of payload. The distance
+ * or, with KWARP_WQE_INLINE, inline_len bytes of payload. The distance
  * between elements is sq_stride of the create_qp response.
  */
 struct kwarp_sqe {
@@ -81,11 +82,11 @@ struct kwarp_sqe {
 	__u32		rkey;		/* remote STag */
 	__u32		inline_len;
 	/*
-	 * CMP_SWAP: compare, swap, mask of compare, mask of swap. FETCH_ADD:
-	 * value, -, top bit of each field but the last (RFC 7306 5.1), -.
-	 * BIND_MW: region's STag, length,
-	 * access flags; ex is the window's STag, rkey its next one, raddr where
-	 * in the region it begins.
+	 * CMP_SWAP: compare, swap, mask of compare, mask of swap.
+	 * FETCH_ADD: value, -, top bit of each field but the last (RFC
+	 * 7306 5.1), -. BIND_MW: the region's STag, length, access flags; ex
+	 * is the window's STag, rkey its next one, raddr the offset in the
+	 * region at which it begins.
 	 */
 	__aligned_u64	arg[4];
 };
@@ -124,7 +125,7 @@ enum kwarp_cqe_flags {
 	KWARP_CQE_WITH_INV	= 1 << 1,
 };
 
-/* 64 octets. */
+/* 64 bytes. */
 struct kwarp_cqe {
 	__aligned_u64	wr_id;
 	__u32		qp_num;
@@ -142,21 +143,21 @@ struct kwarp_cqe {
 /* ---- ring control ----------------------------------------------------- */
 
 enum kwarp_ring_flags {
-	/* Tell the kernel of new elements by the POST_SEND/POST_RECV command. */
+	/* Announce new elements by the POST_SEND/POST_RECV command. */
 	KWARP_RING_NEED_WAKEUP	= 1 << 0,
 	/* The ring is dead: a CQ overflowed, or the device is gone. */
 	KWARP_RING_ERROR	= 1 << 1,
 	/*
-	 * SQ: the engine sleeps for a moment and will look by itself. Who has
-	 * nothing else to do may tell it of new elements all the same.
+	 * SQ: the engine sleeps briefly and will look by itself. A program
+	 * that has nothing else to do may announce new elements all the same.
 	 */
 	KWARP_RING_LINGER	= 1 << 2,
 };
 
-/* The user's word in the arm field of a SQ; it decides on nothing but time. */
+/* The user's hint in the arm field of an SQ; it only affects timing. */
 enum kwarp_sq_hint {
 	KWARP_SQ_SINGLE		= 0,
-	KWARP_SQ_BURST		= 1,	/* posts follow each other, without a poll between */
+	KWARP_SQ_BURST		= 1,	/* consecutive posts without a poll */
 };
 
 enum kwarp_cq_arm {
@@ -166,7 +167,7 @@ enum kwarp_cq_arm {
 };
 
 /*
- * The two halves have one writer each and lie in different cache lines.
+ * The two halves have one writer each and are in different cache lines.
  * SQ, RQ: user is the producer. CQ: the kernel is the producer.
  */
 struct kwarp_ring_ctl {
@@ -177,22 +178,22 @@ struct kwarp_ring_ctl {
 	__u32	kern_idx;	/* SQ, RQ: elements completed; CQ: producer index */
 	__u32	flags;		/* enum kwarp_ring_flags */
 	__u32	event_idx;	/* CQ: producer index at the last event */
-	__u32	closed;		/* SQ, RQ: the QP's state allows no posts, if not zero */
+	__u32	closed;		/* SQ, RQ: not zero if the QP's state allows no posts */
 	__u32	kern_reserved[12];
 };
 
 /* ---- uverbs private data ---------------------------------------------- */
 
-/* What a side may know or not. */
+/* Features that a side may or may not know. */
 enum kwarp_features {
-	KWARP_FEATURE_ATTACH	= 1 << 0,	/* the methods of attached sockets */
+	KWARP_FEATURE_ATTACH	= 1 << 0,	/* methods for attached sockets */
 };
 
-/* A provider that sends none says that it knows no features. */
+/* A provider that sends none knows no features. */
 struct kwarp_ureq_alloc_ctx {
-	__u32	comp_mask;	/* demands; none is defined, others: EOPNOTSUPP */
+	__u32	comp_mask;	/* requirements; none is defined: EOPNOTSUPP */
 	__u32	reserved;
-	__aligned_u64	features; /* enum kwarp_features known; others are ignored */
+	__aligned_u64	features; /* known enum kwarp_features; others are ignored */
 };
 
 enum kwarp_alloc_ctx_comp {
@@ -201,10 +202,10 @@ enum kwarp_alloc_ctx_comp {
 
 struct kwarp_uresp_alloc_ctx {
 	__u32	abi_version;
-	__u32	max_inline;	/* octets per WQE */
+	__u32	max_inline;	/* bytes per WQE */
 	__u32	cqe_size;	/* sizeof(struct kwarp_cqe) */
-	__u32	comp_mask;	/* what follows is valid: enum kwarp_alloc_ctx_comp */
-	__aligned_u64	features; /* enum kwarp_features that both sides know */
+	__u32	comp_mask;	/* valid fields below: enum kwarp_alloc_ctx_comp */
+	__aligned_u64	features; /* enum kwarp_features known to both sides */
 	__u32	max_sge;	/* per WQE */
 	__u32	max_attach_message; /* bytes */
 };
@@ -215,7 +216,7 @@ struct kwarp_uresp_alloc_ctx {
  */
 struct kwarp_uresp_create_cq {
 	__aligned_u64	mmap_key;	/* offset for mmap() on the command fd */
-	__u32		mmap_size;	/* octets, whole pages */
+	__u32		mmap_size;	/* bytes, whole pages */
 	__u32		cqe_offset;
 	__u32		num_cqe;	/* power of two */
 	__u32		cq_id;
@@ -224,7 +225,7 @@ struct kwarp_uresp_create_cq {
 /*
  * One mapping holds both queues of a QP: the control blocks at sq_ctl_offset
  * and rq_ctl_offset, the elements at sq_offset and rq_offset. num_rqe is zero
- * for a QP without receives of its own.
+ * for a QP without its own receive queue.
  */
 struct kwarp_uresp_create_qp {
 	__aligned_u64	mmap_key;
@@ -236,8 +237,8 @@ struct kwarp_uresp_create_qp {
 	__u32		rq_offset;
 	__u32		num_sqe;	/* power of two */
 	__u32		num_rqe;	/* power of two or zero */
-	__u32		sq_stride;	/* octets */
-	__u32		rq_stride;	/* octets */
+	__u32		sq_stride;	/* bytes */
+	__u32		rq_stride;	/* bytes */
 };
 
 /*
@@ -249,32 +250,32 @@ struct kwarp_uresp_create_srq {
 	__u32		mmap_size;
 	__u32		rq_offset;
 	__u32		num_rqe;	/* power of two */
-	__u32		rq_stride;	/* octets */
+	__u32		rq_stride;	/* bytes */
 	__u32		ctl_offset;
 	__u32		srq_id;
 };
 
 /*
- * modify_srq with a new size replaces the mapping; a struct kwarp_uresp_create_srq
- * describes the new one. uverbs has no reply for this command, hence the pointer.
- * The elements that have not been taken keep their indices. Nobody posts while the
- * command runs.
+ * modify_srq with a new size replaces the mapping; a struct
+ * kwarp_uresp_create_srq describes the new one. uverbs has no reply for this
+ * command, hence the pointer. Elements that have not been taken keep their
+ * indices. No thread may post while the command runs.
  */
 struct kwarp_ureq_modify_srq {
 	__aligned_u64	resp_addr;
-	__u32	resp_len;	/* bytes there; 0: as many as version 1 had, 32 */
+	__u32	resp_len;	/* room in bytes; 0: that of version 1, 32 */
 	__u32	reserved;
 };
 
 /*
  * The reply of resize_cq is a struct kwarp_uresp_create_cq, too: a new mapping,
- * in which the elements that were not polled keep their indices. Nobody polls or
- * arms while the command runs.
+ * in which elements that were not polled keep their indices. No thread may poll
+ * or arm while the command runs.
  */
 
 /* ---- attached sockets --------------------------------------------------- */
 
-/* Methods of UVERBS_OBJECT_QP. What they do: Documentation/attach.rst. */
+/* Methods of UVERBS_OBJECT_QP, described in Documentation/attach.rst. */
 enum kwarp_qp_methods {
 	KWARP_METHOD_QP_ATTACH = (1U << UVERBS_ID_NS_SHIFT),
 	KWARP_METHOD_QP_ATTACH_WAIT,
@@ -290,13 +291,13 @@ enum kwarp_qp_attach_attrs {
 
 enum kwarp_qp_attach_wait_attrs {
 	KWARP_ATTR_ATTACH_WAIT_QP = (1U << UVERBS_ID_NS_SHIFT),
-	KWARP_ATTR_ATTACH_WAIT_MS,	/* __u32; more than the limit below is less */
+	KWARP_ATTR_ATTACH_WAIT_MS,	/* __u32; capped at the limit below */
 	KWARP_ATTR_ATTACH_WAIT_RESULT,	/* struct kwarp_attach_result */
 	KWARP_ATTR_ATTACH_WAIT_PRIVATE_DATA, /* optional: room for the peer's */
 };
 
-#define KWARP_ATTACH_MESSAGE_MAX	4096	/* octets */
-#define KWARP_ATTACH_PRIVATE_DATA_MAX	512	/* octets, 508 with MPA revision 2 */
+#define KWARP_ATTACH_MESSAGE_MAX	4096	/* bytes */
+#define KWARP_ATTACH_PRIVATE_DATA_MAX	512	/* bytes, 508 with MPA revision 2 */
 #define KWARP_ATTACH_WAIT_MAX_MS	1000	/* of one call */
 #define KWARP_ATTACH_TIMEOUT_MAX_MS	600000
 
@@ -313,7 +314,7 @@ enum kwarp_attach_role {
 };
 
 enum kwarp_attach_choice {
-	KWARP_ATTACH_POLICY	= 0,	/* as the device's policy says */
+	KWARP_ATTACH_POLICY	= 0,	/* the device's policy */
 	KWARP_ATTACH_OFF	= 1,
 	KWARP_ATTACH_ON		= 2,
 };
@@ -327,13 +328,13 @@ struct kwarp_attach_params {
 	__u8	form;		/* enum kwarp_attach_form */
 	__u8	role;		/* enum kwarp_attach_role */
 	__u8	crc;		/* enum kwarp_attach_choice */
-	__u8	markers;	/* wanted from the peer; enum kwarp_attach_choice */
+	__u8	markers;	/* requested from the peer; enum kwarp_attach_choice */
 	__u8	p2p;		/* initiator; enum kwarp_attach_choice */
-	__u8	mpa_rev;	/* 1 or 2; 0: as the policy says */
+	__u8	mpa_rev;	/* 1 or 2; 0: the policy's */
 	__u16	flags;		/* enum kwarp_attach_flags */
-	__u16	ird;		/* inbound reads; the policy's limit holds */
+	__u16	ird;		/* inbound reads, limited by the policy */
 	__u16	ord;		/* outbound reads */
-	__u32	timeout_ms;	/* of each wait; 0: as the policy says */
+	__u32	timeout_ms;	/* for each wait; 0: the policy's */
 };
 
 struct kwarp_attach_result {
@@ -344,7 +345,7 @@ struct kwarp_attach_result {
 	__u8	tx_markers;
 	__u8	rx_markers;
 	__u8	mpa_rev;	/* in force; 0: DDP and RDMAP version 0 */
-	__u16	private_data_len; /* of the peer; its octets are cut to the room given */
+	__u16	private_data_len; /* the peer's; the data are cut to the room given */
 	__u16	reserved;
 };
 

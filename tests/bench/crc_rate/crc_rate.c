@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How fast is the kernel's crc32c() by itself? Says so in the log when it is loaded,
- * as MiB/s over FPDUs of full segments at MTU 1500, and then does not stay.
+ * Measures the kernel's crc32c() by itself. Prints the result to the log when it is loaded, as
+ * MiB/s over FPDUs of full segments at MTU 1500, and then fails to load on purpose.
  */
 #include <linux/crc32c.h>
 #include <linux/ktime.h>
@@ -10,12 +10,12 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#define FPDU	1444			/* octets under a CRC */
+#define FPDU	1444			/* bytes under a CRC */
 #define ROUND	(64 * 1024 / FPDU)	/* in one message of 64 KiB */
 
 static int __init crc_rate_init(void)
 {
-	u64 octets = 0, ns, start;
+	u64 bytes = 0, ns, start;
 	u32 crc = 0;
 	u8 *mem;
 	int i;
@@ -28,13 +28,13 @@ static int __init crc_rate_init(void)
 	do {
 		for (i = 0; i < ROUND; i++)
 			crc ^= crc32c(~0U, mem + i * FPDU, FPDU);
-		octets += ROUND * FPDU;
+		bytes += ROUND * FPDU;
 		cond_resched();
 		ns = ktime_get_ns() - start;
 	} while (ns < 300 * NSEC_PER_MSEC);
 	kfree(mem);
 	pr_info("crc_rate: %llu MiB/s (%08x)\n",
-		mul_u64_u64_div_u64(octets, NSEC_PER_SEC, ns) >> 20, crc);
+		mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, ns) >> 20, crc);
 	return -ECANCELED;
 }
 

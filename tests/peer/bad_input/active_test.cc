@@ -1,90 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The victim connects; the peer that listens answers badly.
-#include "trial.h"
+#include "../session/frames.h"
+#include "../session/traffic.h"
 
-namespace bad_input {
+namespace peer {
 namespace {
-
-using namespace iwarp;
-using victim::Connection;
-using victim::lab;
-using victim::PolicyScope;
-using victim::Victim;
 
 constexpr auto short_timeout = "700"; // ms
 
-struct ReplyCase {
-	std::string name;
-	const char *rfc;
+struct ReplyCase : Row {
 	// What to send for a request; the listener is there for what else comes.
 	std::function<void(Peer &)> act;
 	// The consumer must be told of failure; else of success or failure.
 	bool must_fail = true;
 };
 
-void PrintTo(const ReplyCase &c, std::ostream *os)
-{
-	*os << c.name << " (" << c.rfc << ")";
-}
-
 class Active : public testing::TestWithParam<ReplyCase> {
 protected:
-	Active() : timeout_(lab().device, "startup_timeout_ms", short_timeout),
-		   listener(Socket::listen(Address(lab().peer_ip, 0), lab().peer_socket()))
-	{
-	}
-
-	Address target() const
-	{
-		Address a(lab().peer_ip, listener.local().port());
-		return a;
-	}
-
-	static bool told(Victim &v, Connection &c)
-	{
-		return v.wait([&] { return c.happened.connect.has_value(); }, Millis{15000});
-	}
+	Address target() const { return listener.address(); }
 
 	// Sends and writes both ways.
 	static void expect_works(Victim &v, Connection &c, Peer &p)
 	{
 		c.post_send(*v.rw, 0, 300);
-		std::optional<Segment> s = p.receive();
-		ASSERT_TRUE(s);
-		EXPECT_EQ(s->payload, v.rw->original(0, 300));
+		const Segment s = p.next();
+		EXPECT_EQ(s.payload, v.rw->original(0, 300));
 		EXPECT_EQ(v.completion()->status, IBV_WC_SUCCESS);
 		p.send_message(pattern(90));
 		EXPECT_EQ(v.completion()->status, IBV_WC_SUCCESS);
 		EXPECT_EQ(c.received(0, 90), pattern(90));
 	}
 
-private:
-	PolicyScope timeout_;
-
-protected:
-	Socket listener;
+	PolicyScope timeout{lab().device, "startup_timeout_ms", short_timeout};
+	Listener listener;
 };
 
-StartupFrame good_reply(const Peer &p)
+std::function<void(Peer &)> reply_with(const Change &change)
 {
-	StartupFrame f = StartupFrame::reply(p.request.rev);
-	f.s = p.request.s;
-	if (p.request.enhanced) {
-		f.enhanced = Enhanced{.ird = p.request.enhanced->ord, .ord = p.request.enhanced->ird, .a = p.request.enhanced->a};
-		f.enhanced->b = p.request.enhanced->b;
-		f.enhanced->c = p.request.enhanced->c;
-		f.enhanced->d = p.request.enhanced->d;
-	}
-	return f;
-}
-
-std::function<void(Peer &)> reply_with(std::function<void(StartupFrame &)> change)
-{
-	return [=](Peer &p) {
-		StartupFrame f = good_reply(p);
-		change(f);
-		p.socket.try_send(f.encode());
-	};
+	return [=](Peer &p) { p.socket.try_send(changed(fitting(p), change).encode()); };
 }
 
 TEST_P(Active, bad_reply)
@@ -98,10 +51,10 @@ TEST_P(Active, bad_reply)
 		try {
 			Peer p(listener.accept(attempt ? Millis{300} : patience));
 			p.receive_request();
-			EXPECT_EQ(p.request.key, octets(request_key));
+			EXPECT_EQ(p.request.key, bytes(request_key));
 			c.act(p);
 			if (p.socket) {
-				Octets rest;
+				Bytes rest;
 				while (p.socket.receive(rest, Millis{1500}) == Event::data)
 					;
 			}
@@ -111,45 +64,49 @@ TEST_P(Active, bad_reply)
 	}
 	ASSERT_TRUE(told(v, con)) << "the consumer was never told";
 	if (c.must_fail) {
-		EXPECT_NE(*con.happened.connect, RDMA_CM_EVENT_ESTABLISHED) << "a connection on a malformed reply";
+		EXPECT_NE(*con.happened.connect, RDMA_CM_EVENT_ESTABLISHED)
+			<< "a connection on a malformed reply";
 	}
 	if (*con.happened.connect != RDMA_CM_EVENT_ESTABLISHED) {
 		EXPECT_NE(con.happened.status, 0);
 		if (lab().device.has_counters()) {
-			EXPECT_TRUE(soon([&] { return lab().device.errors() > errors; })) << "no error counter moved";
+			EXPECT_TRUE(soon([&] { return lab().device.errors() > errors; }))
+				<< "no error counter moved";
 		}
 	}
 	EXPECT_EQ(v.ledger_fault(), "");
-	for (victim::Region *r : v.all())
+	for (Region *r : v.all())
 		EXPECT_EQ(r->changed(), "");
 	expect_healthy(v);
 }
 
 std::vector<ReplyCase> cases()
 {
-	const char *key = "RFC 5044 7.1.2 rule 5, 8", *len = "RFC 5044 7.1.1 PD_Length", *rev = "RFC 5044 7.1.1 Rev",
-		   *closed = "RFC 5044 8 code 1";
-	auto octets_then_fin = [](size_t n) {
+	const char *key = "RFC 5044 7.1.2 rule 5, 8", *len = "RFC 5044 7.1.1 PD_Length",
+		   *rev = "RFC 5044 7.1.1 Rev", *closed = "RFC 5044 8 code 1";
+	auto bytes_then_fin = [](size_t n) {
 		return [n](Peer &p) {
-			StartupFrame f = good_reply(p);
+			StartupFrame f = fitting(p);
 			f.private_data = pattern(100);
-			Octets o = f.encode();
+			Bytes o = f.encode();
 			p.socket.send(View(o).first(n));
 			p.socket.finish();
 		};
 	};
 	std::vector<ReplyCase> c{
 		{"request_instead", "RFC 5044 7.1.2 rule 8: initiator/initiator",
-		 reply_with([](StartupFrame &f) { f.key = octets(request_key); })},
+		 reply_with([](StartupFrame &f) { f.key = bytes(request_key); })},
 		{"key_wrong", key, reply_with([](StartupFrame &f) { f.key[3] ^= 1; })},
 		{"garbage", key, [](Peer &p) { p.socket.try_send(pattern(3000)); }},
-		{"octet_too_many_before", key, [](Peer &p) { p.socket.try_send(join({Octets(1), good_reply(p).encode()})); }},
+		{"byte_too_many_before", key,
+		 [](Peer &p) { p.socket.try_send(join({Bytes(1), fitting(p).encode()})); }},
 		{"rev_3", rev, reply_with([](StartupFrame &f) { f.rev = 3; })},
 		{"rev_255", rev, reply_with([](StartupFrame &f) { f.rev = 255; })},
 		{"private_data_513", len, reply_with([](StartupFrame &f) {
 			 f.private_data = pattern(f.enhanced ? 509 : 513);
 		 })},
-		{"private_data_65535_announced", len, reply_with([](StartupFrame &f) { f.pd_length = 65535; })},
+		{"private_data_65535_announced", len,
+		 reply_with([](StartupFrame &f) { f.pd_length = 65535; })},
 		{"enhanced_data_cut_off", "RFC 6581 6", reply_with([](StartupFrame &f) {
 			 f.s = true;
 			 f.rev = 2;
@@ -160,51 +117,60 @@ std::vector<ReplyCase> cases()
 		{"reset_at_once", closed, [](Peer &p) { p.socket.reset(); }},
 		{"silence", "RFC 5044 7.1.2 rule 10", [](Peer &) {}},
 		{"reject", "RFC 5044 7.1.1 R", reply_with([](StartupFrame &f) { f.r = true; })},
-		{"fpdu_instead", key, [](Peer &p) {
-			 p.socket.try_send(FpduEncoder().encode(send_segment(1, pattern(100)).encode()));
+		{"fpdu_instead", key,
+		 [](Peer &p) {
+			 p.socket.try_send(
+				 FpduEncoder().encode(send_segment(1, pattern(100)).encode()));
 		 }},
-		{"reply_twice", "RFC 5044 8 code 2: the second is no FPDU", [](Peer &p) {
-			 Octets o = good_reply(p).encode();
+		{"reply_twice", "RFC 5044 8 code 2: the second is no FPDU",
+		 [](Peer &p) {
+			 Bytes o = fitting(p).encode();
 			 p.socket.try_send(join({o, o, pattern(25000)}));
-		 }, false},
+		 },
+		 false},
 		{"rev_1_for_rev_2", "RFC 6581 10", reply_with([](StartupFrame &f) {
 			 f.rev = 1;
 			 f.s = false;
 			 f.enhanced.reset();
-		 }), false},
+		 }),
+		 false},
 		{"peer_to_peer_not_asked_for", "RFC 6581 9.2", reply_with([](StartupFrame &f) {
 			 if (f.enhanced)
-				 f.enhanced->a = f.enhanced->b = f.enhanced->c = f.enhanced->d = true;
-		 }), false},
-		{"ord_over_our_ird", "RFC 6581 9.1: insufficient IRD", reply_with([](StartupFrame &f) {
+				 f.enhanced->a = f.enhanced->b = f.enhanced->c = f.enhanced->d =
+					 true;
+		 }),
+		 false},
+		{"ord_over_our_ird", "RFC 6581 9.1: insufficient IRD",
+		 reply_with([](StartupFrame &f) {
 			 if (f.enhanced)
 				 f.enhanced->ord = 0x3FFE;
-		 }), false},
+		 }),
+		 false},
 		{"ird_0", "RFC 6581 9.1", reply_with([](StartupFrame &f) {
 			 if (f.enhanced)
 				 f.enhanced->ird = 0;
-		 }), false},
+		 }),
+		 false},
 	};
 	for (size_t n : {1, 16, 19, 20, 60})
-		c.push_back({"cut_after_" + std::to_string(n), len, octets_then_fin(n)});
+		c.push_back({"cut_after_" + std::to_string(n), len, bytes_then_fin(n)});
 	return c;
 }
 
-INSTANTIATE_TEST_SUITE_P(reply, Active, testing::ValuesIn(cases()), [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(reply, Active, testing::ValuesIn(cases()),
+			 [](const auto &info) { return info.param.name; });
 
 TEST_F(Active, good_reply_rev_as_asked)
 {
 	Victim v({.private_data = pattern(20)});
 	Connection &c = v.connect(target());
-	Peer p(listener.accept(patience));
-	p.receive_request();
+	Peer p = listener.asked();
 	EXPECT_EQ(p.request.private_data, pattern(20));
-	StartupFrame f = good_reply(p);
+	StartupFrame f = fitting(p);
 	f.private_data = pattern(44);
 	p.send_reply(f);
 	p.receive_rtr();
-	ASSERT_TRUE(told(v, c));
-	EXPECT_EQ(*c.happened.connect, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_EQ(told(v, c), RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT_EQ(c.happened.reply_data, pattern(44));
 	expect_works(v, c, p);
 }
@@ -214,14 +180,12 @@ TEST_F(Active, reject_reaches_the_consumer)
 {
 	Victim v;
 	Connection &c = v.connect(target());
-	Peer p(listener.accept(patience));
-	p.receive_request();
-	StartupFrame f = good_reply(p);
+	Peer p = listener.asked();
+	StartupFrame f = fitting(p);
 	f.r = true;
 	f.private_data = pattern(44);
 	p.send_reply(f);
-	ASSERT_TRUE(told(v, c));
-	EXPECT_EQ(*c.happened.connect, RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(told(v, c), RDMA_CM_EVENT_REJECTED);
 	EXPECT_EQ(c.happened.status, -ECONNREFUSED);
 	EXPECT_EQ(c.happened.reply_data, pattern(44));
 }
@@ -233,8 +197,7 @@ TEST_F(Active, nobody_listens)
 	listener.close();
 	try {
 		Connection &c = v.connect(to);
-		ASSERT_TRUE(told(v, c));
-		EXPECT_EQ(*c.happened.connect, RDMA_CM_EVENT_REJECTED);
+		EXPECT_EQ(told(v, c), RDMA_CM_EVENT_REJECTED);
 	} catch (const std::system_error &e) {
 		EXPECT_EQ(e.code().value(), ECONNREFUSED);
 	}
@@ -246,7 +209,7 @@ TEST_F(Active, falls_back_to_rev_1)
 	Victim v;
 	Connection &c = v.connect(target());
 	{
-		Peer first(listener.accept(patience));
+		Peer first(listener.accept());
 		if (first.receive_request().rev < 2)
 			GTEST_SKIP() << "the victim does not begin with rev 2";
 	}
@@ -257,13 +220,12 @@ TEST_F(Active, falls_back_to_rev_1)
 			return Peer(Socket());
 		}
 	}();
-	if (!p.socket)
+	if (!p)
 		GTEST_SKIP() << "MAY, and does not";
 	EXPECT_EQ(p.receive_request().rev, 1);
 	EXPECT_FALSE(p.request.s);
 	p.send_reply(StartupFrame::reply(1));
-	ASSERT_TRUE(told(v, c));
-	EXPECT_EQ(*c.happened.connect, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_EQ(told(v, c), RDMA_CM_EVENT_ESTABLISHED);
 	expect_works(v, c, p);
 }
 
@@ -275,10 +237,9 @@ TEST_F(Active, insufficient_ird_terminates)
 		GTEST_SKIP() << "no such policy";
 	Victim v;
 	Connection &c = v.connect(target());
-	Peer p(listener.accept(patience));
-	p.receive_request();
+	Peer p = listener.asked();
 	ASSERT_TRUE(p.request.enhanced);
-	StartupFrame f = good_reply(p);
+	StartupFrame f = fitting(p);
 	f.enhanced->ord = 9;
 	p.send_reply(f);
 	End e = p.end();
@@ -296,10 +257,9 @@ TEST_F(Active, rtr_mismatch_terminates)
 		GTEST_SKIP() << "no such policy";
 	Victim v;
 	Connection &c = v.connect(target());
-	Peer p(listener.accept(patience));
-	p.receive_request();
+	Peer p = listener.asked();
 	ASSERT_TRUE(p.request.enhanced && p.request.enhanced->a);
-	StartupFrame f = good_reply(p);
+	StartupFrame f = fitting(p);
 	f.enhanced->b = f.enhanced->c = false;
 	f.enhanced->d = true;
 	p.send_reply(f);
@@ -311,4 +271,4 @@ TEST_F(Active, rtr_mismatch_terminates)
 }
 
 } // namespace
-} // namespace bad_input
+} // namespace peer

@@ -13,17 +13,12 @@
 #include "../victim/rings.h"
 #include "../victim/victim.h"
 
-namespace bad_input {
-namespace {
+namespace peer {
 
 using namespace iwarp;
-using victim::Connection;
-using victim::device_mappings;
-using victim::lab;
-using victim::Mapping;
-using victim::ring_doorbell;
-using victim::Scribbler;
-using victim::Victim;
+using namespace victim;
+
+namespace {
 
 using Clock = std::chrono::steady_clock;
 
@@ -45,7 +40,9 @@ public:
 		attr.qp_state = IBV_QPS_INIT;
 		attr.port_num = 1;
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-		if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		if (ibv_modify_qp(qp, &attr,
+				  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					  IBV_QP_ACCESS_FLAGS))
 			throw std::runtime_error("ibv_modify_qp");
 	}
 	~InitQp() { ibv_destroy_qp(qp); }
@@ -56,12 +53,15 @@ public:
 // Reads whatever comes, so that the victim can send.
 class Drain {
 public:
-	explicit Drain(Socket &s) : thread_([this, &s] {
-		Octets o;
-		while (!stop_)
-			if (o.clear(); s.receive(o, Millis{20}) != Event::data)
-				std::this_thread::sleep_for(Millis{1});
-	}) {}
+	explicit Drain(const Peer &p)
+		: thread_([this, &s = p.connection()] {
+			  Bytes o;
+			  while (!stop_)
+				  if (o.clear(); s.receive(o, Millis{20}) != Event::data)
+					  std::this_thread::sleep_for(Millis{1});
+		  })
+	{
+	}
 	~Drain()
 	{
 		stop_ = true;
@@ -74,12 +74,12 @@ private:
 };
 
 using Maps = std::vector<Mapping>;
-using Lessons = std::vector<victim::Lesson>;
+using Lessons = std::vector<Lesson>;
 
-const victim::Lesson &lesson_for(const Lessons &lessons, const Mapping &m)
+const Lesson &lesson_for(const Lessons &lessons, const Mapping &m)
 {
-	static const victim::Lesson none;
-	for (const victim::Lesson &l : lessons)
+	static const Lesson none;
+	for (const Lesson &l : lessons)
 		if (l.len == m.len && !l.counters.empty())
 			return l;
 	return none;
@@ -91,7 +91,7 @@ struct Link {
 	{
 		Maps before = device_mappings();
 		unsigned n = v.connections();
-		peer.emplace(Socket::connect(v.address(), lab().peer_socket()));
+		peer.emplace(Peer::reach(v.address(), lab().peer_socket()));
 		peer->send_request(StartupFrame::request(1));
 		connection = &v.connection(n);
 		maps = added(before, device_mappings());
@@ -112,13 +112,13 @@ Lessons learn(Victim &v)
 {
 	Link link(v);
 	Connection &c = *link.connection;
-	Drain drain(link.peer->socket);
-	std::vector<victim::Pupil> pupils(link.maps.begin(), link.maps.end());
+	Drain drain(*link.peer);
+	std::vector<Pupil> pupils(link.maps.begin(), link.maps.end());
 	auto watch = [&](auto post) {
-		for (victim::Pupil &p : pupils)
+		for (Pupil &p : pupils)
 			p.before_post();
 		post();
-		for (victim::Pupil &p : pupils)
+		for (Pupil &p : pupils)
 			p.after_post();
 	};
 	for (int i = 0; i < 6; i++) {
@@ -130,7 +130,7 @@ Lessons learn(Victim &v)
 	}
 	watch([&] { c.post_read(*v.rw, 0, 100, 1, 2); });
 	Lessons lessons;
-	for (victim::Pupil &p : pupils)
+	for (Pupil &p : pupils)
 		lessons.push_back(p.lesson());
 	return lessons;
 }
@@ -165,7 +165,8 @@ void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed,
 		ibv_qp_init_attr init{};
 		return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
 	};
-	for (uint32_t round = 0; Clock::now() < begin + time && in_error < rounds_in_error; round++) {
+	for (uint32_t round = 0; Clock::now() < begin + time && in_error < rounds_in_error;
+	     round++) {
 		for (Scribbler &s : mine) {
 			if (round % 16 == 15)
 				s.fill();
@@ -197,16 +198,16 @@ void in_init(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 		InitQp q(v);
 		hammer(q.qp, added(before, device_mappings()), lessons, seed, round_time);
 
-		Victim held({.answer = victim::Answer::hold});
+		Victim held({.answer = Answer::hold});
 		Link link(held, false);
-		Drain drain(link.peer->socket);
+		Drain drain(*link.peer);
 		hammer(link.connection->qp(), link.maps, lessons, seed, 2 * round_time, [&] {
 			try {
 				link.connection->accept();
 			} catch (const std::system_error &) {
 			}
 			link.peer->out = FpduEncoder();
-			link.peer->socket.try_send(link.peer->out.encode(send_segment(1, pattern(10)).encode()));
+			link.peer->try_send(send_segment(1, pattern(10)));
 		});
 	}
 }
@@ -219,8 +220,9 @@ void in_rts(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 			Link link(v);
 			if (!link.works)
 				return; // its CQ has overflowed: a new victim is needed
-			Drain drain(link.peer->socket);
-			hammer(link.connection->qp(), link.maps, lessons, seed * 100 + n, round_time);
+			Drain drain(*link.peer);
+			hammer(link.connection->qp(), link.maps, lessons, seed * 100 + n,
+			       round_time);
 			while (v.completion(Millis{0}))
 				;
 		}
@@ -228,8 +230,9 @@ void in_rts(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 		Maps before = device_mappings();
 		Victim other;
 		Link link(other);
-		Drain drain(link.peer->socket);
-		hammer(link.connection->qp(), added(before, device_mappings()), lessons, seed, 2 * round_time);
+		Drain drain(*link.peer);
+		hammer(link.connection->qp(), added(before, device_mappings()), lessons, seed,
+		       2 * round_time);
 	}
 }
 
@@ -262,7 +265,8 @@ int mapping()
 		for (const Mapping &m : own) {
 			if (maps_somewhere(v.verbs()->cmd_fd, m.offset, m.len + page))
 				fault("a ring and a page more");
-			void *k = mmap(nullptr, m.len, PROT_READ | PROT_WRITE, MAP_SHARED, v.verbs()->cmd_fd, m.offset);
+			void *k = mmap(nullptr, m.len, PROT_READ | PROT_WRITE, MAP_SHARED,
+				       v.verbs()->cmd_fd, m.offset);
 			if (k != MAP_FAILED)
 				kept.emplace_back(static_cast<uint8_t *>(k), m.len);
 		}
@@ -271,7 +275,8 @@ int mapping()
 			throw std::runtime_error("ibv_open_device");
 		for (off_t n = 0; n < pages_tried; n++)
 			for (size_t len : {1, 2, 5, 64})
-				if (maps_somewhere(other->cmd_fd, n * static_cast<off_t>(page), len * page))
+				if (maps_somewhere(other->cmd_fd, n * static_cast<off_t>(page),
+						   len * page))
 					fault("something in a context that has nothing");
 		ibv_close_device(other);
 	}
@@ -311,13 +316,14 @@ private:
 	std::vector<volatile uint32_t *> all_;
 };
 
-// The send queue's producer index moves backwards, behind a Read that is never answered, and all elements of the ring
-// are requests that send nothing: the kernel does not run on until the index comes round.
+// The send queue's producer index moves backwards, behind a Read that is never answered, and all
+// elements of the ring are requests that send nothing: the kernel does not run on until the index
+// comes round.
 int backwards()
 {
 	Victim v;
 	Link link(v);
-	Drain drain(link.peer->socket);
+	Drain drain(*link.peer);
 	Connection &c = *link.connection;
 	ibv_mw *window = ibv_alloc_mw(v.pd(), IBV_MW_TYPE_2);
 	if (!window || (!link.works && !v.completion(Millis{20000})))
@@ -388,4 +394,4 @@ int start_attack(const std::vector<std::string> &args)
 	_exit(127);
 }
 
-} // namespace bad_input
+} // namespace peer

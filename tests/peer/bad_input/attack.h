@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bad_input {
+namespace peer {
 
 // main() of the hostile program. Return: 0 if all could be done and undone.
 int attack_main(const std::vector<std::string> &args);
@@ -14,4 +14,4 @@ int attack_main(const std::vector<std::string> &args);
 // Starts it. Return: pid.
 int start_attack(const std::vector<std::string> &args);
 
-} // namespace bad_input
+} // namespace peer

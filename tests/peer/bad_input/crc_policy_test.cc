@@ -2,14 +2,7 @@
 // What the CRC policy says and what is in use then: RFC 5044 7.1.1, C.
 #include "forms.h"
 
-namespace bad_input {
-
-using namespace iwarp;
-using victim::Connection;
-using victim::lab;
-using victim::PolicyScope;
-using victim::Victim;
-
+namespace peer {
 namespace {
 
 struct CrcForm {
@@ -20,8 +13,9 @@ struct CrcForm {
 };
 
 const CrcForm crc_forms[] = {
-	{"off", false, false, false},	  {"off", true, false, true},	  {"preferred", false, true, true},
-	{"preferred", true, true, true}, {"required", true, true, true},
+	{"off", false, false, false},	  {"off", true, false, true},
+	{"preferred", false, true, true}, {"preferred", true, true, true},
+	{"required", true, true, true},
 };
 
 } // namespace
@@ -30,16 +24,17 @@ TEST_F(Forms, crc__initiator)
 {
 	for (const char *rev : {"1", "2"})
 		for (const CrcForm &f : crc_forms) {
-			SCOPED_TRACE(std::string(f.policy) + ", revision " + rev + (f.peer_wants ? ", C" : ", no C"));
-			PolicyScope mpa_rev(lab().device, "mpa_rev", rev), crc(lab().device, "crc", f.policy);
+			SCOPED_TRACE(std::string(f.policy) + ", revision " + rev +
+				     (f.peer_wants ? ", C" : ", no C"));
+			PolicyScope mpa_rev(lab().device, "mpa_rev", rev),
+				crc(lab().device, "crc", f.policy);
 			PolicyScope p2p(lab().device, "p2p", "off");
 			Victim v(roomy());
 			Connection &c = v.connect(target());
 			Peer p = asked();
 			EXPECT_EQ(p.request.c, f.asks);
-			StartupFrame reply = reply_with_flags(p.request.rev, p.request.s, f.peer_wants);
-			if (p.request.s)
-				reply.enhanced = Enhanced{.ird = 4, .ord = 4};
+			StartupFrame reply =
+				reply_with_flags(p.request.rev, p.request.s, f.peer_wants);
 			p.send_reply(reply);
 			EXPECT_EQ(p.out.mode().crc, f.in_use);
 			expect_established(v, c);
@@ -51,12 +46,11 @@ TEST_F(Forms, crc__responder)
 {
 	for (uint8_t rev : {1, 2})
 		for (const CrcForm &f : crc_forms) {
-			SCOPED_TRACE(std::string(f.policy) + ", revision " + std::to_string(rev) + (f.peer_wants ? ", C" : ", no C"));
+			SCOPED_TRACE(std::string(f.policy) + ", revision " + std::to_string(rev) +
+				     (f.peer_wants ? ", C" : ", no C"));
 			PolicyScope crc(lab().device, "crc", f.policy);
 			Victim v(roomy());
 			StartupFrame request = request_with(rev, rev == 2, f.peer_wants);
-			if (rev == 2)
-				request.enhanced = Enhanced{.ird = 4, .ord = 4};
 			Peer p = ask(v, request);
 			EXPECT_EQ(p.reply.c, f.in_use); // it tells the outcome
 			expect_data_both_ways(v, v.connection(0), p);
@@ -79,14 +73,15 @@ TEST_F(Forms, crc__required_and_denied)
 	PolicyScope crc(lab().device, "crc", "required");
 	for (const char *rev : {"1", "2"}) {
 		PolicyScope mpa_rev(lab().device, "mpa_rev", rev);
-		uint64_t before = counter("startup_crc_errors"), all = counter("startup_negotiation_errors");
+		uint64_t before = counter("startup_crc_errors"),
+			 all = counter("startup_negotiation_errors");
 		Victim v;
 		Connection &c = v.connect(target());
 		Peer p = asked();
 		StartupFrame reply = reply_with_flags(p.request.rev, p.request.s, false);
 		reply.enhanced = p.request.enhanced;
 		p.send_reply(reply);
-		End e = p.end(Millis{15000});
+		End e = p.end(patience);
 		EXPECT_TRUE(e.closed());
 		EXPECT_EQ(e.terminate.has_value(), p.request.rev == 2);
 		if (e.terminate) {
@@ -100,4 +95,4 @@ TEST_F(Forms, crc__required_and_denied)
 	}
 }
 
-} // namespace bad_input
+} // namespace peer

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Peers that do not close when the victim has: how many of its sockets they can keep, and when it learns the rest.
-#include "trial.h"
+// Peers that do not close when the victim has: how many of its sockets they can keep, and when it
+// learns the rest.
+#include "../session/session.h"
+#include "../session/traffic.h"
 
 #include <fstream>
 #include <sstream>
 
-namespace bad_input {
+namespace peer {
 namespace {
-
-using namespace iwarp;
-using victim::Answer;
-using victim::lab;
-using victim::PolicyScope;
-using victim::Victim;
 
 constexpr unsigned backlog = 4;
 
-// The victim's sockets of that port that have sent FIN, and wait for the peer's. This process is in its namespace.
+// The victim's sockets of that port that have sent FIN, and wait for the peer's. This process is in
+// its namespace.
 unsigned half_closed(uint16_t port)
 {
 	std::ifstream table("/proc/thread-self/net/tcp");
@@ -66,11 +63,13 @@ TEST_P(Linger, refused__few_stay)
 	const uint16_t port = v.address().port();
 	std::vector<Peer> peers;
 	for (unsigned i = 0; i < crowd; i++) {
-		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1, {}, pattern(c.private_data)),
+		peers.push_back(Peer::connect(v.address(),
+					      StartupFrame::request(1, {}, pattern(c.private_data)),
 					      lab().peer_socket()));
 		EXPECT_TRUE(peers.back().reply.r);
 		// the one that is displaced goes a moment later
-		ASSERT_TRUE(soon([&] { return half_closed(port) <= backlog; })) << half_closed(port);
+		ASSERT_TRUE(soon([&] { return half_closed(port) <= backlog; }))
+			<< half_closed(port);
 	}
 	EXPECT_TRUE(soon([&] { return drops() == before + crowd - backlog; })) << drops() - before;
 	EXPECT_EQ(half_closed(port), backlog);
@@ -80,7 +79,7 @@ TEST_P(Linger, refused__few_stay)
 	// the youngest have their places
 	EXPECT_EQ(half_closed(port), backlog);
 	for (unsigned i = 0; i < backlog; i++) {
-		peers.back().socket.close();
+		peers.back().close();
 		peers.pop_back();
 	}
 	EXPECT_TRUE(soon([&] { return !half_closed(port); })) << half_closed(port);
@@ -92,7 +91,8 @@ const Refusal refusals[] = {
 	{"private_data_too_long", Answer::accept, 300},
 };
 
-INSTANTIATE_TEST_SUITE_P(peer, Linger, testing::ValuesIn(refusals), [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(peer, Linger, testing::ValuesIn(refusals),
+			 [](const auto &info) { return info.param.name; });
 
 // Those that were made have places of their own, eight times as many.
 TEST_F(Ends, connections__few_stay)
@@ -101,7 +101,8 @@ TEST_F(Ends, connections__few_stay)
 	Victim v;
 	std::vector<Peer> peers;
 	for (unsigned i = 0; i < 8 * backlog + 3; i++) {
-		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket()));
+		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1),
+					      lab().peer_socket()));
 		peers.back().send_message(pattern(10));
 		EXPECT_TRUE(v.completion());
 		v.drop(i);
@@ -110,23 +111,24 @@ TEST_F(Ends, connections__few_stay)
 	expect_healthy(v);
 }
 
-// The victim has more to send than there is room for, so that its FIN has to wait. It need not when the peer has reset.
+// The victim has more to send than there is room for, so that its FIN has to wait. It need not when
+// the peer has reset.
 TEST_F(Ends, connection__reset_behind_fin)
 {
 	Victim v({.rw_size = 1 << 20});
 	Peer p = Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket(4096));
 	p.send_message(pattern(100));
 	EXPECT_TRUE(v.completion());
-	victim::Connection &c = v.connection(0);
+	Connection &c = v.connection(0);
 	for (int i = 0; i < 40; i++)
 		c.post_send(*v.rw, 0, v.rw->size());
-	p.socket.finish();
+	p.finish();
 	EXPECT_TRUE(soon([&] { return c.state() == IBV_QPS_ERR; }));
-	p.socket.reset();
+	p.reset();
 	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; })) << "it was not told";
 	EXPECT_TRUE(v.settled(0));
 	expect_healthy(v);
 }
 
 } // namespace
-} // namespace bad_input
+} // namespace peer

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../session/testbed.h"
 #include "../victim/watchdog.h"
 #include "attack.h"
 
@@ -15,12 +16,13 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], "--attack")) {
 		try {
-			return bad_input::attack_main({argv + 2, argv + argc});
+			return peer::attack_main({argv + 2, argv + argc});
 		} catch (const std::exception &e) {
 			std::cerr << "attack: " << e.what() << "\n";
 			return 1;
 		}
 	}
+	peer::usual = {.victim = {}, .shared = true};
 	testing::InitGoogleTest(&argc, argv);
 	victim::watch_tests();
 	return RUN_ALL_TESTS();

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the RFCs ask of the victim's own sending, and of its Terminate, that no table of faults shows.
-#include "trial.h"
+// What the RFCs ask of the victim's own sending, and of its Terminate, that no table of faults
+// shows.
+#include "../session/frames.h"
 
-namespace bad_input {
+namespace peer {
 namespace {
-
-using namespace iwarp;
-using victim::lab;
-using victim::Region;
-using victim::Victim;
 
 // RFC 5044 4.4: "The default configuration for a connection MUST be to use CRCs."
 TEST(Conformance, crc_is_wanted_by_default)
@@ -19,10 +15,9 @@ TEST(Conformance, crc_is_wanted_by_default)
 	Peer responder = Peer::connect(v.address(), request, lab().peer_socket());
 	EXPECT_TRUE(responder.reply.c) << "as responder";
 
-	Socket listener = Socket::listen(Address(lab().peer_ip, 0), lab().peer_socket());
-	v.connect(Address(lab().peer_ip, listener.local().port()));
-	Peer initiator(listener.accept(patience));
-	EXPECT_TRUE(initiator.receive_request().c) << "as initiator";
+	Listener listener;
+	v.connect(listener.address());
+	EXPECT_TRUE(listener.asked().request.c) << "as initiator";
 }
 
 // RFC 5040 6.1: no more outbound reads than were negotiated.
@@ -31,53 +26,52 @@ TEST(Conformance, no_more_reads_than_ord)
 	constexpr uint8_t ord = 2;
 	constexpr unsigned reads = 5;
 	constexpr uint32_t len = 100;
-	Trial t(Terms{.rev = 2, .victim = {.ord = ord}});
-	t.good_message();
+	Session s(Terms{.rev = 2, .victim = Options{.ord = ord}});
+	s.message();
 	for (unsigned i = 0; i < reads; i++)
-		t.connection().post_read(*t.v.rw, i * len, len, 0x77, i * len);
+		s.c().post_read(*s.v.rw, i * len, len, 0x77, i * len);
 	unsigned asked = 0, answered = 0;
 	std::vector<ReadRequest> open;
 	while (answered < reads) {
 		while (asked < reads && asked - answered < ord) {
-			std::optional<Segment> s = t.p.receive();
-			ASSERT_TRUE(s) << "read " << asked << " does not come";
-			ASSERT_EQ(s->opcode, op_read_request);
-			EXPECT_EQ(s->msn, ++asked);
-			open.push_back(ReadRequest::decode(s->payload));
+			const Segment g = s.p.next();
+			ASSERT_EQ(g.opcode, op_read_request);
+			EXPECT_EQ(g.msn, ++asked);
+			open.push_back(ReadRequest::decode(g.payload));
 			EXPECT_EQ(open.back().src_to, (asked - 1) * len) << "not in order";
 		}
 		if (asked < reads) {
-			EXPECT_FALSE(t.p.receive(moment)) << "more than ORD are outstanding";
+			EXPECT_FALSE(s.p.receive(moment)) << "more than ORD are outstanding";
 		}
 		const ReadRequest &rr = open[answered++];
-		t.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(len, answered)));
-		EXPECT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
-		EXPECT_EQ(t.v.rw->copy((answered - 1) * len, len), pattern(len, answered));
+		s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(len, answered)));
+		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
+		EXPECT_EQ(s.v.rw->copy((answered - 1) * len, len), pattern(len, answered));
 	}
 }
 
-// RFC 5044 4.5: what is left of a segment makes no ULPDU smaller than 128 octets; a message that does not fit
-// there begins in the next one.
+// RFC 5044 4.5: what is left of a segment makes no ULPDU smaller than 128 bytes; a message that
+// does not fit there begins in the next one.
 TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
 {
 	constexpr unsigned rounds = 20, in_flight = 6;
 	constexpr size_t least = 128, sizes[] = {1300, 300, 1250, 2000, 1380, 150};
-	Trial t(Terms{.rev = 2});
-	t.good_message();
+	Session s(Terms{.rev = 2});
+	s.message();
 	for (unsigned i = 0; i < rounds; i++) {
 		for (size_t size : sizes)
-			t.connection().post_write(*t.v.rw, 0, size, 0x77, 0);
+			s.c().post_write(*s.v.rw, 0, size, 0x77, 0);
 		for (unsigned ended = 0; ended < in_flight;) {
-			std::optional<Segment> s = t.p.receive();
-			ASSERT_TRUE(s) << "in round " << i;
-			ASSERT_EQ(s->opcode, op_write);
-			if (s->last)
+			const Segment g = s.p.next();
+			ASSERT_EQ(g.opcode, op_write);
+			if (g.last)
 				ended++;
 			else
-				EXPECT_GE(tagged_header_len + s->payload.size(), least) << "in round " << i;
+				EXPECT_GE(tagged_header_len + g.payload.size(), least)
+					<< "in round " << i;
 		}
 		for (unsigned n = 0; n < in_flight; n++)
-			ASSERT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
+			ASSERT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
 	}
 }
 
@@ -85,13 +79,13 @@ TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
 TEST(Conformance, send_with_invalidate_names_the_stag)
 {
 	constexpr uint32_t stag = 0x12345678;
-	Trial t(Terms{});
-	t.good_message();
+	Session s(Terms{});
+	s.message();
 	for (bool solicited : {false, true}) {
 		SCOPED_TRACE(solicited);
-		ibv_sge sge{t.v.rw->base(), 50, t.v.rw->lkey()};
+		ibv_sge sge{s.v.rw->base(), 50, s.v.rw->lkey()};
 		ibv_send_wr wr{}, *bad;
-		wr.wr_id = t.v.ledger_open(0, true, 1000U + solicited);
+		wr.wr_id = s.v.ledger_open(s.c().index(), true, 1000U + solicited);
 		wr.sg_list = &sge;
 		wr.num_sge = 1;
 		wr.opcode = IBV_WR_SEND_WITH_INV;
@@ -99,19 +93,17 @@ TEST(Conformance, send_with_invalidate_names_the_stag)
 		wr.send_flags = IBV_SEND_SIGNALED;
 		if (solicited)
 			wr.send_flags |= IBV_SEND_SOLICITED;
-		ASSERT_EQ(ibv_post_send(t.connection().qp(), &wr, &bad), 0);
-		std::optional<Segment> s = t.p.receive();
-		ASSERT_TRUE(s);
-		EXPECT_EQ(s->opcode, solicited ? op_send_se_inv : op_send_inv);
-		EXPECT_EQ(s->inv_stag, stag);
-		EXPECT_EQ(s->payload, t.v.rw->original(0, 50));
-		EXPECT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
+		ASSERT_EQ(ibv_post_send(s.c().qp(), &wr, &bad), 0);
+		const Segment g = s.p.next();
+		EXPECT_EQ(g.opcode, solicited ? op_send_se_inv : op_send_inv);
+		EXPECT_EQ(g.inv_stag, stag);
+		EXPECT_EQ(g.payload, s.v.rw->original(0, 50));
+		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
 	}
-	t.connection().post_send(*t.v.rw, 0, 50);
-	std::optional<Segment> s = t.p.receive();
-	ASSERT_TRUE(s);
-	EXPECT_EQ(s->opcode, op_send);
-	EXPECT_EQ(s->inv_stag, 0U);
+	s.c().post_send(*s.v.rw, 0, 50);
+	const Segment g = s.p.next();
+	EXPECT_EQ(g.opcode, op_send);
+	EXPECT_EQ(g.inv_stag, 0U);
 }
 
 // RFC 5040 7.1 rule 4: two errors at once, and the first is told, whichever it is.
@@ -119,14 +111,13 @@ TEST(Conformance, first_of_two_errors_is_told)
 {
 	for (bool stag_first : {true, false}) {
 		SCOPED_TRACE(stag_first);
-		Trial t(Terms{});
-		const Segment stag = write_segment(t.v.rw->rkey() ^ 1, t.v.rw->base(), pattern(40));
-		const Segment bounds = write_segment(t.v.rw->rkey(), t.v.rw->end(), pattern(44));
-		const Segment &first = stag_first ? stag : bounds, &second = stag_first ? bounds : stag;
-		Octets both = t.p.out.encode(first.encode());
-		put(both, t.p.out.encode(second.encode()));
-		t.p.socket.send(both);
-		End e = t.p.end();
+		Session s(Terms{});
+		const Segment stag = write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(40));
+		const Segment bounds = write_segment(s.v.rw->rkey(), s.v.rw->end(), pattern(44));
+		const Segment &first = stag_first ? stag : bounds,
+			      &second = stag_first ? bounds : stag;
+		s.p.send_at_once({first, second});
+		End e = s.p.end();
 		ASSERT_TRUE(e.terminate);
 		EXPECT_EQ(e.terminate->code, stag_first ? ddp::tagged_stag : ddp::tagged_bounds);
 		EXPECT_EQ(e.terminate->ddp_header, first.header());
@@ -134,29 +125,30 @@ TEST(Conformance, first_of_two_errors_is_told)
 	}
 }
 
-// design.rst, invariant 6: what is delivered before an error is answered before the Terminate that tells of it,
-// also by a responder that has been silent until then.
+// design.rst, invariant 6: what is delivered before an error is answered before the Terminate that
+// tells of it, also by a responder that has been silent until then.
 TEST(Conformance, requests_before_an_error_are_answered)
 {
 	constexpr uint32_t reads = 3, len = 300;
 	for (bool first : {true, false}) {
 		SCOPED_TRACE(first);
-		Trial t(Terms{});
+		Session s(Terms{});
 		if (!first)
-			t.good_message();
-		const Segment bad = write_segment(t.v.rw->rkey() ^ 1, t.v.rw->base(), pattern(40));
-		Octets all;
+			s.message();
+		const Segment bad = write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(40));
+		std::vector<Segment> all;
 		for (uint32_t i = 0; i < reads; i++)
-			put(all, t.p.out.encode(read_request_segment(t.p.read_msn++, {i, 0, len, t.v.rw->rkey(),
-										       t.v.rw->base() + i * len}).encode()));
-		put(all, t.p.out.encode(bad.encode()));
-		t.p.socket.send(all);
-		End e = t.p.end();
+			all.push_back(read_request_segment(s.p.read_msn++,
+							   {i, 0, len, s.v.rw->rkey(),
+							    s.v.rw->base() + i * len}));
+		all.push_back(bad);
+		s.p.send_at_once(all);
+		End e = s.p.end();
 		ASSERT_EQ(e.before.size(), reads);
 		for (uint32_t i = 0; i < reads; i++) {
 			EXPECT_EQ(e.before[i].opcode, op_read_response);
 			EXPECT_EQ(e.before[i].stag, i);
-			EXPECT_EQ(e.before[i].payload, t.v.rw->original(i * len, len));
+			EXPECT_EQ(e.before[i].payload, s.v.rw->original(i * len, len));
 		}
 		ASSERT_TRUE(e.terminate);
 		EXPECT_EQ(e.terminate->code, ddp::tagged_stag);
@@ -183,21 +175,29 @@ TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 	};
 	for (const auto &row : rows) {
 		SCOPED_TRACE(row.quoted);
-		Trial t(Terms{});
-		t.good_message();
+		Session s(Terms{});
+		s.message();
 		for (unsigned i = 0; i < reads; i++) {
-			t.connection().post_read(*t.v.rw, i * 100, 100, 0x77, 0);
-			ASSERT_TRUE(t.p.receive());
+			s.c().post_read(*s.v.rw, i * 100, 100, 0x77, 0);
+			ASSERT_TRUE(s.p.receive());
 		}
-		t.p.send(terminate_segment(Terminate{.code = row.code, .m = true, .d = true, .r = true, .segment_len = 46,
-						     .ddp_header = read_request_segment(row.quoted, {}).header(),
-						     .rdmap_header = ReadRequest{}.encode()}.encode()));
-		ASSERT_TRUE(t.v.settled(0));
+		s.p.send(terminate_segment(Terminate{
+			.code = row.code,
+			.m = true,
+			.d = true,
+			.r = true,
+			.segment_len = 46,
+			.ddp_header = read_request_segment(row.quoted, {}).header(),
+			.rdmap_header = ReadRequest{}.encode()}
+						   .encode()));
+		ASSERT_TRUE(s.v.settled(s.c().index()));
 		unsigned n = 0;
-		for (const ibv_wc &wc : t.v.history()) {
-			if (!Victim::is_send(wc.wr_id))
+		for (const ibv_wc &wc : s.v.history()) {
+			if (!Victim::is_send(wc.wr_id) ||
+			    Victim::connection_of(wc.wr_id) != s.c().index())
 				continue;
-			EXPECT_EQ(wc.status, n == row.blamed ? row.status : IBV_WC_WR_FLUSH_ERR) << "read " << n;
+			EXPECT_EQ(wc.status, n == row.blamed ? row.status : IBV_WC_WR_FLUSH_ERR)
+				<< "read " << n;
 			n++;
 		}
 		EXPECT_EQ(n, reads);
@@ -210,19 +210,18 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 	constexpr uint32_t len = 8 << 20, sink = 0x4711;
 	constexpr uint64_t sink_to = 0x1000;
 	// Little room at the peer, so that the victim cannot be done with it.
-	Trial t(Terms{.rcvbuf = 4096});
-	auto source = std::make_unique<Region>(t.v.pd(), len, IBV_ACCESS_REMOTE_READ);
+	Session s(Terms{.rcvbuf = 4096});
+	auto source = std::make_unique<Region>(s.v.pd(), len, IBV_ACCESS_REMOTE_READ);
 	// Another read before it is answered in full: MSN and header are of the second.
-	t.p.read({sink + 1, 0, 100, t.v.rw->rkey(), t.v.rw->base()});
-	ASSERT_TRUE(t.p.receive());
+	s.p.read({sink + 1, 0, 100, s.v.rw->rkey(), s.v.rw->base()});
+	ASSERT_TRUE(s.p.receive());
 	const ReadRequest asked{sink, sink_to, len, source->rkey(), source->base()};
-	t.p.read(asked);
-	std::optional<Segment> s = t.p.receive();
-	ASSERT_TRUE(s);
-	uint32_t done = static_cast<uint32_t>(s->payload.size());
+	s.p.read(asked);
+	const Segment g = s.p.next();
+	uint32_t done = static_cast<uint32_t>(g.payload.size());
 	source.reset();
 
-	End e = t.p.end();
+	End e = s.p.end();
 	for (const Segment &b : e.before) {
 		EXPECT_EQ(b.opcode, op_read_response);
 		EXPECT_EQ(b.to, sink_to + done);
@@ -235,10 +234,11 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 	EXPECT_TRUE(e.terminate->m && e.terminate->d && e.terminate->r);
 	EXPECT_EQ(e.terminate->segment_len, untagged_header_len + ReadRequest::len);
 	EXPECT_EQ(e.terminate->ddp_header, read_request_segment(2, asked).header());
-	const ReadRequest left{sink, sink_to + done, len - done, asked.src_stag, asked.src_to + done};
+	const ReadRequest left{sink, sink_to + done, len - done, asked.src_stag,
+			       asked.src_to + done};
 	EXPECT_EQ(e.terminate->rdmap_header, left.encode());
-	EXPECT_TRUE(t.v.settled(0));
+	EXPECT_TRUE(s.v.settled(s.c().index()));
 }
 
 } // namespace
-} // namespace bad_input
+} // namespace peer

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The peer goes away, by FIN or RST, at every step of a connection's life.
-#include "trial.h"
+#include "../session/session.h"
+#include "../session/traffic.h"
 
-namespace bad_input {
+namespace peer {
 namespace {
-
-using namespace iwarp;
-using victim::Answer;
-using victim::lab;
-using victim::Victim;
 
 enum class Step {
 	after_syn,
@@ -16,26 +12,29 @@ enum class Step {
 	before_flags,
 	after_header,
 	in_private_data,
-	after_request_held,   // the consumer has not answered yet
-	after_request,	      // and not read the reply
+	after_request_held, // the consumer has not answered yet
+	after_request,	    // and not read the reply
 	after_reply,
 	in_fpdu_length,
 	in_ddp_header,
 	in_payload,
 	before_crc,
-	in_message,	      // between two segments
+	in_message, // between two segments
 	after_message,
-	in_read_response,     // the victim is sending much
-	read_outstanding,     // the victim waits for a response
-	send_outstanding,     // the victim's Send is not acknowledged
+	in_read_response, // the victim is sending much
+	read_outstanding, // the victim waits for a response
+	send_outstanding, // the victim's Send is not acknowledged
 	after_terminate,
 	last,
 };
 
 constexpr const char *names[] = {
-	"after_syn",	  "in_key",	    "before_flags",    "after_header",	   "in_private_data",  "after_request_held",
-	"after_request",  "after_reply",    "in_fpdu_length",  "in_ddp_header",	   "in_payload",       "before_crc",
-	"in_message",	  "after_message",  "in_read_response", "read_outstanding", "send_outstanding", "after_terminate",
+	"after_syn",	    "in_key",		"before_flags",
+	"after_header",	    "in_private_data",	"after_request_held",
+	"after_request",    "after_reply",	"in_fpdu_length",
+	"in_ddp_header",    "in_payload",	"before_crc",
+	"in_message",	    "after_message",	"in_read_response",
+	"read_outstanding", "send_outstanding", "after_terminate",
 };
 
 struct Going {
@@ -48,23 +47,22 @@ protected:
 	static void go(Peer &p, bool rst)
 	{
 		if (rst)
-			p.socket.reset();
+			p.reset();
 		else
-			p.socket.close();
+			p.close();
 	}
 
 	// Up to the step, beginning with a connected socket.
 	static void advance(Peer &p, Victim &v, Step step)
 	{
-		const Octets request = StartupFrame::request(1, {}, pattern(100)).encode();
+		const Bytes request = StartupFrame::request(1, {}, pattern(100)).encode();
 		const size_t lengths[] = {0, 5, 16, startup_header_len, 60};
 		if (step <= Step::in_private_data) {
 			p.socket.send(View(request).first(lengths[static_cast<size_t>(step)]));
 			std::this_thread::sleep_for(Millis{10});
 			return;
 		}
-		p.request = StartupFrame::request(1, {}, pattern(100));
-		p.socket.send(request);
+		p.send_request(StartupFrame::request(1, {}, pattern(100)));
 		v.connection(0);
 		if (step == Step::after_request_held || step == Step::after_request)
 			return;
@@ -74,21 +72,29 @@ protected:
 
 	static void in_operation(Peer &p, Victim &v, Step step)
 	{
-		const Octets fpdu = FpduEncoder(p.out.mode()).encode(send_segment(1, pattern(100)).encode());
+		const Bytes fpdu =
+			FpduEncoder(p.out.mode()).encode(send_segment(1, pattern(100)).encode());
 		auto first = [&](size_t n) { p.socket.send(View(fpdu).first(n)); };
 		auto message = [&] {
 			p.send_message(pattern(100));
 			EXPECT_TRUE(v.completion());
 		};
 		switch (step) {
-		case Step::in_fpdu_length: return first(1);
-		case Step::in_ddp_header: return first(9);
-		case Step::in_payload: return first(70);
-		case Step::before_crc: return first(fpdu.size() - 4);
-		case Step::in_message: return p.send(send_segment(1, pattern(100), 0, false));
-		case Step::after_message: return message();
+		case Step::in_fpdu_length:
+			return first(1);
+		case Step::in_ddp_header:
+			return first(9);
+		case Step::in_payload:
+			return first(70);
+		case Step::before_crc:
+			return first(fpdu.size() - 4);
+		case Step::in_message:
+			return p.send(send_segment(1, pattern(100), 0, false));
+		case Step::after_message:
+			return message();
 		case Step::in_read_response:
-			p.read({1, 2, static_cast<uint32_t>(v.rw->size()), v.rw->rkey(), v.rw->base()});
+			p.read({1, 2, static_cast<uint32_t>(v.rw->size()), v.rw->rkey(),
+				v.rw->base()});
 			EXPECT_TRUE(p.receive());
 			return;
 		case Step::read_outstanding:
@@ -101,8 +107,10 @@ protected:
 			for (int i = 0; i < 40; i++)
 				v.connection(0).post_send(*v.rw, 0, v.rw->size());
 			return;
-		case Step::after_terminate: return p.send(terminate_segment(Terminate{.code = mpa::crc}.encode()));
-		default: return;
+		case Step::after_terminate:
+			return p.send(terminate_segment(mpa::crc));
+		default:
+			return;
 		}
 	}
 };
@@ -111,11 +119,11 @@ TEST_P(Leave, leaves_nothing_behind)
 {
 	const auto [step, rst] = GetParam();
 	const uint64_t errors = lab().device.errors();
-	victim::Options o{.rw_size = 1 << 20};
+	Options o{.rw_size = 1 << 20};
 	if (step == Step::after_request_held)
 		o.answer = Answer::hold;
 	Victim v(o);
-	Peer p(Socket::connect(v.address(), lab().peer_socket(4096)));
+	Peer p = Peer::reach(v.address(), lab().peer_socket(4096));
 	advance(p, v, step);
 	go(p, rst);
 
@@ -129,17 +137,30 @@ TEST_P(Leave, leaves_nothing_behind)
 		return;
 	}
 	if (step > Step::in_private_data) {
-		victim::Connection &c = v.connection(0);
-		EXPECT_TRUE(v.wait([&] { return c.happened.disconnected || c.happened.connect.has_value(); }));
+		Connection &c = v.connection(0);
+		EXPECT_TRUE(v.wait([&] {
+			return c.happened.disconnected || c.happened.connect.has_value();
+		}));
 		EXPECT_TRUE(v.settled(0)) << "a posted work request never completed";
 		EXPECT_EQ(v.ledger_fault(), "");
 		EXPECT_EQ(c.state(), IBV_QPS_ERR);
 	}
-	bool clean = !rst && (step == Step::after_message || step == Step::after_reply || step == Step::after_request);
+	// Who closes with data unread resets; over SCTP behind a Session Terminate, if at all.
+	const bool unread = step == Step::send_outstanding || step == Step::in_read_response;
+	bool clean = !rst && (step == Step::after_message || step == Step::after_reply ||
+			      step == Step::after_request || (lab().sctp && unread));
 	if (!clean && lab().device.has_counters()) {
-		EXPECT_TRUE(soon([&] { return lab().device.errors() > errors; }, patience)) << "no error counter moved";
+		EXPECT_TRUE(soon([&] { return lab().device.errors() > errors; }, patience))
+			<< "no error counter moved";
 	}
 	expect_healthy(v);
+}
+
+// SCTP has no part of a message.
+bool within(Step s)
+{
+	return (s > Step::after_syn && s <= Step::in_private_data) ||
+	       (s >= Step::in_fpdu_length && s <= Step::before_crc);
 }
 
 std::vector<Going> all()
@@ -147,13 +168,15 @@ std::vector<Going> all()
 	std::vector<Going> g;
 	for (int s = 0; s < static_cast<int>(Step::last); s++)
 		for (bool rst : {false, true})
-			g.push_back({static_cast<Step>(s), rst});
+			if (!lab().sctp || !within(static_cast<Step>(s)))
+				g.push_back({static_cast<Step>(s), rst});
 	return g;
 }
 
 INSTANTIATE_TEST_SUITE_P(peer, Leave, testing::ValuesIn(all()), [](const auto &info) {
-	return std::string(info.param.rst ? "rst_" : "fin_") + names[static_cast<size_t>(info.param.step)];
+	return std::string(info.param.rst ? "rst_" : "fin_") +
+	       names[static_cast<size_t>(info.param.step)];
 });
 
 } // namespace
-} // namespace bad_input
+} // namespace peer

@@ -2,14 +2,7 @@
 // The Rtr frame of the 2007 proposal, in either role.
 #include "forms.h"
 
-namespace bad_input {
-
-using namespace iwarp;
-using victim::Connection;
-using victim::lab;
-using victim::PolicyScope;
-using victim::Victim;
-
+namespace peer {
 namespace {
 
 // Where the Rtr frame's initiator is the peer.
@@ -20,9 +13,12 @@ struct FrameForm {
 };
 
 const FrameForm frame_forms[] = {
-	{true, false, false, rtr_key, 0},	      {false, false, false, rtr_key, 0},
-	{true, true, true, rtr_key, 0},		      {false, true, true, rtr_key, 0},
-	{true, false, false, rtr_key_of_the_text, 0}, {true, true, false, rtr_key, 1},
+	{true, false, false, rtr_key, 0},
+	{false, false, false, rtr_key, 0},
+	{true, true, true, rtr_key, 0},
+	{false, true, true, rtr_key, 0},
+	{true, false, false, rtr_key_of_the_text, 0},
+	{true, true, false, rtr_key, 1},
 	{true, false, true, rtr_key, 512},
 };
 
@@ -45,10 +41,11 @@ TEST_F(Forms, rtr_frame__responder_may_speak_first)
 		EXPECT_EQ(p.reply.m, f.markers_to_victim);
 		Connection &c = v.connection(0);
 		EXPECT_FALSE(told(v, c, moment)) << "established before the initiator is ready";
-		p.socket.send(rtr_frame(p.reply.c, f.key, f.private_data).encode());
+		p.socket.send(
+			StartupFrame::rtr(p.reply.c, f.key, pattern(f.private_data)).encode());
 		expect_established(v, c);
 		// FPDUs and markers count from behind the frame
-		expect_victim_speaks_first(v, c, p);
+		expect_victim_sends(v, c, p, 3000);
 		expect_data_both_ways(v, c, p);
 		expect_moves("rx_rtr_frames", before);
 	}
@@ -60,8 +57,9 @@ TEST_F(Forms, rtr_frame__in_pieces_and_with_what_follows)
 	for (bool pieces : {false, true}) {
 		Victim v(roomy());
 		Peer p = ask(v, request_with(1, true));
-		Octets data = pattern(700);
-		Octets all = join({rtr_frame(true, rtr_key, 30).encode(), p.out.encode(send_segment(p.send_msn++, data).encode())});
+		Bytes data = pattern(700);
+		Bytes all = join({StartupFrame::rtr(true, rtr_key, pattern(30)).encode(),
+				  p.out.encode(send_segment(p.send_msn++, data).encode())});
 		if (pieces)
 			for (uint8_t o : all)
 				p.socket.send(View(&o, 1));
@@ -69,11 +67,7 @@ TEST_F(Forms, rtr_frame__in_pieces_and_with_what_follows)
 			p.socket.send(all);
 		Connection &c = v.connection(0);
 		expect_established(v, c);
-		std::optional<ibv_wc> wc = v.completion();
-		ASSERT_TRUE(wc);
-		EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
-		EXPECT_EQ(c.received(0, data.size()), data);
-		c.post_receive(0);
+		expect_received(v, c, data);
 		expect_data_both_ways(v, c, p);
 	}
 }
@@ -103,13 +97,13 @@ TEST_F(Forms, rtr_frame__not_asked_for)
 // RFC 5044 7.1.2 rule 5: another key ends the connection.
 TEST_F(Forms, rtr_frame__something_else_comes)
 {
-	const Octets others[] = {
+	const Bytes others[] = {
 		StartupFrame::request(1).encode(),
 		StartupFrame::reply(1).encode(),
 		FpduEncoder().encode(send_segment(1, pattern(60)).encode()),
-		octets("MPA ID RTR Frame0000"),
+		bytes("MPA ID RTR Frame0000"),
 	};
-	for (const Octets &o : others) {
+	for (const Bytes &o : others) {
 		SCOPED_TRACE(&o - others);
 		uint64_t before = counter("startup_key_errors");
 		Victim v;
@@ -142,7 +136,7 @@ TEST_F(Forms, rtr_frame__end_of_stream_instead)
 		uint64_t before = counter("startup_closed");
 		Victim v;
 		Peer p = ask(v, request_with(1, true));
-		p.socket.send(View(rtr_frame(true).encode()).first(n));
+		p.socket.send(View(StartupFrame::rtr().encode()).first(n));
 		p.socket.finish();
 		expect_failed(v, v.connection(0));
 		expect_moves("startup_closed", before);
@@ -182,15 +176,12 @@ TEST_F(Forms, rtr_frame__initiator_sends_it)
 			EXPECT_EQ(p.request.rev, 1);
 			EXPECT_TRUE(p.request.s);
 			p.send_reply(reply_with_flags(1, true, c_bit, m));
-			while (p.raw.size() < startup_header_len)
-				ASSERT_EQ(p.socket.receive(p.raw, Millis{15000}), Event::data);
-			StartupFrame f = StartupFrame::decode(p.raw);
-			EXPECT_EQ(f.key, octets(rtr_key));
+			const StartupFrame f = p.receive_rtr_frame();
+			EXPECT_EQ(f.key, bytes(rtr_key));
 			EXPECT_EQ(f.rev, 1);
 			EXPECT_EQ(f.c, c_bit); // 2: as in the reply
 			EXPECT_FALSE(f.s || f.r);
-			EXPECT_TRUE(f.private_data.empty()); // 3
-			p.raw.erase(p.raw.begin(), p.raw.begin() + startup_header_len);
+			EXPECT_EQ(f.pd_length, 0); // 3
 			expect_established(v, c);
 			expect_moves("tx_rtr_frames", before);
 			expect_data_both_ways(v, c, p);
@@ -207,12 +198,8 @@ TEST_F(Forms, rtr_frame__initiator_without_an_answer)
 	EXPECT_TRUE(p.request.s);
 	p.send_reply(reply_with_flags(1, false));
 	expect_established(v, c);
-	// the first octets are those of an FPDU
-	c.post_send(*v.rw, 0, 200);
-	std::optional<Segment> s = p.receive();
-	ASSERT_TRUE(s);
-	EXPECT_EQ(s->payload, v.rw->copy(0, 200));
-	EXPECT_EQ(v.completion()->status, IBV_WC_SUCCESS);
+	// the first bytes are those of an FPDU
+	expect_victim_sends(v, c, p, 200);
 	expect_data_both_ways(v, c, p);
 }
 
@@ -233,4 +220,4 @@ TEST_F(Forms, rtr_frame__initiator_does_not_ask)
 	}
 }
 
-} // namespace bad_input
+} // namespace peer

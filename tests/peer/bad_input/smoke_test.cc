@@ -1,160 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The positive side: what a correct peer and a correct victim do together.
-#include "trial.h"
+#include "../session/session.h"
+#include "../session/traffic.h"
 
-namespace bad_input {
+namespace peer {
 namespace {
-
-using namespace iwarp;
-using victim::lab;
-using victim::PolicyScope;
-using victim::Victim;
 
 struct Mode {
 	uint8_t rev;
 	bool crc;
-	bool markers_to_victim;
-	bool markers_to_peer;
+	bool markers_in;
+	bool markers_out;
 	bool ipv6;
 };
 
 class Smoke : public testing::TestWithParam<Mode> {};
 
-Terms setup_of(const Mode &m)
-{
-	Terms s{.rev = m.rev, .crc = m.crc, .markers_to_victim = m.markers_to_victim, .markers_to_peer = m.markers_to_peer};
-	s.victim.ipv6 = m.ipv6;
-	s.victim.rw_size = 1 << 20;
-	s.victim.receive_size = 100000;
-	return s;
-}
-
-constexpr size_t sizes[] = {0, 1, 3, 4, 100, 511, 1400, 1448, 5000, 70000};
-
-// A message in segments of at most n octets.
-void send_in_segments(Peer &p, const Octets &o, size_t n)
-{
-	for (size_t at = 0; at == 0 || at < o.size(); at += n) {
-		size_t len = std::min(n, o.size() - at);
-		Octets part(o.begin() + static_cast<ptrdiff_t>(at), o.begin() + static_cast<ptrdiff_t>(at + len));
-		p.send(send_segment(p.send_msn, part, static_cast<uint32_t>(at), at + len == o.size()));
-	}
-	p.send_msn++;
-}
-
-// All segments of the next message; checks opcode, MSN and offsets.
-Octets receive_message(Peer &p, uint8_t opcode, uint32_t msn, uint32_t stag = 0, uint64_t to = 0)
-{
-	Octets all;
-	for (;;) {
-		std::optional<Segment> s = p.receive();
-		if (!s)
-			throw std::runtime_error("message does not come");
-		EXPECT_EQ(s->opcode, opcode);
-		EXPECT_EQ(s->dv, 1);
-		EXPECT_EQ(s->rv, 1);
-		EXPECT_EQ(s->ddp_reserved, 0);
-		EXPECT_EQ(s->rdmap_reserved, 0);
-		EXPECT_EQ(s->inv_stag, 0U);
-		if (s->tagged) {
-			EXPECT_EQ(s->stag, stag);
-			EXPECT_EQ(s->to, to + all.size());
-		} else {
-			EXPECT_EQ(s->qn, q_send);
-			EXPECT_EQ(s->msn, msn);
-			EXPECT_EQ(s->mo, all.size());
-		}
-		put(all, s->payload);
-		if (s->last)
-			return all;
-	}
-}
-
 TEST_P(Smoke, all_operations_both_ways)
 {
-	Terms s = setup_of(GetParam());
-	if (s.victim.ipv6 && lab().victim_ip6.empty())
+	const Mode &m = GetParam();
+	if (m.ipv6 && lab().victim_ip6.empty())
 		GTEST_SKIP() << "no IPv6";
-	TrialPolicy policy(s);
-	if (!policy.holds())
-		GTEST_SKIP() << "the device cannot be set up for it";
-	Trial t(s);
-	Peer &p = t.p;
-	Victim &v = t.v;
-	victim::Connection &c = t.connection();
-	EXPECT_EQ(p.reply.rev, s.rev);
-	EXPECT_EQ(p.reply.m, s.markers_to_victim);
-	EXPECT_EQ(p.reply.c, s.crc);
-	if (s.rev == 2) {
+	const Options large{.receive_size = 100000, .rw_size = 1 << 20, .ipv6 = m.ipv6};
+	Session s(Terms{.rev = m.rev,
+			.crc = m.crc,
+			.markers_in = m.markers_in,
+			.markers_out = m.markers_out,
+			.victim = large});
+	Peer &p = s.p;
+	Victim &v = s.v;
+	Connection &c = s.c();
+	EXPECT_EQ(p.reply.rev, m.rev);
+	EXPECT_EQ(p.reply.m, m.markers_in);
+	EXPECT_EQ(p.reply.c, m.crc);
+	if (m.rev == 2) {
 		ASSERT_TRUE(p.reply.enhanced);
 		EXPECT_GE(p.reply.enhanced->ird, p.request.enhanced->ord);
 		EXPECT_LE(p.reply.enhanced->ord, p.request.enhanced->ird);
 	}
-
-	uint32_t msn = 1;
-	for (size_t n : sizes) {
-		SCOPED_TRACE(n);
-		Octets in = pattern(n, 60);
-		// peer -> victim: Send, Write, Read
-		send_in_segments(p, in, 1400);
-		std::optional<ibv_wc> wc = v.completion();
-		ASSERT_TRUE(wc);
-		ASSERT_EQ(wc->status, IBV_WC_SUCCESS);
-		unsigned slot = Victim::index_of(wc->wr_id);
-		EXPECT_EQ(wc->byte_len, n);
-		EXPECT_EQ(c.received(slot, n), in);
-		c.post_receive(slot);
-		p.send(write_segment(v.rw->rkey(), v.rw->base() + 5, pattern(std::min<size_t>(n, 60000), 61)));
-		p.read({99, 1000, static_cast<uint32_t>(n), v.rw->rkey(), v.rw->base() + 5});
-		Octets got = receive_message(p, op_read_response, 0, 99, 1000);
-		EXPECT_EQ(got, v.rw->copy(5, n));
-		got.resize(std::min<size_t>(n, 60000));
-		EXPECT_EQ(got, pattern(std::min<size_t>(n, 60000), 61));
-		// victim -> peer: Send, Write, Read
-		c.post_send(*v.rw, 0, n);
-		EXPECT_EQ(receive_message(p, op_send, msn++), v.rw->copy(0, n));
-		c.post_write(*v.rw, 7, n, 0xABCD, 0x10000);
-		EXPECT_EQ(receive_message(p, op_write, 0, 0xABCD, 0x10000), v.rw->copy(7, n));
-		EXPECT_EQ(v.completion()->status, IBV_WC_SUCCESS);
-		EXPECT_EQ(v.completion()->status, IBV_WC_SUCCESS);
-		c.post_read(*v.rw, 200000, n, 0xEE, 0x20000);
-		std::optional<Segment> rr = p.receive();
-		ASSERT_TRUE(rr && rr->opcode == op_read_request);
-		ReadRequest q = ReadRequest::decode(rr->payload);
-		EXPECT_EQ(q.size, n);
-		EXPECT_EQ(q.src_stag, 0xEEU);
-		EXPECT_EQ(q.src_to, 0x20000U);
-		EXPECT_EQ(rr->qn, q_read);
-		EXPECT_EQ(rr->rdmap_reserved, 0);
-		EXPECT_EQ(rr->inv_stag, 0U);
-		Octets answer = pattern(n, 62);
-		for (size_t at = 0; at == 0 || at < n; at += 1400) {
-			size_t len = std::min<size_t>(1400, n - at);
-			p.send(read_response_segment(q.sink_stag, q.sink_to + at,
-						     {answer.begin() + static_cast<ptrdiff_t>(at),
-						      answer.begin() + static_cast<ptrdiff_t>(at + len)},
-						     at + len == n));
-		}
-		wc = v.completion();
-		ASSERT_TRUE(wc);
-		EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
-		EXPECT_EQ(wc->opcode, IBV_WC_RDMA_READ);
-		EXPECT_EQ(v.rw->copy(200000, n), answer);
-	}
-	EXPECT_EQ(p.markers_received > 0, s.markers_to_peer);
-	for (victim::Region *r : {v.ro.get(), v.wo.get(), v.local.get(), v.alien.get()})
+	expect_data_both_ways(v, c, p, 1, {0, 1, 3, 4, 100, 511, 1400, 1448, 5000, 70000});
+	EXPECT_EQ(p.markers_received > 0, m.markers_out);
+	for (Region *r : {v.ro.get(), v.wo.get(), v.local.get(), v.alien.get()})
 		EXPECT_EQ(r->changed(), "");
 	EXPECT_EQ(v.ledger_fault(), "");
 	// Graceful end from the peer's side.
-	p.socket.finish();
+	p.finish();
 	EXPECT_TRUE(p.end().closed());
 	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; }));
-	EXPECT_TRUE(v.settled(0));
+	EXPECT_TRUE(v.settled(c.index()));
 }
 
 std::vector<Mode> modes()
 {
 	std::vector<Mode> m;
+	if (lab().sctp) // neither CRCs nor markers
+		return {{1, false, false, false, false},
+			{2, false, false, false, false},
+			{2, false, false, false, true}};
 	for (uint8_t rev : {1, 2})
 		for (bool crc : {true, false})
 			for (bool to_victim : {false, true})
@@ -167,8 +69,9 @@ std::vector<Mode> modes()
 
 INSTANTIATE_TEST_SUITE_P(modes, Smoke, testing::ValuesIn(modes()), [](const auto &info) {
 	const Mode &m = info.param;
-	return "rev_" + std::to_string(m.rev) + (m.crc ? "_crc" : "_no_crc") + (m.markers_to_victim ? "_markers_in" : "") +
-	       (m.markers_to_peer ? "_markers_out" : "") + (m.ipv6 ? "_ipv6" : "");
+	return "rev_" + std::to_string(m.rev) + (m.crc ? "_crc" : "_no_crc") +
+	       (m.markers_in ? "_markers_in" : "") + (m.markers_out ? "_markers_out" : "") +
+	       (m.ipv6 ? "_ipv6" : "");
 });
 
 // Without them nothing below could fail for a missing count.
@@ -179,19 +82,19 @@ TEST(Conformance, counters_are_there)
 	EXPECT_EQ(lab().device.missing_counters(), "");
 }
 
-// RFC 5044 7.1.2 rule 4: not one octet before the first FPDU of the initiator.
+// RFC 5044 7.1.2 rule 4: not one byte before the first FPDU of the initiator.
 TEST(Conformance, responder_waits_for_the_first_fpdu)
 {
 	for (uint8_t rev : {1, 2}) {
-		Trial t(Terms{.rev = rev});
-		t.connection().post_send(*t.v.rw, 0, 100);
-		EXPECT_FALSE(t.p.receive(Millis{400})) << "sent before the first FPDU, rev " << +rev;
-		ASSERT_EQ(t.p.last_event, Event::quiet);
-		t.p.send(write_segment(0, 0, {})); // zero-length: enough
-		std::optional<Segment> s = t.p.receive();
-		ASSERT_TRUE(s) << "still waiting after the first FPDU, rev " << +rev;
-		EXPECT_EQ(s->payload, t.v.rw->original(0, 100));
-		EXPECT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
+		Session s(Terms{.rev = rev});
+		s.c().post_send(*s.v.rw, 0, 100);
+		EXPECT_FALSE(s.p.receive(Millis{400}))
+			<< "sent before the first FPDU, rev " << +rev;
+		ASSERT_EQ(s.p.last_event, Event::quiet);
+		s.p.send(write_segment(0, 0, {})); // zero-length: enough
+		const Segment g = s.p.next();
+		EXPECT_EQ(g.payload, s.v.rw->original(0, 100));
+		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
 	}
 }
 
@@ -203,16 +106,15 @@ TEST(Conformance, peer_to_peer_responder_sends_after_rtr)
 		Victim v;
 		Enhanced e{.ird = 4, .ord = 4, .a = true};
 		(kind ? e.d : e.c) = true;
-		Peer p(Socket::connect(v.address(), lab().peer_socket()));
+		Peer p = Peer::reach(v.address(), lab().peer_socket());
 		p.send_request(StartupFrame::request(2, e));
 		p.receive_reply(); // sends the RTR message if the kinds match
 		ASSERT_TRUE(p.reply.enhanced);
 		EXPECT_TRUE(p.reply.enhanced->a);
 		EXPECT_TRUE(p.reply.enhanced->b || p.reply.enhanced->c || p.reply.enhanced->d);
 		v.connection(0).post_send(*v.rw, 0, 100);
-		std::optional<Segment> s = p.receive();
-		ASSERT_TRUE(s);
-		EXPECT_EQ(s->payload.size(), 100U);
+		const Segment g = p.next();
+		EXPECT_EQ(g.payload.size(), 100U);
 	}
 }
 
@@ -220,53 +122,59 @@ TEST(Conformance, peer_to_peer_responder_sends_after_rtr)
 TEST(Conformance, no_negotiation_is_answered_alike)
 {
 	Victim v;
-	Peer p(Socket::connect(v.address(), lab().peer_socket()));
-	p.send_request(StartupFrame::request(2, Enhanced{.ird = 0x3FFF, .ord = 0x3FFF}));
-	p.receive_reply();
+	Peer p = Peer::connect(v.address(),
+			       StartupFrame::request(2, Enhanced{.ird = 0x3FFF, .ord = 0x3FFF}),
+			       lab().peer_socket());
 	ASSERT_TRUE(p.reply.enhanced);
 	EXPECT_EQ(p.reply.enhanced->ird, 0x3FFF);
 	EXPECT_EQ(p.reply.enhanced->ord, 0x3FFF);
 }
 
-// RFC 5044 4.2, 4.4: the victim's FPDUs have zero pad and right CRC (Peer checks each), for all lengths.
+// RFC 5044 4.2, 4.4: the victim's FPDUs have zero pad and right CRC (Peer checks each), for all
+// lengths.
 TEST(Conformance, every_length_of_fpdu)
 {
-	Trial t(Terms{.markers_to_peer = true});
-	t.good_message();
+	Session s(Terms{.markers_out = true});
+	s.message();
 	for (uint32_t n = 0; n < 130; n++) {
-		t.connection().post_send(*t.v.rw, n, n);
-		std::optional<Segment> s = t.p.receive();
-		ASSERT_TRUE(s);
-		EXPECT_EQ(s->payload, t.v.rw->original(n, n));
-		EXPECT_EQ(s->msn, n + 1);
-		EXPECT_EQ(t.v.completion()->status, IBV_WC_SUCCESS);
+		s.c().post_send(*s.v.rw, n, n);
+		const Segment g = s.p.next();
+		EXPECT_EQ(g.payload, s.v.rw->original(n, n));
+		EXPECT_EQ(g.msn, n + 1);
+		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
 	}
 }
 
 // IRD reads at once are within what was agreed.
 TEST(Conformance, ird_reads_at_once)
 {
-	Trial t(Terms{.rev = 2, .victim = {.ird = 4, .rw_size = 256 * 1024}});
+	Session s(Terms{.rev = 2, .victim = Options{.ird = 4, .rw_size = 256 * 1024}});
 	for (int i = 0; i < 4; i++)
-		t.p.read({static_cast<uint32_t>(i + 1), 0, 256 * 1024, t.v.rw->rkey(), t.v.rw->base()});
-	for (uint32_t i = 0; i < 4; i++)
-		EXPECT_EQ(receive_message(t.p, op_read_response, 0, i + 1, 0), t.v.rw->original(0, 256 * 1024));
-	t.judge(lives());
+		s.p.read({static_cast<uint32_t>(i + 1), 0, 256 * 1024, s.v.rw->rkey(),
+			  s.v.rw->base()});
+	for (uint32_t i = 0; i < 4; i++) {
+		const Segment answer = receive_message(s.p, op_read_response);
+		EXPECT_EQ(answer.stag, i + 1);
+		EXPECT_EQ(answer.to, 0U);
+		EXPECT_EQ(answer.payload, s.v.rw->original(0, 256 * 1024));
+	}
+	s.judge(lives());
+	expect_healthy(s.v);
 }
 
 TEST(Conformance, disconnect_by_the_victim)
 {
-	Trial t(Terms{});
-	victim::Connection &c = t.connection();
-	t.good_message();
+	Session s(Terms{});
+	Connection &c = s.c();
+	s.message();
 	c.disconnect();
-	End e = t.p.end();
+	End e = s.p.end();
 	EXPECT_EQ(e.event, Event::fin);
 	EXPECT_FALSE(e.terminate);
-	t.p.socket.close();
-	EXPECT_TRUE(t.v.wait([&] { return c.happened.disconnected; }));
-	EXPECT_TRUE(t.v.settled(0));
+	s.p.close();
+	EXPECT_TRUE(s.v.wait([&] { return c.happened.disconnected; }));
+	EXPECT_TRUE(s.v.settled(c.index()));
 }
 
 } // namespace
-} // namespace bad_input
+} // namespace peer

@@ -13,26 +13,28 @@ namespace {
 
 constexpr FpduMode with_markers{true, true};
 
-Octets rfc5044_send(uint32_t msn)
+Bytes rfc5044_send(uint32_t msn)
 {
-	return send_segment(msn, Octets(24)).encode();
+	return send_segment(msn, Bytes(24)).encode();
 }
 
 } // namespace
 
 TEST(fpdu, encode__rfc5044_figure5)
 {
-	Octets want{0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0};
+	Bytes want{0x00, 0x00, 0x00, 0x00, 0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0,
+		   0,	 0,    0,    0,	   0,	 0,    0,    1,	   0, 0, 0, 0};
 	want.resize(0x30);
-	put(want, Octets{0x52, 0x23, 0x99, 0x83});
+	put(want, Bytes{0x52, 0x23, 0x99, 0x83});
 	EXPECT_EQ(FpduEncoder(with_markers).encode(rfc5044_send(1)), want);
 }
 
 TEST(fpdu, encode__rfc5044_figure6)
 {
-	Octets want{0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0x00, 0x00, 0x00, 0x14};
+	Bytes want{0x00, 0x2a, 0x41, 0x43, 0, 0, 0, 0, 0,    0,	   0,	 0,
+		   0,	 0,    0,    2,	   0, 0, 0, 0, 0x00, 0x00, 0x00, 0x14};
 	want.resize(0x21c - 0x1ec);
-	put(want, Octets{0x84, 0x92, 0x58, 0x98});
+	put(want, Bytes{0x84, 0x92, 0x58, 0x98});
 	EXPECT_EQ(FpduEncoder(with_markers, 0x1ec).encode(rfc5044_send(2)), want);
 }
 
@@ -52,21 +54,21 @@ TEST(fpdu, decode__rfc5044_figures)
 TEST(fpdu, encode__size_is_a_multiple_of_four)
 {
 	for (size_t n = 0; n < 64; n++) {
-		Octets o = FpduEncoder({true, false}).encode(Octets(n));
+		Bytes o = FpduEncoder({true, false}).encode(Bytes(n));
 		EXPECT_EQ(o.size() % 4, 0U);
 		EXPECT_EQ(o.size(), (2 + n + 3) / 4 * 4 + 4);
 	}
 }
 
-TEST(fpdu, encode__markers_at_every_512th_octet)
+TEST(fpdu, encode__markers_at_every_512th_byte)
 {
 	FpduEncoder e(with_markers);
-	Octets stream;
+	Bytes stream;
 	std::vector<uint32_t> headers;
 	for (size_t n = 0; n < 1500; n += 37) {
 		uint32_t at = e.pos();
 		headers.push_back(at % 512 ? at : at + 4);
-		put(stream, e.encode(Octets(n, 0xEE)));
+		put(stream, e.encode(Bytes(n, 0xEE)));
 	}
 	EXPECT_EQ(stream.size(), e.pos());
 	for (uint32_t at = 0; at + 4 <= stream.size(); at += 512) {
@@ -79,11 +81,11 @@ TEST(fpdu, encode__markers_at_every_512th_octet)
 	}
 }
 
-TEST(fpdu, decode__octet_by_octet)
+TEST(fpdu, decode__byte_by_byte)
 {
 	FpduEncoder e(with_markers, 100);
 	FpduDecoder d(with_markers, 100);
-	std::vector<Octets> sent, got;
+	std::vector<Bytes> sent, got;
 	for (size_t n = 0; n < 2000; n += 111) {
 		sent.push_back(pattern(n));
 		for (uint8_t o : e.encode(sent.back())) {
@@ -120,8 +122,14 @@ TEST(fpdu, decode__sees_each_fault)
 	EXPECT_FALSE(decode({.crc_xor = 1}).crc_ok);
 	EXPECT_FALSE(decode({.pad = 7}).pad_ok);
 	EXPECT_TRUE(decode({.pad = 7}).crc_ok);
-	EXPECT_FALSE(decode({.marker = [](Marker m) { m.fpdu_ptr = static_cast<uint16_t>(m.fpdu_ptr + 4);
-						      return m; }}).marker_ok);
+	EXPECT_FALSE(decode({.marker = [](Marker m) {
+			     m.fpdu_ptr = static_cast<uint16_t>(m.fpdu_ptr + 4);
+			     return m;
+		     }}).marker_ok);
 	// RFC 5044 4.2: reserved and the two low bits are ignored.
-	EXPECT_TRUE(decode({.marker = [](Marker m) { m.fpdu_ptr |= 3; m.reserved = 0xFFFF; return m; }}).marker_ok);
+	EXPECT_TRUE(decode({.marker = [](Marker m) {
+			    m.fpdu_ptr |= 3;
+			    m.reserved = 0xFFFF;
+			    return m;
+		    }}).marker_ok);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A capture of one connection between 10.0.0.1:40000, the client, and 10.0.0.2:7174, written packet by packet.
+// A capture of one connection between 10.0.0.1:40000, the client, and 10.0.0.2:7174, written packet
+// by packet.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,13 +11,13 @@
 #include <string>
 #include <unistd.h>
 
-#include "../iwarp/octets.h"
+#include "../iwarp/bytes.h"
 
 namespace pcap {
 
 inline constexpr uint8_t syn = 0x02, ack = 0x10;
 
-inline void put_little32(iwarp::Octets &o, uint32_t v)
+inline void put_little32(iwarp::Bytes &o, uint32_t v)
 {
 	for (int shift = 0; shift < 32; shift += 8)
 		iwarp::put8(o, static_cast<uint8_t>(v >> shift));
@@ -27,14 +28,16 @@ public:
 	Capture()
 	{
 		for (uint32_t word : {0xA1B23C4DU, 0x00040002U, 0U, 0U, 65535U, 1U})
-			put_little32(octets_, word);
+			put_little32(bytes_, word);
 	}
 
-	// Each packet comes a nanosecond after the one before, the first at 1. snap: octets of it that are kept
-	void segment(bool from_client, uint8_t flags, uint32_t seq, iwarp::View payload = {}, size_t snap = SIZE_MAX)
+	// Each packet comes a nanosecond after the one before, the first at 1. snap: bytes of it
+	// that are kept
+	void segment(bool from_client, uint8_t flags, uint32_t seq, iwarp::View payload = {},
+		     size_t snap = SIZE_MAX)
 	{
 		using namespace iwarp;
-		Octets p(12, 0);
+		Bytes p(12, 0);
 		put16(p, 0x0800);
 		put16(p, 0x4500);
 		put16(p, static_cast<uint16_t>(40 + payload.size()));
@@ -50,26 +53,27 @@ public:
 		put16(p, 1000);
 		put32(p, 0);
 		put(p, payload);
-		put_little32(octets_, 0);
-		put_little32(octets_, ++time_);
+		put_little32(bytes_, 0);
+		put_little32(bytes_, ++time_);
 		size_t kept = std::min(snap, p.size());
-		put_little32(octets_, static_cast<uint32_t>(kept));
-		put_little32(octets_, static_cast<uint32_t>(p.size()));
-		put(octets_, View(p).first(kept));
+		put_little32(bytes_, static_cast<uint32_t>(kept));
+		put_little32(bytes_, static_cast<uint32_t>(p.size()));
+		put(bytes_, View(p).first(kept));
 	}
 
 	// The file, for as long as this object.
 	const std::string &file()
 	{
-		std::ofstream(name_, std::ios::binary).write(reinterpret_cast<const char *>(octets_.data()),
-							     static_cast<std::streamsize>(octets_.size()));
+		std::ofstream(name_, std::ios::binary)
+			.write(reinterpret_cast<const char *>(bytes_.data()),
+			       static_cast<std::streamsize>(bytes_.size()));
 		return name_;
 	}
 	~Capture() { std::remove(name_.c_str()); }
 
 private:
 	std::string name_ = testing::TempDir() + "capture_check." + std::to_string(getpid());
-	iwarp::Octets octets_;
+	iwarp::Bytes bytes_;
 	uint32_t time_ = 0;
 };
 

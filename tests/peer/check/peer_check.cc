@@ -48,7 +48,8 @@ TEST(peer, startup__all_agreements)
 
 TEST(peer, startup__private_data)
 {
-	Pair p = make_pair(StartupFrame::request(2, Enhanced{}, pattern(508)), StartupFrame::reply(2, Enhanced{}, pattern(3)));
+	Pair p = make_pair(StartupFrame::request(2, Enhanced{}, pattern(508)),
+			   StartupFrame::reply(2, Enhanced{}, pattern(3)));
 	EXPECT_EQ(p.responder.request.private_data, pattern(508));
 	EXPECT_EQ(p.initiator.reply.private_data, pattern(3));
 }
@@ -56,7 +57,8 @@ TEST(peer, startup__private_data)
 TEST(peer, startup__rtr_is_what_both_named)
 {
 	Enhanced e{.a = true, .b = true, .c = true};
-	Pair p = make_pair(StartupFrame::request(2, e), StartupFrame::reply(2, Enhanced{.a = true, .c = true, .d = true}));
+	Pair p = make_pair(StartupFrame::request(2, e),
+			   StartupFrame::reply(2, Enhanced{.a = true, .c = true, .d = true}));
 	EXPECT_NO_THROW(p.responder.receive_rtr());
 }
 
@@ -70,15 +72,16 @@ TEST(peer, receive_rtr__not_the_kind_agreed_on)
 
 TEST(peer, receive_rtr__none_without_a)
 {
-	Pair p = make_pair(StartupFrame::request(2, Enhanced{}), StartupFrame::reply(2, Enhanced{}));
+	Pair p =
+		make_pair(StartupFrame::request(2, Enhanced{}), StartupFrame::reply(2, Enhanced{}));
 	EXPECT_NO_THROW(p.responder.receive_rtr(Millis{0}));
 }
 
 TEST(peer, end__terminate_and_fin)
 {
 	Pair p = make_pair(StartupFrame::request(1), StartupFrame::reply(1));
-	p.initiator.send_message(octets("before"));
-	p.initiator.send(terminate_segment(Terminate{.code = mpa::crc}.encode()));
+	p.initiator.send_message(bytes("before"));
+	p.initiator.send(terminate_segment(mpa::crc));
 	p.initiator.socket.finish();
 	End e = p.responder.end();
 	EXPECT_EQ(e.event, Event::fin);

@@ -7,10 +7,11 @@ using namespace iwarp;
 
 TEST(segment, encode__tagged_header)
 {
-	Segment s = write_segment(0x11223344, 0x0102030405060708, octets("x"), false);
+	Segment s = write_segment(0x11223344, 0x0102030405060708, bytes("x"), false);
 	s.ddp_reserved = 0xF;
 	s.rdmap_reserved = 3;
-	EXPECT_EQ(s.encode(), (Octets{0xBD, 0x70, 0x11, 0x22, 0x33, 0x44, 1, 2, 3, 4, 5, 6, 7, 8, 'x'}));
+	EXPECT_EQ(s.encode(),
+		  (Bytes{0xBD, 0x70, 0x11, 0x22, 0x33, 0x44, 1, 2, 3, 4, 5, 6, 7, 8, 'x'}));
 }
 
 TEST(segment, encode__untagged_header)
@@ -18,7 +19,8 @@ TEST(segment, encode__untagged_header)
 	Segment s = send_segment(7, {}, 9);
 	s.opcode = op_send_se_inv;
 	s.inv_stag = 0xAABBCCDD;
-	EXPECT_EQ(s.encode(), (Octets{0x41, 0x46, 0xAA, 0xBB, 0xCC, 0xDD, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9}));
+	EXPECT_EQ(s.encode(),
+		  (Bytes{0x41, 0x46, 0xAA, 0xBB, 0xCC, 0xDD, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9}));
 }
 
 TEST(segment, decode__undoes_encode)
@@ -39,7 +41,7 @@ TEST(segment, decode__undoes_encode)
 
 TEST(segment, decode__too_short)
 {
-	Octets tagged = write_segment(1, 2, {}).encode(), untagged = send_segment(1, {}).encode();
+	Bytes tagged = write_segment(1, 2, {}).encode(), untagged = send_segment(1, {}).encode();
 	EXPECT_FALSE(Segment::decode({}));
 	EXPECT_FALSE(Segment::decode(View(tagged).first(tagged_header_len - 1)));
 	EXPECT_FALSE(Segment::decode(View(untagged).first(untagged_header_len - 1)));

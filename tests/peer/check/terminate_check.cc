@@ -7,8 +7,8 @@ using namespace iwarp;
 
 TEST(terminate, decode__tagged_header)
 {
-	Octets h = write_segment(1, 2, {}).header();
-	Octets o{0x11, 0x01, 0xC0, 0x00, 0x00, 0x20};
+	Bytes h = write_segment(1, 2, {}).header();
+	Bytes o{0x11, 0x01, 0xC0, 0x00, 0x00, 0x20};
 	put(o, h);
 	std::optional<Terminate> t = Terminate::decode(o);
 	ASSERT_TRUE(t);
@@ -20,8 +20,13 @@ TEST(terminate, decode__tagged_header)
 
 TEST(terminate, decode__read_request)
 {
-	Terminate t{.code = rdmap::prot_access, .m = true, .d = true, .r = true, .segment_len = 46,
-		    .ddp_header = read_request_segment(1, {}).header(), .rdmap_header = ReadRequest{1, 2, 3, 4, 5}.encode()};
+	Terminate t{.code = rdmap::prot_access,
+		    .m = true,
+		    .d = true,
+		    .r = true,
+		    .segment_len = 46,
+		    .ddp_header = read_request_segment(1, {}).header(),
+		    .rdmap_header = ReadRequest{1, 2, 3, 4, 5}.encode()};
 	std::optional<Terminate> g = Terminate::decode(t.encode());
 	ASSERT_TRUE(g);
 	EXPECT_EQ(g->rdmap_header, t.rdmap_header);
@@ -30,16 +35,21 @@ TEST(terminate, decode__read_request)
 
 TEST(terminate, decode__mpa_has_no_headers)
 {
-	std::optional<Terminate> t = Terminate::decode(Octets{0x20, 0x02, 0, 0});
+	std::optional<Terminate> t = Terminate::decode(Bytes{0x20, 0x02, 0, 0});
 	ASSERT_TRUE(t);
 	EXPECT_EQ(t->code, mpa::crc);
 }
 
 TEST(terminate, decode__truncated)
 {
-	Terminate t{.code = rdmap::prot_access, .m = true, .d = true, .r = true, .segment_len = 46,
-		    .ddp_header = read_request_segment(1, {}).header(), .rdmap_header = ReadRequest{}.encode()};
-	Octets o = t.encode();
+	Terminate t{.code = rdmap::prot_access,
+		    .m = true,
+		    .d = true,
+		    .r = true,
+		    .segment_len = 46,
+		    .ddp_header = read_request_segment(1, {}).header(),
+		    .rdmap_header = ReadRequest{}.encode()};
+	Bytes o = t.encode();
 	for (size_t n = 0; n < o.size(); n++)
 		EXPECT_FALSE(Terminate::decode(View(o).first(n))) << n;
 }

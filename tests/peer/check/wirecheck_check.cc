@@ -10,11 +10,12 @@ using namespace pcap;
 
 namespace {
 
-// A connection on which the client asks for two reads in one segment, and gets each answer in two FPDUs,
-// a segment each.
+// A connection on which the client asks for two reads in one segment, and gets each answer in two
+// FPDUs, a segment each.
 void reads(Capture &c, unsigned &server_seq)
 {
-	const Octets request = StartupFrame::request(1).encode(), reply = StartupFrame::reply(1).encode();
+	const Bytes request = StartupFrame::request(1).encode(),
+		    reply = StartupFrame::reply(1).encode();
 	uint32_t client_seq = 1;
 	c.segment(true, syn, 0);
 	c.segment(false, syn | ack, 99);
@@ -24,12 +25,13 @@ void reads(Capture &c, unsigned &server_seq)
 	c.segment(false, ack, server_seq, reply);
 	server_seq += static_cast<uint32_t>(reply.size());
 	FpduEncoder client, server;
-	Octets asked;
+	Bytes asked;
 	for (uint32_t msn : {1U, 2U})
 		put(asked, client.encode(read_request_segment(msn, {1, 0, 200, 2, 0}).encode()));
 	c.segment(true, ack, client_seq, asked);
 	for (int i = 0; i < 4; i++) {
-		Octets answer = server.encode(read_response_segment(1, 0, pattern(100), i % 2).encode());
+		Bytes answer =
+			server.encode(read_response_segment(1, 0, pattern(100), i % 2).encode());
 		c.segment(false, ack, server_seq, answer);
 		server_seq += static_cast<uint32_t>(answer.size());
 	}
@@ -51,7 +53,7 @@ TEST(wirecheck, bulk__is_the_direction_of_the_data)
 	EXPECT_EQ(sums.bulk_segments, 4U);
 }
 
-TEST(wirecheck, bulk__octets_that_are_lost_make_it_incomplete)
+TEST(wirecheck, bulk__bytes_that_are_lost_make_it_incomplete)
 {
 	Capture c;
 	unsigned seq;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer leaves, by FIN or by RST, at every step of a connection; half-close; and the victim leaves.
-#include "startup.h"
+// The peer leaves, by FIN or by RST (over SCTP: by Session Terminate or by ABORT), at every step of
+// a connection; half-close; and the victim leaves.
+#include "../session/frames.h"
 
-namespace conformance {
+namespace peer {
 namespace {
 
-using namespace iwarp;
-using victim::lab;
-
-struct Leaving {
-	std::string name;
-	const char *rfc;
+struct Leaving : Row {
 	bool rst;
 	std::function<void(Session &)> before;
 	// How many errors of which class; empty: it is a graceful end.
@@ -18,11 +14,6 @@ struct Leaving {
 	bool terminate = false; // the victim's own half still stands, and it says why
 	Terms terms{};
 };
-
-void PrintTo(const Leaving &c, std::ostream *os)
-{
-	*os << c.name << " (" << c.rfc << ")";
-}
 
 class Leave : public testing::TestWithParam<Leaving> {};
 
@@ -33,25 +24,26 @@ TEST_P(Leave, is_noticed)
 	c.before(s);
 	if (HasFatalFailure())
 		return;
-	wait_acknowledged(s.p.socket);
+	wait_acknowledged(s.p.connection());
 	if (c.rst) {
-		s.p.socket.reset();
+		s.p.reset();
 		return s.judge_gone(c.counter);
 	}
-	s.p.socket.finish();
+	s.p.finish();
 	if (c.terminate) {
-		Outcome o = terminates(mpa::closed);
+		Verdict o = terminates(mpa::closed);
 		o.counter = c.counter;
 		return s.judge(o);
 	}
 	s.judge(closes(c.counter));
 }
 
-// The first octets of a good FPDU.
+// The first bytes of a good FPDU.
 std::function<void(Session &)> part(size_t n, bool tagged)
 {
 	return [=](Session &s) {
-		Segment g = tagged ? write_segment(s.v.rw->rkey(), s.v.rw->base(), pattern(101)) : send_segment(1, pattern(101));
+		Segment g = tagged ? write_to(*s.v.rw, 0, pattern(101)) :
+				     send_segment(1, pattern(101));
 		s.p.socket.send(View(s.p.out.encode(g.encode())).first(n));
 	};
 }
@@ -66,69 +58,94 @@ void add_in_fpdu(std::vector<Leaving> &c)
 	// Write of 101: length 0, header 2..15, payload 16..116, pad 117..119, CRC 120..123
 	for (bool rst : {false, true})
 		for (bool markers : {false, true})
-			for (const Cut &k : {Cut{"behind_one_octet", 1}, {"behind_the_length", 2}, {"in_the_control_octets", 3}, {"in_the_stag", 6},
-					     {"in_the_to", 12}, {"behind_the_header", 16}, {"in_the_payload", 70}, {"before_the_pad", 117},
-					     {"in_the_pad", 118}, {"before_the_crc", 120}, {"in_the_crc", 122}, {"before_the_last_octet", 123}})
-				c.push_back({std::string(rst ? "rst_" : "fin_") + k.name + (markers ? "_marked" : ""), rfc, rst,
-					     part(k.at + (markers ? 4 : 0), true), "llp_lost", !rst, {.markers_in = markers}});
+			for (const Cut &k : {Cut{"behind_one_byte", 1},
+					     {"behind_the_length", 2},
+					     {"in_the_control_bytes", 3},
+					     {"in_the_stag", 6},
+					     {"in_the_to", 12},
+					     {"behind_the_header", 16},
+					     {"in_the_payload", 70},
+					     {"before_the_pad", 117},
+					     {"in_the_pad", 118},
+					     {"before_the_crc", 120},
+					     {"in_the_crc", 122},
+					     {"before_the_last_byte", 123}})
+				c.push_back({std::string(rst ? "rst_" : "fin_") + k.name +
+						     (markers ? "_marked" : ""),
+					     rfc,
+					     rst,
+					     part(k.at + (markers ? 4 : 0), true),
+					     "llp_lost",
+					     !rst,
+					     {.markers_in = markers}});
 	for (bool rst : {false, true})
 		for (size_t n : {1, 2, 4})
-			c.push_back({std::string(rst ? "rst" : "fin") + "_in_the_first_marker_" + std::to_string(n), rfc, rst, part(n, true), "llp_lost",
-				     !rst, {.markers_in = true}});
+			c.push_back({std::string(rst ? "rst" : "fin") + "_in_the_first_marker_" +
+					     std::to_string(n),
+				     rfc,
+				     rst,
+				     part(n, true),
+				     "llp_lost",
+				     !rst,
+				     {.markers_in = true}});
 }
 
 void add_between(std::vector<Leaving> &c)
 {
-	auto both = [&](std::string name, const char *rfc, std::function<void(Session &)> before, std::string on_fin, Terms terms = {}) {
+	auto both = [&](std::string name, const char *rfc, std::function<void(Session &)> before,
+			std::string on_fin, Terms terms = {}) {
 		c.push_back({"fin_" + name, rfc, false, before, on_fin, false, terms});
-		c.push_back({"rst_" + name, "RFC 5044 8 code 1", true, before, "llp_lost", false, terms});
+		c.push_back({"rst_" + name, "RFC 5044 8 code 1", true, before, "llp_lost", false,
+			     terms});
 	};
 	both("after_the_reply", "RFC 5041 6.2.1: graceful", [](Session &) {}, "");
-	both("after_the_reply_with_a_send_waiting", "RFC 5041 6.2.1", [](Session &s) { s.c().post_send(*s.v.spare, 0, 100); }, "");
+	both(
+		"after_the_reply_with_a_send_waiting", "RFC 5041 6.2.1",
+		[](Session &s) { s.c().post_send(*s.v.spare, 0, 100); }, "");
 	both("after_a_message", "RFC 5041 6.2.1: graceful", [](Session &s) { s.message(); }, "");
-	both("after_a_write", "RFC 5041 6.2.1: graceful", [](Session &s) {
-		s.p.send(write_segment(s.v.rw->rkey(), s.v.rw->base(), pattern(50)));
-		s.places(*s.v.rw, 0, pattern(50));
-	}, "");
-	both("after_traffic_both_ways", "RFC 5041 6.2.1: graceful", [](Session &s) {
-		s.message();
-		s.victim_sends(500);
-		s.p.read({1, 2, 100, s.v.ro->rkey(), s.v.ro->base()});
-		ASSERT_TRUE(s.p.receive());
-	}, "");
+	both(
+		"after_a_write", "RFC 5041 6.2.1: graceful",
+		[](Session &s) { s.writes(*s.v.rw, 0, pattern(50)); }, "");
+	both(
+		"after_traffic_both_ways", "RFC 5041 6.2.1: graceful",
+		[](Session &s) {
+			s.message();
+			s.victim_sends(500);
+			s.p.read({1, 2, 100, s.v.ro->rkey(), s.v.ro->base()});
+			ASSERT_TRUE(s.p.receive());
+		},
+		"");
 	// A message of which the last segment can no longer come.
-	both("between_two_segments_of_a_send", "RFC 5044 8 code 1: FIN received", [](Session &s) {
-		s.places(s.c().recv, s.c().slot(0).at, pattern(50));
-		s.p.send(send_segment(1, pattern(50), 0, false));
-	}, "llp_lost");
+	both(
+		"between_two_segments_of_a_send", "RFC 5044 8 code 1: FIN received",
+		[](Session &s) { s.begins(pattern(50)); }, "llp_lost");
 	// A response that can no longer come.
-	both("before_a_read_response", "RFC 5044 8 code 1: FIN received", [](Session &s) {
-		s.message();
-		s.c().post_read(*s.v.local, 0, 100, 1, 2);
-		ASSERT_TRUE(s.p.receive());
-	}, "llp_lost");
-	both("within_a_read_response", "RFC 5044 8 code 1: FIN received", [](Session &s) {
-		s.message();
-		s.c().post_read(*s.v.local, 0, 100, 1, 2);
-		std::optional<Segment> g = s.p.receive();
-		ASSERT_TRUE(g);
-		ReadRequest rr = ReadRequest::decode(g->payload);
-		s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(50), false));
-		s.may_touch(*s.v.local, {0, 50});
-	}, "llp_lost");
+	both(
+		"before_a_read_response", "RFC 5044 8 code 1: FIN received",
+		[](Session &s) {
+			s.message();
+			s.c().post_read(*s.v.local, 0, 100, 1, 2);
+			ASSERT_TRUE(s.p.receive());
+		},
+		"llp_lost");
+	both(
+		"within_a_read_response", "RFC 5044 8 code 1: FIN received",
+		[](Session &s) {
+			s.message();
+			s.c().post_read(*s.v.local, 0, 100, 1, 2);
+			const Segment g = s.p.next();
+			ReadRequest rr = ReadRequest::decode(g.payload);
+			s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(50),
+						       false));
+			s.may_touch(*s.v.local, {0, 50});
+		},
+		"llp_lost");
 }
 
-std::vector<Leaving> cases()
-{
-	std::vector<Leaving> c;
-	add_in_fpdu(c);
-	add_between(c);
-	return c;
-}
+INSTANTIATE_TEST_SUITE_P(Ending, Leave, rows(add_between, of_mpa(add_in_fpdu)), RowName());
 
-INSTANTIATE_TEST_SUITE_P(Ending, Leave, testing::ValuesIn(cases()), RowName());
-
-// ---- after a Terminate -----------------------------------------------------------------------------
+// ---- after a Terminate
+// -----------------------------------------------------------------------------
 
 class LeaveAfterTerminate : public testing::TestWithParam<std::tuple<bool, bool>> {};
 
@@ -137,41 +154,44 @@ TEST_P(LeaveAfterTerminate, adds_nothing)
 	auto [rst, ours] = GetParam();
 	Session s((Terms()));
 	if (ours) {
-		s.p.send(terminate_segment(Terminate{.code = mpa::crc}.encode()));
+		s.p.send(terminate_segment(mpa::crc));
 		s.bed.expect_count("rx_terminate");
 	} else {
-		s.p.send(send_segment(1, pattern(40)), {.crc_xor = 1});
-		s.bed.expect_count("crc_errors");
+		s.p.send(write_to(*s.v.ro, 0, pattern(40)));
+		s.bed.expect_count("ddp_tagged_errors");
 		s.bed.expect_count("tx_terminate");
 		ASSERT_TRUE(s.p.end().terminate);
 	}
 	ASSERT_TRUE(eventually([&] { return s.c().state() == IBV_QPS_ERR; }));
 	if (rst)
-		s.p.socket.reset();
+		s.p.reset();
 	else
-		s.p.socket.finish();
+		s.p.finish();
 	s.judge_gone("");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ending, LeaveAfterTerminate, testing::Combine(testing::Bool(), testing::Bool()), [](const auto &info) {
-	return std::string(std::get<0>(info.param) ? "rst" : "fin") + (std::get<1>(info.param) ? "_after_ours" : "_after_the_victims");
-});
+INSTANTIATE_TEST_SUITE_P(Ending, LeaveAfterTerminate,
+			 testing::Combine(testing::Bool(), testing::Bool()), [](const auto &info) {
+				 return std::string(std::get<0>(info.param) ? "rst" : "fin") +
+					(std::get<1>(info.param) ? "_after_ours" :
+								   "_after_the_victims");
+			 });
 
-// ---- half-close ------------------------------------------------------------------------------------
+// ---- half-close
+// ------------------------------------------------------------------------------------
 
-// The victim has asked for the end. Until the peer's FIN its other half stands: RFC 5041 6.2.1 "SHOULD keep
-// data reception enabled".
+// The victim has asked for the end. Until the peer's FIN its other half stands: RFC 5041 6.2.1
+// "SHOULD keep data reception enabled".
 TEST(EndingHalfClose, victim_receives_after_its_own_fin)
 {
 	Session s((Terms()));
 	s.message();
 	s.c().disconnect();
-	Octets none;
-	ASSERT_EQ(s.p.socket.receive(none, patience), Event::fin);
+	ASSERT_FALSE(s.p.receive());
+	ASSERT_EQ(s.p.last_event, Event::fin);
 	s.message();
-	s.p.send(write_segment(s.v.rw->rkey(), s.v.rw->base(), pattern(50)));
-	s.places(*s.v.rw, 0, pattern(50));
-	s.p.socket.finish();
+	s.writes(*s.v.rw, 0, pattern(50));
+	s.p.finish();
 	s.judge_gone("");
 }
 
@@ -182,63 +202,50 @@ TEST(EndingHalfClose, victim_finishes_its_sends_before_its_fin)
 	for (unsigned i = 0; i < 5; i++)
 		s.c().post_send(*s.v.spare, 0, 3000);
 	s.c().disconnect();
-	unsigned octets = 0;
+	unsigned bytes = 0;
 	while (std::optional<Segment> g = s.p.receive())
-		octets += static_cast<unsigned>(g->payload.size());
+		bytes += static_cast<unsigned>(g->payload.size());
 	EXPECT_EQ(s.p.last_event, Event::fin);
-	EXPECT_EQ(octets, 5 * 3000U);
+	EXPECT_EQ(bytes, 5 * 3000U);
 	for (unsigned i = 0; i < 5; i++)
 		s.completes(IBV_WC_SEND);
-	s.p.socket.finish();
+	s.p.finish();
 	s.judge_gone("");
 }
 
-// ---- before there is a connection ------------------------------------------------------------------
+// ---- before there is a connection
+// ------------------------------------------------------------------
 
 class LeaveEarly : public testing::TestWithParam<std::tuple<bool, size_t>> {};
 
-Octets whole_request()
+StartupFrame whole_request()
 {
 	StartupFrame f = request(2, false, true, false, true);
 	f.private_data = pattern(16);
-	return f.encode();
+	return f;
 }
 
 // RFC 5044 8 code 1, 7.1.1 PD_Length
 TEST_P(LeaveEarly, is_no_connection)
 {
 	auto [rst, n] = GetParam();
-	Testbed &bed = Testbed::the();
-	apply(bed.policy, {});
-	bed.begin();
-	const unsigned before = bed.v.connections();
-	Socket s = Socket::connect(bed.v.address(), lab().peer_socket());
-	s.send(View(whole_request()).first(n));
-	wait_acknowledged(s);
-	if (rst)
-		s.reset();
-	else
-		s.finish();
-	Octets got;
-	if (!rst)
-		while (s.receive(got, patience) == Event::data)
-			;
-	EXPECT_TRUE(got.empty()) << "the victim answers";
-	s.close();
-	bed.expect_count("startup_closed");
-	bed.finish();
-	EXPECT_EQ(bed.v.connections(), before);
+	apply(Testbed::the().policy, {});
+	expect_no_answer(View(whole_request().encode()).first(n), rst ? Then::rst : Then::fin,
+			 "startup_closed");
 }
 
 std::string early_name(const testing::TestParamInfo<std::tuple<bool, size_t>> &info)
 {
-	return std::string(std::get<0>(info.param) ? "rst" : "fin") + "_after_" + std::to_string(std::get<1>(info.param));
+	return std::string(std::get<0>(info.param) ? "rst" : "fin") + "_after_" +
+	       std::to_string(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ending, LeaveEarly, testing::Combine(testing::Bool(), testing::Range<size_t>(0, 40)), early_name);
+INSTANTIATE_TEST_SUITE_P(Ending, LeaveEarly,
+			 testing::Combine(testing::Bool(), testing::Range<size_t>(0, 40)),
+			 early_name);
 
-// While the consumer thinks about the request, or right behind it: it may be told of a connection that is
-// gone, but the connection must end and be counted once.
+// While the consumer thinks about the request, or right behind it: it may be told of a connection
+// that is gone, but the connection must end and be counted once.
 class LeaveUnanswered : public testing::TestWithParam<bool> {};
 
 TEST_P(LeaveUnanswered, is_noticed)
@@ -247,15 +254,15 @@ TEST_P(LeaveUnanswered, is_noticed)
 	apply(bed.policy, {});
 	bed.begin();
 	const unsigned n = bed.v.connections();
-	bed.v.answers(victim::Answer::hold);
-	Socket s = Socket::connect(bed.v.address(), lab().peer_socket());
-	s.send(whole_request());
-	victim::Connection &c = bed.v.connection(n);
-	bed.v.answers(victim::Answer::accept);
+	bed.v.answers(Answer::hold);
+	Peer p = Peer::reach(bed.v.address(), lab().peer_socket());
+	p.send_request(whole_request());
+	Connection &c = bed.v.connection(n);
+	bed.v.answers(Answer::accept);
 	if (GetParam())
-		s.reset();
+		p.reset();
 	else
-		s.close();
+		p.close();
 	bed.expect_count("startup_closed");
 	// Until the device has seen it; then it can no longer be accepted.
 	EXPECT_TRUE(eventually([&] { return bed.all_counted(); }));
@@ -263,7 +270,10 @@ TEST_P(LeaveUnanswered, is_noticed)
 		{
 			c.accept();
 			// rdma_cm may learn of the failure by event.
-			if (bed.v.wait([&] { return c.happened.connect && *c.happened.connect != RDMA_CM_EVENT_ESTABLISHED; }))
+			if (bed.v.wait([&] {
+				    return c.happened.connect &&
+					   *c.happened.connect != RDMA_CM_EVENT_ESTABLISHED;
+			    }))
 				throw std::runtime_error("no connection");
 		},
 		std::runtime_error);
@@ -271,7 +281,8 @@ TEST_P(LeaveUnanswered, is_noticed)
 	bed.finish();
 }
 
-INSTANTIATE_TEST_SUITE_P(Ending, LeaveUnanswered, testing::Bool(), [](const auto &info) { return info.param ? "rst" : "fin"; });
+INSTANTIATE_TEST_SUITE_P(Ending, LeaveUnanswered, testing::Bool(),
+			 [](const auto &info) { return info.param ? "rst" : "fin"; });
 
 } // namespace
-} // namespace conformance
+} // namespace peer

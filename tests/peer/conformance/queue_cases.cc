@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Read Requests as untagged messages: length, MSN, MO, depth.
-#include "session.h"
+#include "../session/session.h"
+#include "../session/traffic.h"
 
-namespace conformance {
+namespace peer {
 namespace {
-
-using namespace iwarp;
 
 ReadRequest small(Session &s)
 {
@@ -15,36 +14,31 @@ ReadRequest small(Session &s)
 void expect_answers(Session &s, unsigned n, uint32_t len)
 {
 	for (unsigned i = 0; i < n; i++)
-		for (size_t got = 0; got < len;) {
-			std::optional<Segment> a = s.p.receive();
-			ASSERT_TRUE(a) << "no Read Response";
-			ASSERT_EQ(a->opcode, op_read_response);
-			got += a->payload.size();
-		}
+		EXPECT_EQ(receive_message(s.p, op_read_response).payload.size(), len);
 }
 
 std::function<void(Session &)> changed(std::function<void(Segment &)> change)
 {
-	return [=](Session &s) {
-		Segment g = read_request_segment(1, small(s));
-		change(g);
-		s.offend(g);
-	};
+	return offends([](Session &s) { return read_request_segment(1, small(s)); },
+		       std::move(change));
 }
 
 void add_header(std::vector<Case> &c)
 {
-	// 28 octets, no more, no fewer: RFC 5040 4.4. Too short has no code; too long is longer than the
-	// buffer that the queue has for a request.
+	// 28 bytes, no more, no fewer: RFC 5040 4.4. Too short has no code; too long is longer
+	// than the buffer that the queue has for a request.
 	for (size_t n = 0; n < ReadRequest::len; n += 3)
 		c.push_back({"request_of_" + std::to_string(n), "RFC 5040 4.4, no code", ends(),
 			     changed([n](Segment &g) { g.payload.resize(n); })});
 	for (size_t n : {29, 32, 56, 1000})
-		c.push_back({"request_of_" + std::to_string(n), "RFC 5040 4.4; RFC 5041 7.1 untagged 4",
-			     terminates(ddp::untagged_too_long), changed([n](Segment &g) { g.payload.resize(n); })});
+		c.push_back({"request_of_" + std::to_string(n),
+			     "RFC 5040 4.4; RFC 5041 7.1 untagged 4",
+			     terminates(ddp::untagged_too_long),
+			     changed([n](Segment &g) { g.payload.resize(n); })});
 	for (uint32_t mo : {1U, 4U, 27U, 28U, 0x80000000U, 0xFFFFFFFFU})
 		c.push_back({"mo_" + hex(mo), "RFC 5041 7.1 untagged 3, 4",
-			     mo < 28 ? terminates(ddp::untagged_mo, ddp::untagged_too_long) : terminates(ddp::untagged_mo),
+			     mo < 28 ? terminates(ddp::untagged_mo, ddp::untagged_too_long) :
+				       terminates(ddp::untagged_mo),
 			     changed([mo](Segment &g) { g.mo = mo; })});
 }
 
@@ -54,24 +48,32 @@ void add_msn(std::vector<Case> &c)
 	for (unsigned before : {0U, 1U, 4U, 5U})
 		for (uint32_t off : {1U, 3U, 4U, 5U, 0x80000000U, 0xFFFFFFFFU}) {
 			bool in_range = off < depth;
-			c.push_back({"msn_off_by_" + hex(off) + "_after_" + std::to_string(before), rfc,
-				     in_range ? terminates(ddp::untagged_msn) :
-						terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
+			c.push_back({"msn_off_by_" + hex(off) + "_after_" + std::to_string(before),
+				     rfc,
+				     in_range ?
+					     terminates(ddp::untagged_msn) :
+					     terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
 				     [=](Session &s) {
 					     for (unsigned i = 0; i < before; i++) {
 						     s.p.read(small(s));
 						     expect_answers(s, 1, 40);
 					     }
-					     s.offend(read_request_segment(1 + before + off, small(s)));
-				     }, {.rev = 2}});
+					     s.offend(read_request_segment(1 + before + off,
+									   small(s)));
+				     },
+				     {.rev = 2}});
 		}
 	// The queues count by themselves.
-	c.push_back({"msn_is_of_its_own_queue", "RFC 5041 4.3", lives(), [](Session &s) {
+	c.push_back({"msn_is_of_its_own_queue",
+		     "RFC 5041 4.3",
+		     lives(),
+		     [](Session &s) {
 			     s.message();
 			     s.message();
 			     s.p.read(small(s));
 			     expect_answers(s, 1, 40);
-		     }, {.rev = 2}});
+		     },
+		     {.rev = 2}});
 }
 
 // IRD is 4. Nobody reads the answers, so that requests stay in the queue.
@@ -79,38 +81,37 @@ void add_depth(std::vector<Case> &c)
 {
 	const char *rfc = "RFC 5041 7.1 untagged 2; RFC 5040 5.2.2; RFC 6581 9.1";
 	constexpr uint32_t len = 100 * 1000;
-	auto ask = [](Session &s, unsigned n) {
+	// At once: the first answer might fit into the victim's send buffer meanwhile.
+	auto ask = [](Session &s, unsigned n, uint32_t size) {
+		std::vector<Segment> all;
 		for (unsigned i = 0; i < n; i++)
-			s.p.read({1, 2, len, s.v.rw->rkey(), s.v.rw->base()});
+			all.push_back(read_request_segment(s.p.read_msn++,
+							   {1, 2, size, s.v.rw->rkey(),
+							    s.v.rw->base()}));
+		s.p.send_at_once(all);
 	};
 	for (unsigned n = 1; n <= depth; n++)
-		c.push_back({std::to_string(n) + "_requests_at_once", "RFC 6581 9.1: IRD", lives(), [=](Session &s) {
-				     Octets all;
-				     for (unsigned i = 0; i < n; i++)
-					     put(all, s.p.out.encode(read_request_segment(s.p.read_msn++,
-						     {1, 2, len, s.v.rw->rkey(), s.v.rw->base()}).encode()));
-				     s.p.socket.send(all);
+		c.push_back({std::to_string(n) + "_requests_at_once",
+			     "RFC 6581 9.1: IRD",
+			     lives(),
+			     [=](Session &s) {
+				     ask(s, n, len);
 				     expect_answers(s, n, len);
-			     }, {.rev = 2}});
+			     },
+			     {.rev = 2}});
 	for (unsigned more : {1U, 2U, 100U})
-		c.push_back({std::to_string(more) + "_requests_too_many", rfc,
-			     terminates(ddp::untagged_no_buffer, ddp::untagged_msn), [=](Session &s) {
-				     ask(s, depth + more);
+		c.push_back({std::to_string(more) + "_requests_too_many",
+			     rfc,
+			     terminates(ddp::untagged_no_buffer, ddp::untagged_msn),
+			     [=](Session &s) {
+				     ask(s, depth + more, rw_size);
 				     // It has read them all before the answers have room to go.
-				     wait_acknowledged(s.p.socket);
-			     }, {.rev = 2, .rcvbuf = 4096}});
+				     wait_acknowledged(s.p.connection());
+			     },
+			     {.rev = 2, .rcvbuf = 4096}});
 }
 
-std::vector<Case> cases()
-{
-	std::vector<Case> c;
-	add_header(c);
-	add_msn(c);
-	add_depth(c);
-	return c;
-}
-
-INSTANTIATE_TEST_SUITE_P(ReadQueue, Wire, testing::ValuesIn(cases()), RowName());
+INSTANTIATE_TEST_SUITE_P(ReadQueue, Wire, rows(add_header, add_msn, add_depth), RowName());
 
 } // namespace
-} // namespace conformance
+} // namespace peer

@@ -5,12 +5,7 @@
 #include <random>
 #include <sys/socket.h>
 
-namespace conformance {
-
-using namespace iwarp;
-using victim::lab;
-using victim::Victim;
-
+namespace peer {
 namespace {
 
 constexpr unsigned kinds[] = {12, 6, 7, 6, 8}; // how many of each: 39
@@ -22,7 +17,8 @@ constexpr size_t few = 3;
 
 std::vector<Message> make(bool small)
 {
-	static constexpr size_t some_sizes[] = {0, 1, 3, 4, 5, 511, 1434, 1435, 4096, 9000, 19999, largest};
+	static constexpr size_t some_sizes[] = {0,    1,    3,	  4,	5,     511,
+						1434, 1435, 4096, 9000, 19999, largest};
 	static constexpr size_t segments[] = {1400, 60000, 512, 333};
 	std::vector<Message> all;
 	for (unsigned k = 0; k < std::size(kinds); k++)
@@ -30,7 +26,9 @@ std::vector<Message> make(bool small)
 			size_t len = some_sizes[(i * 5 + k) % std::size(some_sizes)];
 			if (small)
 				len = (i * 7 + k * 3) % (largest_small + 1);
-			all.push_back({static_cast<Message::Kind>(k), len, small ? 16 + 8 * (i % 4) : segments[i % std::size(segments)]});
+			all.push_back({static_cast<Message::Kind>(k), len,
+				       small ? 16 + 8 * (i % 4) :
+					       segments[i % std::size(segments)]});
 		}
 	std::mt19937 random(40);
 	for (size_t i = all.size(); i > 1; i--)
@@ -54,13 +52,14 @@ uint32_t data_segments_out(const Socket &s)
 
 } // namespace
 
-Script::Script(bool small, bool crc, bool markers) : small_(small), messages_(make(small)), p_(Socket())
+Script::Script(bool small, bool crc, bool markers)
+	: small_(small), messages_(make(small)), p_(Socket())
 {
 	Testbed &bed = Testbed::the();
-	bed.policy.rev(2);
-	bed.policy.crc(crc);
-	bed.policy.markers(markers);
-	victim::Options o;
+	bed.policy.must("mpa_rev", 2U);
+	bed.policy.must("crc", crc);
+	bed.policy.must("markers", markers);
+	Options o;
 	o.receives = receives_posted + 1; // for the last message
 	o.receive_size = small ? 64 : largest;
 	o.ird = o.ord = reads;
@@ -77,59 +76,53 @@ Script::Script(bool small, bool crc, bool markers) : small_(small), messages_(ma
 void Script::add(Stream &to, const Segment &s)
 {
 	const uint32_t before = p_.out.pos();
-	const size_t at = to.octets.size();
+	const size_t at = to.bytes.size();
 	to.fpdus.push_back(at);
-	const Octets fpdu = p_.out.encode(s.encode());
+	const Bytes fpdu = p_.out.encode(s.encode());
 	if (p_.out.mode().markers)
 		for (size_t i = (512 - before % 512) % 512; i < fpdu.size(); i += 512)
 			to.markers.push_back(at + i);
-	put(to.octets, fpdu);
+	put(to.bytes, fpdu);
 }
 
 void Script::compose_message(Stream &to, const Message &m)
 {
-	const size_t n = m.kind == Message::write ? write_at_ : m.kind == Message::read_response ? response_ : p_.send_msn;
+	const size_t n = m.kind == Message::write	  ? write_at_ :
+			 m.kind == Message::read_response ? response_ :
+							    p_.send_msn;
 	// Sends differ by MSN, so that a round does not look like the one before.
-	const Octets data = pattern(m.len, seed(m.kind, n));
-	const uint32_t msn = p_.send_msn;
-	for (size_t at = 0; at == 0 || at < m.len; at += m.segment) {
-		size_t len = std::min(m.segment, m.len - at);
-		Octets part(data.begin() + static_cast<ptrdiff_t>(at), data.begin() + static_cast<ptrdiff_t>(at + len));
-		const bool last = at + len == m.len;
-		switch (m.kind) {
-		case Message::send:
-		case Message::send_se: {
-			Segment s = send_segment(msn, part, static_cast<uint32_t>(at), last);
-			s.opcode = m.kind == Message::send ? op_send : op_send_se;
-			add(to, s);
-			break;
-		}
-		case Message::write:
-			add(to, write_segment(v_->rw->rkey(), v_->rw->base() + write_at_ * (v_->rw->size() / reads) + at, part, last));
-			break;
-		case Message::read_response: {
-			const ReadRequest &rr = asked_[response_];
-			add(to, read_response_segment(rr.sink_stag, rr.sink_to + at, part, last));
-			break;
-		}
-		case Message::read_request:
-			return add(to, read_request_segment(p_.read_msn++, {static_cast<uint32_t>(read_++), 0, static_cast<uint32_t>(m.len),
-									    v_->ro->rkey(), v_->ro->base()}));
-		}
-	}
-	if (m.kind == Message::write)
-		write_at_++;
-	else if (m.kind == Message::read_response)
+	const Bytes data = pattern(m.len, seed(m.kind, n));
+	Segment s;
+	switch (m.kind) {
+	case Message::send:
+	case Message::send_se:
+		s = send_segment(p_.send_msn++, data);
+		s.opcode = m.kind == Message::send ? op_send : op_send_se;
+		break;
+	case Message::write:
+		s = write_segment(v_->rw->rkey(),
+				  v_->rw->base() + write_at_++ * (v_->rw->size() / reads), data);
+		break;
+	case Message::read_response:
+		s = read_response_segment(asked_[response_].sink_stag, asked_[response_].sink_to,
+					  data);
 		response_++;
-	else
-		p_.send_msn++;
+		break;
+	case Message::read_request:
+		return add(to,
+			   read_request_segment(p_.read_msn++, {static_cast<uint32_t>(read_++), 0,
+								static_cast<uint32_t>(m.len),
+								v_->ro->rkey(), v_->ro->base()}));
+	}
+	for (const Segment &part : cut_every(s, m.segment))
+		add(to, part);
 }
 
 // Everything as it was, and the victim's reads under way.
 void Script::renew()
 {
-	victim::Connection &c = v_->connection(0);
-	for (victim::Region *r : v_->all())
+	Connection &c = v_->connection(0);
+	for (Region *r : v_->all())
 		r->restore();
 	c.recv.restore();
 	write_at_ = response_ = read_ = 0;
@@ -137,7 +130,8 @@ void Script::renew()
 	const size_t room = v_->local->size() / reads;
 	for (const Message &m : messages_)
 		if (m.kind == Message::read_response)
-			c.post_read(*v_->local, asked_.size() * room, m.len, 1, 2), asked_.push_back({});
+			c.post_read(*v_->local, asked_.size() * room, m.len, 1, 2),
+				asked_.push_back({});
 	for (ReadRequest &rr : asked_) {
 		std::optional<Segment> s = p_.receive();
 		if (!s || s->opcode != op_read_request)
@@ -155,16 +149,17 @@ Stream Script::compose()
 	return s;
 }
 
-// A piece is one send with MSG_EOR and without Nagle: TCP never joins it with another, and the count of
-// segments proves it.
-void Script::deliver(const Octets &o, const Cuts &cuts)
+// A piece is one send with MSG_EOR and without Nagle: TCP never joins it with another, and the
+// count of segments proves it.
+void Script::deliver(const Bytes &o, const Cuts &cuts)
 {
 	const uint32_t before = data_segments_out(p_.socket);
 	size_t at = 0, pieces = 0;
 	for (size_t i = 0; i <= cuts.size(); i++) {
 		size_t to = i < cuts.size() ? cuts[i] : o.size();
 		for (View piece = View(o).subspan(at, to - at); !piece.empty();) {
-			ssize_t n = ::send(p_.socket.fd(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_EOR);
+			ssize_t n = ::send(p_.socket.fd(), piece.data(), piece.size(),
+					   MSG_NOSIGNAL | MSG_EOR);
 			if (n < 0)
 				throw std::runtime_error("the victim has closed the connection");
 			piece = piece.subspan(static_cast<size_t>(n));
@@ -181,7 +176,7 @@ void Script::deliver(const Octets &o, const Cuts &cuts)
 
 std::string Script::judge_completions()
 {
-	victim::Connection &c = v_->connection(0);
+	Connection &c = v_->connection(0);
 	unsigned slot = 0, read = 0;
 	for (const Message &m : messages_) {
 		if (m.kind == Message::write || m.kind == Message::read_request)
@@ -191,8 +186,10 @@ std::string Script::judge_completions()
 		const bool is_read = m.kind == Message::read_response;
 		if (!wc)
 			return which + " is missing";
-		if (wc->status != IBV_WC_SUCCESS || wc->opcode != (is_read ? IBV_WC_RDMA_READ : IBV_WC_RECV) || wc->wc_flags)
-			return which + " says " + std::to_string(wc->status) + ", opcode " + std::to_string(wc->opcode);
+		if (wc->status != IBV_WC_SUCCESS ||
+		    wc->opcode != (is_read ? IBV_WC_RDMA_READ : IBV_WC_RECV) || wc->wc_flags)
+			return which + " says " + std::to_string(wc->status) + ", opcode " +
+			       std::to_string(wc->opcode);
 		if (is_read) {
 			read++;
 			continue;
@@ -201,8 +198,9 @@ std::string Script::judge_completions()
 		unsigned want = (rounds_ * receives_posted + slot++) % (receives_posted + 1);
 		if (wc->byte_len != m.len || Victim::index_of(wc->wr_id) != want)
 			return which + " is of another message";
-		if (c.received(want, m.len) != pattern(m.len, seed(m.kind, p_.send_msn - receives_posted + slot - 1)))
-			return which + " has other octets";
+		if (c.received(want, m.len) !=
+		    pattern(m.len, seed(m.kind, p_.send_msn - receives_posted + slot - 1)))
+			return which + " has other bytes";
 	}
 	return {};
 }
@@ -211,17 +209,18 @@ std::string Script::judge_memory()
 {
 	struct Part {
 		size_t at;
-		Octets want;
+		Bytes want;
 	};
-	std::vector<victim::Range> written, read, received;
+	std::vector<Range> written, read, received;
 	const size_t room = v_->rw->size() / reads;
 	std::string fault;
 	size_t writes = 0, responses = 0, sends = 0;
-	victim::Connection &c = v_->connection(0);
-	auto check = [&](victim::Region &r, std::vector<victim::Range> &ranges, size_t at, const Message &m, size_t n) {
+	Connection &c = v_->connection(0);
+	auto check = [&](Region &r, std::vector<Range> &ranges, size_t at, const Message &m,
+			 size_t n) {
 		ranges.push_back({static_cast<ptrdiff_t>(at), m.len});
 		if (r.copy(at, m.len) != pattern(m.len, seed(m.kind, n)))
-			fault = "wrong octets were placed";
+			fault = "wrong bytes were placed";
 	};
 	for (const Message &m : messages_) {
 		if (m.kind == Message::write)
@@ -229,11 +228,16 @@ std::string Script::judge_memory()
 		else if (m.kind == Message::read_response)
 			check(*v_->local, read, responses * room, m, responses), responses++;
 		else if (m.kind != Message::read_request)
-			received.push_back({c.slot((rounds_ * receives_posted + static_cast<unsigned>(sends++)) % (receives_posted + 1)).at, m.len});
+			received.push_back({c.slot((rounds_ * receives_posted +
+						    static_cast<unsigned>(sends++)) %
+						   (receives_posted + 1))
+						    .at,
+					    m.len});
 	}
 	if (fault.empty())
-		fault = v_->rw->changed(written) + v_->local->changed(read) + c.recv.changed(received) + v_->ro->changed() +
-			v_->wo->changed() + v_->alien->changed();
+		fault = v_->rw->changed(written) + v_->local->changed(read) +
+			c.recv.changed(received) + v_->ro->changed() + v_->wo->changed() +
+			v_->alien->changed();
 	return fault;
 }
 
@@ -244,16 +248,17 @@ std::string Script::judge_answers()
 	for (const Message &m : messages_) {
 		if (m.kind != Message::read_request)
 			continue;
-		Octets got;
+		Bytes got;
 		for (bool last = false; !last;) {
 			std::optional<Segment> s = p_.receive();
-			if (!s || s->opcode != op_read_response || s->stag != n || s->to != got.size())
+			if (!s || s->opcode != op_read_response || s->stag != n ||
+			    s->to != got.size())
 				return "answer " + std::to_string(n) + " is not what must come";
 			put(got, s->payload);
 			last = s->last;
 		}
 		if (got != v_->ro->copy(0, m.len))
-			return "answer " + std::to_string(n) + " has other octets";
+			return "answer " + std::to_string(n) + " has other bytes";
 		n++;
 	}
 	return {};
@@ -261,7 +266,7 @@ std::string Script::judge_answers()
 
 std::string Script::play(const Stream &s, const Cuts &cuts)
 {
-	deliver(s.octets, cuts);
+	deliver(s.bytes, cuts);
 	std::string fault = judge_completions();
 	if (fault.empty())
 		fault = judge_answers();
@@ -270,7 +275,8 @@ std::string Script::play(const Stream &s, const Cuts &cuts)
 	if (fault.empty())
 		fault = v_->ledger_fault();
 	for (unsigned i = 0; i < receives_posted; i++)
-		v_->connection(0).post_receive((rounds_ * receives_posted + i) % (receives_posted + 1));
+		v_->connection(0).post_receive((rounds_ * receives_posted + i) %
+					       (receives_posted + 1));
 	rounds_++;
 	return fault;
 }
@@ -282,7 +288,7 @@ std::string Script::end(const std::function<Cuts(const Stream &)> &cuts)
 	s.inv_stag = v_->rw->rkey();
 	Stream stream;
 	add(stream, s);
-	deliver(stream.octets, cuts(stream));
+	deliver(stream.bytes, cuts(stream));
 	End e = p_.end();
 	Testbed &bed = Testbed::the();
 	bed.expect_count("tx_terminate");
@@ -294,9 +300,10 @@ std::string Script::end(const std::function<Cuts(const Stream &)> &cuts)
 		return "a work request never completed";
 	if (!e.terminate || e.terminate->code.layer != 0 || e.terminate->code.code != 9)
 		return "not the Terminate that must come";
-	if (e.terminate->ddp_header != s.header() || e.terminate->segment_len != s.encode().size() || e.event != Event::fin)
+	if (e.terminate->ddp_header != s.header() ||
+	    e.terminate->segment_len != s.encode().size() || e.event != Event::fin)
 		return "the Terminate does not quote the message";
 	return {};
 }
 
-} // namespace conformance
+} // namespace peer

@@ -1,27 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The same octets in other TCP segments are the same stream: a forty-message script, cut in every way,
-// must always end in the same completions and the same octets in memory.
+// The same bytes in other TCP segments are the same stream: a forty-message script, cut in every
+// way, must always end in the same completions and the same bytes in memory.
 //
-// The small script (all messages up to 40 octets, some 2000 octets of stream) is cut at every single octet.
-// For the long one (up to 20000 octets a message) that would be 150000 rounds of as many octets: there, a
-// round cuts every FPDU at the same distance from its beginning, from its end, or from each of its markers,
-// for each distance up to the longest header; strides and random cuts do the rest.
+// The small script (all messages up to 40 bytes, some 2000 bytes of stream) is cut at every
+// single byte. For the long one (up to 20000 bytes a message) that would be 150000 rounds of as
+// many bytes: there, a round cuts every FPDU at the same distance from its beginning, from its
+// end, or from each of its markers, for each distance up to the longest header; strides and random
+// cuts do the rest.
 //
-// The four modes share the single cuts, since each of them is a path through the same state machine, and random
-// cuts are fewer; KWARP_THOROUGH=1 (make check-all) makes all of them in each mode.
+// The four modes share the single cuts, since each of them is a path through the same state
+// machine, and random cuts are fewer; KWARP_THOROUGH=1 (make check-all) makes all of them in each
+// mode.
 #include <cstdlib>
 #include <random>
 
 #include "script.h"
 
-namespace conformance {
+namespace peer {
 namespace {
 
 struct Mode {
 	bool crc, markers;
 };
 
-enum Way { octet_by_octet, every_single_cut, double_cuts, resegmented, long_boundaries, long_resegmented, long_octet_by_octet };
+enum Way {
+	byte_by_byte,
+	every_single_cut,
+	double_cuts,
+	resegmented,
+	long_boundaries,
+	long_resegmented,
+	long_byte_by_byte
+};
 
 bool thorough()
 {
@@ -29,8 +39,9 @@ bool thorough()
 	return set;
 }
 
-constexpr const char *ways[] = {"octet_by_octet", "every_single_cut", "double_cuts", "resegmented",
-				"long_boundaries", "long_resegmented", "long_octet_by_octet"};
+constexpr const char *ways[] = {"byte_by_byte",	    "every_single_cut", "double_cuts",
+				"resegmented",	    "long_boundaries",	"long_resegmented",
+				"long_byte_by_byte"};
 
 class Segmentation : public testing::TestWithParam<std::tuple<Way, Mode>> {
 protected:
@@ -41,8 +52,9 @@ protected:
 		Stream stream = s.compose();
 		Cuts cuts = cut(stream);
 		std::string fault = s.play(stream, cuts);
-		EXPECT_EQ(fault, "") << "round " << s.rounds() << " of " << stream.octets.size() << " octets, " << cuts.size()
-				     << " cuts, the first at " << (cuts.empty() ? 0 : cuts.front());
+		EXPECT_EQ(fault, "") << "round " << s.rounds() << " of " << stream.bytes.size()
+				     << " bytes, " << cuts.size() << " cuts, the first at "
+				     << (cuts.empty() ? 0 : cuts.front());
 		return fault.empty();
 	}
 };
@@ -50,14 +62,14 @@ protected:
 Cuts all_up_to(const Stream &s, size_t end)
 {
 	Cuts c;
-	for (size_t i = 1; i < std::min(end, s.octets.size()); i++)
+	for (size_t i = 1; i < std::min(end, s.bytes.size()); i++)
 		c.push_back(i);
 	return c;
 }
 
 Cuts all(const Stream &s)
 {
-	return all_up_to(s, s.octets.size());
+	return all_up_to(s, s.bytes.size());
 }
 
 // Unsorted, repeated and impossible ones put right.
@@ -65,7 +77,7 @@ Cuts tidy(Cuts c, const Stream &s)
 {
 	std::sort(c.begin(), c.end());
 	c.erase(std::unique(c.begin(), c.end()), c.end());
-	std::erase_if(c, [&](size_t at) { return !at || at >= s.octets.size(); });
+	std::erase_if(c, [&](size_t at) { return !at || at >= s.bytes.size(); });
 	return c;
 }
 
@@ -82,7 +94,7 @@ Cuts random_cuts(const Stream &s, size_t n, std::mt19937 &random)
 {
 	Cuts c;
 	for (size_t i = 0; i < n; i++)
-		c.push_back(random() % s.octets.size());
+		c.push_back(random() % s.bytes.size());
 	return tidy(c, s);
 }
 
@@ -93,23 +105,25 @@ std::function<Cuts(const Stream &)> one_cut(std::mt19937 &random)
 }
 
 // At first, first + step, ... of a stream that is composed anew for each.
-void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round, size_t first, size_t step)
+void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round,
+		    size_t first, size_t step)
 {
 	bool more = true;
 	for (size_t at = first; more; at += step) {
 		auto cut = [&](const Stream &s) {
-			more = at + step < s.octets.size();
+			more = at + step < s.bytes.size();
 			// a stream with markers is now and then shorter than the one before
-			return at < s.octets.size() ? Cuts{at} : Cuts{};
+			return at < s.bytes.size() ? Cuts{at} : Cuts{};
 		};
 		if (!round(cut))
 			return;
 	}
 }
 
-// Around all that stands at the beginning of an FPDU (marker, length, the longest header), at its end (pad,
-// CRC), and around each marker.
-void cut_at_boundaries(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round)
+// Around all that stands at the beginning of an FPDU (marker, length, the longest header), at its
+// end (pad, CRC), and around each marker.
+void cut_at_boundaries(
+	const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round)
 {
 	constexpr ptrdiff_t before = -9, behind_header = 4 + 2 + 18 + 28 + 1, behind_marker = 6;
 	for (ptrdiff_t by = before; by <= behind_header; by++)
@@ -128,21 +142,31 @@ void Segmentation::run(Script &s, Way way, Mode mode, std::mt19937 &random)
 			;
 	};
 	switch (way) {
-	case octet_by_octet:
+	case byte_by_byte:
 		return times(5, all);
-	case long_octet_by_octet:
-		return times(1, [](const Stream &q) { return all_up_to(q, thorough() ? q.octets.size() : 16384); });
+	case long_byte_by_byte:
+		return times(1, [](const Stream &q) {
+			return all_up_to(q, thorough() ? q.bytes.size() : 16384);
+		});
 	case every_single_cut:
-		return thorough() ? cut_everywhere(play, 1, 1) : cut_everywhere(play, 1 + (mode.crc ? 0 : 1) + (mode.markers ? 2 : 0), 4);
+		return thorough() ?
+			       cut_everywhere(play, 1, 1) :
+			       cut_everywhere(play, 1 + (mode.crc ? 0 : 1) + (mode.markers ? 2 : 0),
+					      4);
 	case double_cuts:
 		return times(300, [&](const Stream &q) { return random_cuts(q, 2, random); });
 	case resegmented:
-		return times(thorough() ? 150 : 40, [&](const Stream &q) { return random_cuts(q, 1 + random() % 300, random); });
+		return times(thorough() ? 150 : 40, [&](const Stream &q) {
+			return random_cuts(q, 1 + random() % 300, random);
+		});
 	case long_boundaries:
 		return cut_at_boundaries(play);
 	case long_resegmented:
-		times(thorough() ? 10 : 4, [&](const Stream &q) { return random_cuts(q, 2, random); });
-		return times(thorough() ? 20 : 6, [&](const Stream &q) { return random_cuts(q, 1 + random() % 3000, random); });
+		times(thorough() ? 10 : 4,
+		      [&](const Stream &q) { return random_cuts(q, 2, random); });
+		return times(thorough() ? 20 : 6, [&](const Stream &q) {
+			return random_cuts(q, 1 + random() % 3000, random);
+		});
 	}
 }
 
@@ -157,7 +181,7 @@ TEST_P(Segmentation, changes_nothing)
 		ASSERT_TRUE(round(s, [](const Stream &) { return Cuts{}; })) << "not cut at all";
 		run(s, way, mode, random);
 		if (!HasFailure()) {
-			EXPECT_EQ(s.end(way == octet_by_octet ? all : one_cut(random)), "");
+			EXPECT_EQ(s.end(way == byte_by_byte ? all : one_cut(random)), "");
 		}
 	}
 	bed.finish();
@@ -166,17 +190,23 @@ TEST_P(Segmentation, changes_nothing)
 std::string name(const testing::TestParamInfo<std::tuple<Way, Mode>> &info)
 {
 	auto [way, mode] = info.param;
-	return std::string(ways[way]) + (mode.crc ? "_crc" : "_no_crc") + (mode.markers ? "_markers" : "");
+	return std::string(ways[way]) + (mode.crc ? "_crc" : "_no_crc") +
+	       (mode.markers ? "_markers" : "");
 }
 
-const auto both = testing::Values(Mode{true, false}, Mode{true, true}, Mode{false, false}, Mode{false, true});
+const auto both =
+	testing::Values(Mode{true, false}, Mode{true, true}, Mode{false, false}, Mode{false, true});
 
 INSTANTIATE_TEST_SUITE_P(Stream, Segmentation,
-			 testing::Combine(testing::Values(octet_by_octet, every_single_cut, double_cuts, resegmented, long_boundaries,
+			 testing::Combine(testing::Values(byte_by_byte, every_single_cut,
+							  double_cuts, resegmented, long_boundaries,
 							  long_resegmented),
 					  both),
 			 name);
-INSTANTIATE_TEST_SUITE_P(LongStream, Segmentation, testing::Combine(testing::Values(long_octet_by_octet), testing::Values(Mode{true, true})), name);
+INSTANTIATE_TEST_SUITE_P(LongStream, Segmentation,
+			 testing::Combine(testing::Values(long_byte_by_byte),
+					  testing::Values(Mode{true, true})),
+			 name);
 
 } // namespace
-} // namespace conformance
+} // namespace peer

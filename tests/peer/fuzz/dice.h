@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <random>
 
-#include "../iwarp/octets.h"
+#include "../iwarp/bytes.h"
 
 namespace live_fuzz {
 
@@ -19,9 +19,13 @@ public:
 	bool chance(unsigned percent) { return below(100) < percent; }
 	uint32_t word() { return static_cast<uint32_t>(random_()); }
 	uint64_t two_words() { return random_(); }
-	template <typename T> T any(std::initializer_list<T> of) { return of.begin()[below(static_cast<uint32_t>(of.size()))]; }
+	template <typename T>
+	T any(std::initializer_list<T> of)
+	{
+		return of.begin()[below(static_cast<uint32_t>(of.size()))];
+	}
 
-	iwarp::Octets octets(size_t n) { return iwarp::pattern(n, word()); }
+	iwarp::Bytes bytes(size_t n) { return iwarp::pattern(n, word()); }
 
 private:
 	std::mt19937_64 random_;

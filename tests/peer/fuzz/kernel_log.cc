@@ -23,8 +23,10 @@ KernelLog::~KernelLog()
 
 std::string KernelLog::complaints()
 {
-	static const std::regex bad("WARNING:|BUG:|KASAN|UBSAN|Oops|Call Trace|refcount_t|possible circular|INFO: (task|rcu)|"
-				    "soft lockup|general protection|scheduling while atomic|unreferenced object");
+	static const std::regex bad(
+		"WARNING:|BUG:|KASAN|UBSAN|Oops|Call Trace|refcount_t|possible circular|INFO: "
+		"(task|rcu)|"
+		"soft lockup|general protection|scheduling while atomic|unreferenced object");
 	std::string all;
 	char record[8192];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fuzzes live connections of the device under test. TAP, one line for each batch of sessions; a session
-// that fails says its seed, and "--seed SEED --sessions 1" does the same again.
+// Fuzzes live connections of the device under test. TAP, one line for each batch of sessions; a
+// session that fails says its seed, and "--seed SEED --sessions 1" does the same again.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -11,7 +11,8 @@
 #include <sstream>
 #include <unistd.h>
 
-#include "health.h"
+#include "../victim/nldev.h"
+#include "../victim/witness.h"
 #include "kernel_log.h"
 #include "session.h"
 
@@ -61,34 +62,50 @@ class Fuzzer {
 public:
 	explicit Fuzzer(const Options &o) : options_(o), end_(Clock::now() + o.time)
 	{
-		policies_.set({});
+		set({});
 		witness_.turn();
-		{ victim::Victim once; } // what a process opens but once
-		resources_ = resources();
+		{
+			victim::Victim once;
+		} // what a process opens but once
+		resources_ = nldev_.resources();
 	}
 
 	int run()
 	{
-		while (totals_.sessions < options_.sessions && Clock::now() < end_ && totals_.failures < most_failures)
+		while (totals_.sessions < options_.sessions && Clock::now() < end_ &&
+		       totals_.failures < most_failures)
 			batch();
-		std::cout << "1.." << totals_.tests << "\n# summary: seed " << options_.seed << ": " << totals_.sessions << " sessions ("
-			  << totals_.right << " without a fault, " << totals_.startup << " with one in startup), "
-			  << totals_.established << " established, " << totals_.terminated << " terminated by the device, "
-			  << totals_.failures << " failures\n";
+		std::cout << "1.." << totals_.tests << "\n# summary: seed " << options_.seed << ": "
+			  << totals_.sessions << " sessions (" << totals_.right
+			  << " without a fault, " << totals_.startup << " with one in startup), "
+			  << totals_.established << " established, " << totals_.terminated
+			  << " terminated by the device, " << totals_.failures << " failures\n";
 		return totals_.failures || !totals_.sessions;
 	}
 
 private:
+	void set(const Policy &p)
+	{
+		policy_.must("mpa_rev", p.mpa_rev);
+		policy_.must("permissive", p.permissive);
+		policy_.must("crc", p.crc);
+		policy_.must("markers", p.markers);
+		policy_.must("p2p", p.p2p);
+		policy_.must("fpdu", p.fpdu);
+		policy_.must("startup_timeout_ms", p.startup_timeout_ms);
+	}
+
 	void session()
 	{
 		uint64_t seed = options_.seed + totals_.sessions++;
-		Plan plan = draw(seed);
+		Plan plan = draw(seed, victim::lab().sctp);
 
-		snprintf(running, sizeof(running), "%llu --sessions 1\n", static_cast<unsigned long long>(seed));
+		snprintf(running, sizeof(running), "%llu --sessions 1\n",
+			 static_cast<unsigned long long>(seed));
 		alarm(hang_limit);
 		if (options_.verbose)
 			std::cout << "# seed " << seed << "\n" << plan << std::flush;
-		policies_.set(plan.policy);
+		set(plan.policy);
 		Session s(plan);
 		std::string fault = s.run(), complaints = log_.complaints();
 		alarm(0);
@@ -102,7 +119,8 @@ private:
 			return;
 		std::ostringstream text;
 		text << fault << "\n" << plan;
-		report(totals_, "session --seed " + std::to_string(seed) + " --sessions 1", text.str());
+		report(totals_, "session --seed " + std::to_string(seed) + " --sessions 1",
+		       text.str());
 	}
 
 	void batch()
@@ -110,46 +128,56 @@ private:
 		uint64_t first = options_.seed + totals_.sessions;
 		unsigned failures = totals_.failures;
 
-		for (unsigned i = 0; i < options_.every && totals_.sessions < options_.sessions && Clock::now() < end_; i++)
+		for (unsigned i = 0; i < options_.every && totals_.sessions < options_.sessions &&
+				     Clock::now() < end_;
+		     i++)
 			session();
-		policies_.set({});
-		std::string fault = witness_.turn(), now;
+		set({});
+		std::string fault = witness_.turn();
 		if (!fault.empty())
 			fault = "a connection of another's: " + fault;
 		try {
-			if (std::string s = Witness().turn(); !s.empty())
+			victim::Victim v;
+			if (std::string s = victim::Witness(v).turn(); !s.empty())
 				fault += "\na new connection: " + s;
 		} catch (const std::exception &e) {
 			fault += std::string("\na new connection: ") + e.what();
 		}
-		for (auto until = Clock::now() + long_patience; (now = resources()) != resources_ && Clock::now() < until;)
-			usleep(20000);
-		if (now != resources_)
-			fault += "\nobjects are left: " + now + "; at first there were: " + resources_;
+		victim::Counts now;
+		if (!victim::soon([&] { return (now = nldev_.resources()) == resources_; },
+				  long_patience))
+			fault += "\nobjects are left: " + victim::difference(now, resources_);
 		if (totals_.failures == failures || !fault.empty())
-			report(totals_, "sessions from seed " + std::to_string(first) + " to " +
-				       std::to_string(options_.seed + totals_.sessions - 1) + ", and the device is as before", fault);
+			report(totals_,
+			       "sessions from seed " + std::to_string(first) + " to " +
+				       std::to_string(options_.seed + totals_.sessions - 1) +
+				       ", and the device is as before",
+			       fault);
 	}
 
 	const Options options_;
 	const Clock::time_point end_;
 	Totals totals_;
 	KernelLog log_;
-	PolicyFiles policies_;
-	Witness witness_;
-	std::string resources_;
+	victim::Policy policy_;
+	victim::Nldev nldev_{victim::lab().device.name()};
+	victim::Victim another_;
+	victim::Witness witness_{another_};
+	victim::Counts resources_;
 };
 
 int usage(const char *name, int status)
 {
-	(status ? std::cerr : std::cout) << "usage: " << name
-		  << " [--seed N] [--sessions N] [--seconds N] [--every N] [--verbose]\n"
-		     "  --seed      of the first session; each next one has the next number (default: random)\n"
-		     "  --sessions  how many (default: no limit)\n"
-		     "  --seconds   how long (default: no limit)\n"
-		     "  --every     sessions between two looks at the device (default: 25)\n"
-		     "  --verbose   tell what each session does\n"
-		     "The environment names the device: see tests/peer/victim/lab.h\n";
+	(status ? std::cerr : std::cout)
+		<< "usage: " << name
+		<< " [--seed N] [--sessions N] [--seconds N] [--every N] [--verbose]\n"
+		   "  --seed      of the first session; each next one has the next number "
+		   "(default: random)\n"
+		   "  --sessions  how many (default: no limit)\n"
+		   "  --seconds   how long (default: no limit)\n"
+		   "  --every     sessions between two looks at the device (default: 25)\n"
+		   "  --verbose   tell what each session does\n"
+		   "The environment names the device: see tests/peer/victim/lab.h\n";
 	return status;
 }
 
@@ -159,9 +187,12 @@ int usage(const char *name, int status)
 int main(int argc, char **argv)
 try {
 	using namespace live_fuzz;
-	static const option longs[] = {{"seed", required_argument, nullptr, 's'},   {"sessions", required_argument, nullptr, 'n'},
-				       {"seconds", required_argument, nullptr, 't'}, {"every", required_argument, nullptr, 'e'},
-				       {"verbose", no_argument, nullptr, 'v'},	     {"help", no_argument, nullptr, 'h'},
+	static const option longs[] = {{"seed", required_argument, nullptr, 's'},
+				       {"sessions", required_argument, nullptr, 'n'},
+				       {"seconds", required_argument, nullptr, 't'},
+				       {"every", required_argument, nullptr, 'e'},
+				       {"verbose", no_argument, nullptr, 'v'},
+				       {"help", no_argument, nullptr, 'h'},
 				       {}};
 	Options o;
 

@@ -48,7 +48,7 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 	s.enhanced.d = d.chance(60) && s.enhanced.ord;
 	if (s.enhanced.a && !s.enhanced.b && !s.enhanced.c && !s.enhanced.d)
 		s.enhanced.c = true;
-	// iw_cm hands a consumer no more than 255 octets, so the device rejects a frame with more.
+	// iw_cm hands a consumer no more than 255 bytes, so the device rejects a frame with more.
 	s.private_data = d.chance(50) ? 0 : d.below(d.chance(50) ? 64 : wrong ? 500 : 256);
 	s.rtr_frame = d.chance(50);
 	if (!wrong)
@@ -76,7 +76,8 @@ uint32_t some_len(Dice &d, uint32_t limit)
 Step draw_right(Dice &d, bool victim_may, uint32_t &sends)
 {
 	Step s;
-	s.act = static_cast<Act>(d.below(static_cast<uint32_t>(victim_may ? Act::last_right : Act::read) + 1));
+	s.act = static_cast<Act>(
+		d.below(static_cast<uint32_t>(victim_may ? Act::last_right : Act::read) + 1));
 	// One receive is left for the message that ends the session.
 	if (s.act == Act::send && ++sends >= receives)
 		s.act = Act::write;
@@ -94,8 +95,9 @@ Step draw_right(Dice &d, bool victim_may, uint32_t &sends)
 	case Act::read:
 		s.area = d.any({Area::rw, Area::ro});
 		s.len = some_len(d, s.area == Area::rw ? 9000 : 3000);
-		s.at = s.area == Area::rw ? written_half + d.below(rw_size - written_half - s.len + 1) :
-					    d.below(region_size - s.len + 1);
+		s.at = s.area == Area::rw ?
+			       written_half + d.below(rw_size - written_half - s.len + 1) :
+			       d.below(region_size - s.len + 1);
 		break;
 	default:
 		// From the first half of the victim's spare region, or into the second.
@@ -114,12 +116,15 @@ Step draw_wrong(Dice &d, uint32_t &sends)
 		s = draw_right(d, false, sends);
 		s.fault = static_cast<Fault>(d.from(1, static_cast<uint32_t>(Fault::pad)));
 	} else {
-		s.act = static_cast<Act>(d.from(static_cast<uint32_t>(Act::last_right) + 1, static_cast<uint32_t>(Act::last)));
+		s.act = static_cast<Act>(d.from(static_cast<uint32_t>(Act::last_right) + 1,
+						static_cast<uint32_t>(Act::last)));
 		s.len = d.from(1, 1400);
 		s.at = d.below(region_size - s.len);
-		s.area = s.act == Act::write_forbidden ? d.any({Area::ro, Area::local, Area::alien}) :
-			 s.act == Act::read_forbidden ? d.any({Area::wo, Area::local, Area::alien}) :
-							d.any({Area::rw, Area::wo});
+		s.area = s.act == Act::write_forbidden ?
+				 d.any({Area::ro, Area::local, Area::alien}) :
+			 s.act == Act::read_forbidden ?
+				 d.any({Area::wo, Area::local, Area::alien}) :
+				 d.any({Area::rw, Area::wo});
 		if (s.act == Act::read_outside)
 			s.area = d.any({Area::rw, Area::ro});
 	}
@@ -139,6 +144,20 @@ std::vector<uint32_t> draw_chunks(Dice &d)
 	return c;
 }
 
+// What is about MPA alone is left out: revision 0, markers, CRCs, the peer-to-peer model.
+void over_sctp(Plan &p)
+{
+	Startup &s = p.startup;
+	p.sctp = true;
+	p.policy.mpa_rev = std::max(p.policy.mpa_rev, 1U);
+	p.policy.crc = "preferred";
+	p.policy.markers = false;
+	p.policy.p2p = "off";
+	s.rev = std::clamp<uint8_t>(s.rev, 1, s.fault == StartupFault::none ? p.policy.mpa_rev : 2);
+	s.m = s.c = s.rtr_frame = false;
+	s.enhanced.a = s.enhanced.b = s.enhanced.c = s.enhanced.d = false;
+}
+
 } // namespace
 
 bool Plan::rev_served() const
@@ -148,7 +167,8 @@ bool Plan::rev_served() const
 
 bool Plan::starts_right() const
 {
-	return startup.fault == StartupFault::none && !startup.victim_rejects && (startup.victim_initiates || rev_served());
+	return startup.fault == StartupFault::none && !startup.victim_rejects &&
+	       (startup.victim_initiates || rev_served());
 }
 
 bool Plan::right() const
@@ -157,7 +177,7 @@ bool Plan::right() const
 	       std::all_of(steps.begin(), steps.end(), [](const Step &s) { return s.right(); });
 }
 
-Plan draw(uint64_t seed)
+Plan draw(uint64_t seed, bool sctp)
 {
 	Dice d(seed);
 	Plan p;
@@ -168,7 +188,8 @@ Plan draw(uint64_t seed)
 	p.seed = seed;
 	p.policy = draw_policy(d);
 	p.startup = draw_startup(d, p.policy, startup_wrong);
-	// A responder is silent until the first FPDU (RFC 5044 7.1.2): that is the peer's first step.
+	// A responder is silent until the first FPDU (RFC 5044 7.1.2): that is the peer's first
+	// step.
 	bool victim_may = p.startup.victim_initiates;
 	for (uint32_t n = d.from(1, 12); n; n--) {
 		p.steps.push_back(draw_right(d, victim_may, sends));
@@ -179,22 +200,35 @@ Plan draw(uint64_t seed)
 			uint32_t at = d.below(static_cast<uint32_t>(p.steps.size()) + 1);
 			p.steps.insert(p.steps.begin() + at, draw_wrong(d, sends));
 		}
-	p.ending = wrong ? d.any({Ending::fin, Ending::reset, Ending::close, Ending::victim_disconnects, Ending::fin_inside}) :
+	p.ending = wrong ? d.any({Ending::fin, Ending::reset, Ending::close,
+				  Ending::victim_disconnects, Ending::fin_inside}) :
 			   d.any({Ending::fin, Ending::victim_disconnects});
 	p.chunks = draw_chunks(d);
+	if (sctp)
+		over_sctp(p);
 	return p;
 }
 
 std::ostream &operator<<(std::ostream &os, const Plan &p)
 {
-	static constexpr const char *acts[] = {"send", "write", "read", "victim_send", "victim_write", "victim_read", "send_too_long",
-				     "send_wrong_msn", "send_wrong_mo", "write_forbidden", "write_no_stag", "write_outside",
-				     "read_forbidden", "read_no_stag", "read_outside", "too_many_reads", "response_unasked",
-				     "terminate", "short_segment", "wrong_queue", "any_segment"};
-	static constexpr const char *faults[] = {"", " crc", " marker", " length", " flip", " drop", " insert", " cut", " twice", " pad"};
+	// clang-format off
+	static constexpr const char *acts[] = {
+		"send", "write", "read", "victim_send", "victim_write", "victim_read",
+		"send_too_long", "send_wrong_msn", "send_wrong_mo",
+		"write_forbidden", "write_no_stag", "write_outside",
+		"read_forbidden", "read_no_stag", "read_outside",
+		"too_many_reads", "response_unasked", "terminate",
+		"short_segment", "wrong_queue", "any_segment",
+	};
+	// clang-format on
+	static constexpr const char *faults[] = {"",	  " crc",    " marker", " length", " flip",
+						 " drop", " insert", " cut",	" twice",  " pad"};
 	static constexpr const char *areas[] = {"rw", "wo", "ro", "local", "alien"};
-	static constexpr const char *startups[] = {"", " flip", " cut", " key", " pd_length", " surplus", " early_fpdu", " garbage", " silence", " twice"};
-	static constexpr const char *endings[] = {"fin", "reset", "close", "victim_disconnects", "fin_inside"};
+	static constexpr const char *startups[] = {
+		"",	    " flip",	   " cut",     " key",	   " pd_length",
+		" surplus", " early_fpdu", " garbage", " silence", " twice"};
+	static constexpr const char *endings[] = {"fin", "reset", "close", "victim_disconnects",
+						  "fin_inside"};
 	static_assert(std::size(acts) == static_cast<size_t>(Act::last) + 1);
 	static_assert(std::size(faults) == static_cast<size_t>(Fault::pad) + 1);
 	static_assert(std::size(areas) == static_cast<size_t>(Area::alien) + 1);
@@ -202,14 +236,22 @@ std::ostream &operator<<(std::ostream &os, const Plan &p)
 	static_assert(std::size(endings) == static_cast<size_t>(Ending::fin_inside) + 1);
 	const Startup &s = p.startup;
 
-	os << "policy: rev " << p.policy.mpa_rev << (p.policy.permissive ? " permissive" : "") << " crc " << p.policy.crc
-	   << " markers " << p.policy.markers << " p2p \"" << p.policy.p2p << "\" fpdu " << p.policy.fpdu << "\nstartup: victim "
-	   << (s.victim_initiates ? "initiates" : s.victim_rejects ? "rejects" : "responds") << ", peer's rev " << +s.rev << " m " << s.m << " c "
-	   << s.c << " ird " << s.enhanced.ird << " ord " << s.enhanced.ord << " a " << s.enhanced.a << " bcd " << s.enhanced.b
-	   << s.enhanced.c << s.enhanced.d << " private data " << s.private_data << (s.rtr_frame ? " rtr-frame" : "") << startups[static_cast<int>(s.fault)] << "\n";
+	os << (p.sctp ? "SCTP; " : "") << "policy: rev " << p.policy.mpa_rev
+	   << (p.policy.permissive ? " permissive" : "") << " crc " << p.policy.crc << " markers "
+	   << p.policy.markers << " p2p \"" << p.policy.p2p << "\" fpdu " << p.policy.fpdu
+	   << "\nstartup: victim "
+	   << (s.victim_initiates ? "initiates" :
+	       s.victim_rejects	  ? "rejects" :
+				    "responds")
+	   << ", peer's rev " << +s.rev << " m " << s.m << " c " << s.c << " ird " << s.enhanced.ird
+	   << " ord " << s.enhanced.ord << " a " << s.enhanced.a << " bcd " << s.enhanced.b
+	   << s.enhanced.c << s.enhanced.d << " private data " << s.private_data
+	   << (s.rtr_frame ? " rtr-frame" : "") << startups[static_cast<int>(s.fault)] << "\n";
 	for (const Step &t : p.steps)
-		os << "  " << acts[static_cast<int>(t.act)] << " " << areas[static_cast<int>(t.area)] << " at " << t.at << " len "
-		   << t.len << " segments " << t.segments << (t.wait ? " wait" : "") << faults[static_cast<int>(t.fault)] << "\n";
+		os << "  " << acts[static_cast<int>(t.act)] << " "
+		   << areas[static_cast<int>(t.area)] << " at " << t.at << " len " << t.len
+		   << " segments " << t.segments << (t.wait ? " wait" : "")
+		   << faults[static_cast<int>(t.fault)] << "\n";
 	os << "ending: " << endings[static_cast<int>(p.ending)] << "; chunks";
 	for (uint32_t c : p.chunks)
 		os << " " << c;

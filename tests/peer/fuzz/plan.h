@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a session is going to do, drawn from its seed before it begins. Places in the victim's memory
-// are named by region and offset: addresses and STags are known only when it runs.
+// What a session is going to do, drawn from its seed before it begins. Places in the victim's
+// memory are named by region and offset: addresses and STags are known only when it runs.
 #pragma once
 
 #include <iosfwd>
@@ -23,15 +23,28 @@ struct Policy {
 	unsigned startup_timeout_ms = 20000;
 };
 
-// How the peer's startup frame is wrong.
-enum class StartupFault { none, flip, cut, key, pd_length, surplus, early_fpdu, garbage, silence, twice };
+// How the peer's startup frame is wrong. Over SCTP: key is the code, pd_length the PPID, early_fpdu
+// a segment behind it.
+enum class StartupFault {
+	none,
+	flip,
+	cut,
+	key,
+	pd_length,
+	surplus,
+	early_fpdu,
+	garbage,
+	silence,
+	twice
+};
 
 struct Startup {
 	bool victim_initiates = false;
 	bool victim_rejects = false;
 	uint8_t rev = 2;
 	bool m = false, c = true;
-	iwarp::Enhanced enhanced{}; // of the request; the kinds of a reply are cut to what is asked for
+	iwarp::Enhanced
+		enhanced{}; // of the request; the kinds of a reply are cut to what is asked for
 	size_t private_data = 0;
 	bool rtr_frame = false; // revision 1: offered, or taken (2007 proposal)
 	StartupFault fault = StartupFault::none;
@@ -67,7 +80,8 @@ enum class Act {
 	last = any_segment,
 };
 
-// What is done to the octets of the FPDUs of a step.
+// What is done to the bytes of the FPDUs of a step. Over SCTP: crc is another PPID, marker an
+// ordered chunk, length a DDP-SSN too high and pad one that was used before.
 enum class Fault { none, crc, marker, length, flip, drop, insert, cut, twice, pad };
 
 struct Step {
@@ -86,11 +100,12 @@ enum class Ending { fin, reset, close, victim_disconnects, fin_inside };
 
 struct Plan {
 	uint64_t seed = 0;
+	bool sctp = false; // the lower layer
 	Policy policy{};
 	Startup startup{};
 	std::vector<Step> steps{};
 	Ending ending = Ending::fin;
-	std::vector<uint32_t> chunks{}; // octets for each send call, in turn
+	std::vector<uint32_t> chunks{}; // bytes for each send call, in turn
 
 	// The victim serves this revision.
 	bool rev_served() const;
@@ -100,7 +115,7 @@ struct Plan {
 	bool right() const;
 };
 
-Plan draw(uint64_t seed);
+Plan draw(uint64_t seed, bool sctp);
 std::ostream &operator<<(std::ostream &os, const Plan &p);
 
 // Reads and writes keep apart, so that what a read returns is certain.

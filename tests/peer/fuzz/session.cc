@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t most_calls = 150; // to send one string of octets
+constexpr size_t most_calls = 150; // to send one string of bytes
 constexpr Millis tick{2};
 
 } // namespace
@@ -40,7 +40,7 @@ void Session::fault(const std::string &what)
 	faults_ += (faults_.empty() ? "" : "; ") + what;
 }
 
-bool Session::send(const Octets &o)
+bool Session::send(const Bytes &o)
 {
 	size_t calls = 0;
 
@@ -55,20 +55,32 @@ bool Session::send(const Octets &o)
 	return !gone_;
 }
 
+bool Session::send(const sctp::Message &m)
+{
+	return !(gone_ = !p_->association->try_send(m));
+}
+
+bool Session::transmit(const Segment &s)
+{
+	if (!plan_.sctp)
+		return send(p_->out.encode(s.encode()));
+	return !(gone_ = !p_->try_send(s));
+}
+
 // The victim reads from us. Now and then in a session with faults, the answer is wrong, too.
 void Session::answer(const Segment &request)
 {
 	ReadRequest rr = ReadRequest::decode(request.payload);
 	Dice dice(plan_.seed ^ request.msn);
-	Octets data = dice.octets(rr.size);
+	Bytes data = dice.bytes(rr.size);
 	size_t at = 0;
 
 	if (right_ && rr.src_stag == 0xEE)
-		std::copy(data.begin(), data.end(), image_[v_->spare.get()].begin() + static_cast<ptrdiff_t>(rr.src_to));
+		std::copy(data.begin(), data.end(),
+			  image_[v_->spare.get()].begin() + static_cast<ptrdiff_t>(rr.src_to));
 	do {
 		size_t n = std::min<size_t>(data.size() - at, 1 + dice.below(1400));
-		Segment s = read_response_segment(rr.sink_stag, rr.sink_to + at,
-						  {data.begin() + static_cast<ptrdiff_t>(at), data.begin() + static_cast<ptrdiff_t>(at + n)},
+		Segment s = read_response_segment(rr.sink_stag, rr.sink_to + at, slice(data, at, n),
 						  at + n == data.size());
 		at += n;
 		if (!right_ && dice.chance(20)) {
@@ -77,10 +89,10 @@ void Session::answer(const Segment &request)
 			s.to += what == 1 ? dice.word() : 0;
 			s.last ^= what == 2;
 			if (what == 3)
-				put(s.payload, dice.octets(1 + dice.below(300)));
+				put(s.payload, dice.bytes(1 + dice.below(300)));
 		}
 		s.dv = s.rv = version_0() ? 0 : 1;
-		send(p_->out.encode(s.encode()));
+		transmit(s);
 	} while (at < data.size() && !gone_);
 }
 
@@ -99,19 +111,21 @@ void Session::handle(Segment s)
 	} else if (!right_) {
 		return;
 	} else if (s.opcode == op_read_response) {
-		if (reads_.empty() || s.stag != reads_.front().stag || s.to != reads_.front().to + reads_.front().got.size())
+		if (reads_.empty() || s.stag != reads_.front().stag ||
+		    s.to != reads_.front().to + reads_.front().got.size())
 			return fault("a Read Response that answers no read");
 		put(reads_.front().got, s.payload);
 		if (!s.last)
 			return;
 		if (reads_.front().got != reads_.front().data)
-			fault("a read returns other octets than are there");
+			fault("a read returns other bytes than are there");
 		reads_.pop_front();
 	} else if (untagged_send || s.opcode == op_write) {
 		put(partial_, s.payload);
 		if (!s.last)
 			return;
-		if (incoming_.empty() || incoming_.front().first != s.opcode || incoming_.front().second != partial_)
+		if (incoming_.empty() || incoming_.front().first != s.opcode ||
+		    incoming_.front().second != partial_)
 			return fault("a message of the victim is not what it posted");
 		partial_.clear();
 		incoming_.pop_front();
@@ -143,12 +157,14 @@ void Session::completions()
 		if (!right_)
 			continue;
 		if (wc->status != IBV_WC_SUCCESS) {
-			fault(std::string("a work request fails: ") + ibv_wc_status_str(wc->status));
+			fault(std::string("a work request fails: ") +
+			      ibv_wc_status_str(wc->status));
 		} else if (Victim::is_send(wc->wr_id)) {
 			posted_--;
 		} else if (to_receive_.empty() || to_receive_.front().size() != wc->byte_len ||
-			   c_->received(Victim::index_of(wc->wr_id), wc->byte_len) != to_receive_.front()) {
-			fault("a receive completes with other octets than were sent");
+			   c_->received(Victim::index_of(wc->wr_id), wc->byte_len) !=
+				   to_receive_.front()) {
+			fault("a receive completes with other bytes than were sent");
 		} else {
 			to_receive_.pop_front();
 		}
@@ -171,22 +187,28 @@ void Session::settle()
 		if (gone_)
 			fault("the connection ends in the middle");
 		else if (Clock::now() > end)
-			fault("stuck: expected are " + std::to_string(to_receive_.size()) + " receives, " +
-			      std::to_string(reads_.size()) + " answers, " + std::to_string(incoming_.size()) + " messages, " +
+			fault("stuck: expected are " + std::to_string(to_receive_.size()) +
+			      " receives, " + std::to_string(reads_.size()) + " answers, " +
+			      std::to_string(incoming_.size()) + " messages, " +
 			      std::to_string(posted_) + " completions");
 	}
 }
 
-// What comes until the end of the stream, which must come.
-void Session::drain()
+// Takes what comes until the end of the stream. False if that does not come in time.
+bool Session::ends_within(Millis limit)
 {
-	auto end = Clock::now() + long_patience;
+	auto end = Clock::now() + limit;
 
 	while (!ended_ && Clock::now() < end) {
 		pump(Millis{100});
 		completions();
 	}
-	if (!ended_)
+	return ended_;
+}
+
+void Session::drain()
+{
+	if (!ends_within(long_patience))
 		fault("the victim does not end its side");
 }
 
@@ -195,18 +217,18 @@ void Session::finish_right()
 	// Behind all that was written.
 	Step sync;
 	Dice dice(plan_.seed);
-	to_receive_.push_back(dice.octets(16));
+	to_receive_.push_back(dice.bytes(16));
 	message(send_segment(p_->send_msn++, to_receive_.back()), sync, dice);
 	settle();
-	for (auto &[r, octets] : image_)
-		if (right_ && faults_.empty() && r->copy(0, r->size()) != octets)
-			fault("the octets placed are not those that were sent");
+	for (auto &[r, bytes] : image_)
+		if (right_ && faults_.empty() && r->copy(0, r->size()) != bytes)
+			fault("the bytes placed are not those that were sent");
 	// What completes from now on is flushed.
 	right_ = false;
 	if (plan_.ending == Ending::victim_disconnects)
 		c_->disconnect();
 	else
-		p_->socket.finish();
+		p_->finish();
 	drain();
 	if (terminated_ || (faults_.empty() && p_->last_event != Event::fin))
 		fault("no orderly end");
@@ -219,10 +241,10 @@ void Session::finish()
 	right_ = false;
 	switch (plan_.ending) {
 	case Ending::reset:
-		p_->socket.reset();
+		p_->reset();
 		return;
 	case Ending::close:
-		p_->socket.close();
+		p_->close();
 		return;
 	case Ending::victim_disconnects:
 		try {
@@ -233,24 +255,34 @@ void Session::finish()
 		}
 		break;
 	case Ending::fin_inside:
-		send({0, 60, 1, 2, 3});
+		if (!plan_.sctp)
+			send(Bytes{0, 60, 1, 2, 3});
 		break;
 	case Ending::fin:
 		break;
 	}
-	p_->socket.finish();
+	if (!plan_.sctp || plan_.ending != Ending::fin_inside)
+		p_->finish();
+	// Over SCTP a message may be missing before our Session Terminate: SHUTDOWN ends it, too.
+	if (plan_.sctp && !ends_within(Millis{200}))
+		p_->shut();
 	drain();
 }
 
 void Session::judge()
 {
-	auto happened = [&](auto what) { return v_->wait([&] { return what(c_->happened); }, long_patience); };
+	auto happened = [&](auto what) {
+		return v_->wait([&] { return what(c_->happened); }, long_patience);
+	};
 
 	if (!c_ && v_->connections())
 		c_ = &v_->connection(0);
-	if (c_ && plan_.startup.victim_initiates && !happened([](auto &h) { return h.connect.has_value(); }))
+	if (c_ && plan_.startup.victim_initiates &&
+	    !happened([](auto &h) { return h.connect.has_value(); }))
 		fault("the consumer is never told of its connect");
-	v_->wait([&] { return established_ = c_ && c_->happened.connect == RDMA_CM_EVENT_ESTABLISHED, true; });
+	v_->wait([&] {
+		return established_ = c_ && c_->happened.connect == RDMA_CM_EVENT_ESTABLISHED, true;
+	});
 	if (established_) {
 		if (!happened([](auto &h) { return h.disconnected; }))
 			fault("no DISCONNECTED event");
@@ -282,7 +314,8 @@ std::string Session::run()
 		bool operating = start_up();
 		if (!operating || !faults_.empty())
 			right_ = false;
-		for (size_t i = 0; operating && i < plan_.steps.size() && !gone_ && faults_.empty(); i++)
+		for (size_t i = 0; operating && i < plan_.steps.size() && !gone_ && faults_.empty();
+		     i++)
 			perform(plan_.steps[i], Dice(plan_.seed * 1000003 + i));
 	} catch (const std::exception &e) {
 		if (right_ || plan_.startup.fault == StartupFault::none)
@@ -295,8 +328,9 @@ std::string Session::run()
 		if (p_)
 			finish();
 		listener_.close();
+		sctp_listener_.reset();
 		if (p_)
-			p_->socket.close();
+			p_->close();
 		judge();
 	} catch (const std::exception &e) {
 		fault(e.what());

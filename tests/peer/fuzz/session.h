@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One session: a plan carried out against a victim of its own, and what was wrong with how the victim
-// took it. Whatever the peer does, these hold: the victim's octets are well-formed FPDUs; the session
-// ends; all that the consumer posted completes, once; memory that the peer has no right to, or has not
-// addressed, keeps its pattern. If nothing in the plan is wrong, all of it succeeds.
+// One session: a plan carried out against a victim of its own, and what was wrong with how the
+// victim took it. Whatever the peer does, these hold: the victim's bytes are well-formed FPDUs;
+// the session ends; all that the consumer posted completes, once; memory that the peer has no right
+// to, or has not addressed, keeps its pattern. If nothing in the plan is wrong, all of it succeeds.
 #pragma once
 
 #include <deque>
@@ -28,12 +28,12 @@ public:
 	bool terminated() const { return terminated_; }
 
 private:
-	using Octets = iwarp::Octets;
+	using Bytes = iwarp::Bytes;
 	using Segment = iwarp::Segment;
 	struct Read {
 		uint32_t stag;
 		uint64_t to;
-		Octets data, got;
+		Bytes data, got;
 	};
 
 	// startup.cc
@@ -42,9 +42,10 @@ private:
 	bool request();
 	iwarp::StartupFrame reply_to(const iwarp::StartupFrame &request) const;
 	void send_startup(const iwarp::StartupFrame &f);
-	void send_rtr_frame();
+	void send_control(const iwarp::StartupFrame &f);
 	void receive_rtr_frame();
-	bool common_kind(const iwarp::StartupFrame &request, const iwarp::StartupFrame &reply) const;
+	bool common_kind(const iwarp::StartupFrame &request,
+			 const iwarp::StartupFrame &reply) const;
 
 	// steps.cc
 	void perform(const Step &s, Dice dice);
@@ -55,11 +56,14 @@ private:
 	iwarp::ReadRequest wrong_read(const Step &s);
 	void message(const Segment &whole, const Step &s, Dice &dice);
 	void emit(const Segment &s, const Step &step, bool faulty);
-	void spoil(Octets &o, const Step &s) const;
+	void emit_message(const Bytes &segment, const Step &step, bool faulty);
+	void spoil(Bytes &o, const Step &s) const;
 	victim::Region &region(Area a);
 
 	// session.cc
-	bool send(const Octets &o);
+	bool send(const Bytes &o); // TCP
+	bool send(const iwarp::sctp::Message &m);
+	bool transmit(const Segment &s);
 	bool pump(iwarp::Millis timeout);
 	void handle(Segment s);
 	void answer(const Segment &request);
@@ -68,6 +72,7 @@ private:
 	void settle();
 	void finish();
 	void finish_right();
+	bool ends_within(iwarp::Millis limit);
 	void drain();
 	void judge();
 	void fault(const std::string &what);
@@ -75,26 +80,29 @@ private:
 
 	const Plan &plan_;
 	std::unique_ptr<victim::Victim> v_;
+	// One of the two, if the victim initiates.
 	iwarp::Socket listener_;
+	std::optional<iwarp::sctp::Listener> sctp_listener_;
 	std::optional<iwarp::Peer> p_;
 	victim::Connection *c_ = nullptr;
 	std::string faults_;
 	size_t chunk_ = 0;
 
-	bool right_;	     // so far, and all that is expected is kept below
-	bool gone_ = false;  // nothing can be sent any more
-	bool loose_ = false; // octets have changed that no CRC covers: writes may go astray inside regions
+	bool right_;	    // so far, and all that is expected is kept below
+	bool gone_ = false; // nothing can be sent any more
+	// bytes have changed that no CRC covers: writes may go astray inside regions
+	bool loose_ = false;
 	bool post_failed_ = false;
 	bool established_ = false, terminated_ = false, ended_ = false;
 	uint32_t next_sink_ = 1000;
 
-	std::deque<Octets> to_receive_;		   // by the victim's receives
-	std::deque<Read> reads_;		   // of the peer
-	std::deque<std::pair<uint8_t, Octets>> incoming_; // from the victim: opcode, message
-	Octets partial_;			   // of the first of them
-	unsigned posted_ = 0;			   // by the victim and not completed
+	std::deque<Bytes> to_receive_;			 // by the victim's receives
+	std::deque<Read> reads_;			 // of the peer
+	std::deque<std::pair<uint8_t, Bytes>> incoming_; // from the victim: opcode, message
+	Bytes partial_;					 // of the first of them
+	unsigned posted_ = 0;				 // by the victim and not completed
 	std::map<victim::Region *, std::vector<victim::Range>> allowed_;
-	std::map<victim::Region *, Octets> image_; // what must be there in the end
+	std::map<victim::Region *, Bytes> image_; // what must be there in the end
 };
 
 } // namespace live_fuzz

@@ -22,8 +22,10 @@ bool Session::common_kind(const StartupFrame &request, const StartupFrame &reply
 
 void Session::send_startup(const StartupFrame &f)
 {
+	if (plan_.sctp)
+		return send_control(f);
 	const Startup &s = plan_.startup;
-	Octets o = f.encode();
+	Bytes o = f.encode();
 
 	switch (s.fault) {
 	case StartupFault::none:
@@ -52,33 +54,57 @@ void Session::send_startup(const StartupFrame &f)
 		o = pattern(1 + s.value % 600, s.at);
 		break;
 	case StartupFault::twice:
-		put(o, Octets(o));
+		put(o, Bytes(o));
 		break;
 	}
 	send(o);
 }
 
-// 2007 proposal: a frame of startup's format that says "ready".
-void Session::send_rtr_frame()
+void Session::send_control(const StartupFrame &f)
 {
-	StartupFrame f = StartupFrame::request(1, {}, {});
+	const Startup &s = plan_.startup;
+	sctp::Message m{.ppid = sctp::ppid_control};
 
-	f.key = octets("MPA ID RtR Frame");
-	f.c = p_->reply.c;
-	send(f.encode());
+	put16(m.data, p_->association->ssn++);
+	put(m.data, Peer::control_of(f));
+	switch (s.fault) {
+	case StartupFault::none:
+	case StartupFault::early_fpdu:
+		break;
+	case StartupFault::flip:
+		m.data[s.at % m.data.size()] ^= static_cast<uint8_t>(1 << s.value % 8);
+		break;
+	case StartupFault::cut:
+		m.data.resize(1 + s.at % m.data.size());
+		break;
+	case StartupFault::silence:
+		return;
+	case StartupFault::key:
+		m.data[2 + s.at % 2] = static_cast<uint8_t>(s.value);
+		break;
+	case StartupFault::pd_length:
+		m.ppid = s.value % 4 ? s.value & 0xff : sctp::ppid_segment;
+		break;
+	case StartupFault::surplus:
+		put(m.data, pattern(1 + s.value % 600, s.at));
+		break;
+	case StartupFault::garbage:
+		m.data = pattern(1 + s.value % 600, s.at);
+		break;
+	case StartupFault::twice:
+		send(m);
+		break;
+	}
+	send(m);
+	if (s.fault == StartupFault::early_fpdu)
+		transmit(send_segment(1, pattern(s.value % 500)));
 }
 
 void Session::receive_rtr_frame()
 {
-	Octets &raw = p_->raw;
-
-	while (raw.size() < startup_header_len)
-		if (p_->socket.receive(raw, long_patience) != Event::data)
-			throw std::runtime_error("no Rtr frame");
-	if (StartupFrame f = StartupFrame::decode(View(raw).first(startup_header_len));
-	    f.key != octets("MPA ID RtR Frame") || f.rev != 1 || f.c != p_->reply.c || f.pd_length != 0)
+	const StartupFrame f = p_->receive_rtr_frame(long_patience);
+	if (f.key != bytes(rtr_key) || f.rev != 1 || f.c != p_->reply.c || f.pd_length != 0)
 		throw std::runtime_error("a wrong Rtr frame");
-	raw.erase(raw.begin(), raw.begin() + startup_header_len);
 }
 
 // The victim listens.
@@ -94,7 +120,7 @@ bool Session::request()
 	f.s |= s.rev == 1 && s.rtr_frame;
 	f.m = s.m || version_0();
 	f.c = s.c || version_0();
-	p_.emplace(Socket::connect(v_->address(), lab().peer_socket()));
+	p_.emplace(Peer::reach(v_->address(), lab().peer_socket()));
 	p_->request = f;
 	send_startup(f);
 	if (s.fault != StartupFault::none)
@@ -105,9 +131,10 @@ bool Session::request()
 	p_->receive_reply(long_patience);
 	c_ = &v_->connection(0, long_patience);
 	if (p_->reply.r != s.victim_rejects)
-		fault(p_->reply.r ? "rejected, although the consumer accepts" : "accepted, although the consumer rejects");
+		fault(p_->reply.r ? "rejected, although the consumer accepts" :
+				    "accepted, although the consumer rejects");
 	if (s.rev == 1 && p_->reply.s && !p_->reply.r)
-		send_rtr_frame();
+		send(StartupFrame::rtr(p_->reply.c).encode());
 	// Without a kind of RTR in common the initiator gives up (RFC 6581 9.2).
 	return !p_->reply.r && common_kind(p_->request, p_->reply);
 }
@@ -145,9 +172,17 @@ StartupFrame Session::reply_to(const StartupFrame &request) const
 // The victim connects.
 bool Session::respond()
 {
-	listener_ = Socket::listen(Address(lab().peer_ip, 0), lab().peer_socket());
-	c_ = &v_->connect(Address(lab().peer_ip, listener_.local().port()));
-	p_.emplace(listener_.accept(long_patience));
+	const Address any(lab().peer_ip, 0);
+	if (plan_.sctp)
+		sctp_listener_.emplace(any, sctp::Options{.netns = lab().peer_netns});
+	else
+		listener_ = Socket::listen(any, lab().peer_socket());
+	c_ = &v_->connect(Address(lab().peer_ip,
+				  plan_.sctp ? sctp_listener_->port() : listener_.local().port()));
+	if (plan_.sctp)
+		p_.emplace(sctp_listener_->accept(long_patience));
+	else
+		p_.emplace(listener_.accept(long_patience));
 	p_->receive_request(long_patience);
 	// In revision 1, S announces no enhanced data.
 	if (p_->request.rev < 2)

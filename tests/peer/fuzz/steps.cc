@@ -42,7 +42,8 @@ void Session::perform(const Step &s, Dice dice)
 	if (!s.right()) {
 		// From here on the victim may end it at any moment.
 		right_ = false;
-		loose_ |= s.act == Act::any_segment || (s.fault != Fault::none && !p_->out.mode().crc);
+		loose_ |= s.act == Act::any_segment ||
+			  (s.fault != Fault::none && (plan_.sctp || !p_->out.mode().crc));
 	}
 	if (s.act <= Act::last_right)
 		right(s, dice);
@@ -57,7 +58,7 @@ void Session::perform(const Step &s, Dice dice)
 
 void Session::right(const Step &s, Dice &dice)
 {
-	Octets data = dice.octets(s.len);
+	Bytes data = dice.bytes(s.len);
 	Region &r = region(s.area);
 
 	switch (s.act) {
@@ -93,7 +94,8 @@ void Session::post(const Step &s)
 	if (!c_)
 		return;
 	// A side that offers no inbound reads gets none.
-	const std::optional<Enhanced> &e = plan_.startup.victim_initiates ? p_->reply.enhanced : p_->request.enhanced;
+	const std::optional<Enhanced> &e = plan_.startup.victim_initiates ? p_->reply.enhanced :
+									    p_->request.enhanced;
 	if (s.act == Act::victim_read && e && e->ird == 0)
 		return;
 	try {
@@ -105,7 +107,8 @@ void Session::post(const Step &s)
 			c_->post_write(from, s.at, s.len, 0xABCD, 0x10000);
 		} else {
 			allowed_[&from].push_back({s.at, s.len});
-			// Where two reads write, the last one's data stay only if they are answered in turn.
+			// Where two reads write, the last one's data stay only if they are answered
+			// in turn.
 			if (right_)
 				settle();
 			c_->post_read(from, s.at, s.len, 0xEE, s.at);
@@ -121,24 +124,17 @@ void Session::post(const Step &s)
 // In segments of random lengths; one of them is the faulty one.
 void Session::message(const Segment &whole, const Step &s, Dice &dice)
 {
-	std::vector<uint32_t> cuts{0, static_cast<uint32_t>(whole.payload.size())};
+	std::vector<size_t> cuts;
 
 	for (uint32_t i = 1; i < s.segments; i++)
-		cuts.push_back(dice.below(cuts[1] + 1));
+		cuts.push_back(dice.below(static_cast<uint32_t>(whole.payload.size()) + 1));
 	std::sort(cuts.begin(), cuts.end());
-	for (size_t i = 0; i + 1 < cuts.size(); i++) {
-		Segment part = whole;
-		part.payload.assign(whole.payload.begin() + cuts[i], whole.payload.begin() + cuts[i + 1]);
-		part.last = whole.last && i + 2 == cuts.size();
-		if (part.tagged)
-			part.to += cuts[i];
-		else
-			part.mo += cuts[i];
-		emit(part, s, s.where % (cuts.size() - 1) == i);
-	}
+	const std::vector<Segment> parts = cut_at(whole, cuts);
+	for (size_t i = 0; i < parts.size(); i++)
+		emit(parts[i], s, s.where % parts.size() == i);
 }
 
-void Session::spoil(Octets &o, const Step &s) const
+void Session::spoil(Bytes &o, const Step &s) const
 {
 	size_t at = s.where / 7 % o.size();
 
@@ -156,11 +152,33 @@ void Session::spoil(Octets &o, const Step &s) const
 		o.resize(at);
 		break;
 	case Fault::twice:
-		put(o, Octets(o));
+		put(o, Bytes(o));
 		break;
 	default:
 		break;
 	}
+}
+
+void Session::emit_message(const Bytes &segment, const Step &step, bool faulty)
+{
+	uint16_t ssn = p_->association->ssn++;
+	sctp::Message m;
+
+	if (faulty && step.fault == Fault::crc)
+		m.ppid = step.value | 1;
+	if (faulty && step.fault == Fault::marker)
+		m.unordered = false;
+	if (faulty && step.fault == Fault::length)
+		ssn = static_cast<uint16_t>(ssn + (step.value | 1));
+	if (faulty && step.fault == Fault::pad)
+		ssn = static_cast<uint16_t>(ssn - 1);
+	put16(m.data, ssn);
+	put(m.data, segment);
+	if (faulty)
+		spoil(m.data, step);
+	// SCTP has no empty messages.
+	if (!m.data.empty())
+		send(m);
 }
 
 void Session::emit(const Segment &segment, const Step &step, bool faulty)
@@ -168,6 +186,9 @@ void Session::emit(const Segment &segment, const Step &step, bool faulty)
 	Segment s = segment;
 	FpduFault f;
 
+	if (plan_.sctp)
+		return emit_message(step.act == Act::short_segment ? s.payload : s.encode(), step,
+				    faulty);
 	if (version_0()) {
 		s.dv ^= 1;
 		s.rv ^= 1;
@@ -179,8 +200,10 @@ void Session::emit(const Segment &segment, const Step &step, bool faulty)
 	if (faulty && step.fault == Fault::pad)
 		f.pad = static_cast<uint8_t>(step.value);
 	if (faulty && step.fault == Fault::marker)
-		f.marker = [&](Marker m) { return Marker{m.reserved, static_cast<uint16_t>(m.fpdu_ptr ^ step.value)}; };
-	Octets o = p_->out.encode(step.act == Act::short_segment ? s.payload : s.encode(), f);
+		f.marker = [&](Marker m) {
+			return Marker{m.reserved, static_cast<uint16_t>(m.fpdu_ptr ^ step.value)};
+		};
+	Bytes o = p_->out.encode(step.act == Act::short_segment ? s.payload : s.encode(), f);
 	if (faulty)
 		spoil(o, step);
 	send(o);
@@ -194,19 +217,22 @@ ReadRequest Session::wrong_read(const Step &s)
 	if (s.act == Act::read_no_stag)
 		rr.src_stag ^= 1 + s.value % 255;
 	if (s.act == Act::read_outside)
-		rr.src_to = s.value & 1 ? r.end() - s.len / 2 : s.value & 2 ? r.base() - 1 - s.len / 2 : s.value;
+		rr.src_to = s.value & 1 ? r.end() - s.len / 2 :
+			    s.value & 2 ? r.base() - 1 - s.len / 2 :
+					  s.value;
 	return rr;
 }
 
 Segment Session::wrong_segment(const Step &s, Dice &dice)
 {
 	Region &r = region(s.area);
-	Octets data = dice.octets(s.len);
-	Segment w = write_segment(r.rkey(), r.base() + s.at, data), m = send_segment(p_->send_msn, data);
+	Bytes data = dice.bytes(s.len);
+	Segment w = write_segment(r.rkey(), r.base() + s.at, data),
+		m = send_segment(p_->send_msn, data);
 
 	switch (s.act) {
 	case Act::send_too_long:
-		return send_segment(p_->send_msn, dice.octets(receive_size + s.len));
+		return send_segment(p_->send_msn, dice.bytes(receive_size + s.len));
 	case Act::send_wrong_msn:
 		m.msn += s.value | 1;
 		return m;
@@ -219,18 +245,21 @@ Segment Session::wrong_segment(const Step &s, Dice &dice)
 		w.stag ^= 1 + s.value % 255;
 		return w;
 	case Act::write_outside:
-		w.to = s.value & 1 ? r.end() - s.len / 2 : s.value & 2 ? r.base() - 1 - s.len / 2 : s.value;
+		w.to = s.value & 1 ? r.end() - s.len / 2 :
+		       s.value & 2 ? r.base() - 1 - s.len / 2 :
+				     s.value;
 		return w;
 	case Act::response_unasked:
 		return read_response_segment(s.value, s.where, data, dice.chance(80));
 	case Act::terminate: {
 		Terminate t;
-		t.code = {static_cast<uint8_t>(s.value & 3), static_cast<uint8_t>(s.value >> 2 & 3), static_cast<uint8_t>(s.value >> 4)};
+		t.code = {static_cast<uint8_t>(s.value & 3), static_cast<uint8_t>(s.value >> 2 & 3),
+			  static_cast<uint8_t>(s.value >> 4)};
 		t.m = s.where & 1;
 		t.d = s.where & 2;
 		t.r = s.where & 4;
-		t.ddp_header = dice.octets(dice.below(20));
-		t.rdmap_header = dice.octets(dice.below(40));
+		t.ddp_header = dice.bytes(dice.below(20));
+		t.rdmap_header = dice.bytes(dice.below(40));
 		return terminate_segment(t.encode());
 	}
 	case Act::short_segment:
@@ -253,7 +282,10 @@ Segment Session::wrong_segment(const Step &s, Dice &dice)
 	any.rdmap_reserved = static_cast<uint8_t>(dice.below(4));
 	any.qn = dice.chance(70) ? any.qn : dice.below(5);
 	any.msn = dice.chance(70) ? p_->send_msn : dice.word();
-	any.inv_stag = dice.chance(50) ? region(dice.any({Area::rw, Area::wo, Area::ro, Area::local})).rkey() : dice.word();
+	any.inv_stag =
+		dice.chance(50) ?
+			region(dice.any({Area::rw, Area::wo, Area::ro, Area::local})).rkey() :
+			dice.word();
 	return any;
 }
 
@@ -267,7 +299,9 @@ void Session::wrong(const Step &s, Dice &dice)
 		break;
 	case Act::too_many_reads:
 		for (unsigned i = 0; i < 40 && !gone_; i++)
-			emit(read_request_segment(p_->read_msn++, {next_sink_++, 0, 4000, v_->rw->rkey(), v_->rw->base()}), s, false);
+			emit(read_request_segment(p_->read_msn++, {next_sink_++, 0, 4000,
+								   v_->rw->rkey(), v_->rw->base()}),
+			     s, false);
 		break;
 	default:
 		emit(wrong_segment(s, dice), s, false);

@@ -24,19 +24,19 @@ constexpr auto table = make_table();
 
 } // namespace
 
-uint32_t crc32c(View octets)
+uint32_t crc32c(View bytes)
 {
 	uint32_t r = ~0U;
-	for (uint8_t o : octets)
+	for (uint8_t o : bytes)
 		r = r >> 8 ^ table[(r ^ o) & 0xFF];
 	return ~r;
 }
 
-Octets crc_field(View octets)
+Bytes crc_field(View bytes)
 {
-	uint32_t c = crc32c(octets);
-	return {static_cast<uint8_t>(c), static_cast<uint8_t>(c >> 8), static_cast<uint8_t>(c >> 16),
-		static_cast<uint8_t>(c >> 24)};
+	uint32_t c = crc32c(bytes);
+	return {static_cast<uint8_t>(c), static_cast<uint8_t>(c >> 8),
+		static_cast<uint8_t>(c >> 16), static_cast<uint8_t>(c >> 24)};
 }
 
 } // namespace iwarp

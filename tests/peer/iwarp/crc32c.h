@@ -2,15 +2,15 @@
 // CRC32c as RFC 5044 4.4 and RFC 3720 12.1 want it, bit by bit from the polynomial.
 #pragma once
 
-#include "octets.h"
+#include "bytes.h"
 
 namespace iwarp {
 
-// The CRC of the octets: register preset to ones, result complemented.
-uint32_t crc32c(View octets);
+// The CRC of the bytes: register preset to ones, result complemented.
+uint32_t crc32c(View bytes);
 
-// The same as the four octets of an FPDU's CRC field: least significant octet first,
+// The same as the four bytes of an FPDU's CRC field: least significant byte first,
 // as RFC 5044 figures 5 and 6 show it.
-Octets crc_field(View octets);
+Bytes crc_field(View bytes);
 
 } // namespace iwarp

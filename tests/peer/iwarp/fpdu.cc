@@ -13,13 +13,13 @@ bool marker_due(const FpduMode &mode, uint32_t pos)
 	return mode.markers && pos % marker_interval == 0;
 }
 
-// Walks an FPDU in words of four octets, the grain on which markers fall.
+// Walks an FPDU in words of four bytes, the grain on which markers fall.
 class Reader {
 public:
 	Reader(const FpduMode &mode, uint32_t pos, View buf) : mode_(mode), pos_(pos), buf_(buf) {}
 
 	// The next word of the FPDU proper, markers taken out and checked.
-	bool word(Octets &to)
+	bool word(Bytes &to)
 	{
 		if (marker_due(mode_, pos_ + at_) && !marker())
 			return false;
@@ -57,9 +57,9 @@ private:
 
 } // namespace
 
-Octets FpduEncoder::encode(View ulpdu, const FpduFault &fault)
+Bytes FpduEncoder::encode(View ulpdu, const FpduFault &fault)
 {
-	Octets body, out;
+	Bytes body, out;
 	std::optional<uint32_t> header;
 
 	put16(body, fault.length.value_or(static_cast<uint16_t>(ulpdu.size())));
@@ -84,7 +84,7 @@ Octets FpduEncoder::encode(View ulpdu, const FpduFault &fault)
 		put(out, View(body).subspan(i, 4));
 	}
 	marker();
-	Octets crc = crc_field(out);
+	Bytes crc = crc_field(out);
 	for (size_t i = 0; i < 4; i++)
 		crc[i] = static_cast<uint8_t>(crc[i] ^ fault.crc_xor >> (8 * i));
 	put(out, crc);
@@ -95,7 +95,7 @@ Octets FpduEncoder::encode(View ulpdu, const FpduFault &fault)
 std::optional<Fpdu> FpduDecoder::next()
 {
 	Reader r(mode_, pos_, buf_);
-	Octets body, crc;
+	Bytes body, crc;
 
 	if (!r.word(body))
 		return {};

@@ -2,6 +2,8 @@
 #include "peer.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 namespace iwarp {
 namespace {
@@ -11,7 +13,8 @@ public:
 	explicit Deadline(Millis t) : end_(std::chrono::steady_clock::now() + t) {}
 	Millis left() const
 	{
-		auto d = std::chrono::duration_cast<Millis>(end_ - std::chrono::steady_clock::now());
+		auto d =
+			std::chrono::duration_cast<Millis>(end_ - std::chrono::steady_clock::now());
 		return std::max(d, Millis{0});
 	}
 
@@ -19,11 +22,51 @@ private:
 	std::chrono::steady_clock::time_point end_;
 };
 
+// RFC 6581 7: the codes of the enhanced messages are those of the others and so much.
+constexpr uint16_t enhanced_by = sctp::enhanced_initiate - sctp::initiate;
+
+uint16_t code_of(const StartupFrame &f)
+{
+	const uint16_t plain = f.key == bytes(request_key) ? sctp::initiate :
+			       f.r			   ? sctp::reject :
+							     sctp::accept;
+	return f.enhanced ? plain + enhanced_by : plain;
+}
+
+StartupFrame frame_of(const sctp::Message &m)
+{
+	const uint16_t code = m.code();
+	const bool enhanced = code >= sctp::enhanced_initiate;
+	const uint16_t plain = enhanced ? code - enhanced_by : code;
+	Bytes data = m.private_data();
+	if (plain < sctp::initiate || plain > sctp::reject || (enhanced && data.size() < 4))
+		throw std::runtime_error("not a control message of startup");
+	StartupFrame f = plain == sctp::initiate ? StartupFrame::request(1) :
+						   StartupFrame::reply(1);
+	f.c = false;
+	f.r = plain == sctp::reject;
+	if (enhanced) {
+		f.rev = 2;
+		f.s = true;
+		f.enhanced = Enhanced::decode(data);
+		data.erase(data.begin(), data.begin() + 4);
+	}
+	f.private_data = std::move(data);
+	return f;
+}
+
 } // namespace
 
-Peer Peer::connect(const Address &to, const StartupFrame &request, const SocketOptions &o)
+Peer Peer::reach(const Address &to, const PeerOptions &o)
 {
-	Peer p(Socket::connect(to, o));
+	if (o.sctp)
+		return Peer(sctp::Association::connect(to, {.netns = o.netns, .rcvbuf = o.rcvbuf}));
+	return Peer(Socket::connect(to, o));
+}
+
+Peer Peer::connect(const Address &to, const StartupFrame &request, const PeerOptions &o)
+{
+	Peer p = reach(to, o);
 	p.send_request(request);
 	p.receive_reply();
 	return p;
@@ -32,7 +75,7 @@ Peer Peer::connect(const Address &to, const StartupFrame &request, const SocketO
 void Peer::send_request(const StartupFrame &r)
 {
 	request = r;
-	socket.send(r.encode());
+	send_frame(r);
 }
 
 const StartupFrame &Peer::receive_reply(Millis timeout)
@@ -54,11 +97,43 @@ void Peer::send_reply(const StartupFrame &r)
 {
 	reply = r;
 	agree(reply, request);
-	socket.send(r.encode());
+	send_frame(r);
+}
+
+void Peer::send_frame(const StartupFrame &f)
+{
+	if (!association)
+		return socket.send(f.encode());
+	const Bytes body = control_of(f);
+	association->control(get16(body), View(body).subspan(2));
+}
+
+Bytes Peer::control_of(const StartupFrame &f)
+{
+	Bytes body;
+	put16(body, code_of(f));
+	if (f.enhanced)
+		put(body, f.enhanced->encode());
+	put(body, f.private_data);
+	return body;
+}
+
+StartupFrame Peer::receive_control(Millis timeout)
+{
+	const std::optional<sctp::Message> m = receive_message(timeout);
+	if (!m && last_event == Event::quiet)
+		throw Timeout("no control message");
+	if (!m)
+		throw std::runtime_error("closed instead of a control message");
+	if (m->ppid != sctp::ppid_control)
+		throw std::runtime_error("a segment instead of a control message");
+	return frame_of(*m);
 }
 
 StartupFrame Peer::receive_frame(Millis timeout)
 {
+	if (association)
+		return receive_control(timeout);
 	Deadline deadline(timeout);
 	while (raw.size() < startup_header_len || raw.size() < StartupFrame::length(raw)) {
 		last_event = socket.receive(raw, deadline.left());
@@ -79,6 +154,7 @@ void Peer::agree(const StartupFrame &mine, const StartupFrame &theirs)
 	bool crc = mine.c || theirs.c;
 	out = FpduEncoder({crc, theirs.m});
 	in = FpduDecoder({crc, mine.m});
+	operating_ = !reply.r;
 }
 
 // RFC 6581 9.2: one of the kinds that both sides named.
@@ -113,9 +189,19 @@ void Peer::receive_rtr(Millis timeout)
 	}
 }
 
+bool Peer::try_ulpdu(View ulpdu, const FpduFault &fault)
+{
+	if (!association)
+		return socket.try_send(out.encode(ulpdu, fault));
+	if (fault.any())
+		throw std::logic_error("SCTP has no FPDUs");
+	return association->try_segment(ulpdu);
+}
+
 void Peer::send_ulpdu(View ulpdu, const FpduFault &fault)
 {
-	socket.send(out.encode(ulpdu, fault));
+	if (!try_ulpdu(ulpdu, fault))
+		throw std::system_error(errno, std::generic_category(), "send");
 }
 
 void Peer::send(const Segment &s, const FpduFault &fault)
@@ -123,7 +209,30 @@ void Peer::send(const Segment &s, const FpduFault &fault)
 	send_ulpdu(s.encode(), fault);
 }
 
-void Peer::send_message(Octets payload)
+bool Peer::try_send(const Segment &s, const FpduFault &fault)
+{
+	return try_ulpdu(s.encode(), fault);
+}
+
+void Peer::send(const std::vector<Segment> &all)
+{
+	for (const Segment &s : all)
+		send(s);
+}
+
+void Peer::send_at_once(const std::vector<Segment> &all)
+{
+	Bytes fpdus;
+	for (const Segment &s : all)
+		if (!association)
+			put(fpdus, out.encode(s.encode()));
+		else if (!association->try_segment(s.encode(), &s != &all.back()))
+			throw std::system_error(errno, std::generic_category(), "SCTP send");
+	if (!association)
+		socket.send(fpdus);
+}
+
+void Peer::send_message(Bytes payload)
 {
 	send(send_segment(send_msn++, std::move(payload)));
 }
@@ -133,7 +242,7 @@ void Peer::read(const ReadRequest &rr)
 	send(read_request_segment(read_msn++, rr));
 }
 
-std::optional<Segment> Peer::receive(Millis timeout)
+std::optional<Bytes> Peer::receive_fpdu(Millis timeout)
 {
 	Deadline deadline(timeout);
 	in.feed(raw);
@@ -145,20 +254,84 @@ std::optional<Segment> Peer::receive(Millis timeout)
 			if (!f->crc_ok)
 				throw std::runtime_error("received an FPDU with a wrong CRC");
 			if (!f->pad_ok)
-				throw std::runtime_error("received an FPDU with a pad that is not zero");
+				throw std::runtime_error(
+					"received an FPDU with a pad that is not zero");
 			if (!f->marker_ok)
 				throw std::runtime_error("received an FPDU with a wrong marker");
-			std::optional<Segment> s = Segment::decode(f->ulpdu);
-			if (!s)
-				throw std::runtime_error("received an FPDU without a DDP header");
-			return s;
+			return std::move(f->ulpdu);
 		}
-		Octets more;
+		Bytes more;
 		last_event = socket.receive(more, deadline.left());
 		if (last_event != Event::data)
 			return {};
 		in.feed(more);
 	}
+}
+
+// Any but a Session Terminate, which is the end of the stream. RFC 5043 6.2 asks one side for it;
+// the victim is to send one always.
+std::optional<sctp::Message> Peer::receive_message(Millis timeout)
+{
+	std::optional<sctp::Message> m;
+	try {
+		m = association->receive(timeout);
+	} catch (const Timeout &) {
+		last_event = Event::quiet;
+		return {};
+	}
+	if (!m) {
+		last_event = Event::reset;
+		if (operating_ && !association->lost())
+			throw std::runtime_error("SHUTDOWN without a Session Terminate");
+		return {};
+	}
+	if (!m->unordered || m->stream ||
+	    (m->ppid != sctp::ppid_segment && m->ppid != sctp::ppid_control))
+		throw std::runtime_error("received a chunk that is not DDP's");
+	if (m->ppid == sctp::ppid_segment)
+		return m;
+	if (m->data.size() < 4)
+		throw std::runtime_error("received a control message without a code");
+	if (m->code() != sctp::terminate)
+		return m;
+	if (!m->private_data().empty())
+		throw std::runtime_error("received private data in a Session Terminate");
+	ended_ = true;
+	last_event = Event::fin;
+	return {};
+}
+
+std::optional<Segment> Peer::receive(Millis timeout)
+{
+	std::optional<Bytes> ulpdu;
+	if (!association) {
+		ulpdu = receive_fpdu(timeout);
+	} else if (ended_) {
+		last_event = Event::fin;
+	} else if (std::optional<sctp::Message> m = receive_message(timeout)) {
+		// Before, it is the answer to a request that was spoilt but not wrong.
+		if (m->ppid != sctp::ppid_segment && !operating_)
+			return receive(timeout);
+		if (m->ppid != sctp::ppid_segment)
+			throw std::runtime_error("received a control message among segments");
+		ulpdu = m->segment();
+	}
+	if (!ulpdu)
+		return {};
+	std::optional<Segment> s = Segment::decode(*ulpdu);
+	if (!s)
+		throw std::runtime_error("received a ULPDU without a DDP header");
+	if (!s->tagged && s->qn == q_send)
+		last_msn = s->msn;
+	return s;
+}
+
+Segment Peer::next()
+{
+	std::optional<Segment> s = receive();
+	if (!s)
+		throw std::runtime_error("a segment that must come does not");
+	return std::move(*s);
 }
 
 End Peer::end(Millis timeout)
@@ -175,6 +348,48 @@ End Peer::end(Millis timeout)
 	}
 	e.event = last_event;
 	return e;
+}
+
+void Peer::finish()
+{
+	if (!association)
+		return socket.finish();
+	if (!finished_)
+		association->try_control(sctp::terminate);
+	finished_ = true;
+}
+
+void Peer::shut()
+{
+	operating_ = false;
+	association->shut();
+}
+
+void Peer::reset()
+{
+	if (association)
+		association->abort();
+	socket.reset();
+}
+
+void Peer::close()
+{
+	if (association && operating_)
+		finish();
+	association.reset();
+	socket.close();
+}
+
+bool Peer::shut_down(Millis timeout)
+{
+	if (!association)
+		return true;
+	finish();
+	try {
+		return !association->receive(timeout) && !association->lost();
+	} catch (const Timeout &) {
+		return false;
+	}
 }
 
 } // namespace iwarp

@@ -3,10 +3,11 @@
 
 namespace iwarp {
 
-Octets Segment::header() const
+Bytes Segment::header() const
 {
-	Octets o;
-	put8(o, static_cast<uint8_t>((tagged ? 0x80 : 0) | (last ? 0x40 : 0) | (ddp_reserved & 15) << 2 | (dv & 3)));
+	Bytes o;
+	put8(o, static_cast<uint8_t>((tagged ? 0x80 : 0) | (last ? 0x40 : 0) |
+				     (ddp_reserved & 15) << 2 | (dv & 3)));
 	put8(o, static_cast<uint8_t>((rv & 3) << 6 | (rdmap_reserved & 3) << 4 | (opcode & 15)));
 	if (tagged) {
 		put32(o, stag);
@@ -48,9 +49,9 @@ std::optional<Segment> Segment::decode(View v)
 	return s;
 }
 
-Octets ReadRequest::encode() const
+Bytes ReadRequest::encode() const
 {
-	Octets o;
+	Bytes o;
 	put32(o, sink_stag);
 	put64(o, sink_to);
 	put32(o, size);
@@ -64,28 +65,24 @@ ReadRequest ReadRequest::decode(View v)
 	return {get32(v, 0), get64(v, 4), get32(v, 12), get32(v, 16), get64(v, 20)};
 }
 
-Segment write_segment(uint32_t stag, uint64_t to, Octets payload, bool last)
+Segment write_segment(uint32_t stag, uint64_t to, Bytes payload, bool last)
 {
-	Segment s;
-	s.tagged = true;
-	s.opcode = op_write;
-	s.last = last;
-	s.stag = stag;
-	s.to = to;
-	s.payload = std::move(payload);
-	return s;
+	return {.tagged = true,
+		.last = last,
+		.opcode = op_write,
+		.stag = stag,
+		.to = to,
+		.payload = std::move(payload)};
 }
 
-Segment send_segment(uint32_t msn, Octets payload, uint32_t mo, bool last)
+Segment send_segment(uint32_t msn, Bytes payload, uint32_t mo, bool last)
 {
-	Segment s;
-	s.opcode = op_send;
-	s.last = last;
-	s.qn = q_send;
-	s.msn = msn;
-	s.mo = mo;
-	s.payload = std::move(payload);
-	return s;
+	return {.last = last,
+		.opcode = op_send,
+		.qn = q_send,
+		.msn = msn,
+		.mo = mo,
+		.payload = std::move(payload)};
 }
 
 Segment read_request_segment(uint32_t msn, const ReadRequest &rr)
@@ -96,11 +93,36 @@ Segment read_request_segment(uint32_t msn, const ReadRequest &rr)
 	return s;
 }
 
-Segment read_response_segment(uint32_t stag, uint64_t to, Octets payload, bool last)
+Segment read_response_segment(uint32_t stag, uint64_t to, Bytes payload, bool last)
 {
 	Segment s = write_segment(stag, to, std::move(payload), last);
 	s.opcode = op_read_response;
 	return s;
+}
+
+std::vector<Segment> cut_at(const Segment &message, const std::vector<size_t> &offsets)
+{
+	std::vector<Segment> all;
+	for (size_t i = 0, from = 0; i <= offsets.size(); i++) {
+		const size_t to = i < offsets.size() ? offsets[i] : message.payload.size();
+		Segment &part = all.emplace_back(message);
+		part.payload = slice(message.payload, from, to - from);
+		part.last = message.last && i == offsets.size();
+		if (part.tagged)
+			part.to += from;
+		else
+			part.mo += static_cast<uint32_t>(from);
+		from = to;
+	}
+	return all;
+}
+
+std::vector<Segment> cut_every(const Segment &message, size_t most)
+{
+	std::vector<size_t> offsets;
+	for (size_t at = most; at < message.payload.size(); at += most)
+		offsets.push_back(at);
+	return cut_at(message, offsets);
 }
 
 } // namespace iwarp

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// DDP segments with their RDMAP control octet: RFC 5041 4, RFC 5040 4.1. Every field is free.
+// DDP segments with their RDMAP control byte: RFC 5041 4, RFC 5040 4.1. Every field is free.
 #pragma once
 
 #include <optional>
 
-#include "octets.h"
+#include "bytes.h"
 
 namespace iwarp {
 
@@ -31,11 +31,11 @@ inline constexpr size_t untagged_header_len = 18;
 struct Segment {
 	bool tagged = false;
 	bool last = true;
-	uint8_t ddp_reserved = 0; // 4 bits
-	uint8_t dv = 1;		  // 2 bits
-	uint8_t rv = 1;		  // 2 bits
+	uint8_t ddp_reserved = 0;   // 4 bits
+	uint8_t dv = 1;		    // 2 bits
+	uint8_t rv = 1;		    // 2 bits
 	uint8_t rdmap_reserved = 0; // 2 bits
-	uint8_t opcode = op_send; // 4 bits
+	uint8_t opcode = op_send;   // 4 bits
 	// tagged
 	uint32_t stag = 0;
 	uint64_t to = 0;
@@ -45,10 +45,10 @@ struct Segment {
 	uint32_t msn = 1;
 	uint32_t mo = 0;
 
-	Octets payload{};
+	Bytes payload{};
 
-	Octets header() const;
-	Octets encode() const { return join({header(), payload}); }
+	Bytes header() const;
+	Bytes encode() const { return join({header(), payload}); }
 	// Nothing if v is shorter than its header.
 	static std::optional<Segment> decode(View v);
 };
@@ -62,13 +62,18 @@ struct ReadRequest {
 	uint64_t src_to = 0;
 
 	static constexpr size_t len = 28;
-	Octets encode() const;
-	static ReadRequest decode(View v); // at least len octets
+	Bytes encode() const;
+	static ReadRequest decode(View v); // at least len bytes
 };
 
-Segment write_segment(uint32_t stag, uint64_t to, Octets payload, bool last = true);
-Segment send_segment(uint32_t msn, Octets payload, uint32_t mo = 0, bool last = true);
+Segment write_segment(uint32_t stag, uint64_t to, Bytes payload, bool last = true);
+Segment send_segment(uint32_t msn, Bytes payload, uint32_t mo = 0, bool last = true);
 Segment read_request_segment(uint32_t msn, const ReadRequest &rr);
-Segment read_response_segment(uint32_t stag, uint64_t to, Octets payload, bool last = true);
+Segment read_response_segment(uint32_t stag, uint64_t to, Bytes payload, bool last = true);
+
+// The message in segments that begin at these offsets and at its beginning.
+std::vector<Segment> cut_at(const Segment &message, const std::vector<size_t> &offsets);
+// In segments of at most so many bytes.
+std::vector<Segment> cut_every(const Segment &message, size_t most);
 
 } // namespace iwarp

@@ -4,8 +4,11 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <system_error>
 #include <unistd.h>
@@ -156,7 +159,7 @@ void Socket::send(View v)
 		fail("send");
 }
 
-Event Socket::receive(Octets &to, Millis timeout)
+Event Socket::receive(Bytes &to, Millis timeout) const
 {
 	if (!wait_for(fd_, POLLIN, timeout))
 		return Event::quiet;
@@ -168,6 +171,18 @@ Event Socket::receive(Octets &to, Millis timeout)
 		return Event::fin;
 	put(to, View(buf, static_cast<size_t>(n)));
 	return Event::data;
+}
+
+uint32_t Socket::unacknowledged() const
+{
+	int left = 0;
+	uint32_t memory[SK_MEMINFO_VARS]{};
+	socklen_t len = sizeof(memory);
+	if (!ioctl(fd_, SIOCOUTQ, &left))
+		return static_cast<uint32_t>(left);
+	if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, memory, &len))
+		fail("neither SIOCOUTQ nor SO_MEMINFO");
+	return memory[SK_MEMINFO_WMEM_QUEUED];
 }
 
 void Socket::finish()
@@ -188,9 +203,9 @@ void Socket::close()
 		::close(release());
 }
 
-void Socket::urgent(uint8_t octet)
+void Socket::urgent(uint8_t byte)
 {
-	if (::send(fd_, &octet, 1, MSG_OOB | MSG_NOSIGNAL) < 0)
+	if (::send(fd_, &byte, 1, MSG_OOB | MSG_NOSIGNAL) < 0)
 		fail("send urgent");
 }
 

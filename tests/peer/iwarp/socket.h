@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "octets.h"
+#include "bytes.h"
 
 namespace iwarp {
 
@@ -45,7 +45,7 @@ enum class Event {
 
 struct SocketOptions {
 	std::string netns;
-	int rcvbuf = 0; // octets, 0: the system's choice
+	int rcvbuf = 0; // bytes, 0: the system's choice
 };
 
 class Socket {
@@ -61,17 +61,20 @@ public:
 	Socket accept(Millis timeout);
 	Address local() const;
 
-	// All octets or an exception (which one may expect when the other side has closed).
-	void send(View octets);
+	// All bytes or an exception (which one may expect when the other side has closed).
+	void send(View bytes);
 	// As send(), but tells instead of throwing when the connection is gone.
-	bool try_send(View octets);
-	// What is there, at least one octet with Event::data.
-	Event receive(Octets &to, Millis timeout);
+	bool try_send(View bytes);
+	// What is there, at least one byte with Event::data.
+	Event receive(Bytes &to, Millis timeout) const;
 
-	void finish();	 // FIN, receiving goes on
-	void reset();	 // RST, closes
+	// Bytes sent and not acknowledged; of SCTP, which does not tell, of memory for them.
+	uint32_t unacknowledged() const;
+
+	void finish(); // FIN, receiving goes on
+	void reset();  // RST, closes
 	void close();
-	void urgent(uint8_t octet);
+	void urgent(uint8_t byte);
 
 	int fd() const { return fd_; }
 	explicit operator bool() const { return fd_ >= 0; }

@@ -7,10 +7,10 @@ namespace {
 constexpr uint8_t bit_m = 0x80, bit_c = 0x40, bit_r = 0x20, bit_s = 0x10;
 constexpr uint16_t depth_mask = 0x3FFF, flag_high = 0x8000, flag_low = 0x4000;
 
-StartupFrame frame(std::string_view key, uint8_t rev, std::optional<Enhanced> e, Octets pd)
+StartupFrame frame(std::string_view key, uint8_t rev, std::optional<Enhanced> e, Bytes pd)
 {
 	StartupFrame f;
-	f.key = octets(key);
+	f.key = bytes(key);
 	f.rev = rev;
 	f.s = e.has_value();
 	f.enhanced = e;
@@ -20,11 +20,13 @@ StartupFrame frame(std::string_view key, uint8_t rev, std::optional<Enhanced> e,
 
 } // namespace
 
-Octets Enhanced::encode() const
+Bytes Enhanced::encode() const
 {
-	Octets o;
-	put16(o, static_cast<uint16_t>((a ? flag_high : 0) | (b ? flag_low : 0) | (ird & depth_mask)));
-	put16(o, static_cast<uint16_t>((c ? flag_high : 0) | (d ? flag_low : 0) | (ord & depth_mask)));
+	Bytes o;
+	put16(o,
+	      static_cast<uint16_t>((a ? flag_high : 0) | (b ? flag_low : 0) | (ird & depth_mask)));
+	put16(o,
+	      static_cast<uint16_t>((c ? flag_high : 0) | (d ? flag_low : 0) | (ord & depth_mask)));
 	return o;
 }
 
@@ -41,13 +43,13 @@ Enhanced Enhanced::decode(View v)
 	return e;
 }
 
-Octets StartupFrame::encode() const
+Bytes StartupFrame::encode() const
 {
-	Octets pd = enhanced ? enhanced->encode() : Octets{};
+	Bytes pd = enhanced ? enhanced->encode() : Bytes{};
 	put(pd, private_data);
-	Octets o = key;
-	put8(o, static_cast<uint8_t>((m ? bit_m : 0) | (c ? bit_c : 0) | (r ? bit_r : 0) | (s ? bit_s : 0) |
-				     (reserved & 0x0F)));
+	Bytes o = key;
+	put8(o, static_cast<uint8_t>((m ? bit_m : 0) | (c ? bit_c : 0) | (r ? bit_r : 0) |
+				     (s ? bit_s : 0) | (reserved & 0x0F)));
 	put8(o, rev);
 	put16(o, pd_length.value_or(static_cast<uint16_t>(pd.size())));
 	put(o, pd);
@@ -80,14 +82,21 @@ StartupFrame StartupFrame::decode(View v)
 	return f;
 }
 
-StartupFrame StartupFrame::request(uint8_t rev, std::optional<Enhanced> e, Octets pd)
+StartupFrame StartupFrame::request(uint8_t rev, std::optional<Enhanced> e, Bytes pd)
 {
 	return frame(request_key, rev, e, std::move(pd));
 }
 
-StartupFrame StartupFrame::reply(uint8_t rev, std::optional<Enhanced> e, Octets pd)
+StartupFrame StartupFrame::reply(uint8_t rev, std::optional<Enhanced> e, Bytes pd)
 {
 	return frame(reply_key, rev, e, std::move(pd));
+}
+
+StartupFrame StartupFrame::rtr(bool c, std::string_view key, Bytes pd)
+{
+	StartupFrame f = frame(key, 1, {}, std::move(pd));
+	f.c = c;
+	return f;
 }
 
 } // namespace iwarp

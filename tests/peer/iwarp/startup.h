@@ -4,12 +4,15 @@
 
 #include <optional>
 
-#include "octets.h"
+#include "bytes.h"
 
 namespace iwarp {
 
 inline constexpr std::string_view request_key = "MPA ID Req Frame";
 inline constexpr std::string_view reply_key = "MPA ID Rep Frame";
+// 2007 proposal 1: the printed bytes and the text differ.
+inline constexpr std::string_view rtr_key = "MPA ID RtR Frame",
+				  rtr_key_of_the_text = "MPA ID Rtr Frame";
 inline constexpr size_t startup_header_len = 20;
 inline constexpr size_t max_private_data = 512;
 
@@ -17,17 +20,17 @@ inline constexpr size_t max_private_data = 512;
 struct Enhanced {
 	uint16_t ird = 1; // 14 bits
 	uint16_t ord = 1; // 14 bits
-	bool a = false;   // peer-to-peer model
-	bool b = false;   // zero-length Send as RTR
-	bool c = false;   // zero-length RDMA Write as RTR
-	bool d = false;   // zero-length RDMA Read as RTR
+	bool a = false;	  // peer-to-peer model
+	bool b = false;	  // zero-length Send as RTR
+	bool c = false;	  // zero-length RDMA Write as RTR
+	bool d = false;	  // zero-length RDMA Read as RTR
 
-	Octets encode() const;
-	static Enhanced decode(View v); // at least 4 octets
+	Bytes encode() const;
+	static Enhanced decode(View v); // at least 4 bytes
 };
 
 struct StartupFrame {
-	Octets key;
+	Bytes key;
 	bool m = false;	      // markers wanted in what the sender of the frame receives
 	bool c = true;	      // CRC wanted
 	bool r = false;	      // rejected (reply)
@@ -35,18 +38,20 @@ struct StartupFrame {
 	uint8_t reserved = 0; // 4 bits
 	uint8_t rev = 1;
 	std::optional<Enhanced> enhanced;
-	Octets private_data;		       // behind the enhanced data
+	Bytes private_data;		   // behind the enhanced data
 	std::optional<uint16_t> pd_length; // instead of the right one
 
-	Octets encode() const;
+	Bytes encode() const;
 
-	// Octets of the whole frame whose first 20 octets are in v.
+	// Bytes of the whole frame whose first 20 bytes are in v.
 	static size_t length(View v);
 	// From a whole frame; splits off the enhanced data if S is set.
 	static StartupFrame decode(View v);
 
-	static StartupFrame request(uint8_t rev, std::optional<Enhanced> e = {}, Octets pd = {});
-	static StartupFrame reply(uint8_t rev, std::optional<Enhanced> e = {}, Octets pd = {});
+	static StartupFrame request(uint8_t rev, std::optional<Enhanced> e = {}, Bytes pd = {});
+	static StartupFrame reply(uint8_t rev, std::optional<Enhanced> e = {}, Bytes pd = {});
+	// 2007 proposal: "ready", behind the reply.
+	static StartupFrame rtr(bool c = true, std::string_view key = rtr_key, Bytes pd = {});
 };
 
 } // namespace iwarp

@@ -8,15 +8,17 @@ namespace iwarp {
 
 std::ostream &operator<<(std::ostream &os, const Code &c)
 {
-	return os << "layer " << +c.layer << " etype " << +c.etype << " code 0x" << std::hex << +c.code << std::dec;
+	return os << "layer " << +c.layer << " etype " << +c.etype << " code 0x" << std::hex
+		  << +c.code << std::dec;
 }
 
-Octets Terminate::encode() const
+Bytes Terminate::encode() const
 {
-	Octets o;
+	Bytes o;
 	put8(o, static_cast<uint8_t>((code.layer & 15) << 4 | (code.etype & 15)));
 	put8(o, code.code);
-	put16(o, static_cast<uint16_t>((m ? 0x8000 : 0) | (d ? 0x4000 : 0) | (r ? 0x2000 : 0) | (reserved & 0x1FFF)));
+	put16(o, static_cast<uint16_t>((m ? 0x8000 : 0) | (d ? 0x4000 : 0) | (r ? 0x2000 : 0) |
+				       (reserved & 0x1FFF)));
 	if (m || d)
 		put16(o, segment_len);
 	put(o, ddp_header);
@@ -57,12 +59,17 @@ std::optional<Terminate> Terminate::decode(View v)
 	return t;
 }
 
-Segment terminate_segment(Octets payload)
+Segment terminate_segment(Bytes payload)
 {
 	Segment s = send_segment(1, std::move(payload));
 	s.opcode = op_terminate;
 	s.qn = q_terminate;
 	return s;
+}
+
+Segment terminate_segment(const Code &code)
+{
+	return terminate_segment(Terminate{.code = code}.encode());
 }
 
 } // namespace iwarp

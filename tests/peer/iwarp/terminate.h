@@ -6,7 +6,7 @@
 #include <iosfwd>
 #include <optional>
 
-#include "octets.h"
+#include "bytes.h"
 #include "segment.h"
 
 namespace iwarp {
@@ -60,19 +60,20 @@ inline constexpr Code no_rtr{2, 0, 7};
 
 struct Terminate {
 	Code code;
-	bool m = false; // DDP Segment Length valid
-	bool d = false; // DDP header included
-	bool r = false; // RDMAP header included
+	bool m = false;	       // DDP Segment Length valid
+	bool d = false;	       // DDP header included
+	bool r = false;	       // RDMAP header included
 	uint16_t reserved = 0; // 13 bits
 	uint16_t segment_len = 0;
-	Octets ddp_header{};
-	Octets rdmap_header{};
+	Bytes ddp_header{};
+	Bytes rdmap_header{};
 
-	Octets encode() const;
+	Bytes encode() const;
 	// Nothing if the payload is shorter than what its header control bits promise.
 	static std::optional<Terminate> decode(View payload);
 };
 
-Segment terminate_segment(Octets payload);
+Segment terminate_segment(Bytes payload);
+Segment terminate_segment(const Code &code); // without headers
 
 } // namespace iwarp

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The receive engine is called again while it raises an error: what it was asked for before that is answered first,
-// and TCP, when it has made 16 segments, takes in what has come for the socket meanwhile.
+// The receive engine is called again while it raises an error: what it was asked for before that is
+// answered first, and TCP, when it has made 16 segments, takes in what has come for the socket
+// meanwhile.
 #include <atomic>
-#include <pthread.h>
-#include <sched.h>
 #include <thread>
 
 #include "session.h"
@@ -11,36 +10,26 @@
 namespace ooo {
 namespace {
 
-using iwarp::pattern;
-
-// More FPDUs than one pass takes: the rest is a worker's, and what comes meanwhile waits for its lock.
+// More FPDUs than one pass takes: the rest is a worker's, and what comes meanwhile waits for its
+// lock.
 constexpr unsigned empty_writes = 3000;
 
 // Small enough that TCP makes segments of one MSS each.
 constexpr uint16_t window = 40;
-
-// The calling thread runs nowhere else.
-void stay_on(int cpu)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
 
 void bad_message_behind_a_read()
 {
 	Session s({.ooo = false, .markers = false, .window = window});
 	Span first = s.write(0, 40, 1);
 	for (unsigned i = 0; i < empty_writes; i++)
-		s.add(iwarp::write_segment(0, 0, {}));
+		s.add(write_segment(0, 0, {}));
 	s.message(30, 3);
-	iwarp::ReadRequest read;
+	ReadRequest read;
 	read.sink_stag = 1;
 	read.size = 100000;
 	read.src_stag = s.v.rw->rkey();
 	read.src_to = s.v.rw->base();
-	s.add(iwarp::read_request_segment(1, read));
+	s.add(read_request_segment(1, read));
 	s.message(receive_size + 1, 4);
 	uint32_t from = s.end();
 	s.send(first.to, from);

@@ -11,7 +11,8 @@ namespace {
 // sk_rcvbuf of the target's end.
 unsigned long receive_buffer(Session &s)
 {
-	const std::string command = "ss -tmnH state established sport = :" + std::to_string(ntohs(rdma_get_src_port(s.c().id())));
+	const std::string command = "ss -tmnH state established sport = :" +
+				    std::to_string(ntohs(rdma_get_src_port(s.c().id())));
 	std::unique_ptr<FILE, int (*)(FILE *)> out(popen(command.c_str(), "r"), pclose);
 	char line[512];
 	while (out && fgets(line, sizeof(line), out.get())) {
@@ -22,8 +23,8 @@ unsigned long receive_buffer(Session &s)
 	throw std::runtime_error("no such socket: " + command);
 }
 
-// Up to the last octet of it, and the last FPDU is not complete. Of segments as short it holds no more than one pass
-// of the receive engine takes.
+// Up to the last byte of it, and the last FPDU is not complete. Of segments as short it holds no
+// more than one pass of the receive engine takes.
 void use_up_the_window(Session &s, uint32_t from)
 {
 	do {

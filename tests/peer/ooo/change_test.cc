@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What happens between placement and delivery: other octets, other rights, other memory, errors, and the
-// end of the connection. What is delivered is what TCP acknowledges in the end.
+// What happens between placement and delivery: other bytes, other rights, other memory, errors,
+// and the end of the connection. What is delivered is what TCP acknowledges in the end.
+#include <functional>
+
 #include "session.h"
 
 namespace ooo {
 namespace {
 
-using iwarp::pattern;
-
 constexpr size_t len = 1000;
 
-// The stream's octets from an FPDU on, with another payload in that FPDU.
-Octets other_payload(const Session &s, const Span &f, const Segment &seg)
+// The stream's bytes from an FPDU on, with another payload in that FPDU.
+Bytes other_payload(const Session &s, const Span &f, const Segment &seg)
 {
-	iwarp::FpduEncoder e(s.out.mode(), f.from);
+	FpduEncoder e(s.out.mode(), f.from);
 	return e.encode(seg.encode());
 }
 
-Segment write_segment(Session &s, size_t at, uint32_t seed)
+Segment rw_segment(Session &s, size_t at, uint32_t seed)
 {
-	return iwarp::write_segment(s.v.rw->rkey(), s.v.rw->base() + at, pattern(len, seed));
+	return write_segment(s.v.rw->rkey(), s.v.rw->base() + at, pattern(len, seed));
 }
 
 struct Early : testing::Test {
@@ -36,38 +36,70 @@ struct Early : testing::Test {
 		ASSERT_TRUE(s.written(5000, len, 2));
 	}
 	// The other contents with which the sender goes on.
-	Octets other() { return other_payload(s, f, write_segment(s, 5000, 77)); }
+	Bytes other() { return other_payload(s, f, rw_segment(s, 5000, 77)); }
 };
 
 // A segment that covers the gap and all of the early one: TCP throws that away.
-TEST_F(Early, covered_by_other_octets)
+TEST_F(Early, covered_by_other_bytes)
 {
-	Octets all(s.stream.begin() + gap.from, s.stream.begin() + gap.to);
-	iwarp::put(all, other());
-	s.send_other(gap.from, all, 1460);
+	s.send_other(gap.from, join({s.part(gap), other()}), 1460);
 	EXPECT_TRUE(s.written(0, 40, 1));
 	EXPECT_TRUE(s.written(5000, len, 77)) << "delivered is not what TCP has acknowledged";
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 }
 
 // It ends inside of the early segment, which TCP keeps, behind it: here both FPDUs are in one.
-TEST_F(Early, overlapped_by_other_octets)
+TEST_F(Early, overlapped_by_other_bytes)
 {
 	s.write(8000, 100, 3);
 	Span b = s.write(9000, len, 4), c = s.write(12000, len, 5);
 	s.send(b.from, c.to, 1460 * 2);
 	// too long for one segment of the wire, but not for a tun device
 	ASSERT_EQ(s.counted(), (Counted{2, 0, 0}));
-	const Octets b2 = other_payload(s, b, write_segment(s, 9000, 78));
-	Octets over(s.stream.begin() + gap.from, s.stream.begin() + b.from);
-	iwarp::put(over, b2);
+	const Bytes b2 = other_payload(s, b, rw_segment(s, 9000, 78));
+	const Bytes over = join({s.part({gap.from, b.from}), b2});
 	s.send_other(gap.from, over, over.size());
 	s.fill();
 	EXPECT_TRUE(s.written(9000, len, 78)) << "delivered is not what TCP has acknowledged";
 	EXPECT_TRUE(s.written(12000, len, 5));
 }
 
-// Octets from before the gap once more: a drop that takes nothing away.
+// As above, in front of all that TCP keeps: the FPDU with @change of its bytes.
+void cover(Session &s, const Span &gap, const Span &f, const std::function<void(Bytes &)> &change)
+{
+	Bytes now = s.part(f);
+	change(now);
+	s.send_other(gap.from, join({s.part(gap), now}), 1460);
+}
+
+// A payload that has suffered on its second way: the one with the right CRC is in its place, and
+// stays.
+TEST_F(Early, covered_by_a_wrong_payload)
+{
+	cover(s, gap, f, [](Bytes &o) { o[o.size() / 2] ^= 1; });
+	s.fill_and_deliver();
+	EXPECT_TRUE(s.written(0, 40, 1) && s.written(5000, len, 2));
+	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+}
+
+// A header that has: it has no right CRC, and decides nothing.
+TEST_F(Early, covered_by_a_wrong_header)
+{
+	cover(s, gap, f, [](Bytes &o) { o[12] ^= 1; });
+	s.terminates(mpa::crc);
+	EXPECT_TRUE(s.written(0, 40, 1));
+	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
+}
+
+// A CRC field that has.
+TEST_F(Early, covered_by_a_wrong_crc)
+{
+	cover(s, gap, f, [](Bytes &o) { o.back() ^= 1; });
+	s.terminates(mpa::crc);
+	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
+}
+
+// Bytes from before the gap once more: a drop that takes nothing away.
 TEST(Doubled, before_the_gap)
 {
 	Session s;
@@ -85,18 +117,18 @@ TEST(Doubled, before_the_gap)
 	EXPECT_TRUE(s.written(5000, len, 2) && s.written(8000, len, 3));
 }
 
-// The same octets again are dropped; what was placed may be placed again, and is right in any case.
+// TCP drops the same bytes when they come again, and nothing is placed again.
 TEST_F(Early, doubled)
 {
 	s.send_other(f.from, View(s.stream).subspan(f.from, f.to - f.from));
-	s.message(30, 3);
-	s.fill();
-	s.delivers(30, 3);
+	s.fill_and_deliver();
 	EXPECT_TRUE(s.written(0, 40, 1) && s.written(5000, len, 2));
+	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// TCP reneges: it drops what it has told the sender it has, the last first. Then other octets come.
-TEST(Renege, other_octets)
+// TCP reneges: it drops what it has told the sender it has, the last first. Then other bytes come,
+// or the same.
+void renege(bool same)
 {
 	FixedBuffers fixed;
 	Session s;
@@ -106,19 +138,29 @@ TEST(Renege, other_octets)
 	Span f = s.write(5000, len, 2);
 	s.send(f);
 	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
-	// single octets that are no neighbours: much overhead, and nothing to be saved
+	// single bytes that are no neighbours: much overhead, and nothing to be saved
 	ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP keeps everything";
-	const Octets f2 = other_payload(s, f, write_segment(s, 5000, 77));
+	const uint32_t seed = same ? 2 : 77;
+	const Bytes f2 = other_payload(s, f, rw_segment(s, 5000, seed));
 	std::copy(f2.begin(), f2.end(), s.stream.begin() + f.from);
-	s.message(30, 3);
-	s.fill();
-	s.delivers(30, 3);
-	EXPECT_TRUE(s.written(5000, len, 77)) << "delivered is not what TCP has acknowledged";
+	s.fill_and_deliver();
+	EXPECT_TRUE(s.written(5000, len, seed)) << "delivered is not what TCP has acknowledged";
 	EXPECT_TRUE(s.written(20000, large, 9) && s.written(0, 40, 1));
-	EXPECT_GE(s.counted().replaced, 1U);
+	const Counted c = s.counted();
+	EXPECT_EQ(c.replaced, same ? 0U : 1U);
+	EXPECT_GE(c.delivered, same ? 1U : 0U);
 }
 
-// Two Writes to one place: the later one's octets stay, though they came first.
+TEST(Renege, other_bytes)
+{
+	renege(false);
+}
+TEST(Renege, same_bytes)
+{
+	renege(true);
+}
+
+// Two Writes to one place: the later one's bytes stay, though they came first.
 TEST(Order, two_writes_to_one_place)
 {
 	Session s;
@@ -128,7 +170,7 @@ TEST(Order, two_writes_to_one_place)
 	s.send(a);
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 	EXPECT_TRUE(s.written(5000 + len / 2, len, 2)) << "an earlier Write has the last word";
-	Octets first = pattern(len, 1);
+	Bytes first = pattern(len, 1);
 	first.resize(len / 2);
 	EXPECT_EQ(s.v.rw->copy(5000, len / 2), first);
 }
@@ -151,23 +193,25 @@ TEST(Rights, registered_anew)
 {
 	Session s;
 	ibv_pd *pd = s.v.pd();
-	Octets first(8192), second(8192);
-	ibv_mr *mr = ibv_reg_mr(pd, first.data(), first.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	Bytes first(8192), second(8192);
+	ibv_mr *mr = ibv_reg_mr(pd, first.data(), first.size(),
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	ASSERT_TRUE(mr);
 	const uint32_t stag = mr->rkey;
 	const uint64_t to = reinterpret_cast<uint64_t>(first.data());
 	s.write(0, 40, 1);
-	Span f = s.add(iwarp::write_segment(stag, to, pattern(len, 2)));
+	Span f = s.add(write_segment(stag, to, pattern(len, 2)));
 	s.send(f);
 	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	std::fill(first.begin(), first.end(), 0);
 	ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, pd, nullptr, 0,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ), 0);
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_READ),
+		  0);
 	ASSERT_EQ(mr->rkey, stag);
-	s.message(30, 3);
-	s.fill();
-	s.delivers(30, 3);
-	EXPECT_EQ(Octets(first.begin(), first.begin() + len), pattern(len, 2)) << "delivered, and not there";
+	s.fill_and_deliver();
+	EXPECT_EQ(Bytes(first.begin(), first.begin() + len), pattern(len, 2))
+		<< "delivered, and not there";
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 	ibv_dereg_mr(mr);
 }
@@ -176,12 +220,15 @@ TEST(Rights, registered_anew)
 TEST(Rights, taken_away)
 {
 	Session s;
-	Octets memory(8192);
-	ibv_mr *mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	Bytes memory(8192);
+	ibv_mr *mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(),
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	ASSERT_TRUE(mr);
 	s.write(0, 40, 1);
-	Span f = s.add(iwarp::write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()), pattern(len, 2)));
-	Span g = s.add(iwarp::write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()) + 4000, pattern(len, 3)));
+	Span f = s.add(write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()),
+				     pattern(len, 2)));
+	Span g = s.add(write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()) + 4000,
+				     pattern(len, 3)));
 	s.send(f);
 	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	ibv_dereg_mr(mr);
@@ -190,18 +237,16 @@ TEST(Rights, taken_away)
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	s.nothing_delivered();
 	s.fill();
-	auto t = s.terminate();
-	ASSERT_TRUE(t);
-	EXPECT_EQ(t->code, iwarp::ddp::tagged_stag);
-	EXPECT_EQ(memory, Octets(8192)) << "written to after deregistration";
+	s.terminates(ddp::tagged_stag);
+	EXPECT_EQ(memory, Bytes(8192)) << "written to after deregistration";
 }
 
 // An error waits for its turn: what comes before it is delivered, and it may never have its turn.
-void held(const iwarp::FpduFault &fault, iwarp::Code code)
+void held(const FpduFault &fault, Code code)
 {
 	Session s;
 	s.message(40, 1);
-	Span bad = s.add(write_segment(s, 5000, 2), fault), behind = s.write(8000, len, 3);
+	Span bad = s.add(rw_segment(s, 5000, 2), fault), behind = s.write(8000, len, 3);
 	uint64_t terminates = s.counter("tx_terminate");
 	s.send(bad.from, behind.to);
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
@@ -209,43 +254,41 @@ void held(const iwarp::FpduFault &fault, iwarp::Code code)
 	EXPECT_FALSE(s.written(5000, len, 2) || s.written(8000, len, 3));
 	s.send(0, bad.from);
 	s.delivers(40, 1);
-	auto t = s.terminate();
-	ASSERT_TRUE(t);
-	EXPECT_EQ(t->code, code);
+	s.terminates(code);
 	EXPECT_FALSE(s.written(5000, len, 2) || s.written(8000, len, 3));
 }
 
-TEST(Error, crc) { held({.crc_xor = 1}, iwarp::mpa::crc); }
+TEST(Error, crc)
+{
+	held({.crc_xor = 1}, mpa::crc);
+}
 
 TEST(Error, marker)
 {
-	held({.marker = [](iwarp::Marker m) { return iwarp::Marker{0, static_cast<uint16_t>(m.fpdu_ptr ^ 4)}; }},
-	     iwarp::mpa::marker);
+	held({.marker = [](Marker m) { return Marker{0, static_cast<uint16_t>(m.fpdu_ptr ^ 4)}; }},
+	     mpa::marker);
 }
 
 TEST(Error, stag)
 {
 	Session s;
 	s.message(40, 1);
-	Span bad = s.add(iwarp::write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(len, 2)));
+	Span bad = s.add(write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(len, 2)));
 	s.send(bad);
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	s.send(0, bad.from);
 	s.delivers(40, 1);
-	auto t = s.terminate();
-	ASSERT_TRUE(t);
-	EXPECT_EQ(t->code, iwarp::ddp::tagged_stag);
+	s.terminates(ddp::tagged_stag);
 }
 
 // What was wrong is sent again, right, and covers it.
 TEST(Error, made_good)
 {
 	Session s;
-	Span gap = s.message(40, 1), f = s.add(write_segment(s, 5000, 2), {.crc_xor = 1});
+	Span gap = s.message(40, 1), f = s.add(rw_segment(s, 5000, 2), {.crc_xor = 1});
 	s.send(f);
-	Octets all(s.stream.begin() + gap.from, s.stream.begin() + gap.to);
-	iwarp::put(all, other_payload(s, f, write_segment(s, 5000, 2)));
-	s.send_other(gap.from, all, 1460);
+	s.send_other(gap.from, join({s.part(gap), other_payload(s, f, rw_segment(s, 5000, 2))}),
+		     1460);
 	s.delivers(40, 1);
 	EXPECT_TRUE(s.written(5000, len, 2));
 }

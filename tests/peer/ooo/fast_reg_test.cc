@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Regions of fast registration (REG_MR, LOCAL_INV), which only the kernel's consumers have: what is placed in
-// them early, and what is not when they are closed or registered elsewhere before its turn. The target is
-// tests/kernel/serve.c, loaded by the suite.
+// Regions of fast registration (REG_MR, LOCAL_INV), which only the kernel's consumers have: what is
+// placed in them early, and what is not when they are closed or registered elsewhere before its
+// turn. The target is tests/kernel/serve.c, loaded by the suite.
 #include <cerrno>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,6 @@
 namespace ooo {
 namespace {
 
-using iwarp::pattern;
-
 constexpr size_t len = 1000;
 constexpr size_t page = 4096;
 constexpr uint16_t port = 7999;
@@ -23,7 +21,8 @@ constexpr int wc_success = 0, wc_loc_prot_err = 4;
 
 class File {
 public:
-	File(const std::string &name, int flags) : fd(open(("/sys/kernel/debug/kwarp_ktest/" + name).c_str(), flags | O_CLOEXEC))
+	File(const std::string &name, int flags)
+		: fd(open(("/sys/kernel/debug/kwarp_ktest/" + name).c_str(), flags | O_CLOEXEC))
 	{
 		if (fd < 0)
 			throw std::system_error(errno, std::generic_category(), name);
@@ -58,9 +57,9 @@ public:
 	Served(const Served &) = delete;
 	Served &operator=(const Served &) = delete;
 
-	static Octets memory(size_t at, size_t n)
+	static Bytes memory(size_t at, size_t n)
 	{
-		Octets o(n);
+		Bytes o(n);
 		File f("memory", O_RDONLY);
 		if (pread(f.fd, o.data(), n, static_cast<off_t>(at)) != static_cast<ssize_t>(n))
 			throw std::system_error(errno, std::generic_category(), "memory");
@@ -69,7 +68,7 @@ public:
 };
 
 struct Connected : Served, Wire {
-	Connected() : Wire(iwarp::Address(victim::lab().victim_ip, port), {}) {}
+	Connected() : Wire(Address(lab().victim_ip, port), {}) {}
 };
 
 struct FastReg : testing::Test {
@@ -81,7 +80,7 @@ struct FastReg : testing::Test {
 	{
 		command("accepted");
 		// the responder's send queue waits for the peer's first FPDU
-		s.send(s.add(iwarp::write_segment(0, 0, {})));
+		s.send(s.add(write_segment(0, 0, {})));
 		std::istringstream(command("reg")) >> stag >> to;
 		s.counted();
 	}
@@ -89,8 +88,8 @@ struct FastReg : testing::Test {
 	// A Write into the region, early.
 	void early()
 	{
-		s.add(iwarp::write_segment(0, 0, {}));
-		s.send(s.add(iwarp::write_segment(stag, to, pattern(len, 2))));
+		s.add(write_segment(0, 0, {}));
+		s.send(s.add(write_segment(stag, to, pattern(len, 2))));
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		ASSERT_EQ(s.memory(0, len), pattern(len, 2));
 	}
@@ -98,16 +97,16 @@ struct FastReg : testing::Test {
 	void early_response()
 	{
 		command("read");
-		auto r = iwarp::ReadRequest::decode(s.receive().payload);
+		auto r = ReadRequest::decode(s.receive().payload);
 		ASSERT_EQ(r.size, 2 * len);
-		s.add(iwarp::read_response_segment(r.sink_stag, r.sink_to, pattern(len, 1), false));
-		s.send(s.add(iwarp::read_response_segment(r.sink_stag, r.sink_to + len, pattern(len, 2))));
+		s.add(read_response_segment(r.sink_stag, r.sink_to, pattern(len, 1), false));
+		s.send(s.add(read_response_segment(r.sink_stag, r.sink_to + len, pattern(len, 2))));
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		ASSERT_EQ(s.memory(len, len), pattern(len, 2));
 	}
 	void nothing_there()
 	{
-		EXPECT_EQ(s.memory(0, page), Octets(page)) << "written to after LOCAL_INV";
+		EXPECT_EQ(s.memory(0, page), Bytes(page)) << "written to after LOCAL_INV";
 		EXPECT_EQ(s.counted().delivered, 0U);
 	}
 };
@@ -126,12 +125,12 @@ TEST_F(FastReg, invalidated)
 	command("inv");
 	command("wipe");
 	// after the invalidation nothing is placed early, either
-	s.send(s.add(iwarp::write_segment(stag, to + 2000, pattern(len, 3))));
+	s.send(s.add(write_segment(stag, to + 2000, pattern(len, 3))));
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	s.fill();
 	auto t = s.terminate();
 	ASSERT_TRUE(t);
-	EXPECT_EQ(t->code, iwarp::ddp::tagged_stag);
+	EXPECT_EQ(t->code, ddp::tagged_stag);
 	nothing_there();
 }
 
@@ -145,7 +144,7 @@ TEST_F(FastReg, registered_elsewhere)
 	s.fill();
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 	EXPECT_EQ(s.memory(page, len), pattern(len, 2)) << "delivered, and not there";
-	EXPECT_EQ(s.memory(0, page), Octets(page)) << "written to after LOCAL_INV";
+	EXPECT_EQ(s.memory(0, page), Bytes(page)) << "written to after LOCAL_INV";
 }
 
 TEST_F(FastReg, read_response)
@@ -163,7 +162,7 @@ TEST_F(FastReg, sink_invalidated)
 {
 	ASSERT_NO_FATAL_FAILURE(early_response());
 	command("inv_tell");
-	EXPECT_EQ(s.receive().opcode, iwarp::op_send);
+	EXPECT_EQ(s.receive().opcode, op_send);
 	command("wipe");
 	s.fill();
 	EXPECT_EQ(std::stoi(command("wait")), wc_loc_prot_err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory windows that are closed or opened elsewhere between placement and delivery, and a machine that is
-// short of memory for TCP.
+// Memory windows that are closed or opened elsewhere between placement and delivery, and a machine
+// that is short of memory for TCP.
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -9,8 +9,6 @@
 
 namespace ooo {
 namespace {
-
-using iwarp::pattern;
 
 constexpr size_t len = 1000;
 constexpr int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -27,14 +25,15 @@ protected:
 	static constexpr size_t half = 8192;
 
 	Session s;
-	Octets memory = Octets(2 * half);
+	Bytes memory = Bytes(2 * half);
 	ibv_mr *mr = nullptr;
 	ibv_mw *mw = nullptr;
 	Span first, f;
 
 	void SetUp() override
 	{
-		mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(), rights | IBV_ACCESS_MW_BIND);
+		mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(),
+				rights | IBV_ACCESS_MW_BIND);
 		ASSERT_TRUE(mr);
 		// the responder's send queue, binds included, waits for the peer's first FPDU
 		s.send(s.write(0, 40, 1));
@@ -50,7 +49,8 @@ protected:
 
 	ibv_mw_bind_info onto(size_t at, size_t length)
 	{
-		return {mr, reinterpret_cast<uint64_t>(memory.data()) + at, length, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED};
+		return {mr, reinterpret_cast<uint64_t>(memory.data()) + at, length,
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED};
 	}
 	void done(ibv_wc_opcode opcode)
 	{
@@ -101,28 +101,27 @@ protected:
 			throw std::system_error(errno, std::generic_category(), "ibv_alloc_mw");
 	}
 
-	// A Write into the window, early; then its octets are wiped away, so that it is seen who writes.
+	// A Write into the window, early; then its bytes are wiped away, so that it is seen who
+	// writes.
 	void early()
 	{
 		s.counted();
 		s.message(40, 1);
-		f = s.add(iwarp::write_segment(mw->rkey, 0, pattern(len, 2)));
+		f = s.add(write_segment(mw->rkey, 0, pattern(len, 2)));
 		s.send(f);
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		ASSERT_EQ(in_first(), pattern(len, 2));
 	}
 	void wipe() { std::fill(memory.begin(), memory.end(), 0); }
-	Octets in_first() { return {memory.begin(), memory.begin() + len}; }
-	Octets in_second() { return {memory.begin() + half, memory.begin() + half + len}; }
+	Bytes in_first() { return {memory.begin(), memory.begin() + len}; }
+	Bytes in_second() { return {memory.begin() + half, memory.begin() + half + len}; }
 	// In its turn the Write finds no window.
 	void refused()
 	{
 		s.fill();
 		s.delivers(40, 1);
-		auto t = s.terminate();
-		ASSERT_TRUE(t);
-		EXPECT_EQ(t->code, iwarp::ddp::tagged_stag);
-		EXPECT_EQ(memory, Octets(2 * half)) << "written to after the window was closed";
+		s.terminates(ddp::tagged_stag);
+		EXPECT_EQ(memory, Bytes(2 * half)) << "written to after the window was closed";
 		EXPECT_EQ(s.counted().delivered, 0U);
 	}
 	void delivered(const Counted &counts)
@@ -162,7 +161,7 @@ TEST_F(Window, type_2_is_invalidated)
 	local_inv();
 	wipe();
 	// after the invalidation nothing is placed early, either
-	s.send(s.add(iwarp::write_segment(mw->rkey, 4000, pattern(len, 3))));
+	s.send(s.add(write_segment(mw->rkey, 4000, pattern(len, 3))));
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	refused();
 }
@@ -179,7 +178,7 @@ TEST_F(Window, type_2_is_bound_elsewhere)
 	wipe();
 	delivered({0, 0, 1});
 	EXPECT_EQ(in_second(), pattern(len, 2)) << "delivered, and not there";
-	EXPECT_EQ(in_first(), Octets(len)) << "written to after the window was closed";
+	EXPECT_EQ(in_first(), Bytes(len)) << "written to after the window was closed";
 }
 
 // The invalidation comes before the Write in the stream, and after it in time.
@@ -188,11 +187,11 @@ TEST_F(Window, type_2_is_invalidated_by_the_peer)
 	alloc(IBV_MW_TYPE_2);
 	bind_type_2(0, ibv_inc_rkey(mw->rkey));
 	s.counted();
-	Segment inv = iwarp::send_segment(s.send_msn++, pattern(40, 1));
-	inv.opcode = iwarp::op_send_inv;
+	Segment inv = send_segment(s.send_msn++, pattern(40, 1));
+	inv.opcode = op_send_inv;
 	inv.inv_stag = mw->rkey;
 	s.add(inv);
-	s.send(s.add(iwarp::write_segment(mw->rkey, 0, pattern(len, 2))));
+	s.send(s.add(write_segment(mw->rkey, 0, pattern(len, 2))));
 	// the window is open as yet
 	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
 	wipe();
@@ -235,8 +234,8 @@ private:
 	}
 };
 
-// The machine, and not this socket's buffer, is out of memory: TCP gives back what it has told the sender it
-// has. Then other octets come.
+// The machine, and not this socket's buffer, is out of memory: TCP gives back what it has told the
+// sender it has. Then other bytes come.
 TEST(MemoryPressure, tcp_reneges)
 {
 	Session s;
@@ -250,18 +249,17 @@ TEST(MemoryPressure, tcp_reneges)
 		TcpMemory none;
 		ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP keeps everything";
 	}
-	iwarp::FpduEncoder e(s.out.mode(), f.from);
-	const Octets other = e.encode(iwarp::write_segment(s.v.rw->rkey(), s.v.rw->base() + 5000, pattern(len, 77)).encode());
+	FpduEncoder e(s.out.mode(), f.from);
+	const Bytes other = e.encode(
+		write_segment(s.v.rw->rkey(), s.v.rw->base() + 5000, pattern(len, 77)).encode());
 	std::copy(other.begin(), other.end(), s.stream.begin() + f.from);
-	s.message(30, 3);
-	s.fill();
-	s.delivers(30, 3);
+	s.fill_and_deliver();
 	EXPECT_TRUE(s.written(5000, len, 77)) << "delivered is not what TCP has acknowledged";
 	EXPECT_TRUE(s.written(20000, large, 9) && s.written(0, 40, 1));
 	EXPECT_GE(s.counted().replaced, 1U);
 }
 
-// The octets stay, in another place: TCP has copied small segments together.
+// The bytes stay, in another place: TCP has copied small segments together. They are still known.
 TEST(MemoryPressure, tcp_collapses)
 {
 	FixedBuffers fixed;
@@ -274,11 +272,9 @@ TEST(MemoryPressure, tcp_collapses)
 	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	// neighbours, the last first: TCP does not join them when they come
 	ASSERT_TRUE(s.crowd(gap.to, f.from - 1, 1, "TCPRcvCollapsed")) << "TCP copies nothing";
-	s.message(30, 3);
-	s.fill();
-	s.delivers(30, 3);
+	s.fill_and_deliver();
 	EXPECT_TRUE(s.written(5000, len, 2) && s.written(20000, large, 9) && s.written(0, 40, 1));
-	EXPECT_EQ(s.counted().delivered, 0U);
+	EXPECT_GE(s.counted().delivered, 1U);
 }
 
 } // namespace

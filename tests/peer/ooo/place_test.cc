@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What is found behind a gap and placed before its turn: RFC 5044 Appendix B. In each test the first
-// FPDU is held back.
+// What is found behind a gap and placed before its turn: RFC 5044 Appendix B. In each test the
+// first FPDU is held back.
 #include <algorithm>
 #include <set>
 
@@ -8,8 +8,6 @@
 
 namespace ooo {
 namespace {
-
-using iwarp::pattern;
 
 // Long enough to have a marker in it wherever it stands.
 constexpr size_t len = 1000;
@@ -67,18 +65,18 @@ TEST_P(Place, send)
 	EXPECT_EQ(s.counted(), (Counted{0, 2, 0}));
 }
 
-// A message in two FPDUs, the second early: at its offset in the receive that the first has begun to fill.
+// A message in two FPDUs, the second early: at its offset in the receive that the first has begun
+// to fill.
 TEST(PlaceSend, second_half)
 {
 	Session s;
-	const Octets all = pattern(2 * len, 5);
-	Span a = s.add(iwarp::send_segment(s.send_msn, {all.begin(), all.begin() + len}, 0, false));
-	Span gap = s.write(0, 40, 1);
-	Span b = s.add(iwarp::send_segment(s.send_msn++, {all.begin() + len, all.end()}, len, true));
+	const std::vector<Segment> halves =
+		cut_every(send_segment(s.send_msn++, pattern(2 * len, 5)), len);
+	Span a = s.add(halves[0]), gap = s.write(0, 40, 1), b = s.add(halves[1]);
 	s.send(a);
 	s.send(b);
 	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
-	EXPECT_TRUE(s.slot_has(0, len, View(all).subspan(len)));
+	EXPECT_TRUE(s.slot_has(0, len, halves[1].payload));
 	s.nothing_delivered();
 	s.send(gap);
 	s.delivers(2 * len, 5);
@@ -120,13 +118,14 @@ TEST(PlaceRead, responses)
 	s.send(s.write(9000, 8, 1));
 	s.c().post_read(*s.v.rw, 0, len, 0x1234, 0);
 	s.c().post_read(*s.v.rw, 4000, 2 * len, 0x1234, 0);
-	std::vector<iwarp::ReadRequest> r;
+	std::vector<ReadRequest> r;
 	for (int i = 0; i < 2; i++)
-		r.push_back(iwarp::ReadRequest::decode(s.receive().payload));
-	const Octets two = pattern(2 * len, 2);
-	s.add(iwarp::read_response_segment(r[0].sink_stag, r[0].sink_to, pattern(len, 1)));
-	Span b = s.add(iwarp::read_response_segment(r[1].sink_stag, r[1].sink_to, {two.begin(), two.begin() + len}, false));
-	Span c = s.add(iwarp::read_response_segment(r[1].sink_stag, r[1].sink_to + len, {two.begin() + len, two.end()}));
+		r.push_back(ReadRequest::decode(s.receive().payload));
+	s.add(read_response_segment(r[0].sink_stag, r[0].sink_to, pattern(len, 1)));
+	const std::vector<Segment> two =
+		cut_every(read_response_segment(r[1].sink_stag, r[1].sink_to, pattern(2 * len, 2)),
+			  len);
+	Span b = s.add(two[0]), c = s.add(two[1]);
 	s.send(c);
 	s.send(b);
 	EXPECT_EQ(s.counted(), (Counted{2, 0, 0}));
@@ -187,7 +186,7 @@ TEST(PlaceSegments, three_in_every_order)
 	} while (std::next_permutation(order.begin(), order.end()));
 }
 
-// A run of FPDUs from any octet on: those from the first on of which a marker tells, and no others.
+// A run of FPDUs from any byte on: those from the first on of which a marker tells, and no others.
 // The stream goes on from one round to the next, so markers fall everywhere.
 void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 {
@@ -206,7 +205,8 @@ void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 			break;
 		// the first marker in the run that tells of an FPDU which begins in it
 		size_t first = f.size();
-		for (uint32_t m = (from + 511) / 512 * 512; m + 4 <= s.end() && first == f.size(); m += 512) {
+		for (uint32_t m = (from + 511) / 512 * 512; m + 4 <= s.end() && first == f.size();
+		     m += 512) {
 			size_t i = 0;
 			while (i + 1 < f.size() && f[i + 1].from <= m)
 				i++;
@@ -215,16 +215,17 @@ void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 		}
 		s.send(from, s.end());
 		Counted c = s.counted();
-		ASSERT_EQ(c, (Counted{f.size() - first, 0, 0})) << "from octet " << cut;
+		ASSERT_EQ(c, (Counted{f.size() - first, 0, 0})) << "from byte " << cut;
 		placed += c.placed;
 		s.fill();
 		c = s.counted();
-		ASSERT_EQ(c, (Counted{0, f.size() - first, 0})) << "from octet " << cut;
+		ASSERT_EQ(c, (Counted{0, f.size() - first, 0})) << "from byte " << cut;
 		delivered += c.delivered;
 		at = 1000;
 		ASSERT_TRUE(s.written(0, 20, cut));
 		for (size_t n : lengths) {
-			ASSERT_TRUE(s.written(at, n, cut + static_cast<uint32_t>(n))) << "from octet " << cut;
+			ASSERT_TRUE(s.written(at, n, cut + static_cast<uint32_t>(n)))
+				<< "from byte " << cut;
 			at += n;
 		}
 	}
@@ -232,11 +233,20 @@ void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 	EXPECT_GT(placed, 0U);
 }
 
-TEST(PlaceSplit, small_fpdus) { every_split({}, {300, 40, 500, 8, 700}); }
+TEST(PlaceSplit, small_fpdus)
+{
+	every_split({}, {300, 40, 500, 8, 700});
+}
 
-TEST(PlaceSplit, fpdus_of_a_segment) { every_split({}, {1200, 1300}); }
+TEST(PlaceSplit, fpdus_of_a_segment)
+{
+	every_split({}, {1200, 1300});
+}
 
-TEST(PlaceSplit, sequence_numbers_wrap) { every_split({.isn = 0U - 30000}, {100, 400, 300}); }
+TEST(PlaceSplit, sequence_numbers_wrap)
+{
+	every_split({.isn = 0U - 30000}, {100, 400, 300});
+}
 
 // Runs that end anywhere: the FPDU that is not complete waits.
 TEST(PlaceSplit, every_end)
@@ -248,9 +258,9 @@ TEST(PlaceSplit, every_end)
 		if (cut >= b.to - b.from)
 			break;
 		s.send(a.from, b.to - cut);
-		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " octets are missing";
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " bytes are missing";
 		s.send(b.to - cut, b.to);
-		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " octets were missing";
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " bytes were missing";
 		s.fill();
 		ASSERT_EQ(s.counted(), (Counted{0, 2, 0}));
 		ASSERT_TRUE(s.written(1000, 600, cut + 1) && s.written(3000, 500, cut + 2));
@@ -294,10 +304,22 @@ void waits(const Terms &t)
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 }
 
-TEST(PlaceNot, policy_off) { waits({.ooo = false}); }
-TEST(PlaceNot, without_markers) { waits({.markers = false}); }
-TEST(PlaceNot, without_crc) { waits({.crc = false}); }
-TEST(PlaceNot, without_sack) { waits({.sack = false}); }
+TEST(PlaceNot, policy_off)
+{
+	waits({.ooo = false});
+}
+TEST(PlaceNot, without_markers)
+{
+	waits({.markers = false});
+}
+TEST(PlaceNot, without_crc)
+{
+	waits({.crc = false});
+}
+TEST(PlaceNot, without_sack)
+{
+	waits({.sack = false});
+}
 
 } // namespace
 } // namespace ooo

@@ -13,16 +13,6 @@
 #include <unistd.h>
 
 namespace ooo {
-
-using iwarp::Address;
-using iwarp::get16;
-using iwarp::get32;
-using iwarp::Millis;
-using iwarp::put;
-using iwarp::put16;
-using iwarp::put32;
-using iwarp::put8;
-
 namespace {
 
 constexpr uint8_t fin = 1, syn = 2, rst = 4, psh = 8, ack = 16;
@@ -35,13 +25,15 @@ constexpr auto patience = std::chrono::seconds(20);
 	throw std::system_error(errno, std::generic_category(), what);
 }
 
-Octets ip_of(const Address &a)
+Bytes ip_of(const Address &a)
 {
 	if (a.family() == AF_INET) {
-		auto *p = reinterpret_cast<const uint8_t *>(&reinterpret_cast<const sockaddr_in *>(a.sa())->sin_addr);
+		auto *p = reinterpret_cast<const uint8_t *>(
+			&reinterpret_cast<const sockaddr_in *>(a.sa())->sin_addr);
 		return {p, p + 4};
 	}
-	auto *p = reinterpret_cast<const uint8_t *>(&reinterpret_cast<const sockaddr_in6 *>(a.sa())->sin6_addr);
+	auto *p = reinterpret_cast<const uint8_t *>(
+		&reinterpret_cast<const sockaddr_in6 *>(a.sa())->sin6_addr);
 	return {p, p + 16};
 }
 
@@ -55,9 +47,9 @@ uint16_t checksum(View o)
 	return static_cast<uint16_t>(~sum);
 }
 
-Octets ip_header(const Octets &from, const Octets &to, size_t payload)
+Bytes ip_header(const Bytes &from, const Bytes &to, size_t payload)
 {
-	Octets h;
+	Bytes h;
 	if (from.size() == 4) {
 		put16(h, 0x4500);
 		put16(h, static_cast<uint16_t>(20 + payload));
@@ -107,10 +99,10 @@ void Tun::send(View packet)
 		fail("write to tun");
 }
 
-std::optional<Octets> Tun::receive(Millis timeout)
+std::optional<Bytes> Tun::receive(Millis timeout)
 {
 	pollfd p{fd_, POLLIN, 0};
-	Octets o(65536);
+	Bytes o(65536);
 	if (::poll(&p, 1, static_cast<int>(timeout.count())) <= 0)
 		return {};
 	ssize_t n = read(fd_, o.data(), o.size());
@@ -120,14 +112,15 @@ std::optional<Octets> Tun::receive(Millis timeout)
 	return o;
 }
 
-RawTcp::RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, bool sack, uint16_t window)
+RawTcp::RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, bool sack,
+	       uint16_t window)
 	: tun_(tun), from_(from), to_(to), isn_(isn), sack_(sack), window_(window)
 {
 	static uint16_t port = 20000;
-	Octets options{2, 4, 1460 >> 8, 1460 & 0xff, 1, 3, 3, 7};
+	Bytes options{2, 4, 1460 >> 8, 1460 & 0xff, 1, 3, 3, 7};
 
 	if (sack)
-		put(options, Octets{1, 1, 4, 2});
+		put(options, Bytes{1, 1, 4, 2});
 	from_.port(++port);
 	transmit(syn, isn_, {}, options);
 	wait("the other side accepts", [&] { return open_; });
@@ -139,33 +132,34 @@ RawTcp::~RawTcp()
 		transmit(rst | ack, isn_ + 1 + acked_, {});
 }
 
-void RawTcp::transmit(uint8_t flags, uint32_t seq, View octets, View options)
+void RawTcp::transmit(uint8_t flags, uint32_t seq, View bytes, View options)
 {
-	const Octets from = ip_of(from_), to = ip_of(to_);
-	Octets t, pseudo = iwarp::join({from, to});
-	size_t len = tcp_header + options.size() + octets.size();
+	const Bytes from = ip_of(from_), to = ip_of(to_);
+	Bytes t, pseudo = join({from, to});
+	size_t len = tcp_header + options.size() + bytes.size();
 
 	put16(t, from_.port());
 	put16(t, to_.port());
 	put32(t, seq);
-	put32(t, flags & ack ? peer_isn_ + 1 + static_cast<uint32_t>(received.size()) + finished : 0);
+	put32(t,
+	      flags & ack ? peer_isn_ + 1 + static_cast<uint32_t>(received.size()) + finished : 0);
 	put8(t, static_cast<uint8_t>((tcp_header + options.size()) / 4 << 4));
 	put8(t, flags);
 	put16(t, window_);
 	put32(t, 0); // checksum, urgent pointer
 	put(t, options);
-	put(t, octets);
+	put(t, bytes);
 	put32(pseudo, static_cast<uint32_t>(len));
 	put32(pseudo, protocol_tcp);
-	uint16_t sum = checksum(iwarp::join({pseudo, t}));
+	uint16_t sum = checksum(join({pseudo, t}));
 	t[16] = static_cast<uint8_t>(sum >> 8);
 	t[17] = static_cast<uint8_t>(sum);
-	tun_.send(iwarp::join({ip_header(from, to, t.size()), t}));
+	tun_.send(join({ip_header(from, to, t.size()), t}));
 }
 
-void RawTcp::send(uint32_t offset, View octets)
+void RawTcp::send(uint32_t offset, View bytes)
 {
-	transmit(ack | psh, isn_ + 1 + offset, octets);
+	transmit(ack | psh, isn_ + 1 + offset, bytes);
 }
 
 void RawTcp::finish(uint32_t offset)
@@ -173,9 +167,14 @@ void RawTcp::finish(uint32_t offset)
 	transmit(ack | fin, isn_ + 1 + offset, {});
 }
 
+void RawTcp::abort(uint32_t offset)
+{
+	transmit(ack | rst, isn_ + 1 + offset, {});
+}
+
 void RawTcp::poll(Millis timeout)
 {
-	while (std::optional<Octets> packet = tun_.receive(timeout)) {
+	while (std::optional<Bytes> packet = tun_.receive(timeout)) {
 		take(*packet);
 		timeout = Millis{0};
 	}
@@ -187,7 +186,7 @@ void RawTcp::wait(const char *what, const std::function<bool()> &condition)
 	poll(Millis{0});
 	while (!condition()) {
 		if (std::chrono::steady_clock::now() > end)
-			throw iwarp::Timeout(std::string("waited in vain: ") + what);
+			throw Timeout(std::string("waited in vain: ") + what);
 		poll(Millis{20});
 	}
 }
@@ -215,7 +214,8 @@ uint32_t RawTcp::gap_end(uint32_t limit) const
 
 void RawTcp::take(View packet)
 {
-	bool v4 = packet.size() > 20 && packet[0] >> 4 == 4, v6 = packet.size() > 40 && packet[0] >> 4 == 6;
+	bool v4 = packet.size() > 20 && packet[0] >> 4 == 4,
+	     v6 = packet.size() > 40 && packet[0] >> 4 == 6;
 	size_t header = v4 ? 4U * (packet[0] & 15) : 40;
 
 	if (!v4 && !v6)
@@ -248,11 +248,11 @@ void RawTcp::take_segment(View tcp)
 	edge_ = std::max(edge_, acked_ + (uint32_t{get16(tcp, 14)} << scale_));
 	sacked_.clear();
 	take_options(tcp.subspan(tcp_header, header - tcp_header));
-	View octets = tcp.subspan(header);
-	if (octets.empty() && !(flags & fin))
+	View bytes = tcp.subspan(header);
+	if (bytes.empty() && !(flags & fin))
 		return;
 	if (seq == peer_isn_ + 1 + static_cast<uint32_t>(received.size()) && !finished) {
-		put(received, octets);
+		put(received, bytes);
 		finished = flags & fin;
 	}
 	transmit(ack, isn_ + 1 + acked_, {});
@@ -272,7 +272,8 @@ void RawTcp::take_options(View o)
 			scale_ = o[at + 2];
 		if (o[at] == 5)
 			for (size_t b = at + 2; b + 8 <= at + len; b += 8)
-				sacked_.push_back({get32(o, b) - (isn_ + 1), get32(o, b + 4) - (isn_ + 1)});
+				sacked_.push_back({get32(o, b) - (isn_ + 1),
+						   get32(o, b + 4) - (isn_ + 1)});
 		at += len;
 	}
 }

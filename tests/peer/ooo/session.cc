@@ -1,48 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "session.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdexcept>
+
 namespace ooo {
 
-using iwarp::Address;
-using iwarp::Millis;
-using iwarp::pattern;
-using victim::lab;
+void stay_on(int cpu)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
+		throw std::runtime_error("no processor " + std::to_string(cpu));
+}
 
 namespace {
 
-victim::Options options(const Terms &t)
-{
-	victim::Options o;
-	o.receives = receives;
-	o.receive_size = receive_size;
-	o.rw_size = 128 * 1024;
-	o.ipv6 = t.ipv6;
-	o.srq = t.srq;
-	return o;
-}
-
-} // namespace
-
-Bench &Bench::the(const Terms &t)
+Victim &victim_for(const Terms &t)
 {
 	// with the device's far end attached, the port is up
 	Tun::the();
-	if (t.ipv6) {
-		static Bench b6(options(t));
-		return b6;
-	}
-	if (t.srq) {
-		static Bench shared(options(t));
-		return shared;
-	}
-	static Bench b(options(t));
-	return b;
+	return lasting_victim({.receives = receives,
+			       .receive_size = receive_size,
+			       .rw_size = 128 * 1024,
+			       .ipv6 = t.ipv6,
+			       .srq = t.srq});
 }
 
-namespace {
-
-// A listener on [::], whose connections over IPv4 are IPv6 sockets with mapped addresses. It is the target's: on
-// the event channel that the target's own one is on.
+// A listener on [::], whose connections over IPv4 are IPv6 sockets with mapped addresses. It is the
+// target's: on the event channel that the target's own one is on.
 class Everywhere {
 public:
 	Everywhere() : address(lab().victim_ip, 0)
@@ -50,8 +38,8 @@ public:
 		constexpr int backlog = 4;
 		Address any("::", 0);
 		Session plain;
-		if (rdma_create_id(plain.c().id()->channel, &id_, nullptr, RDMA_PS_TCP) || rdma_bind_addr(id_, any.sa()) ||
-		    rdma_listen(id_, backlog))
+		if (rdma_create_id(plain.c().id()->channel, &id_, nullptr, RDMA_PS_TCP) ||
+		    rdma_bind_addr(id_, any.sa()) || rdma_listen(id_, backlog))
 			throw std::runtime_error("no listener on [::]");
 		address.port(ntohs(rdma_get_src_port(id_)));
 	}
@@ -67,16 +55,15 @@ private:
 
 Address target(const Terms &t)
 {
-	Bench &b = Bench::the(t);
 	if (!t.mapped)
-		return b.v.address();
+		return victim_for(t).address();
 	static Everywhere everywhere;
 	return everywhere.address;
 }
 
 } // namespace
 
-Target::Target(const Terms &t) : v(Bench::the(t).v), to_(target(t)), index_(v.connections()) {}
+Target::Target(const Terms &t) : v(victim_for(t)), to_(target(t)), index_(v.connections()) {}
 
 Session::Session(const Terms &t) : Target(t), Wire(to_, t) {}
 
@@ -89,7 +76,7 @@ Session::~Session()
 
 Span Session::write(size_t at, size_t len, uint32_t seed)
 {
-	return add(iwarp::write_segment(v.rw->rkey(), v.rw->base() + at, pattern(len, seed)));
+	return add(write_segment(v.rw->rkey(), v.rw->base() + at, pattern(len, seed)));
 }
 
 bool Session::written(size_t at, size_t len, uint32_t seed)
@@ -103,15 +90,30 @@ void Session::delivers(size_t len, uint32_t seed)
 	ASSERT_TRUE(wc) << "a message does not arrive";
 	EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
 	EXPECT_EQ(wc->byte_len, len);
-	EXPECT_EQ(victim::Victim::connection_of(wc->wr_id), index_);
-	EXPECT_EQ(victim::Victim::index_of(wc->wr_id), delivered_) << "not the oldest receive";
+	EXPECT_EQ(Victim::connection_of(wc->wr_id), index_);
+	EXPECT_EQ(Victim::index_of(wc->wr_id), delivered_) << "not the oldest receive";
 	EXPECT_TRUE(slot_has(delivered_++, 0, pattern(len, seed)));
 }
 
-bool Session::slot_has(unsigned slot, size_t at, View octets)
+bool Session::slot_has(unsigned slot, size_t at, View bytes)
 {
-	const Octets there = c().recv.copy(static_cast<size_t>(c().slot(slot).at) + at, octets.size());
-	return std::equal(there.begin(), there.end(), octets.begin());
+	const Bytes there =
+		c().recv.copy(static_cast<size_t>(c().slot(slot).at) + at, bytes.size());
+	return std::equal(there.begin(), there.end(), bytes.begin());
+}
+
+void Session::fill_and_deliver()
+{
+	message(30, 3);
+	fill();
+	delivers(30, 3);
+}
+
+void Session::terminates(const Code &code)
+{
+	const std::optional<Terminate> t = terminate();
+	ASSERT_TRUE(t);
+	EXPECT_EQ(t->code, code);
 }
 
 void Session::nothing_delivered()

@@ -9,15 +9,8 @@
 
 namespace ooo {
 
-// A target and its port, for all sessions of one kind.
-class Bench {
-public:
-	static Bench &the(const Terms &t);
-	victim::Victim v;
-
-private:
-	explicit Bench(const victim::Options &o) : v(o) {}
-};
+// The calling thread runs nowhere else; throws if it cannot.
+void stay_on(int cpu);
 
 inline constexpr unsigned receives = 16;
 inline constexpr uint32_t receive_size = 4096;
@@ -25,13 +18,13 @@ inline constexpr uint32_t receive_size = 4096;
 // Whom the next connection is for, before there is one.
 class Target {
 public:
-	victim::Victim &v;
-	victim::Connection &c() { return v.connection(index_); }
+	Victim &v;
+	Connection &c() { return v.connection(index_); }
 
 protected:
 	explicit Target(const Terms &t);
 
-	const iwarp::Address to_;
+	const Address to_;
 	const unsigned index_;
 };
 
@@ -46,8 +39,11 @@ public:
 	bool written(size_t at, size_t len, uint32_t seed);
 	// The next completion must be this message's.
 	void delivers(size_t len, uint32_t seed);
-	bool slot_has(unsigned slot, size_t at, View octets);
+	bool slot_has(unsigned slot, size_t at, View bytes);
 	void nothing_delivered();
+	// All that is missing is sent, and behind it a message that arrives as well.
+	void fill_and_deliver();
+	void terminates(const Code &code);
 
 private:
 	unsigned delivered_ = 0;

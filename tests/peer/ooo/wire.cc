@@ -4,16 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "../victim/lab.h"
-
 namespace ooo {
-
-using iwarp::Address;
-using iwarp::Millis;
-using iwarp::pattern;
-using iwarp::StartupFrame;
-using victim::lab;
-
 namespace {
 
 constexpr const char *moderation = "/proc/sys/net/ipv4/tcp_moderate_rcvbuf";
@@ -42,18 +33,16 @@ uint64_t tcp_counter(const std::string &wanted)
 
 void set_policy(const Terms &t)
 {
-	auto must = [](const char *knob, bool on) {
-		if (!lab().device.policy(knob, on ? "1" : "0"))
-			throw std::runtime_error(std::string("the device refuses ") + knob);
-	};
-	must("ooo", t.ooo);
-	must("markers", t.markers);
-	must("crc", t.crc);
+	static Policy policy;
+	policy.must("ooo", t.ooo);
+	policy.must("markers", t.markers);
+	policy.must("crc", t.crc);
 }
 
 } // namespace
 
-// TCP also lets a buffer that is full grow, up to the largest size there is: none is larger than the usual one.
+// TCP also lets a buffer that is full grow, up to the largest size there is: none is larger than
+// the usual one.
 FixedBuffers::FixedBuffers(bool full) : moderation_(line_of(moderation)), most_(line_of(tcp_rmem))
 {
 	std::istringstream sizes(most_);
@@ -72,12 +61,14 @@ FixedBuffers::~FixedBuffers()
 
 std::ostream &operator<<(std::ostream &os, const Counted &c)
 {
-	return os << c.placed << " placed, " << c.delivered << " delivered without a copy, " << c.replaced << " replaced";
+	return os << c.placed << " placed, " << c.delivered << " delivered without a copy, "
+		  << c.replaced << " replaced";
 }
 
 Wire::Wire(const Address &to, const Terms &t)
 	: nldev_((set_policy(t), lab().device.name())),
-	  tcp_(Tun::the(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to, t.isn, t.sack, t.window)
+	  tcp_(Tun::the(), Address(t.ipv6 ? lab().peer_ip6 : lab().peer_ip, 0), to, t.isn, t.sack,
+	       t.window)
 {
 	start(t.crc);
 }
@@ -86,42 +77,43 @@ void Wire::start(bool crc)
 {
 	StartupFrame request = StartupFrame::request(1);
 	request.c = crc;
-	const Octets frame = request.encode();
+	const Bytes frame = request.encode();
 	tcp_.send(0, frame);
 	base_ = static_cast<uint32_t>(frame.size());
 	auto whole = [&] {
-		const Octets &r = tcp_.received;
-		return r.size() >= iwarp::startup_header_len && r.size() >= StartupFrame::length(r);
+		const Bytes &r = tcp_.received;
+		return r.size() >= startup_header_len && r.size() >= StartupFrame::length(r);
 	};
 	tcp_.wait("a reply", whole);
 	read_ = StartupFrame::length(tcp_.received);
 	StartupFrame reply = StartupFrame::decode(View(tcp_.received).first(read_));
-	out = iwarp::FpduEncoder({crc || reply.c, reply.m});
-	in_ = iwarp::FpduDecoder({crc || reply.c, false});
+	out = FpduEncoder({crc || reply.c, reply.m});
+	in_ = FpduDecoder({crc || reply.c, false});
 	before_ = now();
 }
 
-Span Wire::add(const Segment &s, const iwarp::FpduFault &fault)
+Span Wire::add(const Segment &s, const FpduFault &fault)
 {
 	Span span{end(), 0};
-	iwarp::put(stream, out.encode(s.encode(), fault));
+	put(stream, out.encode(s.encode(), fault));
 	span.to = end();
 	return span;
 }
 
 Span Wire::message(size_t len, uint32_t seed)
 {
-	return add(iwarp::send_segment(send_msn++, pattern(len, seed)));
+	return add(send_segment(send_msn++, pattern(len, seed)));
 }
 
-void Wire::send_other(uint32_t from, View octets, size_t most)
+void Wire::send_other(uint32_t from, View bytes, size_t most)
 {
-	for (size_t at = 0; at < octets.size(); at += most) {
-		size_t n = std::min(most, octets.size() - at);
-		tcp_.send(base_ + from + static_cast<uint32_t>(at), octets.subspan(at, n));
+	for (size_t at = 0; at < bytes.size(); at += most) {
+		size_t n = std::min(most, bytes.size() - at);
+		tcp_.send(base_ + from + static_cast<uint32_t>(at), bytes.subspan(at, n));
 	}
-	uint32_t to = from + static_cast<uint32_t>(octets.size());
-	tcp_.wait("an acknowledgment", [&] { return tcp_.reset || tcp_.has(base_ + from, base_ + to); });
+	uint32_t to = from + static_cast<uint32_t>(bytes.size());
+	tcp_.wait("an acknowledgment",
+		  [&] { return tcp_.reset || tcp_.has(base_ + from, base_ + to); });
 }
 
 void Wire::send(uint32_t from, uint32_t to, size_t most)
@@ -151,13 +143,14 @@ void Wire::fill()
 
 Counted Wire::now()
 {
-	conformance::Counts c = nldev_.counters();
+	Counts c = nldev_.counters();
 	return {c.at("ooo_placed_fpdus"), c.at("ooo_delivered_without_copy"), c.at("ooo_replaced")};
 }
 
 Counted Wire::counted()
 {
-	Counted n = now(), d{n.placed - before_.placed, n.delivered - before_.delivered, n.replaced - before_.replaced};
+	Counted n = now(), d{n.placed - before_.placed, n.delivered - before_.delivered,
+			     n.replaced - before_.replaced};
 	before_ = n;
 	return d;
 }
@@ -170,9 +163,11 @@ uint64_t Wire::counter(const std::string &name)
 Segment Wire::receive()
 {
 	for (;;) {
-		if (std::optional<iwarp::Fpdu> f = in_.next())
+		if (std::optional<Fpdu> f = in_.next())
 			return Segment::decode(f->ulpdu).value();
-		tcp_.wait("an FPDU", [&] { return tcp_.received.size() > read_ || tcp_.reset || tcp_.finished; });
+		tcp_.wait("an FPDU", [&] {
+			return tcp_.received.size() > read_ || tcp_.reset || tcp_.finished;
+		});
 		if (tcp_.received.size() == read_)
 			throw std::runtime_error("the stream ends");
 		in_.feed(View(tcp_.received).subspan(read_));
@@ -180,12 +175,12 @@ Segment Wire::receive()
 	}
 }
 
-std::optional<iwarp::Terminate> Wire::terminate()
+std::optional<Terminate> Wire::terminate()
 {
 	Segment s = receive();
-	if (s.tagged || s.qn != iwarp::q_terminate || s.opcode != iwarp::op_terminate)
+	if (s.tagged || s.qn != q_terminate || s.opcode != op_terminate)
 		return {};
-	return iwarp::Terminate::decode(s.payload);
+	return Terminate::decode(s.payload);
 }
 
 } // namespace ooo

@@ -20,7 +20,8 @@ constexpr uint32_t max_sends = 64;
 } // namespace
 
 Connection::Connection(Victim &v, rdma_cm_id *id, unsigned index)
-	: recv(v.pd(), v.options().receives * (v.options().receive_size + gap) + gap, IBV_ACCESS_LOCAL_WRITE),
+	: recv(v.pd(), v.options().receives * (v.options().receive_size + gap) + gap,
+	       IBV_ACCESS_LOCAL_WRITE),
 	  victim_(v), id_(id), index_(index)
 {
 	create_qp();
@@ -62,7 +63,8 @@ Range Connection::slot(unsigned n) const
 
 void Connection::post_receive(unsigned n)
 {
-	ibv_sge sge{recv.base() + static_cast<uint64_t>(slot(n).at), static_cast<uint32_t>(slot(n).len), recv.lkey()};
+	ibv_sge sge{recv.base() + static_cast<uint64_t>(slot(n).at),
+		    static_cast<uint32_t>(slot(n).len), recv.lkey()};
 	ibv_recv_wr wr{}, *bad;
 	wr.wr_id = victim_.ledger_open(index_, false, n);
 	wr.sg_list = &sge;
@@ -73,46 +75,19 @@ void Connection::post_receive(unsigned n)
 		check(ibv_post_recv(qp(), &wr, &bad), "ibv_post_recv");
 }
 
-void Connection::post(ibv_send_wr &wr)
+void Connection::post(ibv_wr_opcode op, const Region &r, size_t at, size_t len, uint32_t stag,
+		      uint64_t to)
 {
-	ibv_send_wr *bad;
+	ibv_sge sge{r.base() + at, static_cast<uint32_t>(len), r.lkey()};
+	ibv_send_wr wr{}, *bad;
 	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
-	wr.send_flags |= IBV_SEND_SIGNALED;
-	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
-}
-
-void Connection::post_send(const Region &from, size_t at, size_t len, ibv_wr_opcode op)
-{
-	ibv_sge sge{from.base() + at, static_cast<uint32_t>(len), from.lkey()};
-	ibv_send_wr wr{};
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
 	wr.opcode = op;
-	post(wr);
-}
-
-void Connection::post_write(const Region &from, size_t at, size_t len, uint32_t stag, uint64_t to)
-{
-	ibv_sge sge{from.base() + at, static_cast<uint32_t>(len), from.lkey()};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_RDMA_WRITE;
+	wr.send_flags = IBV_SEND_SIGNALED;
 	wr.wr.rdma.remote_addr = to;
 	wr.wr.rdma.rkey = stag;
-	post(wr);
-}
-
-void Connection::post_read(const Region &into, size_t at, size_t len, uint32_t stag, uint64_t to)
-{
-	ibv_sge sge{into.base() + at, static_cast<uint32_t>(len), into.lkey()};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_RDMA_READ;
-	wr.wr.rdma.remote_addr = to;
-	wr.wr.rdma.rkey = stag;
-	post(wr);
+	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
 }
 
 void Connection::allow(int access)
@@ -133,7 +108,7 @@ void Connection::accept()
 	check(rdma_accept(id_, &p), "rdma_accept");
 }
 
-void Connection::reject(const iwarp::Octets &pd)
+void Connection::reject(const iwarp::Bytes &pd)
 {
 	check(rdma_reject(id_, pd.data(), static_cast<uint8_t>(pd.size())), "rdma_reject");
 }

@@ -28,28 +28,40 @@ public:
 	static constexpr size_t gap = 64;
 	void post_receive(unsigned slot);
 	Range slot(unsigned n) const;
-	iwarp::Octets received(unsigned slot, size_t len) { return recv.copy(static_cast<size_t>(this->slot(slot).at), len); }
+	iwarp::Bytes received(unsigned slot, size_t len)
+	{
+		return recv.copy(static_cast<size_t>(this->slot(slot).at), len);
+	}
 
-	// Work requests; each is signalled. Octets are taken from the local region.
-	void post_send(const Region &from, size_t at, size_t len, ibv_wr_opcode op = IBV_WR_SEND);
-	void post_write(const Region &from, size_t at, size_t len, uint32_t stag, uint64_t to);
-	void post_read(const Region &into, size_t at, size_t len, uint32_t stag, uint64_t to);
+	// Work requests; each is signalled. Bytes are taken from the local region.
+	void post_send(const Region &from, size_t at, size_t len)
+	{
+		post(IBV_WR_SEND, from, at, len, 0, 0);
+	}
+	void post_write(const Region &from, size_t at, size_t len, uint32_t stag, uint64_t to)
+	{
+		post(IBV_WR_RDMA_WRITE, from, at, len, stag, to);
+	}
+	void post_read(const Region &into, size_t at, size_t len, uint32_t stag, uint64_t to)
+	{
+		post(IBV_WR_RDMA_READ, into, at, len, stag, to);
+	}
 
 	// Remote rights of the QP from now on, instead of rdma_cm's default (all).
 	void allow(int access);
 
 	void accept();
-	void reject(const iwarp::Octets &private_data);
+	void reject(const iwarp::Bytes &private_data);
 	void disconnect();
 
 	Region recv;
 
 	// Guarded by the victim's lock; read them through Victim::wait().
 	struct Happened {
-		iwarp::Octets request_data; // private data of the request (passive side)
+		iwarp::Bytes request_data; // private data of the request (passive side)
 		std::optional<rdma_cm_event_type> connect; // ESTABLISHED, REJECTED, ...
 		int status = 0;				   // of that event
-		iwarp::Octets reply_data;		   // private data of that event
+		iwarp::Bytes reply_data;		   // private data of that event
 		uint8_t ird = 0, ord = 0;		   // of the request or that event
 		bool disconnected = false;
 		bool fatal = false; // asynchronous error event of the QP
@@ -57,7 +69,8 @@ public:
 
 private:
 	void create_qp();
-	void post(ibv_send_wr &wr);
+	void post(ibv_wr_opcode op, const Region &r, size_t at, size_t len, uint32_t stag,
+		  uint64_t to);
 	Victim &victim_;
 	rdma_cm_id *id_;
 	unsigned index_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <system_error>
 #include <thread>
 
 namespace victim {
@@ -59,28 +60,41 @@ bool Device::policy(const std::string &knob, const std::string &value) const
 	return f && f << value << std::flush;
 }
 
+Counts Device::counters() const
+{
+	try {
+		return Nldev(name_).counters();
+	} catch (const std::system_error &error) {
+		// of a driver without counters; any other must not look like zeros
+		if (error.code() != std::errc::invalid_argument)
+			throw;
+		return {};
+	}
+}
+
 std::optional<uint64_t> Device::counter(const std::string &name) const
 {
-	std::optional<std::string> line = read_line(dir() + "ports/1/hw_counters/" + name);
-	if (!line)
-		return {};
-	return std::stoull(*line);
+	Counts all = counters();
+	auto found = all.find(name);
+	return found == all.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string Device::missing_counters() const
 {
+	Counts all = counters();
 	std::string names;
 	for (const char *name : error_counters)
-		if (!counter(name))
+		if (!all.contains(name))
 			names += std::string(name) + " ";
 	return names;
 }
 
 uint64_t Device::errors() const
 {
+	Counts all = counters();
 	uint64_t sum = 0;
 	for (const char *name : error_counters)
-		sum += counter(name).value_or(0);
+		sum += all[name];
 	return sum;
 }
 
@@ -97,15 +111,46 @@ PolicyScope::~PolicyScope()
 		device_.policy(knob_, *before_);
 }
 
+Policy::Policy() : device_(lab().device) {}
+
+bool Policy::set(const std::string &knob, const std::string &value)
+{
+	auto k = knobs_.find(knob);
+	if (k == knobs_.end()) {
+		std::optional<std::string> before = device_.policy(knob);
+		if (!before)
+			return false;
+		k = knobs_.emplace(knob, Knob{*before, *before}).first;
+	}
+	if (k->second.now == value)
+		return true;
+	if (!device_.policy(knob, value))
+		return false;
+	k->second.now = value;
+	return true;
+}
+
+void Policy::must(const std::string &knob, const std::string &value)
+{
+	if (!set(knob, value))
+		throw std::runtime_error("the device refuses " + knob + " = " + value);
+}
+
+void Policy::restore()
+{
+	for (const auto &[knob, k] : knobs_)
+		if (k.now != k.before)
+			device_.policy(knob, k.before);
+	knobs_.clear();
+}
+
 const Lab &lab()
 {
 	static const Lab the{
-		Device(env("DEVICE", "kwarp0")),
-		env("VICTIM_ADDR", "127.0.0.1"),
-		env("PEER_ADDR", "127.0.0.1"),
-		env("VICTIM_ADDR6", ""),
-		env("PEER_ADDR6", ""),
-		env("PEER_NETNS", ""),
+		Device(env("DEVICE", "kwarp0")), env("VICTIM_ADDR", "127.0.0.1"),
+		env("PEER_ADDR", "127.0.0.1"),	 env("VICTIM_ADDR6", ""),
+		env("PEER_ADDR6", ""),		 env("PEER_NETNS", ""),
+		env("LLP", "tcp") == "sctp",
 	};
 	return the;
 }

@@ -2,16 +2,19 @@
 // Where the suite runs: the device under test, addresses, and the peer's namespace.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
-#include "../iwarp/socket.h"
+#include "../iwarp/peer.h"
+#include "nldev.h"
 
 namespace victim {
 
-// An RDMA device in sysfs: its policy (directory kwarp/) and its counters.
+// An RDMA device: its policy (directory kwarp/ in sysfs) and its counters.
 class Device {
 public:
 	explicit Device(std::string name) : name_(std::move(name)) {}
@@ -30,6 +33,8 @@ public:
 	uint64_t errors() const;
 
 private:
+	// Empty if the driver has none.
+	Counts counters() const;
 	std::string dir() const { return "/sys/class/infiniband/" + name_ + "/"; }
 	std::string name_;
 };
@@ -53,7 +58,33 @@ private:
 	bool holds_ = false;
 };
 
-// From the environment: DEVICE, VICTIM_ADDR, PEER_ADDR, PEER_NETNS; VICTIM_ADDR6, PEER_ADDR6.
+// Any number of knobs. One is written only when its value changes, and all are put back at the end.
+class Policy {
+public:
+	Policy();
+	~Policy() { restore(); }
+	Policy(const Policy &) = delete;
+	Policy &operator=(const Policy &) = delete;
+
+	// False if the device does not know the knob or the value.
+	bool set(const std::string &knob, const std::string &value);
+	// As set(), but then throws.
+	void must(const std::string &knob, const std::string &value);
+	void must(const std::string &knob, std::integral auto value)
+	{
+		must(knob, std::to_string(value));
+	}
+	void restore();
+
+private:
+	struct Knob {
+		std::string before, now;
+	};
+	const Device &device_;
+	std::map<std::string, Knob> knobs_;
+};
+
+// From the environment: DEVICE, VICTIM_ADDR, PEER_ADDR, PEER_NETNS; VICTIM_ADDR6, PEER_ADDR6; LLP.
 struct Lab {
 	Device device;
 	std::string victim_ip;
@@ -61,8 +92,12 @@ struct Lab {
 	std::string victim_ip6; // empty: no IPv6
 	std::string peer_ip6;
 	std::string peer_netns; // empty: the same as the victim's
+	bool sctp = false;	// the device's policy llp is so, too
 
-	iwarp::SocketOptions peer_socket(int rcvbuf = 0) const { return {peer_netns, rcvbuf}; }
+	iwarp::PeerOptions peer_socket(int rcvbuf = 0) const
+	{
+		return {{peer_netns, rcvbuf}, sctp};
+	}
 };
 
 const Lab &lab();

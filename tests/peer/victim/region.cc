@@ -11,7 +11,8 @@ namespace victim {
 Region::Region(ibv_pd *pd, size_t size, int access) : size_(size)
 {
 	static uint32_t seed;
-	void *m = mmap(nullptr, total(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *m =
+		mmap(nullptr, total(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m == MAP_FAILED)
 		throw std::system_error(errno, std::generic_category(), "mmap");
 	mem_ = static_cast<uint8_t *>(m);
@@ -31,7 +32,7 @@ Region::~Region()
 	munmap(mem_, total());
 }
 
-iwarp::Octets Region::original(size_t at, size_t len) const
+iwarp::Bytes Region::original(size_t at, size_t len) const
 {
 	auto from = original_.begin() + static_cast<ptrdiff_t>(guard + at);
 	return {from, from + static_cast<ptrdiff_t>(len)};
@@ -44,7 +45,7 @@ void Region::restore()
 
 std::string Region::changed(const std::vector<Range> &allowed) const
 {
-	iwarp::Octets want = original_;
+	iwarp::Bytes want = original_;
 	for (const Range &r : allowed) {
 		auto at = static_cast<ptrdiff_t>(guard) + r.at;
 		std::copy(mem_ + at, mem_ + at + static_cast<ptrdiff_t>(r.len), want.begin() + at);
@@ -53,7 +54,8 @@ std::string Region::changed(const std::vector<Range> &allowed) const
 	if (wrong == want.end())
 		return {};
 	ptrdiff_t at = wrong - want.begin() - static_cast<ptrdiff_t>(guard);
-	return "octet " + std::to_string(at) + " of a region of " + std::to_string(size_) + " was changed";
+	return "byte " + std::to_string(at) + " of a region of " + std::to_string(size_) +
+	       " was changed";
 }
 
 } // namespace victim

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Registered memory that notices every octet changed in it or beside it.
+// Registered memory that notices every byte changed in it or beside it.
 #pragma once
 
 #include <infiniband/verbs.h>
 #include <string>
 #include <vector>
 
-#include "../iwarp/octets.h"
+#include "../iwarp/bytes.h"
 
 namespace victim {
 
@@ -16,7 +16,7 @@ struct Range {
 	size_t len;
 };
 
-// Memory of size octets between two guards on the same mapping, of which exactly the
+// Memory of size bytes between two guards on the same mapping, of which exactly the
 // middle is registered. All of it is filled with a pattern.
 class Region {
 public:
@@ -33,9 +33,9 @@ public:
 	size_t size() const { return size_; }
 	uint32_t lkey() const { return mr_->lkey; }
 	uint32_t rkey() const { return mr_->rkey; }
-	iwarp::Octets copy(size_t at, size_t len) { return {data() + at, data() + at + len}; }
+	iwarp::Bytes copy(size_t at, size_t len) { return {data() + at, data() + at + len}; }
 	// The pattern as it was at the beginning.
-	iwarp::Octets original(size_t at, size_t len) const;
+	iwarp::Bytes original(size_t at, size_t len) const;
 
 	// Writes the pattern again.
 	void restore();
@@ -47,7 +47,7 @@ private:
 	size_t total() const { return size_ + 2 * guard; }
 	size_t size_;
 	uint8_t *mem_;
-	iwarp::Octets original_;
+	iwarp::Bytes original_;
 	ibv_mr *mr_;
 };
 

@@ -20,9 +20,10 @@ std::vector<Mapping> device_mappings()
 			continue;
 		unsigned long from, to, offset;
 		char perms[5];
-		if (sscanf(line.c_str(), "%lx-%lx %4s %lx", &from, &to, perms, &offset) == 4 && perms[1] == 'w' &&
-		    perms[3] == 's')
-			all.push_back({reinterpret_cast<uint8_t *>(from), to - from, static_cast<off_t>(offset)});
+		if (sscanf(line.c_str(), "%lx-%lx %4s %lx", &from, &to, perms, &offset) == 4 &&
+		    perms[1] == 'w' && perms[3] == 's')
+			all.push_back({reinterpret_cast<uint8_t *>(from), to - from,
+				       static_cast<off_t>(offset)});
 	}
 	return all;
 }
@@ -73,9 +74,10 @@ void Pupil::after_post()
 // Values at which checks go wrong.
 uint32_t Scribbler::value()
 {
-	static constexpr uint32_t edges[] = {0,	     1,	     2,		 3,	     15,	 16,	     17,	255,
-					     256,    511,    512,	 513,	     4095,	 4096,	     0xFFFF,	0x10000,
-					     0x7FFFFFFF, 0x80000000, 0xFFFFFF00, 0xFFFFFFFE, 0xFFFFFFFF};
+	static constexpr uint32_t edges[] = {
+		0,	1,	 2,	     3,		 15,	     16,	 17,
+		255,	256,	 511,	     512,	 513,	     4095,	 4096,
+		0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFF00, 0xFFFFFFFE, 0xFFFFFFFF};
 	return below(2) ? edges[below(std::size(edges))] : static_cast<uint32_t>(random_());
 }
 

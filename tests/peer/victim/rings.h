@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "../iwarp/octets.h"
+#include "../iwarp/bytes.h"
 
 namespace victim {
 
@@ -31,7 +31,7 @@ int ring_doorbell(ibv_qp *qp, bool receive);
 struct Lesson {
 	size_t len = 0;
 	std::vector<size_t> counters; // offsets
-	iwarp::Octets image;
+	iwarp::Bytes image;
 };
 
 // To be told before and after each correct post.
@@ -51,7 +51,8 @@ private:
 // Scribbles in a mapping. One thread per object; several may work on the same mapping.
 class Scribbler {
 public:
-	Scribbler(const Mapping &m, uint32_t seed, const Lesson &lesson = {}) : map_(m), random_(seed)
+	Scribbler(const Mapping &m, uint32_t seed, const Lesson &lesson = {})
+		: map_(m), random_(seed)
 	{
 		if (lesson.len == m.len)
 			lesson_ = lesson;
@@ -59,15 +60,18 @@ public:
 
 	// One mutation of a random kind.
 	void mutate();
-	// Good elements with a few octets wrong, and counters that say they are new.
+	// Good elements with a few bytes wrong, and counters that say they are new.
 	void mutate_elements();
-	// Random octets everywhere.
+	// Random bytes everywhere.
 	void fill();
 
 private:
 	size_t below(size_t n) { return n * random_() >> 32; }
 	uint32_t value();
-	volatile uint32_t *word(size_t at) { return reinterpret_cast<volatile uint32_t *>(map_.addr + at / 4 * 4); }
+	volatile uint32_t *word(size_t at)
+	{
+		return reinterpret_cast<volatile uint32_t *>(map_.addr + at / 4 * 4);
+	}
 
 	Mapping map_;
 	std::mt19937 random_;

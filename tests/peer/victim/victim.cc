@@ -30,11 +30,16 @@ void set_nonblocking(int fd)
 		fail("fcntl");
 }
 
+// All of them have one context in librdmacm, so an asynchronous event may come to another's thread.
+std::mutex victims_lock;
+std::vector<Victim *> victims;
+
 } // namespace
 
 Victim::Victim(const Options &o) : options_(o)
 {
-	const int L = IBV_ACCESS_LOCAL_WRITE, W = IBV_ACCESS_REMOTE_WRITE, R = IBV_ACCESS_REMOTE_READ;
+	const int L = IBV_ACCESS_LOCAL_WRITE, W = IBV_ACCESS_REMOTE_WRITE,
+		  R = IBV_ACCESS_REMOTE_READ;
 	listen();
 	pd_ = ibv_alloc_pd(verbs());
 	other_pd_ = ibv_alloc_pd(verbs());
@@ -59,6 +64,10 @@ Victim::Victim(const Options &o) : options_(o)
 	stop_fd_ = eventfd(0, EFD_CLOEXEC);
 	set_nonblocking(channel_->fd);
 	set_nonblocking(verbs()->async_fd);
+	{
+		std::lock_guard guard(victims_lock);
+		victims.push_back(this);
+	}
 	thread_ = std::thread([this] { run(); });
 }
 
@@ -74,6 +83,10 @@ Victim::~Victim()
 	doomed.clear();
 	if (write(stop_fd_, &one, sizeof(one)) == sizeof(one))
 		thread_.join();
+	{
+		std::lock_guard guard(victims_lock);
+		std::erase(victims, this);
+	}
 	// A request may have come in after the first look.
 	connections_.clear();
 	close(stop_fd_);
@@ -110,7 +123,7 @@ void Victim::listen()
 	address_ = a;
 }
 
-void Victim::answers(Answer a, iwarp::Octets private_data)
+void Victim::answers(Answer a, iwarp::Bytes private_data)
 {
 	std::lock_guard guard(lock_);
 	options_.answer = a;
@@ -177,7 +190,8 @@ void Victim::drop(unsigned n)
 	// Without the lock: the thread acknowledges events that the destruction waits for.
 	doomed.reset();
 	std::lock_guard guard(ledger_lock_);
-	ledger_.erase(ledger_.lower_bound(static_cast<uint64_t>(n) << 32), ledger_.lower_bound(static_cast<uint64_t>(n + 1) << 32));
+	ledger_.erase(ledger_.lower_bound(static_cast<uint64_t>(n) << 32),
+		      ledger_.lower_bound(static_cast<uint64_t>(n + 1) << 32));
 }
 
 bool Victim::wait(const std::function<bool()> &condition, iwarp::Millis timeout)
@@ -203,7 +217,8 @@ std::optional<ibv_wc> Victim::completion(iwarp::Millis timeout)
 	std::lock_guard guard(ledger_lock_);
 	auto entry = ledger_.find(wc.wr_id);
 	if (entry == ledger_.end())
-		ledger_fault_ = "completion of what is not posted, wr_id " + std::to_string(wc.wr_id);
+		ledger_fault_ = "completion of what is not posted, wr_id " +
+				std::to_string(wc.wr_id);
 	else if (--entry->second == 0)
 		ledger_.erase(entry);
 	return wc;
@@ -224,7 +239,8 @@ bool Victim::settled(unsigned n, iwarp::Millis timeout)
 
 uint64_t Victim::ledger_open(unsigned connection, bool send, unsigned n)
 {
-	uint64_t wr_id = static_cast<uint64_t>(connection) << 32 | static_cast<uint64_t>(send) << 31 | n;
+	uint64_t wr_id = static_cast<uint64_t>(connection) << 32 |
+			 static_cast<uint64_t>(send) << 31 | n;
 	std::lock_guard guard(ledger_lock_);
 	ledger_[wr_id]++;
 	return wr_id;
@@ -232,7 +248,8 @@ uint64_t Victim::ledger_open(unsigned connection, bool send, unsigned n)
 
 void Victim::run()
 {
-	pollfd fds[] = {{channel_->fd, POLLIN, 0}, {verbs()->async_fd, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+	pollfd fds[] = {
+		{channel_->fd, POLLIN, 0}, {verbs()->async_fd, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
 	while (!(fds[2].revents & POLLIN)) {
 		if (poll(fds, 3, -1) < 0)
 			continue;
@@ -287,7 +304,8 @@ void Victim::on_event()
 			c->happened.ird = e->param.conn.responder_resources;
 			c->happened.ord = e->param.conn.initiator_depth;
 			if (pd)
-				c->happened.reply_data.assign(pd, pd + e->param.conn.private_data_len);
+				c->happened.reply_data.assign(pd,
+							      pd + e->param.conn.private_data_len);
 			break;
 		default:
 			break;
@@ -329,13 +347,27 @@ void Victim::on_async()
 		return;
 	if (e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_REQ_ERR ||
 	    e.event_type == IBV_EVENT_QP_ACCESS_ERR) {
-		std::lock_guard guard(lock_);
-		for (auto &c : connections_)
-			if (c && c->qp() == e.element.qp)
-				c->happened.fatal = true;
+		std::lock_guard all(victims_lock);
+		for (Victim *v : victims) {
+			std::lock_guard guard(v->lock_);
+			for (auto &c : v->connections_)
+				if (c && c->qp() == e.element.qp)
+					c->happened.fatal = true;
+			v->changed_.notify_all();
+		}
 	}
 	ibv_ack_async_event(&e);
-	changed_.notify_all();
+}
+
+Victim &lasting_victim(const Options &o)
+{
+	lab(); // outlives them
+	static std::vector<std::pair<Options, std::unique_ptr<Victim>>> all;
+	for (const auto &[options, v] : all)
+		if (options == o)
+			return *v;
+	all.emplace_back(o, std::make_unique<Victim>(o));
+	return *all.back().second;
 }
 
 } // namespace victim

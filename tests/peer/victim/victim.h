@@ -23,11 +23,13 @@ struct Options {
 	uint8_t ird = 4;
 	uint8_t ord = 4;
 	Answer answer = Answer::accept;
-	iwarp::Octets private_data{};
+	iwarp::Bytes private_data{};
 	size_t region_size = 8192;
 	size_t rw_size = 8192; // of the region that peers may read and write
 	bool ipv6 = false;
 	bool srq = false; // all connections take from one receive queue
+
+	bool operator==(const Options &) const = default;
 };
 
 class Victim {
@@ -41,8 +43,9 @@ public:
 	const iwarp::Address &address() const { return address_; }
 	const Options &options() const { return options_; }
 
-	// What the next requests are answered, and with which private data; own requests carry them, too.
-	void answers(Answer a, iwarp::Octets private_data = {});
+	// What the next requests are answered, and with which private data; own requests carry
+	// them, too.
+	void answers(Answer a, iwarp::Bytes private_data = {});
 
 	// Active side: resolves, creates the QP, starts connecting.
 	Connection &connect(const iwarp::Address &to);
@@ -110,5 +113,8 @@ public:
 	std::unique_ptr<Region> rw, ro, wo, local, alien, spare;
 	std::vector<Region *> all();
 };
+
+// The victim with these options that lives as long as the process.
+Victim &lasting_victim(const Options &o);
 
 } // namespace victim

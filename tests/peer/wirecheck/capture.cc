@@ -8,9 +8,9 @@
 
 namespace wirecheck {
 
+using iwarp::Bytes;
 using iwarp::get16;
 using iwarp::get32;
-using iwarp::Octets;
 using iwarp::put;
 using iwarp::View;
 
@@ -61,14 +61,19 @@ std::optional<TcpSegment> tcp_segment(View p)
 void for_each_segment(const std::string &file, const std::function<void(const TcpSegment &)> &take)
 {
 	std::ifstream in(file, std::ios::binary);
-	Octets data{std::istreambuf_iterator<char>(in), {}};
-	if (data.size() < file_header || (little32(data, 0) != in_us && little32(data, 0) != in_ns) || data[20] != 1)
-		throw std::runtime_error(file + ": no capture of Ethernet in this machine's pcap format");
+	Bytes data{std::istreambuf_iterator<char>(in), {}};
+	if (data.size() < file_header ||
+	    (little32(data, 0) != in_us && little32(data, 0) != in_ns) || data[20] != 1)
+		throw std::runtime_error(file +
+					 ": no capture of Ethernet in this machine's pcap format");
 	const uint64_t unit = little32(data, 0) == in_ns ? 1 : 1000;
 	for (size_t at = file_header; at + packet_header <= data.size();) {
-		size_t len = std::min<size_t>(little32(data, at + 8), data.size() - at - packet_header);
-		if (std::optional<TcpSegment> s = tcp_segment(View(data).subspan(at + packet_header, len))) {
-			s->time = little32(data, at) * uint64_t{1'000'000'000} + little32(data, at + 4) * unit;
+		size_t len =
+			std::min<size_t>(little32(data, at + 8), data.size() - at - packet_header);
+		if (std::optional<TcpSegment> s =
+			    tcp_segment(View(data).subspan(at + packet_header, len))) {
+			s->time = little32(data, at) * uint64_t{1'000'000'000} +
+				  little32(data, at + 4) * unit;
 			take(*s);
 		}
 		at += packet_header + len;
@@ -93,8 +98,8 @@ std::map<Flow, Stream> read_capture(const std::string &file)
 			stream.complete = false;
 		if (ahead)
 			return; // sent again
-		stream.segments.push_back(stream.octets.size());
-		put(stream.octets, s.payload);
+		stream.segments.push_back(stream.bytes.size());
+		put(stream.bytes, s.payload);
 		next[s.flow] += static_cast<uint32_t>(s.payload.size());
 	});
 	return streams;

@@ -7,29 +7,29 @@
 #include <map>
 #include <string>
 
-#include "../iwarp/octets.h"
+#include "../iwarp/bytes.h"
 
 namespace wirecheck {
 
 // One direction of a connection.
 struct Flow {
-	iwarp::Octets from, to; // address and port
+	iwarp::Bytes from, to; // address and port
 	auto operator<=>(const Flow &) const = default;
 	Flow reverse() const { return {to, from}; }
 };
 
 struct Stream {
-	iwarp::Octets octets;
-	std::vector<size_t> segments; // where in octets each TCP segment began
+	iwarp::Bytes bytes;
+	std::vector<size_t> segments; // where in bytes each TCP segment began
 	bool complete = true;	      // no gap
 };
 
 struct TcpSegment {
 	Flow flow;
 	uint32_t seq;
-	uint32_t length; // octets of payload on the wire; the capture may have fewer
+	uint32_t length; // bytes of payload on the wire; the capture may have fewer
 	bool syn;
-	uint64_t time; // nanoseconds of the capture's clock
+	uint64_t time;	     // nanoseconds of the capture's clock
 	iwarp::View payload; // what was captured; for the time of the call
 };
 

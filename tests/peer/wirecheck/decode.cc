@@ -14,7 +14,7 @@ using namespace iwarp;
 
 namespace {
 
-bool begins(const Octets &o, std::string_view key)
+bool begins(const Bytes &o, std::string_view key)
 {
 	return o.size() >= startup_header_len && std::equal(key.begin(), key.end(), o.begin());
 }
@@ -23,7 +23,7 @@ void decode_stream(const Stream &s, size_t start, FpduMode mode, Sums &sums)
 {
 	FpduDecoder d(mode);
 	std::set<size_t> fpdu_starts;
-	View rest = View(s.octets).subspan(start);
+	View rest = View(s.bytes).subspan(start);
 	size_t at = start;
 	d.feed(rest);
 	for (;;) {
@@ -60,20 +60,24 @@ Sums decode(const std::map<Flow, Stream> &streams)
 	Sums sums;
 	for (auto &[flow, stream] : streams) {
 		auto back = streams.find(flow.reverse());
-		if (!begins(stream.octets, request_key) || back == streams.end() || !begins(back->second.octets, reply_key))
+		if (!begins(stream.bytes, request_key) || back == streams.end() ||
+		    !begins(back->second.bytes, reply_key))
 			continue;
-		size_t request_len = StartupFrame::length(stream.octets), reply_len = StartupFrame::length(back->second.octets);
-		StartupFrame request = StartupFrame::decode(View(stream.octets).first(request_len));
-		StartupFrame reply = StartupFrame::decode(View(back->second.octets).first(reply_len));
+		size_t request_len = StartupFrame::length(stream.bytes),
+		       reply_len = StartupFrame::length(back->second.bytes);
+		StartupFrame request = StartupFrame::decode(View(stream.bytes).first(request_len));
+		StartupFrame reply =
+			StartupFrame::decode(View(back->second.bytes).first(reply_len));
 		bool crc = request.c || reply.c;
 		sums.connections++;
 		const Sums before = sums;
 		decode_stream(stream, request_len, {crc, reply.m}, sums);
 		const Sums half = sums;
 		decode_stream(back->second, reply_len, {crc, request.m}, sums);
-		bool there = stream.octets.size() > back->second.octets.size();
+		bool there = stream.bytes.size() > back->second.bytes.size();
 		sums.bulk_fpdus += there ? half.fpdus - before.fpdus : sums.fpdus - half.fpdus;
-		sums.bulk_segments += there ? half.segments - before.segments : sums.segments - half.segments;
+		sums.bulk_segments += there ? half.segments - before.segments :
+					      sums.segments - half.segments;
 	}
 	return sums;
 }

@@ -11,8 +11,8 @@ struct Sums {
 	unsigned crc_bad = 0, marker_bad = 0, pad_bad = 0, header_bad = 0, incomplete = 0;
 	unsigned segments = 0;	// of Full Operation
 	unsigned unaligned = 0; // that do not begin with an FPDU
-	// Of these, what goes in the direction of a connection in which there are more octets: RDMA Reads'
-	// data comes from the responder, and the requests share segments as they like.
+	// Of these, what goes in the direction of a connection in which there are more bytes: RDMA
+	// Reads' data comes from the responder, and the requests share segments as they like.
 	unsigned bulk_fpdus = 0, bulk_segments = 0;
 
 	bool sound() const;

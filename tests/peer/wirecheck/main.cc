@@ -11,11 +11,12 @@ namespace {
 int check(const std::string &file)
 {
 	const wirecheck::Sums sums = wirecheck::decode(wirecheck::read_capture(file));
-	std::cout << "connections " << sums.connections << "\nfpdus " << sums.fpdus << "\nmarkers " << sums.markers
-		  << "\ncrc_bad " << sums.crc_bad << "\nmarker_bad " << sums.marker_bad << "\npad_bad " << sums.pad_bad
-		  << "\nheader_bad " << sums.header_bad << "\nincomplete " << sums.incomplete << "\nsegments "
-		  << sums.segments << "\nunaligned " << sums.unaligned << "\nbulk_fpdus " << sums.bulk_fpdus
-		  << "\nbulk_segments " << sums.bulk_segments << "\n";
+	std::cout << "connections " << sums.connections << "\nfpdus " << sums.fpdus << "\nmarkers "
+		  << sums.markers << "\ncrc_bad " << sums.crc_bad << "\nmarker_bad "
+		  << sums.marker_bad << "\npad_bad " << sums.pad_bad << "\nheader_bad "
+		  << sums.header_bad << "\nincomplete " << sums.incomplete << "\nsegments "
+		  << sums.segments << "\nunaligned " << sums.unaligned << "\nbulk_fpdus "
+		  << sums.bulk_fpdus << "\nbulk_segments " << sums.bulk_segments << "\n";
 	return !sums.sound();
 }
 

@@ -36,7 +36,8 @@ void Gaps::arrives(uint32_t seq, uint32_t length, uint64_t time)
 		return queue(static_cast<uint64_t>(from), static_cast<uint64_t>(to));
 	next_ = static_cast<uint64_t>(to);
 	uint64_t released = 0;
-	for (auto at = waiting_.begin(); at != waiting_.end() && at->first <= next_; at = waiting_.erase(at)) {
+	for (auto at = waiting_.begin(); at != waiting_.end() && at->first <= next_;
+	     at = waiting_.erase(at)) {
 		released += at->second - at->first;
 		next_ = std::max(next_, at->second);
 	}
@@ -44,12 +45,14 @@ void Gaps::arrives(uint32_t seq, uint32_t length, uint64_t time)
 		closings_.push_back({released, time, 0});
 }
 
-std::vector<uint64_t> closing_times(const std::vector<Closing> &closings, const std::vector<uint64_t> &deliveries)
+std::vector<uint64_t> closing_times(const std::vector<Closing> &closings,
+				    const std::vector<uint64_t> &deliveries)
 {
 	std::vector<uint64_t> times;
 	for (const Closing &c : closings) {
 		auto first = std::ranges::lower_bound(deliveries, c.time);
-		auto end = c.until ? std::ranges::lower_bound(deliveries, c.until) : deliveries.end();
+		auto end = c.until ? std::ranges::lower_bound(deliveries, c.until) :
+				     deliveries.end();
 		if (first < end)
 			times.push_back(*std::prev(end) - c.time);
 	}

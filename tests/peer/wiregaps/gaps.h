@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a TCP receiver's gaps cost: which octets came before their turn, and how many were waiting each time
-// when a gap closed. From a capture at the receiver's end; packet headers are enough.
+// What a TCP receiver's gaps cost: which bytes came before their turn, and how many were waiting
+// each time when a gap closed. From a capture at the receiver's end; packet headers are enough.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace wiregaps {
 
-// A gap closes: octets that were waiting come into their turn.
+// A gap closes: bytes that were waiting come into their turn.
 struct Closing {
-	uint64_t octets;
+	uint64_t bytes;
 	uint64_t time;	// of the segment that closes it
 	uint64_t until; // of the next one
 };
@@ -25,9 +25,9 @@ public:
 
 	void arrives(uint32_t seq, uint32_t length, uint64_t time = 0);
 
-	// Octets of the stream up to the first gap.
-	uint64_t octets() const { return next_; }
-	// Octets that came when some before them were missing; each counts once.
+	// Bytes of the stream up to the first gap.
+	uint64_t bytes() const { return next_; }
+	// Bytes that came when some before them were missing; each counts once.
 	uint64_t early() const { return early_; }
 	const std::vector<Closing> &closings() const { return closings_; }
 
@@ -41,9 +41,11 @@ private:
 	std::vector<Closing> closings_;
 };
 
-// How long what a gap had held up took to be delivered: for each closing behind which something was delivered
-// before the next segment came, from its segment to the last delivery. Both lists are in order of time.
-std::vector<uint64_t> closing_times(const std::vector<Closing> &closings, const std::vector<uint64_t> &deliveries);
+// How long what a gap had held up took to be delivered: for each closing behind which something was
+// delivered before the next segment came, from its segment to the last delivery. Both lists are in
+// order of time.
+std::vector<uint64_t> closing_times(const std::vector<Closing> &closings,
+				    const std::vector<uint64_t> &deliveries);
 
 std::map<wirecheck::Flow, Gaps> read_gaps(const std::string &file);
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// wire_gaps FILE.pcap [TIMES]: of the longest TCP stream in a capture at the receiver's end, lines "word number":
+// wire_gaps FILE.pcap [TIMES]: of the longest TCP stream in a capture at the receiver's end, lines
+// "word number":
 //
-//	octets        of the stream
+//	bytes        of the stream
 //	early         of them, those that came when some before them were missing
-//	gaps          that closed with octets waiting behind them
+//	gaps          that closed with bytes waiting behind them
 //	burst_mean, burst_p50, burst_p99, burst_max
-//	              octets that were waiting when a gap closed
+//	              bytes that were waiting when a gap closed
 //
-// and with TIMES, nanoseconds on the capture's clock at which messages were delivered, one in each line:
+// and with TIMES, nanoseconds on the capture's clock at which messages were delivered, one in each
+// line:
 //
 //	closings      of the gaps, those behind which messages were delivered at once
 //	closing_p50, closing_p90, closing_p99, closing_max
-//	              microseconds from the segment that closed the gap to the last of these messages
+//	              microseconds from the segment that closed the gap to the last of
+//	              these messages
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -24,7 +27,9 @@ namespace {
 
 uint64_t rank(const std::vector<uint64_t> &sorted, double share)
 {
-	return sorted.empty() ? 0 : sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
+	return sorted.empty() ?
+		       0 :
+		       sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
 void print_closings(const wiregaps::Gaps &gaps, const std::string &file)
@@ -38,24 +43,30 @@ void print_closings(const wiregaps::Gaps &gaps, const std::string &file)
 	std::cout << "closings " << times.size() << '\n';
 	if (times.empty())
 		return;
-	for (auto [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1.0}})
-		std::cout << "closing_" << name << ' ' << static_cast<double>(rank(times, share)) / 1000 << '\n';
+	for (auto [name, share] :
+	     {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1.0}})
+		std::cout << "closing_" << name << ' '
+			  << static_cast<double>(rank(times, share)) / 1000 << '\n';
 }
 
 void print(const std::string &file, const char *times)
 {
 	auto all = wiregaps::read_gaps(file);
-	auto longest = std::ranges::max_element(all, {}, [](const auto &flow) { return flow.second.octets(); });
+	auto longest = std::ranges::max_element(all, {}, [](const auto &flow) {
+		return flow.second.bytes();
+	});
 	if (longest == all.end())
 		throw std::runtime_error(file + ": no connection from its beginning on");
 	const wiregaps::Gaps &gaps = longest->second;
 	std::vector<uint64_t> bursts;
-	std::ranges::transform(gaps.closings(), std::back_inserter(bursts), &wiregaps::Closing::octets);
+	std::ranges::transform(gaps.closings(), std::back_inserter(bursts),
+			       &wiregaps::Closing::bytes);
 	std::ranges::sort(bursts);
 	uint64_t sum = std::accumulate(bursts.begin(), bursts.end(), uint64_t{0});
-	std::cout << "octets " << gaps.octets() << "\nearly " << gaps.early() << "\ngaps " << bursts.size() << "\nburst_mean "
-		  << (bursts.empty() ? 0 : sum / bursts.size()) << "\nburst_p50 " << rank(bursts, 0.5) << "\nburst_p99 "
-		  << rank(bursts, 0.99) << "\nburst_max " << rank(bursts, 1) << '\n';
+	std::cout << "bytes " << gaps.bytes() << "\nearly " << gaps.early() << "\ngaps "
+		  << bursts.size() << "\nburst_mean " << (bursts.empty() ? 0 : sum / bursts.size())
+		  << "\nburst_p50 " << rank(bursts, 0.5) << "\nburst_p99 " << rank(bursts, 0.99)
+		  << "\nburst_max " << rank(bursts, 1) << '\n';
 	if (times)
 		print_closings(gaps, times);
 }

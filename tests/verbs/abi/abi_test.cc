@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Providers that are older or newer than the module: structures that are shorter or longer than its own.
+// Providers older or newer than the module: structures shorter or longer than the module's own.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "rdma/objects.h"
 
 using namespace rdma;
-using raw::Octets;
+using raw::Bytes;
 
 namespace {
 
@@ -27,39 +27,42 @@ struct abi : testing::Test {
 	Pd pd = alloc_pd(context.get());
 
 	// The driver's part of the reply, or an errno.
-	raw::Reply<ib_uverbs_create_cq_resp> create_cq(const Octets &driver, size_t room)
+	raw::Reply<ib_uverbs_create_cq_resp> create_cq(const Bytes &driver, size_t room)
 	{
 		ib_uverbs_create_cq request{};
 		request.cqe = 16;
 		request.comp_channel = -1;
-		auto reply = raw::command<ib_uverbs_create_cq_resp>(context->cmd_fd, IB_USER_VERBS_CMD_CREATE_CQ,
+		auto reply = raw::command<ib_uverbs_create_cq_resp>(context->cmd_fd,
+								    IB_USER_VERBS_CMD_CREATE_CQ,
 								    request, driver, room);
 		if (!reply.error) {
 			ib_uverbs_destroy_cq destroy{};
 			destroy.cq_handle = reply.core.cq_handle;
-			EXPECT_EQ(raw::command<ib_uverbs_destroy_cq_resp>(context->cmd_fd,
-									  IB_USER_VERBS_CMD_DESTROY_CQ,
-									  destroy, {}, 0)
+			EXPECT_EQ(raw::command<ib_uverbs_destroy_cq_resp>(
+					  context->cmd_fd, IB_USER_VERBS_CMD_DESTROY_CQ, destroy,
+					  {}, 0)
 					  .error,
 				  0);
 		}
 		return reply;
 	}
-	// A context of its own.
-	raw::Reply<ib_uverbs_get_context_resp> get_context(const Octets &driver, size_t room)
+	// A separate context.
+	raw::Reply<ib_uverbs_get_context_resp> get_context(const Bytes &driver, size_t room)
 	{
 		std::string path = std::string("/dev/infiniband/") + context->device->dev_name;
 		int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			throw Failure(path, errno);
-		auto reply = raw::command<ib_uverbs_get_context_resp>(fd, IB_USER_VERBS_CMD_GET_CONTEXT,
-								      ib_uverbs_get_context{}, driver, room);
+		auto reply = raw::command<ib_uverbs_get_context_resp>(fd,
+								      IB_USER_VERBS_CMD_GET_CONTEXT,
+								      ib_uverbs_get_context{},
+								      driver, room);
 		if (!reply.error)
 			close(reply.core.async_fd);
 		close(fd);
 		return reply;
 	}
-	int resize_srq(ibv_srq *srq, uint32_t size, const Octets &driver)
+	int resize_srq(ibv_srq *srq, uint32_t size, const Bytes &driver)
 	{
 		ib_uverbs_modify_srq request{};
 		request.srq_handle = srq->handle;
@@ -70,7 +73,7 @@ struct abi : testing::Test {
 };
 
 template <class T>
-T as(const Octets &from)
+T as(const Bytes &from)
 {
 	T value{};
 	memcpy(&value, from.data(), std::min(from.size(), sizeof(value)));
@@ -98,15 +101,15 @@ TEST_F(abi, reply__as_much_as_there_is_room_for)
 TEST_F(abi, request__zeros_at_the_end_say_nothing)
 {
 	const size_t room = sizeof(kwarp_uresp_create_cq);
-	EXPECT_EQ(create_cq(Octets(64), room).error, 0);
+	EXPECT_EQ(create_cq(Bytes(64), room).error, 0);
 	for (size_t at : {0, 4, 63}) {
-		Octets more(64);
+		Bytes more(64);
 		more[at] = 1;
 		EXPECT_EQ(create_cq(more, room).error, EOPNOTSUPP) << at;
 	}
 }
 
-// The first version of the provider asks for nothing and knows 16 octets.
+// The first version of the provider asks for nothing and knows 16 bytes.
 TEST_F(abi, context__of_the_first_version)
 {
 	auto reply = get_context({}, alloc_ctx_v1);
@@ -122,7 +125,8 @@ TEST_F(abi, context__features)
 {
 	kwarp_ureq_alloc_ctx request{};
 	auto features = [&](size_t length) {
-		auto reply = get_context(raw::cut(raw::octets(request), length), sizeof(kwarp_uresp_alloc_ctx));
+		auto reply = get_context(raw::cut(raw::bytes(request), length),
+					 sizeof(kwarp_uresp_alloc_ctx));
 		EXPECT_EQ(reply.error, 0) << length;
 		auto known = as<kwarp_uresp_alloc_ctx>(reply.driver);
 		EXPECT_TRUE(known.comp_mask & KWARP_ALLOC_CTX_FEATURES);
@@ -132,7 +136,8 @@ TEST_F(abi, context__features)
 	};
 	EXPECT_EQ(features(sizeof(request)), 0u);
 	request.features = ~0ull;
-	EXPECT_EQ(features(sizeof(request)), uint64_t{KWARP_FEATURE_ATTACH}) << "what is not known is ignored";
+	EXPECT_EQ(features(sizeof(request)), uint64_t{KWARP_FEATURE_ATTACH})
+		<< "what is not known is ignored";
 	EXPECT_EQ(features(8), 0u) << "a part of it";
 	EXPECT_EQ(features(sizeof(request) + 32), uint64_t{KWARP_FEATURE_ATTACH});
 }
@@ -145,9 +150,11 @@ TEST_F(abi, context__of_a_newer_version)
 	for (size_t i = sizeof(kwarp_uresp_alloc_ctx); i < room; i++)
 		ASSERT_EQ(reply.driver[i], 0) << i;
 	kwarp_ureq_alloc_ctx request{};
-	EXPECT_EQ(get_context(raw::cut(raw::octets(request), sizeof(request) + 8, 1), room).error, EOPNOTSUPP);
+	EXPECT_EQ(get_context(raw::cut(raw::bytes(request), sizeof(request) + 8, 1), room).error,
+		  EOPNOTSUPP);
 	request.comp_mask = 1;
-	EXPECT_EQ(get_context(raw::octets(request), room).error, EOPNOTSUPP) << "it must not be ignored";
+	EXPECT_EQ(get_context(raw::bytes(request), room).error, EOPNOTSUPP)
+		<< "it must not be ignored";
 }
 
 TEST_F(abi, modify_srq__reply)
@@ -156,18 +163,20 @@ TEST_F(abi, modify_srq__reply)
 	const size_t size = sizeof(kwarp_uresp_create_srq);
 	uint32_t elements = 32;
 	struct Case {
-		size_t request;	// octets
+		size_t request; // bytes
 		uint32_t length;
 		size_t written;
 	};
-	// The first version says nothing of the length; some lengths; a longer request.
-	for (const Case &c : {Case{modify_srq_v1, 0, size}, Case{16, 0, size}, Case{16, 8, 8}, Case{16, uint32_t(size), size},
-			      Case{16, 64, 64}, Case{48, uint32_t(size), size}}) {
-		Octets reply(128, raw::untouched);
+	// The first version does not give the length; several lengths; a longer request.
+	for (const Case &c :
+	     {Case{modify_srq_v1, 0, size}, Case{16, 0, size}, Case{16, 8, 8},
+	      Case{16, uint32_t(size), size}, Case{16, 64, 64}, Case{48, uint32_t(size), size}}) {
+		Bytes reply(128, raw::untouched);
 		kwarp_ureq_modify_srq request{};
 		request.resp_addr = reinterpret_cast<uintptr_t>(reply.data());
 		request.resp_len = c.length;
-		ASSERT_EQ(resize_srq(srq.get(), elements, raw::cut(raw::octets(request), c.request)), 0)
+		ASSERT_EQ(resize_srq(srq.get(), elements, raw::cut(raw::bytes(request), c.request)),
+			  0)
 			<< c.request << " " << c.length;
 		EXPECT_EQ(as<kwarp_uresp_create_srq>(reply).num_rqe == elements, c.written >= size);
 		for (size_t i = size; i < c.written; i++)
@@ -182,36 +191,37 @@ TEST_F(abi, modify_srq__refused)
 {
 	Srq srq = create_srq(pd.get(), 16);
 	const uint32_t before = query_srq(srq.get()).max_wr;
-	Octets reply(128);
+	Bytes reply(128);
 	kwarp_ureq_modify_srq request{};
 	request.resp_addr = reinterpret_cast<uintptr_t>(reply.data());
 	EXPECT_EQ(resize_srq(srq.get(), 64, {}), EINVAL) << "nowhere";
-	EXPECT_EQ(resize_srq(srq.get(), 64, raw::cut(raw::octets(request), 4)), EINVAL);
-	EXPECT_EQ(resize_srq(srq.get(), 64, raw::cut(raw::octets(request), 24, 1)), EOPNOTSUPP);
+	EXPECT_EQ(resize_srq(srq.get(), 64, raw::cut(raw::bytes(request), 4)), EINVAL);
+	EXPECT_EQ(resize_srq(srq.get(), 64, raw::cut(raw::bytes(request), 24, 1)), EOPNOTSUPP);
 	request.resp_len = 1 << 20;
-	EXPECT_EQ(resize_srq(srq.get(), 64, raw::octets(request)), EINVAL) << "too much to be a reply";
+	EXPECT_EQ(resize_srq(srq.get(), 64, raw::bytes(request)), EINVAL) << "longer than a reply";
 	request.resp_len = 0;
 	for (uint64_t nowhere : {uint64_t{0}, uint64_t{8}, ~uint64_t{7}, uint64_t{1} << 63}) {
 		request.resp_addr = nowhere;
-		EXPECT_EQ(resize_srq(srq.get(), 64, raw::octets(request)), EFAULT) << nowhere;
+		EXPECT_EQ(resize_srq(srq.get(), 64, raw::bytes(request)), EFAULT) << nowhere;
 	}
 	EXPECT_EQ(query_srq(srq.get()).max_wr, before);
 }
 
-// What they mean is attach/*; here there is no socket, which is found out behind the parameters.
+// The parameters are tested in attach/*; here there is no socket, which is detected after the
+// parameters.
 TEST_F(abi, attach__parameters)
 {
 	Cq cq = rdma::create_cq(context.get(), 16);
 	ibv_qp_init_attr init = qp_attr(cq.get());
 	Qp qp = create_qp(pd.get(), init);
-	auto attach = [&](const Octets &params) {
+	auto attach = [&](const Bytes &params) {
 		kwarpdv_cmd cmd;
 		kwarpdv_cmd_init(&cmd, KWARP_METHOD_QP_ATTACH, KWARP_ATTR_ATTACH_QP, qp.get());
 		kwarpdv_cmd_attr(&cmd, KWARP_ATTR_ATTACH_FD, 0)->data_s64 = 1 << 20;
 		kwarpdv_cmd_in(&cmd, KWARP_ATTR_ATTACH_PARAMS, params.data(), params.size());
 		return kwarpdv_cmd_run(&cmd, qp.get());
 	};
-	Octets params = raw::octets(kwarp_attach_params{});
+	Bytes params = raw::bytes(kwarp_attach_params{});
 	EXPECT_EQ(attach(params), EBADF);
 	EXPECT_EQ(attach(raw::cut(params, params.size() + 32)), EBADF);
 	EXPECT_EQ(attach(raw::cut(params, params.size() + 32, 1)), EOPNOTSUPP);
@@ -224,10 +234,11 @@ TEST_F(abi, attach__result)
 	ibv_qp_init_attr init = qp_attr(cq.get());
 	Qp qp = create_qp(pd.get(), init);
 	auto wait = [&](size_t room) {
-		Octets result(room);
+		Bytes result(room);
 		uint32_t ms = 0;
 		kwarpdv_cmd cmd;
-		kwarpdv_cmd_init(&cmd, KWARP_METHOD_QP_ATTACH_WAIT, KWARP_ATTR_ATTACH_WAIT_QP, qp.get());
+		kwarpdv_cmd_init(&cmd, KWARP_METHOD_QP_ATTACH_WAIT, KWARP_ATTR_ATTACH_WAIT_QP,
+				 qp.get());
 		kwarpdv_cmd_in(&cmd, KWARP_ATTR_ATTACH_WAIT_MS, &ms, sizeof(ms));
 		kwarpdv_cmd_out(&cmd, KWARP_ATTR_ATTACH_WAIT_RESULT, result.data(), result.size());
 		return kwarpdv_cmd_run(&cmd, qp.get());

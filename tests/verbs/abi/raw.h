@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Commands of uverbs without libibverbs, with driver's data of any length: as a provider would send them that is
-// older or newer than ours.
+// uverbs commands without libibverbs, with driver data of any length, as an older or newer provider
+// would send them.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace raw {
 
-using Octets = std::vector<uint8_t>;
+using Bytes = std::vector<uint8_t>;
 
 template <class T>
-Octets octets(const T &value)
+Bytes bytes(const T &value)
 {
 	const uint8_t *p = reinterpret_cast<const uint8_t *>(&value);
-	return Octets(p, p + sizeof(value));
+	return Bytes(p, p + sizeof(value));
 }
 
-// The beginning, or all and the same octet behind it.
-inline Octets cut(Octets of, size_t length, uint8_t with = 0)
+// The beginning, or all of it followed by fill bytes.
+inline Bytes cut(Bytes of, size_t length, uint8_t with = 0)
 {
 	of.resize(length, with);
 	return of;
@@ -32,21 +32,21 @@ inline Octets cut(Octets of, size_t length, uint8_t with = 0)
 
 constexpr uint8_t untouched = 0xa5;
 
-// The reply: the core's part, and the driver's behind it.
+// The reply: the core's part, followed by the driver's.
 template <class Response>
 struct Reply {
 	int error;
-	Octets driver;
-	Response core; // it may end in an array of no length
+	Bytes driver;
+	Response core; // it may end in a flexible array
 };
 
-// The driver is given that much room for its reply. Lengths are multiples of four.
+// The driver gets that much room for its reply. Lengths are multiples of four.
 template <class Response, class Request>
-Reply<Response> command(int fd, uint32_t number, Request request, const Octets &driver, size_t room)
+Reply<Response> command(int fd, uint32_t number, Request request, const Bytes &driver, size_t room)
 {
-	Octets out(sizeof(Response) + room, untouched);
+	Bytes out(sizeof(Response) + room, untouched);
 	request.response = reinterpret_cast<uintptr_t>(out.data());
-	Octets in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
+	Bytes in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
 	ib_uverbs_cmd_hdr header{number, uint16_t(in.size() / 4), uint16_t(out.size() / 4)};
 	memcpy(in.data(), &header, sizeof(header));
 	memcpy(in.data() + sizeof(header), &request, sizeof(request));
@@ -58,11 +58,11 @@ Reply<Response> command(int fd, uint32_t number, Request request, const Octets &
 	return reply;
 }
 
-// One without a reply.
+// A command without a reply.
 template <class Request>
-int command(int fd, uint32_t number, const Request &request, const Octets &driver)
+int command(int fd, uint32_t number, const Request &request, const Bytes &driver)
 {
-	Octets in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
+	Bytes in(sizeof(ib_uverbs_cmd_hdr) + sizeof(request) + driver.size());
 	ib_uverbs_cmd_hdr header{number, uint16_t(in.size() / 4), 0};
 	memcpy(in.data(), &header, sizeof(header));
 	memcpy(in.data() + sizeof(header), &request, sizeof(request));

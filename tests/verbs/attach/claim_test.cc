@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A queue pair has one connection, from the beginning of its set-up: by rdma_cm, by attaching a socket, or to
-// a partner that it was told of. Whoever comes second is refused, and changes nothing.
+// A queue pair has one connection, from the beginning of its set-up: by rdma_cm, by attaching a
+// socket, or to a partner given by modify_qp. A second attempt is refused and changes nothing.
 #include "side.h"
 
 #include "ib_style/player.h"
@@ -25,7 +25,7 @@ struct AttachClaim : ib_style::Rendezvous {
 		attr.role = KWARP_ATTACH_RESPONDER;
 		return kwarpdv_attach_start(player.qp(), fd, &attr);
 	}
-	// How the attach has ended.
+	// The result of the attach.
 	int attached(Player &player)
 	{
 		int ret;
@@ -36,7 +36,7 @@ struct AttachClaim : ib_style::Rendezvous {
 	}
 };
 
-// rdma_connect() to where TCP answers and nobody speaks MPA.
+// rdma_connect() to a port where TCP answers and no MPA follows.
 struct Caller {
 	Caller()
 	{
@@ -79,7 +79,7 @@ TEST_F(AttachClaim, rendezvous__before_a_socket)
 	player.to_init();
 	player.to_rtr(somebody());
 	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
-	// it still is the program's
+	// it still belongs to the program
 	write_all(c.a.get(), "hello");
 	EXPECT_EQ(read_exactly(c.b.get(), 5), "hello");
 	EXPECT_EQ(player.state(), IBV_QPS_RTR);
@@ -106,7 +106,7 @@ TEST_F(AttachClaim, socket__before_all_else)
 	EXPECT_EQ(player.modify(IBV_QPS_RESET), EBUSY);
 	c.b.close();
 	EXPECT_EQ(attached(player), ECONNRESET);
-	// the next one's turn
+	// the next one may connect
 	EXPECT_EQ(attach(player, d.a.get()), 0);
 	d.b.close();
 	EXPECT_EQ(attached(player), ECONNRESET);
@@ -123,7 +123,7 @@ TEST_F(AttachClaim, rdma_cm__before_all_else)
 	EXPECT_EQ(Caller().connect(player), EINVAL);
 	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
 	EXPECT_EQ(to_rtr(player), EBUSY);
-	// once more without what it may not know
+	// once more, without attributes that it cannot know
 	EXPECT_TRUE(caller.silent.slam_door());
 	EXPECT_TRUE(caller.silent.slam_door());
 	EXPECT_NE(caller.channel.next(), std::nullopt);

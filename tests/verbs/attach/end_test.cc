@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How startup fails and how attached connections end: by the peer, by the program, by its death; and
-// sockets of other network namespaces.
+// How startup fails and how attached connections end: by the peer, by the program, by the program's
+// death; and sockets of other network namespaces.
 #include "side.h"
 
 #include <csignal>
@@ -41,7 +41,7 @@ void reset(Fd &fd)
 struct WaitingState {
 	const char *name;
 	Attr attr;
-	size_t sends; // octets that the peer sees before anything else
+	size_t sends; // bytes that the peer sees before anything else
 };
 
 // Every state in which startup waits for the peer.
@@ -65,7 +65,7 @@ protected:
 		ASSERT_EQ(side.start(c.a.get(), attr), 0);
 		read_exactly(c.b.get(), GetParam().sends);
 	}
-	// The QP is as it was, and can be used again.
+	// The QP is unchanged and can be used again.
 	void expect_usable_qp()
 	{
 		EXPECT_EQ(side.state(), IBV_QPS_INIT);
@@ -109,8 +109,8 @@ TEST_P(AttachStartup, ends_with_a_reset)
 	expect_usable_qp();
 }
 
-// RFC 5044 7.1.2, 2 and 8; draft -03, 8.1, 6: closed, no answer.
-TEST_P(AttachStartup, ends_with_octets_that_are_no_frame)
+// RFC 5044 7.1.2, 2 and 8; draft -03, 8.1, 6: closed without an answer.
+TEST_P(AttachStartup, ends_with_bytes_that_are_no_frame)
 {
 	start();
 	write_all(c.b.get(), "MPA was not meant by that");
@@ -126,7 +126,7 @@ TEST_P(AttachStartup, ends_with_the_qp)
 	EXPECT_TRUE(closed(c.b.get()));
 }
 
-// An error of the QP in the meantime: there is nothing to attach to.
+// The QP fails in the meantime: there is nothing to attach to.
 TEST_P(AttachStartup, ends_with_an_error_of_the_qp)
 {
 	start();
@@ -176,7 +176,7 @@ TEST(AttachEnd, rejected)
 	peer.send_reply(reply);
 	Result result;
 	EXPECT_EQ(side.wait(&result), ECONNREFUSED);
-	EXPECT_EQ(iwarp::octets(private_data(result)), iwarp::pattern(300));
+	EXPECT_EQ(iwarp::bytes(private_data(result)), iwarp::pattern(300));
 	EXPECT_TRUE(closed(peer.socket.fd()));
 }
 
@@ -200,7 +200,7 @@ TEST(AttachEnd, both_initiators)
 	Connection c = connect();
 	ASSERT_EQ(a.start(c.a.get(), plain_attr(KWARP_ATTACH_INITIATOR)), 0);
 	ASSERT_EQ(b.start(c.b.get(), plain_attr(KWARP_ATTACH_INITIATOR)), 0);
-	// whoever is faster closes the connection to the other
+	// whichever is faster closes the connection to the other
 	int ra = a.wait(), rb = b.wait();
 	EXPECT_TRUE(ra == EPROTO || ra == ECONNRESET) << strerror(ra);
 	EXPECT_TRUE(rb == EPROTO || rb == ECONNRESET) << strerror(rb);
@@ -220,7 +220,8 @@ TEST(AttachEnd, both_responders)
 	EXPECT_TRUE(rb == ETIMEDOUT || rb == ECONNRESET) << strerror(rb);
 }
 
-// ---- established ----------------------------------------------------------------------------------
+// ---- established
+// ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -276,7 +277,7 @@ TEST(AttachEnd, modify_qp_ends_it)
 		Established e;
 		ASSERT_EQ(rdma::modify_state(e.side.qp(), state), 0);
 		EXPECT_TRUE(closed(e.c.b.get()));
-		// the peer answers; the QP may be used again
+		// the peer answers; the QP can be used again
 		e.c.b.close();
 		EXPECT_TRUE(e.side.reaches(IBV_QPS_ERR));
 	}
@@ -292,7 +293,7 @@ TEST(AttachEnd, with_the_process)
 		attr.form = KWARP_ATTACH_NONE;
 		if (own.attach(c.a.get(), attr))
 			_exit(1);
-		// the parent knows from the first FPDU
+		// the first FPDU tells the parent
 		rdma::post(own.qp(), rdma::send(1, {own.memory().sge(0, 10)}));
 		pause();
 		_exit(0);
@@ -308,9 +309,10 @@ TEST(AttachEnd, with_the_process)
 	EXPECT_TRUE(peer.end(std::chrono::seconds(20)).closed());
 }
 
-// ---- namespaces ----------------------------------------------------------------------------------------
+// ---- namespaces
+// ----------------------------------------------------------------------------------------
 
-// Neither of the devices' namespaces, but of the same owner.
+// In neither of the devices' namespaces, but with the same owner.
 TEST(AttachNamespace, another_one_of_the_same_owner)
 {
 	Connection c;
@@ -328,7 +330,7 @@ TEST(AttachNamespace, another_one_of_the_same_owner)
 	transfers(a, b);
 }
 
-// One that somebody else owns: only for who administrates it.
+// A namespace with another owner: only for a process that administers it.
 TEST(AttachNamespace, one_of_another_owner)
 {
 	int pair[2];
@@ -373,14 +375,14 @@ TEST(AttachNamespace, one_of_another_owner)
 	Side side(lab::a());
 	pid_t nobody = fork();
 	if (!nobody) {
-		// the verbs objects are the parent's, the privileges are gone
+		// the verbs objects belong to the parent, the privileges are gone
 		if (setresuid(65534, 65534, 65534))
 			_exit(255);
 		_exit(side.start(fd.get(), attr));
 	}
 	ASSERT_EQ(waitpid(nobody, &status, 0), nobody);
 	EXPECT_EQ(WEXITSTATUS(status), EPERM);
-	// root administrates all of them
+	// root administers all of them
 	EXPECT_EQ(side.attach(fd.get(), attr), 0);
 	ASSERT_EQ(write(one.get(), "x", 1), 1);
 	ASSERT_EQ(waitpid(owner, &status, 0), owner);

@@ -37,13 +37,14 @@ int valid(int n, const char *what)
 	return n;
 }
 
-void reply(int fuse, const fuse_in_header &to, int error, const void *octets = nullptr, size_t length = 0)
+void reply(int fuse, const fuse_in_header &to, int error, const void *bytes = nullptr,
+	   size_t length = 0)
 {
 	fuse_out_header head{};
 	head.len = static_cast<uint32_t>(sizeof(head) + length);
 	head.error = -error;
 	head.unique = to.unique;
-	iovec parts[] = {{&head, sizeof(head)}, {const_cast<void *>(octets), length}};
+	iovec parts[] = {{&head, sizeof(head)}, {const_cast<void *>(bytes), length}};
 	if (writev(fuse, parts, 2) < 0 && errno != ENOENT)
 		_exit(1);
 }
@@ -126,7 +127,8 @@ Fault::Fault()
 	check(pipe2(asked, O_CLOEXEC), "pipe2");
 	check(pipe2(go, O_CLOEXEC), "pipe2");
 	page_ = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	std::string options = "fd=" + std::to_string(fuse) + ",rootmode=100000,user_id=0,group_id=0";
+	std::string options = "fd=" + std::to_string(fuse) +
+			      ",rootmode=100000,user_id=0,group_id=0";
 	check(::mount("kwarp-fault", path, "fuse", MS_NOSUID | MS_NODEV, options.c_str()), "mount");
 	server_ = valid(fork(), "fork");
 	if (!server_) {
@@ -140,7 +142,7 @@ Fault::Fault()
 	asked_ = asked[0];
 	go_ = go[1];
 	int file = valid(open(path, O_RDONLY | O_CLOEXEC), "open of the file");
-	// who does not ask takes it for empty
+	// without this request for its size the file is treated as empty
 	struct stat st;
 	check(fstat(file, &st), "fstat");
 	memory_ = mmap(nullptr, page_size, PROT_READ, MAP_PRIVATE, file, 0);
@@ -165,18 +167,18 @@ void Fault::wait()
 {
 	char c;
 	if (!rdma::readable(asked_, rdma::patience) || read(asked_, &c, 1) != 1)
-		throw rdma::Failure("nobody sleeps in the memory");
+		throw rdma::Failure("no reader sleeps in the memory");
 }
 
-void Fault::serve(const void *octets, size_t length)
+void Fault::serve(const void *bytes, size_t length)
 {
 	if (go_ < 0)
 		return;
 	if (length)
-		memcpy(page_, octets, length);
-	// one for it, and the end for what comes later
+		memcpy(page_, bytes, length);
+	// one byte for the sleeping reader, end of file for later ones
 	if (write(go_, "", 1) != 1)
-		throw rdma::Failure("the server of the memory has gone", errno);
+		throw rdma::Failure("the memory server is gone", errno);
 	close(std::exchange(go_, -1));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that a program serves by itself, and a call that sleeps in it while it has a socket's lock.
+// Memory that the program itself serves, and a call that sleeps in it while it holds a socket's
+// lock.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,10 @@
 
 namespace attach {
 
-// Whether FUSE is there.
+// Whether FUSE is available.
 bool have_fuse();
 
-// A page of a file of FUSE: whoever reads it first, the kernel too, sleeps until it is served.
+// A page of a FUSE file: whatever reads it first, including the kernel, sleeps until it is served.
 class Fault {
 public:
 	Fault();
@@ -22,10 +23,10 @@ public:
 	Fault &operator=(const Fault &) = delete;
 
 	const void *memory() const { return memory_; }
-	// Until somebody sleeps in it.
+	// Waits until a reader sleeps in it.
 	void wait();
-	// With these octets at its beginning. Only the first time counts.
-	void serve(const void *octets = nullptr, size_t length = 0);
+	// Serves it, with these bytes at its beginning. Only the first call has an effect.
+	void serve(const void *bytes = nullptr, size_t length = 0);
 
 private:
 	std::string path_;
@@ -35,7 +36,7 @@ private:
 	pid_t server_;
 };
 
-// A thread in setsockopt(): first outside of the socket lock, then with it, then through.
+// A thread in setsockopt(): first outside of the socket lock, then holding it, then finished.
 class Stuck {
 public:
 	explicit Stuck(int fd);

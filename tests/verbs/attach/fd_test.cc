@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the program's descriptor means once its socket is attached (Documentation/attach.rst): nothing is
-// read, written or set through it, closing it ends nothing, and it stays so.
+// The program's descriptor after its socket was attached (Documentation/attach.rst): nothing can be
+// read, written or set through it, closing it ends nothing, and this does not change.
 #include "side.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct Attached {
 	Connection c = connect();
 
 	Attached() { attach(); }
-	explicit Attached(int) {} // not yet
+	explicit Attached(int) {} // not attached yet
 	void attach()
 	{
 		Attr attr = attr_with_reads(KWARP_ATTACH_NONE, KWARP_ATTACH_INITIATOR);
@@ -52,7 +52,7 @@ int set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-// With octets of the peer's on their way all the time, everything is tried.
+// Tries everything while bytes of the peer keep arriving.
 void expect_shell(int fd)
 {
 	char buf[64]{};
@@ -60,11 +60,13 @@ void expect_shell(int fd)
 	msghdr msg{};
 	msg.msg_iov = &iov;
 	msg.msg_iovlen = 1;
-	for (int flags : std::initializer_list<int>{0, MSG_PEEK, MSG_DONTWAIT, MSG_OOB, MSG_TRUNC, MSG_WAITALL, MSG_ERRQUEUE}) {
+	for (int flags : std::initializer_list<int>{0, MSG_PEEK, MSG_DONTWAIT, MSG_OOB, MSG_TRUNC,
+						    MSG_WAITALL, MSG_ERRQUEUE}) {
 		EXPECT_TRUE(unsupported(recv(fd, buf, sizeof(buf), flags))) << flags;
 		EXPECT_TRUE(unsupported(recvmsg(fd, &msg, flags))) << flags;
 	}
-	for (int flags : std::initializer_list<int>{0, MSG_DONTWAIT, MSG_OOB, MSG_MORE, MSG_EOR, MSG_ZEROCOPY}) {
+	for (int flags : std::initializer_list<int>{0, MSG_DONTWAIT, MSG_OOB, MSG_MORE, MSG_EOR,
+						    MSG_ZEROCOPY}) {
 		EXPECT_TRUE(unsupported(send(fd, buf, sizeof(buf), flags | MSG_NOSIGNAL))) << flags;
 		EXPECT_TRUE(unsupported(sendmsg(fd, &msg, flags | MSG_NOSIGNAL))) << flags;
 	}
@@ -95,20 +97,24 @@ void expect_shell(int fd)
 	int value;
 	EXPECT_TRUE(unsupported(ioctl(fd, SIOCINQ, &value)));
 	EXPECT_TRUE(unsupported(ioctl(fd, SIOCOUTQ, &value)));
-	EXPECT_TRUE(fails_with(reinterpret_cast<long>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0)), ENODEV));
+	EXPECT_TRUE(fails_with(
+		reinterpret_cast<long>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0)), ENODEV));
 
 	EXPECT_TRUE(unsupported(setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls"))));
-	for (int option : {TCP_NODELAY, TCP_CORK, TCP_REPAIR, TCP_MAXSEG, TCP_LINGER2, TCP_WINDOW_CLAMP, TCP_QUICKACK})
+	for (int option : {TCP_NODELAY, TCP_CORK, TCP_REPAIR, TCP_MAXSEG, TCP_LINGER2,
+			   TCP_WINDOW_CLAMP, TCP_QUICKACK})
 		EXPECT_TRUE(unsupported(set(fd, SOL_TCP, option, 1))) << option;
-	for (int option : {SO_REUSEADDR, SO_RCVBUF, SO_SNDBUF, SO_RCVLOWAT, SO_KEEPALIVE, SO_OOBINLINE, SO_PEEK_OFF,
-			   SO_ZEROCOPY, SO_BUSY_POLL, SO_MARK, SO_PRIORITY, SO_DETACH_FILTER})
+	for (int option :
+	     {SO_REUSEADDR, SO_RCVBUF, SO_SNDBUF, SO_RCVLOWAT, SO_KEEPALIVE, SO_OOBINLINE,
+	      SO_PEEK_OFF, SO_ZEROCOPY, SO_BUSY_POLL, SO_MARK, SO_PRIORITY, SO_DETACH_FILTER})
 		EXPECT_TRUE(unsupported(set(fd, SOL_SOCKET, option, 1))) << option;
 	linger wait{1, 3600};
 	EXPECT_TRUE(unsupported(setsockopt(fd, SOL_SOCKET, SO_LINGER, &wait, sizeof(wait))));
 	sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	sock_fprog program{1, &drop};
 	for (int option : {SO_ATTACH_FILTER, SO_ATTACH_REUSEPORT_CBPF})
-		EXPECT_TRUE(unsupported(setsockopt(fd, SOL_SOCKET, option, &program, sizeof(program))));
+		EXPECT_TRUE(unsupported(setsockopt(fd, SOL_SOCKET, option, &program,
+						   sizeof(program))));
 	EXPECT_TRUE(unsupported(set(fd, SOL_IP, IP_TOS, 0)));
 
 	char zerocopy[64]{};
@@ -148,7 +154,7 @@ TEST(AttachDescriptor, still_knows_its_addresses)
 	EXPECT_EQ(info.tcpi_state, TCP_ESTABLISHED);
 }
 
-// Octets that wait for the other end make a socket readable, but not this one.
+// Unread bytes make the other end's socket readable, but not this one.
 TEST(AttachDescriptor, is_never_ready)
 {
 	Attached t(0);
@@ -163,7 +169,7 @@ TEST(AttachDescriptor, is_never_ready)
 	EXPECT_TRUE(t.a.reaches(IBV_QPS_ERR));
 	EXPECT_EQ(epoll_wait(watch.get(), &event, 1, 0), 0);
 	ASSERT_EQ(epoll_ctl(watch.get(), EPOLL_CTL_DEL, t.c.a.get(), nullptr), 0);
-	// watched by an epoll when it is closed
+	// an epoll instance watches it when it is closed
 	ASSERT_EQ(epoll_ctl(watch.get(), EPOLL_CTL_ADD, t.c.a.get(), &event), 0);
 	t.c.a.close();
 }
@@ -176,8 +182,8 @@ TEST(AttachDescriptor, copies_are_shells_too)
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	Fd one(pair[0]), other(pair[1]);
 	auto pass = [&](int fd) {
-		char octet = 0, control[CMSG_SPACE(sizeof(int))]{};
-		iovec iov{&octet, 1};
+		char byte = 0, control[CMSG_SPACE(sizeof(int))]{};
+		iovec iov{&byte, 1};
 		msghdr msg{};
 		msg.msg_iov = &iov;
 		msg.msg_iovlen = 1;
@@ -196,7 +202,7 @@ TEST(AttachDescriptor, copies_are_shells_too)
 		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
 		return fd;
 	};
-	pass(t.c.a.get()); // on its way while the socket is attached
+	pass(t.c.a.get()); // in flight while the socket is attached
 	t.attach();
 	expect_shell(copy.get());
 	Fd passed(pass(-1));
@@ -236,7 +242,7 @@ TEST(AttachDescriptor, may_be_closed_during_startup)
 	transfers(b, a);
 }
 
-// The connection ends with the QP, whoever holds the descriptor.
+// The connection ends with the QP, even if the descriptor is still open.
 TEST(AttachDescriptor, does_not_keep_the_connection)
 {
 	Attached t;
@@ -247,7 +253,7 @@ TEST(AttachDescriptor, does_not_keep_the_connection)
 	expect_shell(t.c.b.get());
 }
 
-// A program's settings from before do not get in the way.
+// Socket options that the program set before have no effect.
 TEST(AttachDescriptor, earlier_settings_do_no_harm)
 {
 	Attached t(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every form in both roles between two kwarp devices: what is agreed, what is exchanged, data in both
-// directions, the end. RFC 5044 7.1, RFC 6581 9, drafts culley-iwarp-mpa-02 and -03, 8.1.
+// Every form in both roles between two kwarp devices: the parameters agreed on, private data, data
+// in both directions, the end. RFC 5044 7.1, RFC 6581 9, drafts culley-iwarp-mpa-02 and -03, 8.1.
 #include "side.h"
 
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ struct Form {
 	bool p2p;
 
 	bool framed() const { return form == KWARP_ATTACH_REQ_REP; }
-	// What the result says to be in force.
+	// The parameters in force according to the result.
 	int rev_in_force() const { return framed() ? rev : flags & KWARP_ATTACH_IETF ? 1 : 0; }
 };
 
@@ -60,7 +60,7 @@ std::vector<Case> all_cases()
 	for (const Form &form : forms)
 		for (lab::Family family : {lab::Family::ipv4, lab::Family::ipv6})
 			for (bool accepted : {false, true})
-				// nothing but TCP is between the sides, so either may be first
+				// the two sides share nothing but TCP, so either may be first
 				for (bool first : {false, true})
 					cases.push_back({form, family, accepted, first});
 	return cases;
@@ -76,7 +76,7 @@ std::string case_name(const testing::TestParamInfo<Case> &info)
 
 class AttachForm : public testing::TestWithParam<Case> {};
 
-// Attaches both ends of the connection; the results must be there.
+// Attaches both ends of the connection; both results must be available.
 struct Joined {
 	Side a{lab::a()};
 	Side b{lab::b()};
@@ -84,7 +84,8 @@ struct Joined {
 	bool reversed;
 	Result ri, rr;
 
-	Joined(const Case &k, Attr ai, Attr ar) : c(connect(k.family)), reversed(k.initiator_accepted)
+	Joined(const Case &k, Attr ai, Attr ar)
+		: c(connect(k.family)), reversed(k.initiator_accepted)
 	{
 		Side &first = k.initiator_first ? initiator() : responder();
 		Side &second = k.initiator_first ? responder() : initiator();
@@ -103,7 +104,8 @@ struct Joined {
 TEST_P(AttachForm, connects_and_carries_data)
 {
 	const Case &k = GetParam();
-	Joined j(k, attr_of(k.form, KWARP_ATTACH_INITIATOR), attr_of(k.form, KWARP_ATTACH_RESPONDER));
+	Joined j(k, attr_of(k.form, KWARP_ATTACH_INITIATOR),
+		 attr_of(k.form, KWARP_ATTACH_RESPONDER));
 	if (HasFailure())
 		return;
 	EXPECT_EQ(j.initiator().state(), IBV_QPS_RTS);
@@ -120,7 +122,7 @@ TEST_P(AttachForm, connects_and_carries_data)
 
 INSTANTIATE_TEST_SUITE_P(all, AttachForm, testing::ValuesIn(all_cases()), case_name);
 
-// ---- markers and CRC: each side's word ------------------------------------------------------------
+// ---- markers and CRC: the choices of each side ------------------------------------------------
 
 namespace {
 
@@ -128,7 +130,7 @@ class AttachFraming : public testing::TestWithParam<std::tuple<Form, unsigned in
 
 } // namespace
 
-// M speaks for what its sender receives, C for both directions.
+// M covers what its sender receives, C both directions.
 TEST_P(AttachFraming, is_what_both_say)
 {
 	const auto &[form, bits] = GetParam();
@@ -151,18 +153,21 @@ TEST_P(AttachFraming, is_what_both_say)
 }
 
 INSTANTIATE_TEST_SUITE_P(all, AttachFraming,
-			 testing::Combine(testing::Values(forms[0], forms[1], forms[4]), testing::Range(0U, 16U)),
+			 testing::Combine(testing::Values(forms[0], forms[1], forms[4]),
+					  testing::Range(0U, 16U)),
 			 [](const auto &info) {
 				 unsigned int bits = std::get<1>(info.param);
-				 return std::string(std::get<0>(info.param).name) + "_C" + std::to_string(bits & 1) +
-					std::to_string(bits >> 1 & 1) + "_M" + std::to_string(bits >> 2 & 1) +
+				 return std::string(std::get<0>(info.param).name) + "_C" +
+					std::to_string(bits & 1) + std::to_string(bits >> 1 & 1) +
+					"_M" + std::to_string(bits >> 2 & 1) +
 					std::to_string(bits >> 3);
 			 });
 
-// Draft -02 knows neither choice: on, both.
+// Draft -02 has neither choice: both are on.
 TEST(AttachFramingNone, has_markers_and_crc)
 {
-	Joined j({forms[6], lab::Family::ipv4, false, false}, attr_of(forms[6], KWARP_ATTACH_INITIATOR),
+	Joined j({forms[6], lab::Family::ipv4, false, false},
+		 attr_of(forms[6], KWARP_ATTACH_INITIATOR),
 		 attr_of(forms[6], KWARP_ATTACH_RESPONDER));
 	for (const Result &r : {j.ri, j.rr}) {
 		EXPECT_TRUE(r.agreed.crc);
@@ -171,15 +176,17 @@ TEST(AttachFramingNone, has_markers_and_crc)
 	}
 }
 
-// Either side may begin without a form: nothing says who is the initiator.
+// Without a form either side may begin: nothing determines the initiator.
 TEST(AttachFramingNone, lets_either_side_begin)
 {
-	Joined j({forms[6], lab::Family::ipv4, false, false}, attr_of(forms[6], KWARP_ATTACH_INITIATOR),
+	Joined j({forms[6], lab::Family::ipv4, false, false},
+		 attr_of(forms[6], KWARP_ATTACH_INITIATOR),
 		 attr_of(forms[6], KWARP_ATTACH_RESPONDER));
 	transfers(j.responder(), j.initiator());
 }
 
-// ---- private data and depths -------------------------------------------------------------------------
+// ---- private data and depths
+// -------------------------------------------------------------------------
 
 namespace {
 
@@ -206,7 +213,8 @@ TEST_P(AttachPrivateData, arrive_whole)
 }
 
 INSTANTIATE_TEST_SUITE_P(rev1, AttachPrivateData,
-			 testing::Combine(testing::Values(1), testing::Values(0, 1, 8, 9, 255, 256, 512),
+			 testing::Combine(testing::Values(1),
+					  testing::Values(0, 1, 8, 9, 255, 256, 512),
 					  testing::Values(0, 8, 512)));
 INSTANTIATE_TEST_SUITE_P(rev2, AttachPrivateData,
 			 testing::Combine(testing::Values(2), testing::Values(0, 8, 300, 508),
@@ -214,7 +222,8 @@ INSTANTIATE_TEST_SUITE_P(rev2, AttachPrivateData,
 
 TEST(AttachDepths, of_start_keys_are_the_programs)
 {
-	Attr ai = attr_of(forms[4], KWARP_ATTACH_INITIATOR), ar = attr_of(forms[4], KWARP_ATTACH_RESPONDER);
+	Attr ai = attr_of(forms[4], KWARP_ATTACH_INITIATOR),
+	     ar = attr_of(forms[4], KWARP_ATTACH_RESPONDER);
 	ai.ird = 3;
 	ai.ord = 5;
 	ar.ird = 7;
@@ -226,10 +235,11 @@ TEST(AttachDepths, of_start_keys_are_the_programs)
 	EXPECT_EQ(j.rr.agreed.ord, 2);
 }
 
-// RFC 6581 9.1: nobody reads more than the other side can answer.
+// RFC 6581 9.1: no side issues more reads than the other can answer.
 TEST(AttachDepths, of_revision_2_fit_each_other)
 {
-	Attr ai = attr_of(forms[1], KWARP_ATTACH_INITIATOR), ar = attr_of(forms[1], KWARP_ATTACH_RESPONDER);
+	Attr ai = attr_of(forms[1], KWARP_ATTACH_INITIATOR),
+	     ar = attr_of(forms[1], KWARP_ATTACH_RESPONDER);
 	ai.ird = 2;
 	ai.ord = 9;
 	ar.ird = 3;
@@ -239,7 +249,8 @@ TEST(AttachDepths, of_revision_2_fit_each_other)
 	EXPECT_LE(j.rr.agreed.ord, j.ri.agreed.ird);
 }
 
-// ---- the last streaming message ------------------------------------------------------------------------
+// ---- the last streaming message
+// ------------------------------------------------------------------------
 
 namespace {
 
@@ -247,7 +258,7 @@ class AttachMessage : public testing::TestWithParam<std::tuple<Form, size_t>> {}
 
 } // namespace
 
-// The other side reads exactly the message, and what follows it stays for its own attach.
+// The other side reads exactly the message; what follows stays in the socket for its own attach.
 TEST_P(AttachMessage, precedes_everything)
 {
 	const auto &[form, length] = GetParam();
@@ -273,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(all, AttachMessage,
 					std::to_string(std::get<1>(info.param));
 			 });
 
-// Behind octets that TCP has not sent yet, with no room left in the program's send buffer.
+// After bytes that TCP has not sent yet, with no room left in the program's send buffer.
 TEST(AttachMessage, waits_for_no_room)
 {
 	Side a(lab::a()), b(lab::b());

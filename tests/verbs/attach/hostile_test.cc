@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A program that uses its descriptor in every way while it attaches it. Its connection may break; nothing
-// else may: the suite's harness looks at the kernel's log, at objects and at the module's references.
+// A program that misuses its descriptor in every way while it attaches it. Its own connection may
+// fail, nothing else: the suite's harness checks the kernel's log, objects and the module's
+// references.
 #include "side.h"
 
 #include <fcntl.h>
@@ -41,7 +42,8 @@ const std::vector<Misuse> misuses = {
 	},
 	[](int fd) {
 		int value = 1;
-		for (int option : {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_WINDOW_CLAMP, TCP_LINGER2})
+		for (int option :
+		     {TCP_NODELAY, TCP_CORK, TCP_QUICKACK, TCP_WINDOW_CLAMP, TCP_LINGER2})
 			setsockopt(fd, SOL_TCP, option, &value, sizeof(value));
 		setsockopt(fd, SOL_TCP, TCP_CONGESTION, "reno", 4);
 		linger wait{1, 100};
@@ -105,7 +107,7 @@ void misuse(const Misuse &one, const Misuse &other, lab::Family family, bool rud
 	EXPECT_TRUE(ret == 0 || ret == EBUSY) << strerror(ret);
 	if (!ret) {
 		side.wait();
-		char garbage[2000]{}; // more than the calls on their way can take away
+		char garbage[2000]{}; // more than the pending calls can consume
 		send(c.b.get(), garbage, sizeof(garbage), MSG_NOSIGNAL);
 		if (rude)
 			side.destroy_qp();
@@ -115,7 +117,7 @@ void misuse(const Misuse &one, const Misuse &other, lab::Family family, bool rud
 	over = true;
 	first.join();
 	second.join();
-	// nothing comes out of an attached socket any more
+	// an attached socket returns no data any more
 	if (!ret) {
 		char buf[10];
 		EXPECT_EQ(recv(fd, buf, sizeof(buf), MSG_DONTWAIT), -1);
@@ -134,7 +136,7 @@ TEST(AttachHostile, misuse_while_it_is_attached)
 			}
 }
 
-// Two QPs want the same socket: one gets it.
+// Two QPs want the same socket: exactly one gets it.
 TEST(AttachHostile, two_attach_one_socket)
 {
 	for (int round = 0; round < 20; round++) {
@@ -153,7 +155,8 @@ TEST(AttachHostile, two_attach_one_socket)
 		std::thread first([&] { race(one, ra); }), second([&] { race(other, rb); });
 		first.join();
 		second.join();
-		EXPECT_TRUE((ra == 0 && rb == EBUSY) || (ra == EBUSY && rb == 0)) << ra << " " << rb;
+		EXPECT_TRUE((ra == 0 && rb == EBUSY) || (ra == EBUSY && rb == 0))
+			<< ra << " " << rb;
 	}
 }
 
@@ -173,7 +176,8 @@ TEST(AttachHostile, two_sockets_for_one_qp)
 				;
 			ret = side.start(fd, attr);
 		};
-		std::thread first([&] { race(c.a.get(), ra); }), second([&] { race(d.a.get(), rb); });
+		std::thread first([&] { race(c.a.get(), ra); }),
+			second([&] { race(d.a.get(), rb); });
 		first.join();
 		second.join();
 		EXPECT_EQ((ra == 0) + (rb == 0), 1) << ra << " " << rb;

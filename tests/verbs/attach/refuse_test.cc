@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What cannot be attached, and that it is as it was afterwards.
+// Sockets that cannot be attached; they must be unchanged afterwards.
 #include "side.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ int refused(int fd, Attr attr = {})
 	return ret;
 }
 
-// Streaming mode goes on.
+// Streaming mode continues.
 void expect_alive(const Connection &c)
 {
 	write_all(c.a.get(), "ping");
@@ -142,12 +142,12 @@ TEST(AttachRefuses, what_is_attached_already)
 	EXPECT_EQ(refused(c.a.get()), EBUSY);
 	Fd copy(dup(c.a.get()));
 	EXPECT_EQ(refused(copy.get()), EBUSY);
-	// nor when the connection is over
+	// nor when the connection has ended
 	side.destroy_qp();
 	EXPECT_EQ(refused(c.a.get()), EBUSY);
 }
 
-// Who sleeps in the socket would wake up in the middle of the FPDUs.
+// A call that sleeps in the socket would wake up in the middle of the FPDUs.
 TEST(AttachRefuses, a_socket_that_a_thread_reads_from)
 {
 	Connection c = connect();
@@ -157,8 +157,8 @@ TEST(AttachRefuses, a_socket_that_a_thread_reads_from)
 		ssize_t n = recv(c.a.get(), buf, sizeof(buf), MSG_WAITALL);
 		got.assign(buf, n > 0 ? static_cast<size_t>(n) : 0);
 	});
-	// Octets that the peer has acknowledged and that are not unread have been taken; who takes them
-	// holds the socket lock until he sleeps.
+	// Bytes that the peer has acknowledged and that are not unread have been taken by a call;
+	// that call holds the socket lock until it sleeps.
 	write_all(c.b.get(), "12");
 	int unacknowledged, unread;
 	auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -188,26 +188,35 @@ TEST(AttachRefuses, wrong_parameters)
 		{"form", [](Attr &a, char *) { a.form = static_cast<kwarp_attach_form>(3); }},
 		{"role", [](Attr &a, char *) { a.role = static_cast<kwarp_attach_role>(2); }},
 		{"crc", [](Attr &a, char *) { a.crc = static_cast<kwarp_attach_choice>(3); }},
-		{"markers", [](Attr &a, char *) { a.markers = static_cast<kwarp_attach_choice>(3); }},
+		{"markers",
+		 [](Attr &a, char *) { a.markers = static_cast<kwarp_attach_choice>(3); }},
 		{"p2p", [](Attr &a, char *) { a.p2p = static_cast<kwarp_attach_choice>(3); }},
 		{"revision", [](Attr &a, char *) { a.mpa_rev = 3; }},
 		{"flags", [](Attr &a, char *) { a.flags = 2; }},
 		{"timeout", [](Attr &a, char *) { a.timeout_ms = 600001; }},
 		{"version with revision", [](Attr &a, char *) { a.flags = KWARP_ATTACH_IETF; }},
 		{"message", [](Attr &a, char *d) { a.message = d, a.message_len = 4097; }},
-		{"private data", [](Attr &a, char *d) { a.private_data = d, a.private_data_len = 513; }},
+		{"private data",
+		 [](Attr &a, char *d) { a.private_data = d, a.private_data_len = 513; }},
 		{"private data, revision 2",
-		 [](Attr &a, char *d) { a.private_data = d, a.private_data_len = 509, a.mpa_rev = 2; }},
+		 [](Attr &a, char *d) {
+			 a.private_data = d, a.private_data_len = 509, a.mpa_rev = 2;
+		 }},
 		{"private data with a key",
 		 [](Attr &a, char *d) {
-			 a.form = KWARP_ATTACH_START_KEY, a.private_data = d, a.private_data_len = 1;
+			 a.form = KWARP_ATTACH_START_KEY, a.private_data = d,
+			 a.private_data_len = 1;
 		 }},
 		{"private data with nothing",
-		 [](Attr &a, char *d) { a.form = KWARP_ATTACH_NONE, a.private_data = d, a.private_data_len = 1; }},
-		{"revision with a key", [](Attr &a, char *) { a.form = KWARP_ATTACH_START_KEY, a.mpa_rev = 1; }},
+		 [](Attr &a, char *d) {
+			 a.form = KWARP_ATTACH_NONE, a.private_data = d, a.private_data_len = 1;
+		 }},
+		{"revision with a key",
+		 [](Attr &a, char *) { a.form = KWARP_ATTACH_START_KEY, a.mpa_rev = 1; }},
 		{"no markers with nothing",
 		 [](Attr &a, char *) { a.form = KWARP_ATTACH_NONE, a.markers = KWARP_ATTACH_OFF; }},
-		{"no CRC with nothing", [](Attr &a, char *) { a.form = KWARP_ATTACH_NONE, a.crc = KWARP_ATTACH_OFF; }},
+		{"no CRC with nothing",
+		 [](Attr &a, char *) { a.form = KWARP_ATTACH_NONE, a.crc = KWARP_ATTACH_OFF; }},
 	};
 	for (const Change &change : changes) {
 		Attr attr{};
@@ -217,7 +226,7 @@ TEST(AttachRefuses, wrong_parameters)
 	expect_alive(c);
 }
 
-// An administrator's demand holds for programs, too.
+// An administrator's requirement also binds programs.
 TEST(AttachRefuses, to_go_without_the_crc_that_is_required)
 {
 	lab::Policy required(lab::a(), "crc", "required");

@@ -12,7 +12,7 @@
 namespace attach {
 namespace {
 
-constexpr size_t half = 32 * 1024; // of the memory: the lower one sends, the upper one receives
+constexpr size_t half = 32 * 1024; // of the memory: the lower half sends, the upper half receives
 
 Fd tcp_socket(int family)
 {
@@ -89,10 +89,10 @@ Connection connect_here()
 	return c;
 }
 
-void write_all(int fd, const std::string &octets)
+void write_all(int fd, const std::string &bytes)
 {
-	for (size_t done = 0; done < octets.size();) {
-		ssize_t n = send(fd, octets.data() + done, octets.size() - done, MSG_NOSIGNAL);
+	for (size_t done = 0; done < bytes.size();) {
+		ssize_t n = send(fd, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
 		if (n < 0)
 			throw rdma::Failure("send", errno);
 		done += static_cast<size_t>(n);
@@ -101,16 +101,17 @@ void write_all(int fd, const std::string &octets)
 
 std::string read_exactly(int fd, size_t length)
 {
-	std::string octets(length, '\0');
+	std::string bytes(length, '\0');
 	for (size_t done = 0; done < length;) {
 		if (!rdma::readable(fd, rdma::patience))
-			throw rdma::Failure("nothing to read after " + std::to_string(done) + " octets");
-		ssize_t n = recv(fd, octets.data() + done, length - done, 0);
+			throw rdma::Failure("no data after " + std::to_string(done) + " bytes");
+		ssize_t n = recv(fd, bytes.data() + done, length - done, 0);
 		if (n <= 0)
-			throw rdma::Failure("recv after " + std::to_string(done) + " octets", n ? errno : 0);
+			throw rdma::Failure("recv after " + std::to_string(done) + " bytes",
+					    n ? errno : 0);
 		done += static_cast<size_t>(n);
 	}
-	return octets;
+	return bytes;
 }
 
 bool closed(int fd, rdma::Milliseconds limit)
@@ -134,7 +135,8 @@ Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role)
 
 std::string private_data(const Result &result)
 {
-	return {reinterpret_cast<const char *>(result.private_data), result.agreed.private_data_len};
+	return {reinterpret_cast<const char *>(result.private_data),
+		result.agreed.private_data_len};
 }
 
 Side::Side(const lab::Host &host)
@@ -149,7 +151,8 @@ Side::Side(const lab::Host &host)
 	attr.port_num = 1;
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	rdma::check(ibv_modify_qp(qp(), &attr,
-				  IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS),
+				  IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+					  IBV_QP_ACCESS_FLAGS),
 		    "ibv_modify_qp");
 }
 
@@ -189,7 +192,7 @@ void transfer(Side &from, Side &to, size_t length, unsigned int seed)
 	EXPECT_EQ(rdma::wait_ok(to.cq()).byte_len, length);
 	EXPECT_TRUE(rdma::filled(sink.span(half, length), seed));
 
-	// a Send behind the Write tells that it has been placed
+	// a Send after the Write shows that the Write has been placed
 	rdma::fill(source.span(0, length), seed + 1);
 	rdma::post_recv(to.qp(), 3, {});
 	rdma::post(from.qp(), rdma::write(4, {source.sge(0, length)}, to.remote(half)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// TCP connections that a program has made, and QPs without rdma_cm to attach them to.
+// TCP connections made by a program, and QPs without rdma_cm to attach them to.
 #pragma once
 
 #include <kwarpdv.h>
@@ -43,10 +43,10 @@ Connection connect(lab::Family family = lab::Family::ipv4);
 // Over lo of the calling thread's namespace.
 Connection connect_here();
 
-void write_all(int fd, const std::string &octets);
-// Exactly so many octets, or it throws.
+void write_all(int fd, const std::string &bytes);
+// Reads exactly this many bytes, or throws.
 std::string read_exactly(int fd, size_t length);
-// The peer has closed, or reset, the connection: nothing more can be read.
+// Whether the peer has closed or reset the connection: nothing more can be read.
 bool closed(int fd, rdma::Milliseconds limit = rdma::patience);
 
 using Attr = kwarpdv_attach_attr;
@@ -56,13 +56,13 @@ using Result = kwarpdv_attach_result;
 Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role);
 std::string private_data(const Result &result);
 
-// A QP in INIT with memory and a CQ of its own.
+// A QP in INIT with its own memory and CQ.
 class Side {
 public:
 	explicit Side(const lab::Host &host);
 
 	int start(int fd, const Attr &attr) { return kwarpdv_attach_start(qp(), fd, &attr); }
-	// Until startup has ended: 0 or errno.
+	// Waits until startup has ended; returns 0 or an errno.
 	int wait(Result *result = nullptr);
 	int attach(int fd, const Attr &attr, Result *result = nullptr);
 
@@ -70,7 +70,10 @@ public:
 	ibv_qp *qp() const { return qp_.get(); }
 	ibv_cq *cq() const { return cq_.get(); }
 	rdma::Region &memory() const { return *memory_; }
-	rdma::Remote remote(size_t offset = 0) const { return {memory_->address(offset), memory_->rkey()}; }
+	rdma::Remote remote(size_t offset = 0) const
+	{
+		return {memory_->address(offset), memory_->rkey()};
+	}
 	ibv_qp_state state() const { return rdma::query_qp(qp()).qp_state; }
 	bool reaches(ibv_qp_state state) const;
 	void destroy_qp() { qp_.reset(); }
@@ -83,7 +86,7 @@ private:
 	rdma::Qp qp_;
 };
 
-// A Send, a Write and a Read of so many octets, posted by one side; the data arrive as they were.
+// One side posts a Send, a Write and a Read of this many bytes; the data must arrive unchanged.
 void transfer(Side &from, Side &to, size_t length, unsigned int seed);
 // In both directions, the initiator first.
 void transfers(Side &initiator, Side &responder);

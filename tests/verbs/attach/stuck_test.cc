@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A program that has its socket's lock, or gets it after the socket was attached, and sleeps in memory that it
-// serves itself: it waits for nobody, and nobody waits for it.
+// A program that holds its socket's lock, or gets it after the socket was attached, and sleeps in
+// memory that it serves itself: neither side waits for the other.
 #include "side.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct AttachStuck : removal::Devices {
 			GTEST_SKIP() << "the kernel has no FUSE";
 		Devices::SetUp();
 	}
-	// Ends without that the call comes to its end.
+	// Ends although the call has not ended.
 	void passes(Stuck &stuck, const char *what, const std::function<void()> &act)
 	{
 		SCOPED_TRACE(what);
@@ -38,7 +38,7 @@ struct AttachStuck : removal::Devices {
 		}
 		done.get();
 	}
-	// Attached, and a call of the program has the lock since.
+	// Attached, and a call of the program has held the lock since.
 	struct Held {
 		explicit Held(lab::Family family = lab::Family::ipv4)
 			: c(connect(family)), stuck(c.a.get())
@@ -87,7 +87,8 @@ TEST_F(AttachStuck, modify__others_connect_meanwhile)
 {
 	Held held;
 	passes(held.stuck, "others, before", [] { others_connect(); });
-	passes(held.stuck, "modify", [&] { EXPECT_EQ(rdma::modify_state(held.side.qp(), IBV_QPS_ERR), 0); });
+	passes(held.stuck, "modify",
+	       [&] { EXPECT_EQ(rdma::modify_state(held.side.qp(), IBV_QPS_ERR), 0); });
 	EXPECT_EQ(held.side.state(), IBV_QPS_ERR);
 	passes(held.stuck, "others, behind", [] { others_connect(); });
 	passes(held.stuck, "destroy", [&] { held.side.destroy_qp(); });
@@ -95,14 +96,17 @@ TEST_F(AttachStuck, modify__others_connect_meanwhile)
 	EXPECT_TRUE(closed(held.c.b.get()));
 }
 
-// Both wait for the lock, and have an end.
+// Both wait for the lock, for a bounded time.
 TEST_F(AttachStuck, disconnect_and_doorbell__others_connect_meanwhile)
 {
 	Held held;
 	Side &side = held.side;
-	passes(held.stuck, "doorbell", [&] { rdma::post(side.qp(), rdma::send(1, {side.memory().sge(0, 10)})); });
-	passes(held.stuck, "flushed", [&] { EXPECT_NE(rdma::wait(side.cq()).status, IBV_WC_SUCCESS); });
-	passes(held.stuck, "disconnect", [&] { EXPECT_EQ(rdma::modify_state(side.qp(), IBV_QPS_SQD), 0); });
+	passes(held.stuck, "doorbell",
+	       [&] { rdma::post(side.qp(), rdma::send(1, {side.memory().sge(0, 10)})); });
+	passes(held.stuck, "flushed",
+	       [&] { EXPECT_NE(rdma::wait(side.cq()).status, IBV_WC_SUCCESS); });
+	passes(held.stuck, "disconnect",
+	       [&] { EXPECT_EQ(rdma::modify_state(side.qp(), IBV_QPS_SQD), 0); });
 	passes(held.stuck, "others", [] { others_connect(); });
 	EXPECT_TRUE(side.reaches(IBV_QPS_ERR));
 	held.stuck.release();
@@ -113,14 +117,15 @@ TEST_F(AttachStuck, many__destroyed)
 {
 	std::vector<std::unique_ptr<Held>> all;
 	for (int i = 0; i < 8; i++)
-		all.push_back(std::make_unique<Held>(i & 1 ? lab::Family::ipv6 : lab::Family::ipv4));
+		all.push_back(std::make_unique<Held>(i & 1 ? lab::Family::ipv6 :
+							     lab::Family::ipv4));
 	for (auto &one : all)
 		passes(one->stuck, "destroy", [&] { one->side.destroy_qp(); });
 	others_connect();
 }
 
-// What comes when the lock is free again finds nobody.
-TEST_F(AttachStuck, octets_meanwhile__come_to_nobody)
+// Work that is due when the lock is released finds no connection.
+TEST_F(AttachStuck, bytes_meanwhile__come_to_nobody)
 {
 	Held held;
 	write_all(held.c.b.get(), std::string(2000, 'x'));

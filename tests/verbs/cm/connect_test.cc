@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Connections that come about, and those that do not.
+// Successful and failing connection set-up.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
@@ -108,7 +108,7 @@ TEST(connect, establish__many_at_once)
 
 TEST_F(connect_local, establish__requests_come_in_order)
 {
-	// programs number their queue pairs by it: perftest does, on both sides
+	// programs number their queue pairs by this order: perftest does so on both sides
 	constexpr int rounds = 10, count = 16;
 	for (int round = 0; round < rounds; round++) {
 		Listener listener(lab::b());
@@ -145,7 +145,7 @@ TEST(connect, establish__server_takes_its_time)
 
 TEST(connect, establish__receives_posted_before)
 {
-	// rping's way: the first receive is posted before the connection is there
+	// as in rping: the first receive is posted before the connection is established
 	Listener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(listener);
@@ -243,8 +243,9 @@ TEST_F(connect_fails, timeout__nobody_answers)
 TEST_F(connect_fails, timeout__packets_vanish)
 {
 	lab::Policy quick(lab::a(), "startup_timeout_ms", 300);
-	lab::shell(lab::a(), "ip neigh replace 10.0.0.77 lladdr 02:00:00:00:00:77 nud permanent dev " +
-				     lab::a().netdev);
+	lab::shell(lab::a(),
+		   "ip neigh replace 10.0.0.77 lladdr 02:00:00:00:00:77 nud permanent dev " +
+			   lab::a().netdev);
 	Endpoint client(lab::a());
 	client.resolve("10.0.0.77", 4711);
 	client.connect();
@@ -303,7 +304,7 @@ TEST_F(connect_fails, accept__client_has_gone)
 	Endpoint server(listener.request());
 	client.reset();
 	usleep(200000);
-	// an error at once or an event; but an end
+	// an error at once or an event, but some end
 	if (!server.try_accept()) {
 		Event event = server.channel().next().value();
 		if (event.type == RDMA_CM_EVENT_ESTABLISHED)
@@ -331,7 +332,7 @@ TEST_F(connect_backlog, full__later_ones_are_turned_away)
 		EXPECT_EQ(event.type, RDMA_CM_EVENT_REJECTED) << rdma_event_str(event.type);
 	}
 	EXPECT_GT(lab::b().counter("backlog_drops"), drops);
-	// those that were in time are served
+	// requests that came in time are served
 	for (int i = 0; i < room; i++) {
 		servers.push_back(std::make_unique<Endpoint>(requests[i]));
 		servers.back()->accept();

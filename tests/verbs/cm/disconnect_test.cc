@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every way in which a connection ends; each side learns of it once.
+// Every way in which a connection ends; each side is notified exactly once.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -11,7 +11,7 @@ using namespace rdma;
 
 namespace {
 
-// After DISCONNECTED nothing more comes.
+// No event follows DISCONNECTED.
 void expect_end(Endpoint &e)
 {
 	e.disconnected();
@@ -83,7 +83,7 @@ TEST(disconnect, graceful__both_have_work_queued)
 	}
 	pair.client.disconnect();
 	pair.server.disconnect();
-	// each completes, once, whichever way
+	// each completes exactly once, by whatever status
 	wait(pair.client.scq(), 30);
 	wait(pair.server.scq(), 30);
 	wait(pair.client.rcq(), 30);
@@ -138,7 +138,7 @@ TEST(disconnect, abrupt__id_destroyed_with_work_in_flight)
 
 TEST(disconnect, early__right_after_connect)
 {
-	// The client leaves as soon as it is established; the server has not even looked.
+	// The client leaves as soon as it is established; the server has not polled yet.
 	for (int i = 0; i < 5; i++) {
 		Listener listener(lab::b());
 		Endpoint client(lab::a());
@@ -160,7 +160,8 @@ TEST_F(disconnect_hard, reset__by_the_network)
 	post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 8)});
 	post_recv(pair.client.qp(), 1, {pair.client.memory().sge(0, 8)});
 	lab::shell(lab::b(), "ss -K state established '( sport = :" +
-				     std::to_string(ntohs(rdma_get_src_port(pair.server.id()))) + " )' >/dev/null");
+				     std::to_string(ntohs(rdma_get_src_port(pair.server.id()))) +
+				     " )' >/dev/null");
 	EXPECT_EQ(wait(pair.server.rcq()).status, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EQ(wait(pair.client.rcq()).status, IBV_WC_WR_FLUSH_ERR);
 	pair.client.disconnected();
@@ -169,14 +170,14 @@ TEST_F(disconnect_hard, reset__by_the_network)
 
 TEST_F(disconnect_hard, silence__peer_does_not_answer_the_fin)
 {
-	// The wire is cut: our own disconnect ends nevertheless, in bounded time.
+	// The wire is cut: a local disconnect still ends, in bounded time.
 	lab::Policy quick(lab::a(), "startup_timeout_ms", 500);
 	Pair pair;
 	lab::shell(lab::b(), "ip link set " + lab::b().netdev + " down");
 	pair.client.disconnect();
 	std::optional<Event> event = pair.client.channel().next(Milliseconds(15000));
-	lab::shell(lab::b(), "ip link set " + lab::b().netdev + " up && ip addr replace " + lab::b().ip6 +
-				     "/64 dev " + lab::b().netdev + " nodad");
+	lab::shell(lab::b(), "ip link set " + lab::b().netdev + " up && ip addr replace " +
+				     lab::b().ip6 + "/64 dev " + lab::b().netdev + " nodad");
 	ASSERT_TRUE(event.has_value());
 	EXPECT_EQ(event->type, RDMA_CM_EVENT_DISCONNECTED);
 }

@@ -25,7 +25,7 @@ void expect_held_until_client_sends(Pair &pair)
 
 void expect_server_speaks_first(Pair &pair)
 {
-	// a receive that nothing but a message of the client may use up
+	// only a message from the client may consume this receive
 	post_recv(pair.server.qp(), 77, {pair.server.memory().sge(4000, 100)});
 	fill(pair.server.memory().span(0, 1000), 7);
 	server_sends(pair, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fixture of tests that ask for more than other drivers have.
+// Fixture of tests that need more than other drivers provide.
 #pragma once
 
 #include <gtest/gtest.h>

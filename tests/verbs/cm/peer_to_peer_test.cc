@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer-to-peer model of RFC 6581, and its absence.
+// The peer-to-peer model of RFC 6581, and connections without it.
 #include <gtest/gtest.h>
 
 #include "cm/first_message.h"
@@ -27,7 +27,8 @@ TEST_F(peer_to_peer, off__client_write_releases_the_server)
 	Pair pair;
 	server_sends(pair, 1);
 	EXPECT_TRUE(drain(pair.client.rcq(), moment).empty());
-	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
+	post(pair.client.qp(),
+	     write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
 	wait_ok(pair.client.rcq());
 }
 
@@ -50,7 +51,8 @@ TEST_F(peer_to_peer, off__many_are_held_in_order)
 		server_sends(pair, i);
 	EXPECT_TRUE(drain(pair.client.rcq(), moment).empty());
 	EXPECT_TRUE(drain(pair.server.scq(), Milliseconds(10)).empty());
-	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
+	post(pair.client.qp(),
+	     write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote(2000)));
 	std::vector<ibv_wc> all = wait_ok(pair.client.rcq(), 10);
 	for (int i = 0; i < 10; i++)
 		EXPECT_EQ(all[i].wr_id, uint64_t(i));
@@ -86,7 +88,7 @@ TEST_F(peer_to_peer, on__kinds_chosen_by_the_server)
 
 TEST_F(peer_to_peer, on__no_kind_in_common)
 {
-	// RFC 6581 9.2: the initiator cannot, and says so
+	// RFC 6581 9.2: the initiator cannot do it and reports that
 	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
 	uint64_t failed = lab::a().counter("startup_negotiation_errors");
 	uint64_t rtr = lab::a().counter("startup_rtr_errors");
@@ -115,7 +117,7 @@ TEST_F(peer_to_peer, on__with_markers_and_without_crc)
 
 TEST_F(peer_to_peer, on__no_depth_for_an_rtr_read)
 {
-	// zero-length reads are made room for, even if the consumer wants none
+	// there is room for zero-length reads even if the consumer wants no reads
 	Policy a(lab::a(), "p2p", "read");
 	PairConfig config;
 	config.connect = {{}, 0, 0};

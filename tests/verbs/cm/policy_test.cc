@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device's policy files: what they accept, what they show, and that old connections keep theirs.
+// The device's policy files: accepted and displayed values, and that existing connections keep
+// theirs.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -27,11 +28,13 @@ TEST_F(policy, file__refuses_nonsense)
 {
 	EXPECT_TRUE(refuses("mpa_rev", "3"));
 	EXPECT_TRUE(refuses("mpa_rev", "-1"));
-	for (const char *crc : {"2", "on", "must", "off required", "[]", "off [", "\n", "[off] [required]"})
+	for (const char *crc :
+	     {"2", "on", "must", "off required", "[]", "off [", "\n", "[off] [required]"})
 		EXPECT_TRUE(refuses("crc", crc)) << crc;
 	EXPECT_TRUE(refuses("markers", "x"));
 	EXPECT_TRUE(refuses("permissive", "2"));
-	for (const char *p2p : {"256", "2", "writes", "off write", "write off", "write,frame", " ", "[", "0 write"})
+	for (const char *p2p :
+	     {"256", "2", "writes", "off write", "write off", "write,frame", " ", "[", "0 write"})
 		EXPECT_TRUE(refuses("p2p", p2p)) << p2p;
 	EXPECT_TRUE(refuses("p2p", std::string(200, ' ') + "write"));
 	for (const char *fpdu : {"0", "1", "small", "emss large"})
@@ -56,7 +59,7 @@ TEST_F(policy, file__keeps_what_was_written)
 	EXPECT_NE(lab::b().policy("startup_timeout_ms"), "1234");
 }
 
-// The words there are, those in force in brackets; what was read can be written.
+// Shows all words, with those in force in brackets; the output can be written back.
 TEST_F(policy, file__words)
 {
 	struct {
@@ -82,7 +85,7 @@ TEST_F(policy, file__words)
 		Policy one(lab::a(), row.name, row.write);
 		EXPECT_EQ(lab::a().policy(row.name), row.read) << row.write;
 	}
-	// defaults, which are what scopes like the above put back
+	// the defaults, which scopes like the above restore
 	EXPECT_EQ(lab::a().policy("crc"), "off [preferred] required");
 	EXPECT_EQ(lab::a().policy("p2p"), "off [send] [write] [read] [rtr-frame]");
 	EXPECT_EQ(lab::a().policy("fpdu"), "[emss] large");
@@ -92,10 +95,13 @@ TEST_F(policy, file__words)
 TEST_F(policy, change__leaves_connections_alone)
 {
 	Pair pair;
-	Policy crc(lab::a(), "crc", 0), markers(lab::b(), "markers", 1), rev(lab::a(), "mpa_rev", 1);
+	Policy crc(lab::a(), "crc", 0), markers(lab::b(), "markers", 1),
+		rev(lab::a(), "mpa_rev", 1);
 	fill(pair.client.memory().span(0, 30000), 1);
-	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 30000)}, pair.server.remote()));
-	post(pair.client.qp(), read(2, {pair.client.memory().sge(30000, 30000)}, pair.server.remote()));
+	post(pair.client.qp(),
+	     write(1, {pair.client.memory().sge(0, 30000)}, pair.server.remote()));
+	post(pair.client.qp(),
+	     read(2, {pair.client.memory().sge(30000, 30000)}, pair.server.remote()));
 	wait_ok(pair.client.scq(), 2);
 	EXPECT_TRUE(filled(pair.client.memory().span(30000, 30000), 1));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// MPA revisions 0, 1 and 2 with each other, and the forms that belong to them.
+// All combinations of MPA revisions 0, 1 and 2, and their forms.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -20,7 +20,8 @@ TEST_F(revision, establish__each_with_each)
 {
 	for (int client : {1, 2})
 		for (int server : {1, 2}) {
-			SCOPED_TRACE("client " + std::to_string(client) + ", server " + std::to_string(server));
+			SCOPED_TRACE("client " + std::to_string(client) + ", server " +
+				     std::to_string(server));
 			Policy a(lab::a(), "mpa_rev", client), b(lab::b(), "mpa_rev", server);
 			uint64_t fallbacks = lab::a().counter("revision_fallbacks");
 			Pair pair;
@@ -61,7 +62,7 @@ TEST_F(revision, server_first__held_if_the_server_has_no_rtr_frame)
 
 TEST_F(revision, server_first__held_after_a_fallback)
 {
-	// RFC 6581 10: the second attempt is RFC 5044's
+	// RFC 6581 10: the second attempt is an RFC 5044 request
 	Policy b(lab::b(), "mpa_rev", 1);
 	uint64_t frames = lab::a().counter("tx_rtr_frames");
 	Pair pair;
@@ -75,10 +76,12 @@ TEST_F(revision, server_first__rtr_frame_of_revision_1)
 	Policy a(lab::a(), "mpa_rev", 1), b(lab::b(), "mpa_rev", 1);
 	for (int markers : {0, 1})
 		for (int crc : {0, 1}) {
-			SCOPED_TRACE("markers " + std::to_string(markers) + ", crc " + std::to_string(crc));
+			SCOPED_TRACE("markers " + std::to_string(markers) + ", crc " +
+				     std::to_string(crc));
 			Policy ma(lab::a(), "markers", markers), mb(lab::b(), "markers", markers);
 			Policy ca(lab::a(), "crc", crc), cb(lab::b(), "crc", crc);
-			uint64_t sent = lab::a().counter("tx_rtr_frames"), received = lab::b().counter("rx_rtr_frames");
+			uint64_t sent = lab::a().counter("tx_rtr_frames"),
+				 received = lab::b().counter("rx_rtr_frames");
 			Pair pair;
 			expect_server_speaks_first(pair);
 			EXPECT_EQ(lab::a().counter("tx_rtr_frames"), sent + 1);
@@ -88,7 +91,7 @@ TEST_F(revision, server_first__rtr_frame_of_revision_1)
 
 TEST_F(revision, server_first__rtr_frame_is_all_that_is_asked_for)
 {
-	// revision 2 has no such indication: without the peer-to-peer model then
+	// revision 2 has no such indication, so the peer-to-peer model is not used
 	Policy p2p(lab::a(), "p2p", "rtr-frame");
 	{
 		Pair pair;
@@ -120,14 +123,16 @@ TEST_F(revision, establish__client_leaves_behind_the_rtr_frame)
 	}
 }
 
-// RFC 5044 appendix C: data with markers and CRC, whatever else policy says.
+// RFC 5044 appendix C: data with markers and CRC, whatever other policies require.
 TEST_F(revision, establish__rdmac)
 {
-	Policy a(lab::a(), "mpa_rev", 0), crc_a(lab::a(), "crc", "off"), crc_b(lab::b(), "crc", "off");
+	Policy a(lab::a(), "mpa_rev", 0), crc_a(lab::a(), "crc", "off"),
+		crc_b(lab::b(), "crc", "off");
 	for (int server : {0, 1, 2}) {
 		SCOPED_TRACE("server " + std::to_string(server));
 		Policy b(lab::b(), "mpa_rev", server);
-		uint64_t client = lab::a().counter("rdmac_connections"), markers = lab::a().counter("rx_markers");
+		uint64_t client = lab::a().counter("rdmac_connections"),
+			 markers = lab::a().counter("rx_markers");
 		Pair pair;
 		expect_held_until_client_sends(pair);
 		EXPECT_EQ(lab::a().counter("rdmac_connections"), client + 1);
@@ -148,7 +153,7 @@ TEST_F(revision, refuse__rdmac_if_not_permissive)
 	EXPECT_EQ(lab::b().counter("startup_revision_errors"), refused + 1);
 }
 
-// The server's policy answers C whatever it is, if the client asks.
+// The server sets C whatever its policy, if the client asks.
 TEST_F(revision, establish__crc_required_by_either)
 {
 	for (const char *client : {"off", "preferred", "required"})

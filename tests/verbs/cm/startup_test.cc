@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What connection set-up carries: private data, rejections, depths.
+// Data carried in connection set-up: private data, rejections, depths.
 #include <gtest/gtest.h>
 
 #include "cm/kwarp_only.h"
@@ -9,16 +9,16 @@ using namespace rdma;
 
 namespace {
 
-Octets octets(size_t size, unsigned int seed)
+Bytes bytes(size_t size, unsigned int seed)
 {
-	Octets data(size);
+	Bytes data(size);
 	fill(data, seed);
 	return data;
 }
 
 constexpr size_t data_sizes[] = {0, 1, 3, 4, 5, 56, 148, 200, 251, 252, 255};
 
-// An active side whose request has arrived at the listener.
+// An initiator whose request has arrived at the listener.
 struct Asked {
 	Listener listener;
 	Endpoint client{lab::a()};
@@ -41,11 +41,11 @@ struct depth : KwarpOnly {};
 
 void exchange_private_data(size_t size)
 {
-	Asked asked({octets(size, 1)});
-	EXPECT_EQ(asked.request.data, octets(size, 1)) << size;
+	Asked asked({bytes(size, 1)});
+	EXPECT_EQ(asked.request.data, bytes(size, 1)) << size;
 	Endpoint server(asked.request);
-	server.accept({octets(size, 2)});
-	EXPECT_EQ(asked.client.established().data, octets(size, 2)) << size;
+	server.accept({bytes(size, 2)});
+	EXPECT_EQ(asked.client.established().data, bytes(size, 2)) << size;
 	server.established();
 }
 
@@ -75,8 +75,8 @@ TEST_F(private_data, exchange__fallback_to_revision_1)
 
 TEST_F(private_data, exchange__client_only)
 {
-	Asked asked({octets(40, 1)});
-	EXPECT_EQ(asked.request.data, octets(40, 1));
+	Asked asked({bytes(40, 1)});
+	EXPECT_EQ(asked.request.data, bytes(40, 1));
 	Endpoint server(asked.request);
 	server.accept();
 	EXPECT_TRUE(asked.client.established().data.empty());
@@ -89,10 +89,10 @@ TEST_F(reject, answer__private_data_arrives)
 	for (size_t size : data_sizes) {
 		Asked asked;
 		Endpoint server(asked.request);
-		server.reject(octets(size, 3));
+		server.reject(bytes(size, 3));
 		Event event = asked.client.channel().expect(RDMA_CM_EVENT_REJECTED);
 		EXPECT_EQ(event.status, -ECONNREFUSED);
-		EXPECT_EQ(event.data, octets(size, 3)) << size;
+		EXPECT_EQ(event.data, bytes(size, 3)) << size;
 	}
 }
 
@@ -102,10 +102,10 @@ TEST_F(reject, answer__revision_1)
 	for (size_t size : {0, 1, 255}) {
 		Asked asked;
 		Endpoint server(asked.request);
-		server.reject(octets(size, 3));
+		server.reject(bytes(size, 3));
 		Event event = asked.client.channel().expect(RDMA_CM_EVENT_REJECTED);
 		EXPECT_EQ(event.status, -ECONNREFUSED);
-		EXPECT_EQ(event.data, octets(size, 3)) << size;
+		EXPECT_EQ(event.data, bytes(size, 3)) << size;
 	}
 }
 
@@ -156,35 +156,32 @@ namespace {
 
 struct Depths {
 	Param client, server;
-	// agreed outbound reads of each
+	// the outbound reads agreed on, for each side
 	int client_ord, server_ord;
 };
 
-// Each side's ORD is what it wants, limited by what the other grants. A responder raises what it
-// grants to what was asked for, within its policy (RFC 6581 9.1).
+// Each side's ORD is the requested value, limited by what the other grants. A responder raises its
+// grant to the requested value, within its policy (RFC 6581 9.1).
 const Depths cases[] = {
-	{{{}, 8, 8}, {{}, 8, 8}, 8, 8},
-	{{{}, 4, 8}, {{}, 8, 8}, 8, 4},
-	{{{}, 8, 2}, {{}, 8, 16}, 2, 8},
-	{{{}, 0, 8}, {{}, 8, 8}, 8, 0},
-	{{{}, 8, 0}, {{}, 0, 8}, 0, 8},
-	{{{}, 0, 0}, {{}, 0, 0}, 0, 0},
-	{{{}, 1, 1}, {{}, 1, 1}, 1, 1},
-	{{{}, 32, 32}, {{}, 32, 32}, 32, 32},
+	{{{}, 8, 8}, {{}, 8, 8}, 8, 8},	 {{{}, 4, 8}, {{}, 8, 8}, 8, 4},
+	{{{}, 8, 2}, {{}, 8, 16}, 2, 8}, {{{}, 0, 8}, {{}, 8, 8}, 8, 0},
+	{{{}, 8, 0}, {{}, 0, 8}, 0, 8},	 {{{}, 0, 0}, {{}, 0, 0}, 0, 0},
+	{{{}, 1, 1}, {{}, 1, 1}, 1, 1},	 {{{}, 32, 32}, {{}, 32, 32}, 32, 32},
 };
 
 } // namespace
 
 TEST_F(depth, negotiate__table)
 {
-	lab::Policy a(lab::a(), "p2p", 0); // an RTR of kind read needs depth of its own
+	lab::Policy a(lab::a(), "p2p", 0); // a read as RTR needs additional depth
 	for (const Depths &c : cases) {
 		PairConfig config;
 		config.connect = c.client;
 		config.accept = c.server;
 		Pair pair(config);
 		SCOPED_TRACE("case " + std::to_string(&c - cases));
-		ibv_qp_attr client = query_qp(pair.client.qp()), server = query_qp(pair.server.qp());
+		ibv_qp_attr client = query_qp(pair.client.qp()),
+			    server = query_qp(pair.server.qp());
 		EXPECT_EQ(client.max_rd_atomic, c.client_ord);
 		EXPECT_EQ(server.max_rd_atomic, c.server_ord);
 		EXPECT_GE(client.max_dest_rd_atomic, server.max_rd_atomic);
@@ -198,7 +195,8 @@ TEST_F(depth, negotiate__events_tell)
 	asked_for.responder_resources = 5;
 	asked_for.initiator_depth = 7;
 	Asked asked(asked_for);
-	// the peer's, in the terms of rdma_get_cm_event(3): what we may initiate, what we should grant
+	// the peer's, in the terms of rdma_get_cm_event(3): what we may initiate, what we should
+	// grant
 	EXPECT_EQ(asked.request.initiator_depth, 5);
 	EXPECT_EQ(asked.request.responder_resources, 7);
 	Endpoint server(asked.request);
@@ -206,7 +204,7 @@ TEST_F(depth, negotiate__events_tell)
 	grant.responder_resources = 7;
 	grant.initiator_depth = 3;
 	server.accept(grant);
-	// our own, as agreed: event's initiator_depth is iw_cm's ird
+	// our own, as agreed: the event's initiator_depth is iw_cm's ird
 	Event event = asked.client.established();
 	EXPECT_EQ(event.initiator_depth, 5);
 	EXPECT_EQ(event.responder_resources, 7);

@@ -15,7 +15,7 @@ struct atomic : KwarpOnly {};
 
 constexpr int atomic_access = all_access | IBV_ACCESS_REMOTE_ATOMIC;
 
-// Two ends whose memory may be the target of atomics.
+// Two ends whose memory accepts atomics.
 struct AtomicPair : Pair {
 	AtomicPair() : Pair(config()) {}
 
@@ -27,8 +27,8 @@ struct AtomicPair : Pair {
 	}
 };
 
-Send operation(ibv_wr_opcode opcode, uint64_t id, ibv_sge result, Remote target, uint64_t compare_add,
-	       uint64_t swap = 0)
+Send operation(ibv_wr_opcode opcode, uint64_t id, ibv_sge result, Remote target,
+	       uint64_t compare_add, uint64_t swap = 0)
 {
 	Send s(opcode, id, {result});
 	s.wr.wr.atomic.remote_addr = target.address;
@@ -59,7 +59,8 @@ TEST_F(atomic, fetch_add)
 {
 	AtomicPair pair;
 	number(pair.server) = 40;
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(64, 8), pair.server.remote(), 2));
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(64, 8), pair.server.remote(), 2));
 	ibv_wc wc = wait_ok(pair.client.scq());
 	EXPECT_EQ(wc.opcode, IBV_WC_FETCH_ADD);
 	EXPECT_EQ(wc.byte_len, 8u);
@@ -71,12 +72,14 @@ TEST_F(atomic, cmp_swap)
 {
 	AtomicPair pair;
 	number(pair.server, 8) = 7;
-	post(pair.client.qp(), cmp_swap(1, pair.client.memory().sge(0, 8), pair.server.remote(8), 7, 9));
+	post(pair.client.qp(),
+	     cmp_swap(1, pair.client.memory().sge(0, 8), pair.server.remote(8), 7, 9));
 	EXPECT_EQ(wait_ok(pair.client.scq()).opcode, IBV_WC_COMP_SWAP);
 	EXPECT_EQ(number(pair.client), 7u);
 	EXPECT_EQ(number(pair.server, 8), 9u);
-	// another value than expected is returned, and stays
-	post(pair.client.qp(), cmp_swap(2, pair.client.memory().sge(0, 8), pair.server.remote(8), 7, 11));
+	// a mismatch returns the value found and leaves it unchanged
+	post(pair.client.qp(),
+	     cmp_swap(2, pair.client.memory().sge(0, 8), pair.server.remote(8), 7, 11));
 	wait_ok(pair.client.scq());
 	EXPECT_EQ(number(pair.client), 9u);
 	EXPECT_EQ(number(pair.server, 8), 9u);
@@ -99,26 +102,28 @@ TEST_F(atomic, result__in_two_pieces)
 TEST_F(atomic, result__of_another_size_is_refused)
 {
 	AtomicPair pair;
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 16), pair.server.remote(), 1));
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(0, 16), pair.server.remote(), 1));
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_LOC_LEN_ERR);
 }
 
-// Requests and their answers keep their order among reads, more of them than the depth allows.
+// Requests and their responses stay in order among reads, with more of them than the depth allows.
 TEST_F(atomic, order__with_reads)
 {
 	AtomicPair pair;
 	number(pair.server) = 0;
 	for (int i = 0; i < 60; i++) {
 		if (i % 3 == 2)
-			post(pair.client.qp(), read(i, {pair.client.memory().sge(8 * i, 8)}, pair.server.remote()));
-		else
 			post(pair.client.qp(),
-			     fetch_add(i, pair.client.memory().sge(8 * i, 8), pair.server.remote(), 1));
+			     read(i, {pair.client.memory().sge(8 * i, 8)}, pair.server.remote()));
+		else
+			post(pair.client.qp(), fetch_add(i, pair.client.memory().sge(8 * i, 8),
+							 pair.server.remote(), 1));
 	}
 	std::vector<ibv_wc> all = wait_ok(pair.client.scq(), 60);
 	for (int i = 0; i < 60; i++) {
 		EXPECT_EQ(all[i].wr_id, uint64_t(i));
-		// a read may come before an atomic that follows it, never before one that it follows
+		// a read may be executed before a later atomic, never before an earlier one
 		uint64_t before = i / 3 * 2 + (i % 3 == 2 ? 2 : i % 3);
 		if (i % 3 == 2)
 			EXPECT_GE(number(pair.client, 8 * i), before) << i;
@@ -135,7 +140,7 @@ TEST_F(atomic, race__connections_and_the_program_itself)
 	std::vector<std::unique_ptr<Pair>> others;
 	for (int i = 1; i < connections; i++)
 		others.push_back(std::make_unique<AtomicPair>());
-	// one number, registered on each connection's own domain
+	// one number, registered in each connection's own domain
 	auto counter = std::make_unique<std::atomic<uint64_t>[]>(1);
 	std::vector<Mr> keys;
 	std::vector<Pair *> pairs{&first};
@@ -149,7 +154,9 @@ TEST_F(atomic, race__connections_and_the_program_itself)
 			for (int k = 0; k < 10; k++)
 				post(pairs[c]->client.qp(),
 				     fetch_add(k, pairs[c]->client.memory().sge(0, 8),
-					       {reinterpret_cast<uint64_t>(counter.get()), keys[c]->rkey}, 1));
+					       {reinterpret_cast<uint64_t>(counter.get()),
+						keys[c]->rkey},
+					       1));
 		for (int k = 0; k < 10000; k++)
 			counter[0].fetch_add(1);
 		for (Pair *p : pairs)
@@ -163,8 +170,9 @@ TEST_F(atomic, error__not_aligned)
 	AtomicPair pair;
 	number(pair.server) = 5;
 	number(pair.server, 8) = 6;
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(4), 1));
-	// RFC 7306 8.2: Terminate, and nothing changed
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(4), 1));
+	// RFC 7306 8.2: Terminate, and memory unchanged
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_REM_OP_ERR);
 	EXPECT_EQ(number(pair.server), 5u);
 	EXPECT_EQ(number(pair.server, 8), 6u);
@@ -176,34 +184,41 @@ TEST_F(atomic, error__no_right)
 	PairConfig config;
 	Pair pair(config);
 	number(pair.server) = 5;
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_REM_ACCESS_ERR);
 	EXPECT_EQ(number(pair.server), 5u);
 }
 
-// The queue pair's rights. Those that the program names hold to the letter; rdma_cm's know no atomics.
+// The queue pair's access rights. Rights that the program sets apply strictly; rdma_cm's do not
+// include atomics.
 TEST_F(atomic, rights__of_the_queue_pair)
 {
 	const unsigned int read_write = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-	for (unsigned int access : {read_write, 0u, unsigned{IBV_ACCESS_REMOTE_READ},
-				    read_write | IBV_ACCESS_REMOTE_ATOMIC, unsigned{IBV_ACCESS_REMOTE_ATOMIC}}) {
+	for (unsigned int access :
+	     {read_write, 0u, unsigned{IBV_ACCESS_REMOTE_READ},
+	      read_write | IBV_ACCESS_REMOTE_ATOMIC, unsigned{IBV_ACCESS_REMOTE_ATOMIC}}) {
 		AtomicPair pair;
 		number(pair.server) = 5;
 		ibv_qp_attr attr{};
 		attr.qp_access_flags = access;
 		ASSERT_EQ(ibv_modify_qp(pair.server.qp(), &attr, IBV_QP_ACCESS_FLAGS), 0);
 		EXPECT_EQ(query_qp(pair.server.qp()).qp_access_flags, access);
-		post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
+		post(pair.client.qp(),
+		     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
 		const bool may = access & IBV_ACCESS_REMOTE_ATOMIC;
-		EXPECT_EQ(wait(pair.client.scq()).status, may ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR) << access;
+		EXPECT_EQ(wait(pair.client.scq()).status,
+			  may ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR)
+			<< access;
 		EXPECT_EQ(number(pair.server), may ? 6u : 5u) << access;
 	}
 }
 
-// Before rdma_accept(), which has rdma_cm's own idea of them.
+// Before rdma_accept(), which sets rdma_cm's own rights.
 TEST_F(atomic, rights__named_before_the_connection)
 {
-	for (unsigned int access : {0u, unsigned{IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE}}) {
+	for (unsigned int access :
+	     {0u, unsigned{IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE}}) {
 		Config config;
 		config.access = atomic_access;
 		Listener listener(lab::b());
@@ -233,7 +248,8 @@ TEST_F(atomic, error__beyond_the_region)
 {
 	AtomicPair pair;
 	size_t size = pair.server.memory().size();
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(size), 1));
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(size), 1));
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -244,7 +260,8 @@ TEST_F(atomic, error__result_may_not_be_written)
 	config.server.access = atomic_access;
 	Pair pair(config);
 	number(pair.server) = 5;
-	post(pair.client.qp(), fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
+	post(pair.client.qp(),
+	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_LOC_PROT_ERR);
 	EXPECT_EQ(number(pair.server), 5u) << "it was sent nevertheless";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Work requests that are wrong, here or at the other side. In each case nothing outside the rules is
-// written or read, both ends learn of it, and other connections go on.
+// Invalid work requests, here or at the other side. In each case nothing is read or written outside
+// the rules, both ends are notified, and other connections continue.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t untouched = 0x55;
 constexpr size_t n = 4096;
 
-// A connected pair; the server's target is in the middle of its memory, registered apart.
+// A connected pair; the server's target is in the middle of its memory, registered separately.
 struct Target {
 	Pair pair;
 	AsyncEvents client_events{pair.client.context()};
@@ -21,17 +21,19 @@ struct Target {
 	Memory memory{3 * n};
 	Mr mr;
 
-	explicit Target(int access = all_access) : mr(reg_mr(pair.server.pd(), memory.data() + n, n, access))
+	explicit Target(int access = all_access)
+		: mr(reg_mr(pair.server.pd(), memory.data() + n, n, access))
 	{
 		memset(memory.data(), untouched, memory.size());
 	}
 
 	Remote at(int64_t offset, uint32_t key_change = 0)
 	{
-		return {reinterpret_cast<uintptr_t>(memory.data()) + n + offset, mr->rkey ^ key_change};
+		return {reinterpret_cast<uintptr_t>(memory.data()) + n + offset,
+			mr->rkey ^ key_change};
 	}
 
-	// A write there has to fail.
+	// A write there must fail.
 	void write_fails(Remote to, size_t length = 64)
 	{
 		memset(pair.client.memory().data(), 0xaa, length);
@@ -40,13 +42,14 @@ struct Target {
 		EXPECT_EQ(client_events.of(pair.client.qp()).event_type, IBV_EVENT_QP_FATAL);
 		both_in_error();
 		EXPECT_TRUE(all_equal(memory.span(0, memory.size()), untouched));
-		// sent, or flushed, but reported
+		// sent or flushed, but reported
 		ibv_wc wc = wait(pair.client.scq());
 		EXPECT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR ||
-			    wc.status == IBV_WC_REM_ACCESS_ERR) << to_string(wc);
+			    wc.status == IBV_WC_REM_ACCESS_ERR)
+			<< to_string(wc);
 	}
 
-	// A read from there has to fail, and to say why.
+	// A read from there must fail and report why.
 	void read_fails(Remote from, size_t length = 64)
 	{
 		post(pair.client.qp(), read(1, {pair.client.memory().sge(0, length)}, from));
@@ -125,10 +128,11 @@ TEST_F(remote_error, write__address_wraps)
 
 TEST_F(remote_error, write__long_one_is_not_placed_beyond)
 {
-	// The first segments are inside, a later one is not: what is inside may be written.
+	// The first segments are inside, a later one is not: the part inside may be written.
 	Target target;
 	memset(target.pair.client.memory().data(), 0xaa, 2 * n);
-	post(target.pair.client.qp(), write(1, {target.pair.client.memory().sge(0, 2 * n)}, target.at(0)));
+	post(target.pair.client.qp(),
+	     write(1, {target.pair.client.memory().sge(0, 2 * n)}, target.at(0)));
 	target.both_in_error();
 	EXPECT_TRUE(all_equal(target.memory.span(0, n), untouched));
 	EXPECT_TRUE(all_equal(target.memory.span(2 * n, n), untouched));
@@ -196,7 +200,7 @@ TEST_F(remote_error, read__region_of_another_pd)
 	target.mr.reset();
 }
 
-// Also when all of it comes in one segment, which one call makes of it.
+// Also if all of it comes in one segment, which a single call processes.
 TEST_F(remote_error, read__good_ones_before_it_succeed)
 {
 	for (bool together : {false, true}) {
@@ -204,7 +208,8 @@ TEST_F(remote_error, read__good_ones_before_it_succeed)
 		Target target;
 		std::vector<Send> list;
 		for (int i = 0; i < 5; i++)
-			list.push_back(read(i, {target.pair.client.memory().sge(0, 1000)}, target.at(0)));
+			list.push_back(read(i, {target.pair.client.memory().sge(0, 1000)},
+					    target.at(0)));
 		list.push_back(read(5, {target.pair.client.memory().sge(0, 1000)}, target.at(n)));
 		list.push_back(send(6, {}));
 		if (together)
@@ -227,8 +232,10 @@ TEST_F(remote_error, connection__others_go_on)
 		target.write_fails(target.at(0, 1));
 	}
 	fill(other.client.memory().span(0, 1000), 1);
-	post(other.client.qp(), write(1, {other.client.memory().sge(0, 1000)}, other.server.remote()));
-	post(other.client.qp(), read(2, {other.client.memory().sge(2000, 1000)}, other.server.remote()));
+	post(other.client.qp(),
+	     write(1, {other.client.memory().sge(0, 1000)}, other.server.remote()));
+	post(other.client.qp(),
+	     read(2, {other.client.memory().sge(2000, 1000)}, other.server.remote()));
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(other.client.memory().span(2000, 1000), 1));
 }
@@ -329,7 +336,7 @@ TEST_F(local_error, send__second_piece_is_bad)
 
 TEST_F(local_error, send__longer_than_a_message_can_be)
 {
-	// RFC 5041 5.2: less than 2^32 octets; the sum must not be taken in 32 bits
+	// RFC 5041 5.2: less than 2^32 bytes; the sum must not be taken in 32 bits
 	Target target;
 	ibv_sge half = target.pair.client.memory().sge(0, 64);
 	half.length = 1U << 31;
@@ -351,7 +358,8 @@ TEST_F(local_error, send__good_ones_before_it_arrive)
 	ibv_sge bad = target.pair.client.memory().sge(0, 64);
 	bad.lkey ^= 1;
 	post(target.pair.client.qp(), send(3, {bad}));
-	std::vector<ibv_wc> sent = wait(target.pair.client.scq(), 4), received = wait(target.pair.server.rcq(), 4);
+	std::vector<ibv_wc> sent = wait(target.pair.client.scq(), 4),
+			    received = wait(target.pair.server.rcq(), 4);
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(sent[i].status, IBV_WC_SUCCESS);
 		EXPECT_EQ(received[i].status, IBV_WC_SUCCESS);
@@ -382,11 +390,12 @@ TEST_F(local_error, read__sink_is_not_writable)
 
 TEST_F(local_error, read__sink_is_deregistered_meanwhile)
 {
-	// The response finds no memory any more: an error, and nothing is written.
+	// The sink memory of the response is gone: an error, and nothing is written.
 	Target target;
 	auto sink = std::make_unique<Region>(target.pair.client.pd(), 65536);
 	for (int i = 0; i < 8; i++)
-		post(target.pair.client.qp(), read(i, {sink->sge(0, 60000)}, target.pair.server.remote()));
+		post(target.pair.client.qp(),
+		     read(i, {sink->sge(0, 60000)}, target.pair.server.remote()));
 	sink->deregister();
 	memset(sink->data(), untouched, 65536);
 	wait(target.pair.client.scq(), 8);

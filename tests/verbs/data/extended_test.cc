@@ -70,7 +70,8 @@ TEST_F(extended, create__unknown_operations)
 	attr.qp_type = IBV_QPT_RC;
 	attr.pd = pd.get();
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	for (uint64_t op : {IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_FLUSH, IBV_QP_EX_WITH_ATOMIC_WRITE}) {
+	for (uint64_t op :
+	     {IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_FLUSH, IBV_QP_EX_WITH_ATOMIC_WRITE}) {
 		attr.send_ops_flags = IBV_QP_EX_WITH_SEND | op;
 		EXPECT_EQ(ibv_create_qp_ex(context.get(), &attr), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP);
@@ -258,7 +259,7 @@ TEST_F(extended, wr__all_or_nothing)
 	EXPECT_EQ(ibv_wr_complete(qp), ENOMEM) << "more than the queue has room for";
 
 	ibv_wr_start(qp);
-	EXPECT_EQ(ibv_wr_complete(qp), 0) << "an empty batch is none";
+	EXPECT_EQ(ibv_wr_complete(qp), 0) << "an empty batch has no effect";
 
 	post(pair.client.qp(), send(77, {}));
 	post_recv(pair.server.qp(), 1, {});
@@ -271,7 +272,8 @@ TEST_F(extended, cq__unknown_fields)
 	Context context = open_device(lab::a().device);
 	ibv_cq_init_attr_ex attr{};
 	attr.cqe = 16;
-	for (uint64_t flag : {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO}) {
+	for (uint64_t flag :
+	     {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO}) {
 		attr.wc_flags = uint64_t{IBV_WC_STANDARD_FLAGS} | flag;
 		EXPECT_EQ(ibv_create_cq_ex(context.get(), &attr), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP);
@@ -323,7 +325,7 @@ TEST_F(extended, cq__fields)
 		EXPECT_EQ(ibv_wc_read_qp_num(rcq), pair.server.qp()->qp_num);
 		EXPECT_EQ(ibv_wc_read_wc_flags(rcq), 0u);
 		EXPECT_EQ(ibv_wc_read_vendor_err(rcq), 0u);
-		// in order, and within what the test itself saw
+		// in order, and within the times that the test itself measured
 		uint64_t ts = ibv_wc_read_completion_ts(rcq);
 		EXPECT_GE(ts, mono);
 		mono = ts;
@@ -334,7 +336,8 @@ TEST_F(extended, cq__fields)
 		EXPECT_LE(seen, now(CLOCK_REALTIME) + slack);
 		int ret = ENOENT;
 		auto end = std::chrono::steady_clock::now() + patience;
-		while (i < 2 && (ret = ibv_next_poll(rcq)) == ENOENT && std::chrono::steady_clock::now() < end)
+		while (i < 2 && (ret = ibv_next_poll(rcq)) == ENOENT &&
+		       std::chrono::steady_clock::now() < end)
 			;
 		ASSERT_TRUE(i == 2 || ret == 0);
 	}

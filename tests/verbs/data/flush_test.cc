@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The end of a connection: each work request completes once, in order, with the truth.
+// The end of a connection: each work request completes once, in order, with the true status.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -112,12 +112,13 @@ TEST(flush, posts__more_than_the_queue_holds)
 
 TEST(flush, sends__each_completes_once)
 {
-	// reads are in flight, others wait behind them: some succeed, the rest is flushed
+	// reads are in flight with others queued after them: some succeed, the rest is flushed
 	PairConfig config;
 	config.connect.initiator_depth = 2;
 	Pair pair(config);
 	for (int i = 0; i < 30; i++)
-		post(pair.client.qp(), read(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     read(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
 	ASSERT_EQ(modify_state(pair.client.qp(), IBV_QPS_ERR), 0);
 	std::vector<ibv_wc> all = wait(pair.client.scq(), 30);
 	bool flushed = false;
@@ -133,7 +134,8 @@ TEST(flush, sends__peer_vanishes_with_reads_in_flight)
 {
 	Pair pair;
 	for (int i = 0; i < 30; i++)
-		post(pair.client.qp(), read(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     read(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
 	pair.server.destroy_qp();
 	std::vector<ibv_wc> all = wait(pair.client.scq(), 30);
 	for (int i = 0; i < 30; i++)

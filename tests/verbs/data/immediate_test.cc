@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Immediate data: behind an RDMA Write (RFC 7306 6), and our own Send with Immediate.
+// Immediate data: with an RDMA Write (RFC 7306 6), and kwarp's own Send with Immediate.
 #include <arpa/inet.h>
 
 #include "cm/kwarp_only.h"
@@ -39,10 +39,10 @@ TEST_F(immediate, write__sizes)
 	uint32_t id = 0;
 	for (uint32_t size : {0u, 1u, 100u, 1429u, 20000u}) {
 		fill(pair.client.memory().span(0, 20000), 3 + id);
-		// a receive without memory serves
+		// a receive without memory suffices
 		post_recv(pair.server.qp(), id, {});
-		post(pair.client.qp(),
-		     write_imm(id, {pair.client.memory().sge(0, size)}, pair.server.remote(), 0x01020300 + id));
+		post(pair.client.qp(), write_imm(id, {pair.client.memory().sge(0, size)},
+						 pair.server.remote(), 0x01020300 + id));
 		EXPECT_EQ(wait_ok(pair.client.scq()).opcode, IBV_WC_RDMA_WRITE);
 		ibv_wc wc = wait_ok(pair.server.rcq());
 		EXPECT_EQ(wc.wr_id, id);
@@ -59,8 +59,9 @@ TEST_F(immediate, write__inline)
 	Pair pair(config);
 	fill(pair.client.memory().span(0, 64), 9);
 	post_recv(pair.server.qp(), 1, {});
-	post(pair.client.qp(), write_imm(1, {pair.client.memory().sge(0, 64)}, pair.server.remote(), 77)
-				       .flags(IBV_SEND_SIGNALED | IBV_SEND_INLINE));
+	post(pair.client.qp(),
+	     write_imm(1, {pair.client.memory().sge(0, 64)}, pair.server.remote(), 77)
+		     .flags(IBV_SEND_SIGNALED | IBV_SEND_INLINE));
 	wait_ok(pair.client.scq());
 	expect_imm(wait_ok(pair.server.rcq()), IBV_WC_RECV_RDMA_WITH_IMM, 77, 64);
 	EXPECT_TRUE(filled(pair.server.memory().span(0, 64), 9));
@@ -72,7 +73,8 @@ TEST_F(immediate, write__among_other_messages)
 	for (int i = 0; i < 30; i++)
 		post_recv(pair.server.qp(), i, {pair.server.memory().sge(4096, 64)});
 	for (uint32_t i = 0; i < 20; i++) {
-		post(pair.client.qp(), write(100 + i, {pair.client.memory().sge(0, 3000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(100 + i, {pair.client.memory().sge(0, 3000)}, pair.server.remote()));
 		post(pair.client.qp(),
 		     write_imm(i, {pair.client.memory().sge(0, 10 * i)}, pair.server.remote(), i));
 		if (i % 2)
@@ -95,8 +97,9 @@ TEST_F(immediate, write__solicited)
 	Pair pair;
 	post_recv(pair.server.qp(), 1, {});
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 1), 0);
-	post(pair.client.qp(), write_imm(1, {pair.client.memory().sge(0, 8)}, pair.server.remote(), 5)
-				       .flags(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED));
+	post(pair.client.qp(),
+	     write_imm(1, {pair.client.memory().sge(0, 8)}, pair.server.remote(), 5)
+		     .flags(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED));
 	EXPECT_TRUE(readable(pair.server.comp_channel()->fd, patience));
 	wait_ok(pair.server.rcq());
 	ibv_cq *queue;
@@ -108,7 +111,8 @@ TEST_F(immediate, write__solicited)
 TEST_F(immediate, write__no_receive)
 {
 	Pair pair;
-	post(pair.client.qp(), write_imm(1, {pair.client.memory().sge(0, 8)}, pair.server.remote(), 5));
+	post(pair.client.qp(),
+	     write_imm(1, {pair.client.memory().sge(0, 8)}, pair.server.remote(), 5));
 	EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
 	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 }
@@ -140,7 +144,7 @@ TEST_F(immediate, send__sizes)
 	}
 }
 
-// The peer has not enabled it: for it the opcode is one that does not exist.
+// The peer has not enabled it: to the peer the opcode does not exist.
 TEST_F(immediate, send__peer_refuses)
 {
 	lab::Policy a(lab::a(), "send_imm", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Completions, fences, outstanding reads: what verbs promises about order.
+// Completions, fences, outstanding reads: the ordering rules of verbs.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -14,10 +14,13 @@ TEST(order, complete__mixed_operations)
 	for (int i = 0; i < rounds; i++)
 		post_recv(pair.server.qp(), i, {pair.server.memory().sge(60000, 100)});
 	for (int i = 0; i < rounds; i++) {
-		post(pair.client.qp(), write(4 * i, {pair.client.memory().sge(0, 3000)}, pair.server.remote()));
-		post(pair.client.qp(), read(4 * i + 1, {pair.client.memory().sge(30000, 5000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(4 * i, {pair.client.memory().sge(0, 3000)}, pair.server.remote()));
+		post(pair.client.qp(), read(4 * i + 1, {pair.client.memory().sge(30000, 5000)},
+					    pair.server.remote()));
 		post(pair.client.qp(), send(4 * i + 2, {pair.client.memory().sge(0, 100)}));
-		post(pair.client.qp(), write(4 * i + 3, {pair.client.memory().sge(0, 1)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(4 * i + 3, {pair.client.memory().sge(0, 1)}, pair.server.remote()));
 	}
 	std::vector<ibv_wc> all = wait_ok(pair.client.scq(), 4 * rounds);
 	for (int i = 0; i < 4 * rounds; i++)
@@ -32,7 +35,8 @@ TEST(order, complete__unsignaled_give_none)
 	Pair pair;
 	for (int i = 0; i < 15; i++)
 		post(pair.client.qp(),
-		     write(i, {pair.client.memory().sge(0, 100)}, pair.server.remote()).unsignaled());
+		     write(i, {pair.client.memory().sge(0, 100)}, pair.server.remote())
+			     .unsignaled());
 	post(pair.client.qp(), write(15, {pair.client.memory().sge(0, 100)}, pair.server.remote()));
 	EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 15u);
 	EXPECT_TRUE(drain(pair.client.scq()).empty());
@@ -46,15 +50,17 @@ TEST(order, complete__unsignaled_free_their_slots)
 	for (int round = 0; round < 30; round++) {
 		for (uint32_t i = 1; i < 8; i++)
 			post(pair.client.qp(),
-			     write(i, {pair.client.memory().sge(0, 100)}, pair.server.remote()).unsignaled());
-		post(pair.client.qp(), write(0, {pair.client.memory().sge(0, 100)}, pair.server.remote()));
+			     write(i, {pair.client.memory().sge(0, 100)}, pair.server.remote())
+				     .unsignaled());
+		post(pair.client.qp(),
+		     write(0, {pair.client.memory().sge(0, 100)}, pair.server.remote()));
 		wait_ok(pair.client.scq());
 	}
 }
 
 TEST(order, complete__signal_all)
 {
-	// the QP's sq_sig_all beats the flag of the work request
+	// the QP's sq_sig_all overrides the flag of the work request
 	Listener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(listener);
@@ -68,11 +74,13 @@ TEST(order, complete__signal_all)
 	client.established();
 	server.established();
 	for (int i = 0; i < 5; i++)
-		post(client.qp(), write(i, {client.memory().sge(0, 8)}, server.remote()).unsignaled());
+		post(client.qp(),
+		     write(i, {client.memory().sge(0, 8)}, server.remote()).unsignaled());
 	EXPECT_EQ(wait_ok(client.scq(), 5).back().wr_id, 4u);
 }
 
-// Behind a burst the kernel may put off a look at what is posted; not for ever, though nobody polls.
+// After a burst the kernel may delay its look at posted requests; not for ever, even if no thread
+// polls.
 TEST(order, burst__goes_out_although_nobody_polls)
 {
 	Pair pair;
@@ -95,10 +103,12 @@ TEST(order, list__posted_by_one_call)
 	std::vector<Send> list;
 	for (int i = 0; i < 20; i++) {
 		fill(pair.client.memory().span(i * 1000, 1000), i);
-		list.push_back(write(i, {pair.client.memory().sge(i * 1000, 1000)}, pair.server.remote(i * 1000)));
+		list.push_back(write(i, {pair.client.memory().sge(i * 1000, 1000)},
+				     pair.server.remote(i * 1000)));
 	}
 	post_list(pair.client.qp(), std::move(list));
-	post(pair.client.qp(), read(20, {pair.client.memory().sge(30000, 8)}, pair.server.remote()));
+	post(pair.client.qp(),
+	     read(20, {pair.client.memory().sge(30000, 8)}, pair.server.remote()));
 	EXPECT_EQ(wait_ok(pair.client.scq(), 21).back().wr_id, 20u);
 	for (int i = 0; i < 20; i++)
 		EXPECT_TRUE(filled(pair.server.memory().span(i * 1000, 1000), i));
@@ -124,8 +134,10 @@ TEST(order, fence__write_carries_what_was_read)
 	fill(pair.server.memory().span(0, n), 4);
 	post_recv(pair.server.qp(), 1, {});
 	for (int i = 0; i < 3; i++)
-		post(pair.client.qp(), read(i, {pair.client.memory().sge(0, n)}, pair.server.remote()));
-	post(pair.client.qp(), write(3, {pair.client.memory().sge(0, n)}, pair.server.remote(n)).flags(IBV_SEND_FENCE));
+		post(pair.client.qp(),
+		     read(i, {pair.client.memory().sge(0, n)}, pair.server.remote()));
+	post(pair.client.qp(), write(3, {pair.client.memory().sge(0, n)}, pair.server.remote(n))
+				       .flags(IBV_SEND_FENCE));
 	post(pair.client.qp(), send(4, {}));
 	wait_ok(pair.client.scq(), 5);
 	wait_ok(pair.server.rcq());
@@ -135,7 +147,8 @@ TEST(order, fence__write_carries_what_was_read)
 TEST(order, fence__nothing_to_wait_for)
 {
 	Pair pair;
-	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 8)}, pair.server.remote()).flags(IBV_SEND_FENCE));
+	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 8)}, pair.server.remote())
+				       .flags(IBV_SEND_FENCE));
 	EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 1u);
 }
 
@@ -144,8 +157,10 @@ TEST(order, read__sees_the_write_before_it)
 	Pair pair;
 	for (int i = 0; i < 10; i++) {
 		fill(pair.client.memory().span(0, 10000), i);
-		post(pair.client.qp(), write(0, {pair.client.memory().sge(0, 10000)}, pair.server.remote()));
-		post(pair.client.qp(), read(1, {pair.client.memory().sge(20000, 10000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(0, {pair.client.memory().sge(0, 10000)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     read(1, {pair.client.memory().sge(20000, 10000)}, pair.server.remote()));
 		wait_ok(pair.client.scq(), 2);
 		ASSERT_TRUE(filled(pair.client.memory().span(20000, 10000), i));
 	}
@@ -180,8 +195,10 @@ TEST(order, read__both_directions_beyond_ord)
 	fill(pair.client.memory().span(0, 8000), 1);
 	fill(pair.server.memory().span(0, 8000), 2);
 	for (int i = 0; i < 20; i++) {
-		post(pair.client.qp(), read(i, {pair.client.memory().sge(10000, 8000)}, pair.server.remote()));
-		post(pair.server.qp(), read(i, {pair.server.memory().sge(10000, 8000)}, pair.client.remote()));
+		post(pair.client.qp(),
+		     read(i, {pair.client.memory().sge(10000, 8000)}, pair.server.remote()));
+		post(pair.server.qp(),
+		     read(i, {pair.server.memory().sge(10000, 8000)}, pair.client.remote()));
 	}
 	wait_ok(pair.client.scq(), 20);
 	wait_ok(pair.server.scq(), 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Completion queues that change their size: nothing is lost, nothing comes twice.
+// Completion queues that are resized: no completion is lost or duplicated.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -31,11 +31,12 @@ int resize(ibv_cq *cq, int entries)
 void write_some(Pair &pair, int first, int count)
 {
 	for (int i = first; i < first + count; i++)
-		post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 }
 
-// So many completions, numbered from 0, wait to be polled when it returns: the peer has received the
-// last message, and after that an answer of the same engine.
+// On return this many completions, numbered from 0, wait to be polled: the peer has received the
+// last message, and then an answer from the same engine.
 void let_wait(Pair &pair, int count)
 {
 	post_recv(pair.server.qp(), 0, {pair.server.memory().sge(0, 8)});
@@ -73,7 +74,7 @@ TEST_F(cq_resize, waiting__stay_in_order)
 	Config config;
 	config.cq_entries = 16;
 	Pair pair(both(config));
-	// rings of several positions, also wrapped around
+	// rings at several positions, including wrapped ones
 	for (int round = 0; round < 4; round++) {
 		let_wait(pair, 11);
 		ASSERT_EQ(resize(pair.client.scq(), round % 2 ? 16 : 64), 0);
@@ -119,7 +120,7 @@ TEST_F(cq_resize, traffic__nothing_is_lost)
 	std::thread resizer([&] {
 		for (int i = 0; !stop; i++) {
 			(resize(pair.client.scq(), i % 2 ? 64 : 1024) ? failed : resized)++;
-			usleep(500); // the queue's lock is not a fair one
+			usleep(500); // the queue's lock is not fair
 		}
 	});
 	std::string error;

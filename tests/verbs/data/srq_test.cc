@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Messages into a shared receive queue, of several connections.
+// Messages from several connections into a shared receive queue.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr Milliseconds moment{200};
 constexpr size_t size = 256; // of a receive
 
-// A server with one queue of receives for all its connections.
+// A server with one receive queue for all its connections.
 struct Server {
 	Listener listener{lab::b()};
 	Pd pd;
@@ -92,7 +92,7 @@ TEST_F(srq_data, receive__of_two_connections)
 
 TEST_F(srq_data, receive__many_at_once)
 {
-	// every receive is used once, by whichever connection; there are enough for all
+	// each receive is used once, by any connection; there are enough for all
 	constexpr int rounds = 20;
 	Server s(3, 64);
 	for (int i = 0; i < 3 * rounds; i++)
@@ -159,7 +159,7 @@ TEST_F(srq_data, limit__once_when_fewer_are_left)
 	s.send(0, 1);
 	wait_ok(s.servers[0]->rcq(), 2);
 	EXPECT_FALSE(events.next(moment));
-	// and again, when armed again
+	// and again after it was armed again
 	ASSERT_EQ(modify_srq(s.srq.get(), IBV_SRQ_LIMIT, 0, 2), 0);
 	s.send(0, 1);
 	EXPECT_EQ(events.of(s.srq.get()).event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -212,7 +212,7 @@ TEST_F(srq_data, error__no_right_to_the_buffer)
 
 TEST_F(srq_data, pd__receives_name_memory_of_the_queues_domain)
 {
-	// what the QP's own domain is makes no difference
+	// the QP's own domain makes no difference
 	Server s(1);
 	s.connect(16, true);
 	s.receive(3);
@@ -251,7 +251,7 @@ TEST_F(srq_data, resize__under_traffic)
 	std::thread resizer([&] {
 		for (int i = 0; !stop; i++) {
 			failed += modify_srq(s.srq.get(), IBV_SRQ_MAX_WR, i % 2 ? 16 : 256, 0) != 0;
-			usleep(500); // the queue's lock is not a fair one
+			usleep(500); // the queue's lock is not fair
 		}
 	});
 	std::string error;
@@ -259,8 +259,10 @@ TEST_F(srq_data, resize__under_traffic)
 		for (int i = 0; i < 200; i++) {
 			s.send(0, i + 1);
 			ibv_wc wc = wait_ok(s.servers[0]->rcq());
-			if (wc.wr_id != uint64_t(i % 8) || !filled(s.memory->span(i % 8 * size, size), i + 1))
-				throw Failure("message " + std::to_string(i) + " in " + std::to_string(wc.wr_id));
+			if (wc.wr_id != uint64_t(i % 8) ||
+			    !filled(s.memory->span(i % 8 * size, size), i + 1))
+				throw Failure("message " + std::to_string(i) + " in " +
+					      std::to_string(wc.wr_id));
 			s.receive(i % 8);
 		}
 	} catch (const std::exception &e) {

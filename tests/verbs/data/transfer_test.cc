@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Send, RDMA Write, RDMA Read: every octet arrives, once, where it belongs.
+// Send, RDMA Write, RDMA Read: every byte arrives once, in its place.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -31,12 +31,13 @@ PairConfig sixteen_pieces()
 	return both(config);
 }
 
-// Moves one message through kind and checks it and the octets behind it.
+// Moves one message of this kind and checks it and the bytes after it.
 struct Mover {
 	Pair pair{large()};
 	unsigned int seed = 0;
 
-	void prepare(Endpoint &from, Endpoint &to, size_t size, size_t from_offset, size_t to_offset)
+	void prepare(Endpoint &from, Endpoint &to, size_t size, size_t from_offset,
+		     size_t to_offset)
 	{
 		fill(from.memory().span(from_offset, size), ++seed);
 		memset(to.memory().data(), 0, std::min(largest, to_offset + size + 64));
@@ -47,7 +48,8 @@ struct Mover {
 		EXPECT_TRUE(filled(to.memory().span(offset, size), seed)) << "size " << size;
 		EXPECT_TRUE(all_equal(to.memory().span(0, offset), 0)) << "size " << size;
 		size_t behind = std::min<size_t>(64, largest - offset - size);
-		EXPECT_TRUE(all_equal(to.memory().span(offset + size, behind), 0)) << "size " << size;
+		EXPECT_TRUE(all_equal(to.memory().span(offset + size, behind), 0))
+			<< "size " << size;
 	}
 
 	void send(size_t size, size_t from_offset = 0, size_t to_offset = 0)
@@ -65,13 +67,14 @@ struct Mover {
 		verify(to, size, to_offset);
 	}
 
-	// A write is known to be there when a send behind it has arrived.
+	// A write has been placed when a later send has arrived.
 	void write(size_t size, size_t from_offset = 0, size_t to_offset = 0)
 	{
 		Endpoint &from = pair.client, &to = pair.server;
 		prepare(from, to, size, from_offset, to_offset);
 		post_recv(to.qp(), 1, {});
-		post(from.qp(), rdma::write(size, {from.memory().sge(from_offset, size)}, to.remote(to_offset)));
+		post(from.qp(), rdma::write(size, {from.memory().sge(from_offset, size)},
+					    to.remote(to_offset)));
 		post(from.qp(), rdma::send(1, {}).unsignaled());
 		EXPECT_EQ(wait_ok(from.scq()).opcode, IBV_WC_RDMA_WRITE);
 		wait_ok(to.rcq());
@@ -82,14 +85,15 @@ struct Mover {
 	{
 		Endpoint &from = pair.server, &to = pair.client;
 		prepare(from, to, size, from_offset, to_offset);
-		post(to.qp(), rdma::read(size, {to.memory().sge(to_offset, size)}, from.remote(from_offset)));
+		post(to.qp(), rdma::read(size, {to.memory().sge(to_offset, size)},
+					 from.remote(from_offset)));
 		ibv_wc wc = wait_ok(to.scq());
 		EXPECT_EQ(wc.opcode, IBV_WC_RDMA_READ);
 		verify(to, size, to_offset);
 	}
 };
 
-// Splits the octets at offset into pieces of the given lengths.
+// Splits the bytes at offset into pieces of the given lengths.
 std::vector<ibv_sge> pieces(const Endpoint &e, size_t offset, const std::vector<size_t> &lengths)
 {
 	std::vector<ibv_sge> list;
@@ -196,8 +200,10 @@ TEST(send, transfer__pieces_in_any_order)
 	Pair pair;
 	std::span<uint8_t> from = pair.client.memory().span(0, 3000);
 	fill(from, 7);
-	post_recv(pair.server.qp(), 1, {pair.server.memory().sge(2000, 1000), pair.server.memory().sge(0, 2000)});
-	post(pair.client.qp(), send(1, {pair.client.memory().sge(2000, 1000), pair.client.memory().sge(0, 2000)}));
+	post_recv(pair.server.qp(), 1,
+		  {pair.server.memory().sge(2000, 1000), pair.server.memory().sge(0, 2000)});
+	post(pair.client.qp(),
+	     send(1, {pair.client.memory().sge(2000, 1000), pair.client.memory().sge(0, 2000)}));
 	wait_ok(pair.client.scq());
 	EXPECT_EQ(wait_ok(pair.server.rcq()).byte_len, 3000u);
 	EXPECT_TRUE(filled(pair.server.memory().span(0, 3000), 7));
@@ -260,7 +266,7 @@ TEST(inline_data, send__up_to_what_was_granted)
 		post_recv(pair.server.qp(), size, {pair.server.memory().sge(0, 4096)});
 		ibv_sge sge{reinterpret_cast<uintptr_t>(data.data()), size, 0};
 		post(pair.client.qp(), send(size, {sge}).flags(IBV_SEND_INLINE));
-		memset(data.data(), 0xee, size); // the buffer is ours again at once
+		memset(data.data(), 0xee, size); // the buffer may be reused at once
 		wait_ok(pair.client.scq());
 		EXPECT_EQ(wait_ok(pair.server.rcq()).byte_len, size);
 		EXPECT_TRUE(filled(pair.server.memory().span(0, size), size)) << size;
@@ -276,8 +282,9 @@ TEST(inline_data, write__several_pieces)
 	fill(unregistered.span(0, 60), 1);
 	uint64_t at = reinterpret_cast<uintptr_t>(unregistered.data());
 	post_recv(pair.server.qp(), 1, {});
-	post(pair.client.qp(), write(1, {{at, 7, 0}, {at + 7, 3, 0}, {at + 10, 50, 0}}, pair.server.remote())
-				       .flags(IBV_SEND_INLINE));
+	post(pair.client.qp(),
+	     write(1, {{at, 7, 0}, {at + 7, 3, 0}, {at + 10, 50, 0}}, pair.server.remote())
+		     .flags(IBV_SEND_INLINE));
 	memset(unregistered.data(), 0xee, 60);
 	post(pair.client.qp(), send(2, {}));
 	wait_ok(pair.client.scq(), 2);
@@ -292,7 +299,8 @@ TEST(inline_data, post__more_than_granted)
 	Pair pair(config);
 	uint32_t granted = pair.client.cap().max_inline_data;
 	EXPECT_NE(try_post(pair.client.qp(), send(1, {pair.client.memory().sge(0, granted + 1)})
-						     .flags(IBV_SEND_INLINE)), 0);
+						     .flags(IBV_SEND_INLINE)),
+		  0);
 	EXPECT_EQ(pair.client.state(), IBV_QPS_RTS);
 }
 
@@ -302,7 +310,8 @@ TEST(transfer, bidirectional__all_kinds)
 	constexpr size_t piece = 9001;
 	constexpr int rounds = 20;
 
-	// each side: memory [0, 20 pieces) is written from, the next 20 written to, then received into
+	// each side: memory [0, 20 pieces) is the source of writes, the next 20 their target, then
+	// receives
 	auto one_side = [](Endpoint &self, Endpoint &other) {
 		for (int i = 0; i < rounds; i++)
 			fill(self.memory().span(i * piece, piece), i);
@@ -339,10 +348,12 @@ TEST(transfer, parallel__four_pairs_in_threads)
 			for (int round = 0; round < 10; round++) {
 				unsigned int seed = i * 100 + round;
 				fill(pair.client.memory().span(0, 20000), seed);
-				post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 20000)},
-							     pair.server.remote(20000)));
-				post(pair.client.qp(), read(2, {pair.client.memory().sge(40000, 20000)},
-							    pair.server.remote(20000)));
+				post(pair.client.qp(),
+				     write(1, {pair.client.memory().sge(0, 20000)},
+					   pair.server.remote(20000)));
+				post(pair.client.qp(),
+				     read(2, {pair.client.memory().sge(40000, 20000)},
+					  pair.server.remote(20000)));
 				wait_ok(pair.client.scq(), 2);
 				EXPECT_TRUE(filled(pair.client.memory().span(40000, 20000), seed));
 			}
@@ -356,9 +367,10 @@ TEST(transfer, parallel__one_qp_posted_to_by_two_threads)
 	Pair pair;
 	auto poster = [&](uint64_t base) {
 		for (uint64_t i = 0; i < 100; i++)
-			while (int error = try_post(pair.client.qp(),
-						    write(base + i, {pair.client.memory().sge(base, 8)},
-							  pair.server.remote(base)))) {
+			while (int error =
+				       try_post(pair.client.qp(),
+						write(base + i, {pair.client.memory().sge(base, 8)},
+						      pair.server.remote(base)))) {
 				ASSERT_EQ(error, ENOMEM);
 				std::this_thread::yield();
 			}

@@ -36,7 +36,8 @@ public:
 			throw std::runtime_error("fail-nth");
 	}
 
-	// Ends it. Was something left to count? The reading itself counts, too, and may be what fails.
+	// Ends it. Is a failure still pending? The read itself counts, too, and may be the one that
+	// fails.
 	void stop()
 	{
 		char text[16] = {};
@@ -59,10 +60,12 @@ void knob(const std::string &name, const std::string &value)
 		throw std::runtime_error(name);
 }
 
-// Not a word in the kernel's log: a failed allocation is no complaint here. Sleeping ones fail, too.
+// No messages in the kernel's log: a failed allocation is expected here. Sleeping allocations fail,
+// too.
 void quiet()
 {
-	for (const char *kind : {"failslab", "fail_page_alloc", "fail_skb_realloc", "fail_usercopy"})
+	for (const char *kind :
+	     {"failslab", "fail_page_alloc", "fail_skb_realloc", "fail_usercopy"})
 		knob(std::string(kind) + "/verbose", "0");
 	knob("failslab/ignore-gfp-wait", "N");
 	knob("fail_page_alloc/ignore-gfp-wait", "N");
@@ -70,7 +73,7 @@ void quiet()
 
 constexpr int many = 1000000;
 
-// Where the driver's code is: first address, and the one behind the last.
+// The driver's code: first address, and the one after the last.
 std::pair<uint64_t, uint64_t> driver_text()
 {
 	std::ifstream modules("/proc/modules");
@@ -135,11 +138,12 @@ int each(const std::function<void()> &action, int dense)
 		}
 		fail.stop();
 		if (fail.left()) {
-			std::cout << "# " << tried << " of " << n - 1 << " faults, " << threw << " seen by the caller\n";
+			std::cout << "# " << tried << " of " << n - 1 << " faults, " << threw
+				  << " seen by the caller\n";
 			return n;
 		}
 	}
-	throw std::runtime_error("no end of faults");
+	throw std::runtime_error("the faults do not end");
 }
 
 void enough()

@@ -7,27 +7,27 @@
 
 namespace faults {
 
-// This kernel has it.
+// Whether this kernel supports it.
 bool supported();
 
-// Calls the action again and again; in the n-th call, the n-th allocation or copy to or from user
-// space that the kernel does for this thread fails. Ends with the first call that none failed in.
-// Whether the action throws is its own matter; tells which call was the last. Behind the first "dense" ones it is
-// every 16th only, for actions that take long, unless KWARP_THOROUGH is set.
+// Repeats the action; in the n-th call, the n-th allocation or copy to or from user space that the
+// kernel performs for this thread fails. Ends with the first call without a failure. The action may
+// throw. Returns the number of the last call. After the first "dense" calls only every 16th is
+// tried, for actions that take long, unless KWARP_THOROUGH is set.
 int each(const std::function<void()> &action, int dense = std::numeric_limits<int>::max());
 
-// Inside of the action: nothing fails from here on, such as what follows to tidy up.
+// Called inside the action: nothing fails from here on, for example during cleanup.
 void enough();
 
-// Until the end of the scope, so many percent of the allocations that the driver does, or TCP does for
-// it, fail, in whatever context.
+// Until the end of the scope, makes this percentage of the allocations fail that the driver, or TCP
+// for it, makes in any context.
 class Scarce {
 public:
 	explicit Scarce(int percent);
 	~Scarce();
 	Scarce(const Scarce &) = delete;
 	Scarce &operator=(const Scarce &) = delete;
-	// How many have failed.
+	// Number of injected failures.
 	int failed() const;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory runs out, or the user's is not there, at each point of each call in turn. The call may fail
-// or succeed; nothing is left behind, and what is asked next works. The kernel's own checks are the
-// judge of what it did meanwhile.
+// Memory runs out, or user memory is missing, at each point of each call in turn. The call may fail
+// or succeed; nothing is left behind, and the next request works. The kernel's own checks judge its
+// behaviour in between.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -51,7 +51,7 @@ bool exists(const std::string &device)
 
 TEST_F(fault, device__open)
 {
-	// the first that knows no fault also has to have worked
+	// the first call without a fault must also have worked
 	Context context;
 	faults::each([&] {
 		Context opened = open_device(lab::a().device);
@@ -65,9 +65,10 @@ TEST_F(fault, pd__alloc)
 {
 	Context context = open_device(lab::a().device);
 	EXPECT_GT(faults::each([&] {
-		Pd pd = alloc_pd(context.get());
-		faults::enough();
-	}), 1);
+			  Pd pd = alloc_pd(context.get());
+			  faults::enough();
+		  }),
+		  1);
 }
 
 TEST_F(fault, mr__register)
@@ -76,9 +77,10 @@ TEST_F(fault, mr__register)
 	Pd pd = alloc_pd(context.get());
 	Memory memory(300000);
 	EXPECT_GT(faults::each([&] {
-		Mr mr = reg_mr(pd.get(), memory.data(), memory.size());
-		faults::enough();
-	}), 1);
+			  Mr mr = reg_mr(pd.get(), memory.data(), memory.size());
+			  faults::enough();
+		  }),
+		  1);
 }
 
 TEST_F(fault, cq__create)
@@ -86,9 +88,10 @@ TEST_F(fault, cq__create)
 	Context context = open_device(lab::a().device);
 	CompChannel channel = create_channel(context.get());
 	EXPECT_GT(faults::each([&] {
-		Cq cq = create_cq(context.get(), 300, channel.get());
-		faults::enough();
-	}), 1);
+			  Cq cq = create_cq(context.get(), 300, channel.get());
+			  faults::enough();
+		  }),
+		  1);
 }
 
 TEST_F(fault, qp__create)
@@ -97,10 +100,11 @@ TEST_F(fault, qp__create)
 	Pd pd = alloc_pd(context.get());
 	Cq cq = create_cq(context.get(), 16);
 	EXPECT_GT(faults::each([&] {
-		ibv_qp_init_attr attr = qp_attr(cq.get(), 100, 4);
-		Qp qp = create_qp(pd.get(), attr);
-		faults::enough();
-	}), 1);
+			  ibv_qp_init_attr attr = qp_attr(cq.get(), 100, 4);
+			  Qp qp = create_qp(pd.get(), attr);
+			  faults::enough();
+		  }),
+		  1);
 }
 
 TEST_F(fault, connection__listen)
@@ -120,7 +124,7 @@ TEST_F(fault, connection__whole_life)
 
 TEST_F(fault, traffic__memory_is_scarce)
 {
-	// a send that finds no memory is tried again, also when nothing is under way that would call back
+	// a send that finds no memory is retried, even if nothing in flight would trigger that
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	Traffic traffic;
@@ -135,7 +139,7 @@ TEST_F(fault, traffic__memory_is_scarce)
 
 TEST_F(fault, connection__memory_is_scarce)
 {
-	// each may fail, none may hang or leave anything
+	// each may fail, none may hang or leave anything behind
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	int failed = 0;
@@ -153,21 +157,29 @@ TEST_F(fault, connection__memory_is_scarce)
 	talk();
 }
 
-// Some 3000 allocations, nearly all of them the RDMA core's for files in sysfs, and each call takes a fifth of a second.
+// Some 3000 allocations, nearly all of them by the RDMA core for files in sysfs, and each call
+// takes a fifth of a second.
 TEST_F(fault, link__add)
 {
 	if (!lab::a().is_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	lab::Inside inside(lab::a());
 	int error = 0;
-	EXPECT_GT(faults::each([&error] {
-		ASSERT_FALSE(exists("kwarpF")) << "left by the one before, which said " << strerror(error);
-		error = faults::link_add("kwarpF", "lo");
-		faults::enough();
-		// it is there, but the kernel had no memory to say so, or its words were lost on their way here
-		bool unsaid = (error == ENOBUFS || error == EFAULT) && exists("kwarpF");
-		if (!error || unsaid)
-			lab::shell(lab::a(), "rdma link delete kwarpF");
-		check(error, "rdma link add");
-	}, 100), 1);
+	EXPECT_GT(faults::each(
+			  [&error] {
+				  ASSERT_FALSE(exists("kwarpF"))
+					  << "left by the one before, which said "
+					  << strerror(error);
+				  error = faults::link_add("kwarpF", "lo");
+				  faults::enough();
+				  // the device exists, but the kernel had no memory to report it,
+				  // or the report was lost on its way
+				  bool unsaid = (error == ENOBUFS || error == EFAULT) &&
+						exists("kwarpF");
+				  if (!error || unsaid)
+					  lab::shell(lab::a(), "rdma link delete kwarpF");
+				  check(error, "rdma link add");
+			  },
+			  100),
+		  1);
 }

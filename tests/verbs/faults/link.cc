@@ -16,8 +16,8 @@ namespace {
 
 void append(std::vector<char> &message, const void *data, size_t size)
 {
-	const char *octets = static_cast<const char *>(data);
-	message.insert(message.end(), octets, octets + size);
+	const char *bytes = static_cast<const char *>(data);
+	message.insert(message.end(), bytes, bytes + size);
 	message.resize(NLMSG_ALIGN(message.size()));
 }
 
@@ -28,7 +28,7 @@ void append(std::vector<char> &message, uint16_t type, const std::string &text)
 	append(message, text.c_str(), text.size() + 1);
 }
 
-// What the kernel answers: an error message, with 0 for none.
+// The kernel's answer: an error message, with 0 for success.
 int answer(int fd)
 {
 	struct {

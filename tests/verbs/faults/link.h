@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What "rdma link add" asks of the kernel, asked by this thread.
+// Sends the netlink request of "rdma link add" from this thread.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Completions as InfiniBand has them: what completes has arrived, and a request that the partner refuses
-// says so itself.
+// Completions as with InfiniBand: a completed request has arrived, and a request that the partner
+// refuses reports that itself.
+#include "loss/network.h"
 #include "player.h"
 
 using namespace rdma;
@@ -18,13 +19,14 @@ struct Met {
 	Met() { introduce(a, b); }
 };
 
-// What one host sends to the other gets lost until the end of the scope.
+// Drops the packets that one host sends to the other, until the end of the scope.
 class NoWay {
 public:
 	NoWay(const Player &from, const Player &to)
 		: host_(from.host()), neighbour_(to.host().ip4 + " dev " + from.host().netdev)
 	{
-		lab::shell(host_, "ip neigh replace " + neighbour_ + " lladdr 02:00:00:00:00:77 nud permanent");
+		lab::shell(host_, "ip neigh replace " + neighbour_ +
+					  " lladdr 02:00:00:00:00:77 nud permanent");
 	}
 	~NoWay() { lab::shell(host_, "ip neigh del " + neighbour_); }
 	NoWay(const NoWay &) = delete;
@@ -40,6 +42,17 @@ void refused(Player &player, ibv_wc_status status)
 	std::vector<ibv_wc> all = wait(player.scq(), 2);
 	EXPECT_EQ(all[0].status, status) << to_string(all[0]);
 	EXPECT_EQ(all[1].status, IBV_WC_WR_FLUSH_ERR) << to_string(all[1]);
+	EXPECT_TRUE(player.reaches(IBV_QPS_ERR));
+}
+
+// Requests 1 and 2 of a connection that ends.
+void ended(Player &player, ibv_wc_status first, ibv_wc_status second)
+{
+	std::vector<ibv_wc> all = wait(player.scq(), 2);
+	EXPECT_EQ(all[0].wr_id, 1U);
+	EXPECT_EQ(all[0].status, first) << to_string(all[0]);
+	EXPECT_EQ(all[1].wr_id, 2U);
+	EXPECT_EQ(all[1].status, second) << to_string(all[1]);
 	EXPECT_TRUE(player.reaches(IBV_QPS_ERR));
 }
 
@@ -70,13 +83,14 @@ TEST_F(ack, batch__in_order)
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
 }
 
-// Nobody asks for a completion, and the room in the queue comes back nevertheless.
+// No completion is requested, yet the room in the queue is freed.
 TEST_F(ack, unsignaled__then_one)
 {
 	Met met;
 	for (uint64_t round = 0; round < 20; round++) {
 		for (int i = 0; i < 31; i++)
-			post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)).unsignaled());
+			post(met.a.qp(), write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half))
+						 .unsignaled());
 		post(met.a.qp(), write(round, {met.a.memory().sge(0, 64)}, met.b.remote(half)));
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, round);
 	}
@@ -160,7 +174,7 @@ TEST_F(ack, send__no_receive)
 	refused(met.a, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-// All the reads that were asked for are still the consumer's.
+// The consumer can still use all the reads that it requested.
 TEST_F(ack, reads__beside_writes)
 {
 	Met met;
@@ -172,7 +186,7 @@ TEST_F(ack, reads__beside_writes)
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
 }
 
-// A request that cannot be served ends the connection: what went before it is not complete for that.
+// A request that cannot be served ends the connection; this does not complete earlier requests.
 TEST_F(ack, local_error__behind_what_is_not_acknowledged)
 {
 	for (bool together : {true, false}) {
@@ -181,20 +195,40 @@ TEST_F(ack, local_error__behind_what_is_not_acknowledged)
 		NoWay nothing_comes_back(met.b, met.a);
 		ibv_sge wrong = met.a.memory().sge(0, 64);
 		wrong.lkey ^= 0x100;
-		Send good = write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)), bad = write(2, {wrong}, met.b.remote(half));
+		Send good = write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)),
+		     bad = write(2, {wrong}, met.b.remote(half));
 		if (together) {
 			post_list(met.a.qp(), {good, bad});
 		} else {
 			post(met.a.qp(), good);
 			post(met.a.qp(), bad);
 		}
-		std::vector<ibv_wc> all = wait(met.a.scq(), 2);
-		EXPECT_EQ(all[0].wr_id, 1U);
-		EXPECT_EQ(all[0].status, IBV_WC_WR_FLUSH_ERR) << to_string(all[0]);
-		EXPECT_EQ(all[1].wr_id, 2U);
-		EXPECT_EQ(all[1].status, IBV_WC_LOC_PROT_ERR) << to_string(all[1]);
-		EXPECT_TRUE(met.a.reaches(IBV_QPS_ERR));
+		ended(met.a, IBV_WC_WR_FLUSH_ERR, IBV_WC_LOC_PROT_ERR);
 	}
+}
+
+// The partner reads memory that is withdrawn meanwhile: the connection ends in the middle of the
+// response, before the second of two acknowledgments.
+TEST_F(ack, withdrawn_source__behind_what_is_not_acknowledged)
+{
+	const size_t large = 8 << 20;
+	const lab::Sysctl buffers("tcp_wmem", "4096 16384 65536");
+	Met met;
+	transfers(met.a, met.b);
+	Region source(met.a.pd(), large), sink(met.b.pd(), large);
+	{
+		NoWay nothing_arrives(met.a, met.b);
+		for (uint64_t id : {1, 2})
+			post(met.a.qp(),
+			     write(id, {met.a.memory().sge(0, 64)}, met.b.remote(half)));
+		const uint64_t before = lab::a().counter("tx_octets");
+		post(met.b.qp(), read(3, {sink.sge(0, large)}, {source.address(), source.rkey()}));
+		auto end = std::chrono::steady_clock::now() + patience;
+		while (lab::a().counter("tx_octets") < before + 10000)
+			ASSERT_LT(std::chrono::steady_clock::now(), end) << "no answer";
+		source.deregister();
+	}
+	ended(met.a, IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR);
 }
 
 TEST_F(ack, policy__off)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Partners that do not come, are others than expected, or leave.
+// Partners that do not come, are not the expected ones, or leave.
 #include "player.h"
 
 #include <thread>
@@ -9,7 +9,7 @@ using namespace ib_style;
 
 namespace {
 
-// Three of these are the time for everything.
+// Three of these are the limit for everything.
 struct failure : Rendezvous {
 	lab::Policy a{lab::a(), "startup_timeout_ms", 500};
 	lab::Policy b{lab::b(), "startup_timeout_ms", 500};
@@ -24,7 +24,7 @@ void post_some(Player &player)
 	player.post_send(3, 0, 64);
 }
 
-// What was posted before.
+// Requests posted before.
 void fails(Player &player)
 {
 	EXPECT_EQ(player.events().of(player.qp()).event_type, IBV_EVENT_QP_FATAL);
@@ -37,7 +37,7 @@ void fails(Player &player)
 	EXPECT_EQ(wait(player.rcq()).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-// The partner has gone; the next send finds out.
+// The partner has gone; the next send detects it.
 void send_fails(Player &player)
 {
 	EXPECT_EQ(player.state(), IBV_QPS_RTS);
@@ -118,7 +118,7 @@ TEST_F(failure, itself__is_no_partner)
 	fails(a);
 }
 
-// A queue pair that failed may be used again.
+// A queue pair that failed can be used again.
 TEST_F(failure, again__after_reset)
 {
 	Player a(lab::a()), b(lab::b());
@@ -139,7 +139,7 @@ TEST_F(departure, destroyed__next_send_fails)
 		Player &leaves = a_leaves ? a : b, &stays = a_leaves ? b : a;
 		stays.post_recv(9, 0, 64);
 		leaves.destroy_qp();
-		// nothing is flushed: nothing was asked for
+		// nothing is flushed, since nothing was posted
 		EXPECT_TRUE(drain(stays.rcq(), Milliseconds(300)).empty());
 		EXPECT_EQ(stays.state(), IBV_QPS_RTS);
 		ASSERT_EQ(stays.modify(IBV_QPS_RTS), 0);
@@ -150,7 +150,7 @@ TEST_F(departure, destroyed__next_send_fails)
 	}
 }
 
-// InfiniBand's sender tries again for a while, and many a program ends its partner in that time.
+// InfiniBand's sender retries for a while, and many programs end their partner in that time.
 TEST_F(departure, destroyed__is_noticed_after_all_tries)
 {
 	Player a(lab::a()), b(lab::b());
@@ -171,7 +171,7 @@ TEST_F(departure, destroyed__is_noticed_after_all_tries)
 	EXPECT_EQ(wait(a.scq()).status, IBV_WC_RETRY_EXC_ERR);
 	EXPECT_EQ(a.state(), IBV_QPS_ERR);
 
-	// The end of a queue pair waits for no such time.
+	// The end of a queue pair does not wait for this time.
 	Player c(lab::a()), d(lab::b());
 	introduce(c, d);
 	transfers(c, d);
@@ -197,10 +197,12 @@ TEST_F(departure, policy__connections_stay)
 	transfers(a, b);
 	{
 		SCOPED_TRACE("closed");
-		lab::Policy a_off(lab::a(), "rendezvous_port", 0), b_off(lab::b(), "rendezvous_port", 0);
+		lab::Policy a_off(lab::a(), "rendezvous_port", 0),
+			b_off(lab::b(), "rendezvous_port", 0);
 		transfers(a, b);
 	}
-	lab::Policy other_a(lab::a(), "rendezvous_port", port + 1), other_b(lab::b(), "rendezvous_port", port + 1);
+	lab::Policy other_a(lab::a(), "rendezvous_port", port + 1),
+		other_b(lab::b(), "rendezvous_port", port + 1);
 	Player c(lab::a()), d(lab::b());
 	introduce(c, d);
 	transfers(c, d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Partners find each other, whoever comes first and by whichever address.
+// Partners find each other in any order and by any address.
 #include "player.h"
 
 #include <thread>
@@ -86,7 +86,7 @@ TEST_F(meet, order__partner_comes_later)
 	}
 }
 
-// perftest's server of a one-way test never sends.
+// perftest's server in a one-way test never sends.
 TEST_F(meet, order__one_side_stays_in_rtr)
 {
 	for (bool a_sends : {true, false}) {
@@ -124,7 +124,7 @@ TEST_F(meet, address__ipv6)
 	transfers(a, b);
 }
 
-// Neither could tell the other by the address that its connection comes from.
+// The source address of the connection does not tell either which partner the other is.
 TEST_F(meet, address__of_both_families)
 {
 	Player a(lab::a()), b(lab::b(), by_ip6(lab::b()));
@@ -144,7 +144,7 @@ TEST_F(meet, address__link_local)
 	Player a(lab::a(), of_a), b(lab::b(), of_b);
 	introduce(a, b);
 	transfers(a, b);
-	// with one that reaches further
+	// with one of a wider scope
 	Player c(lab::a(), of_a), d(lab::b(), by_ip6(lab::b()));
 	introduce(c, d);
 	transfers(c, d);
@@ -184,7 +184,7 @@ TEST_F(meet, one_device__same_gid)
 
 TEST_F(meet, one_device__each_its_own_gid)
 {
-	// as rdma-core's tests do: each takes its own GID for the partner's, too
+	// as rdma-core's tests do: each uses its own GID for the partner's, too
 	Player a(lab::a()), b(lab::a(), by_ip6(lab::a()));
 	Name name_a = a.name(), name_b = b.name();
 	std::swap(name_a.gid, name_b.gid);
@@ -233,7 +233,8 @@ TEST_F(meet, gid__follows_the_netdev)
 	const std::string ip = "10.0.0.77";
 	auto becomes = [&](bool there) {
 		auto end = std::chrono::steady_clock::now() + patience;
-		while ((gid_index(context.get(), ip) >= 0) != there && std::chrono::steady_clock::now() < end)
+		while ((gid_index(context.get(), ip) >= 0) != there &&
+		       std::chrono::steady_clock::now() < end)
 			std::this_thread::sleep_for(Milliseconds(10));
 		return (gid_index(context.get(), ip) >= 0) == there;
 	};
@@ -250,7 +251,7 @@ TEST_F(meet, gid__follows_the_netdev)
 	}
 	lab::shell(lab::a(), "ip addr del " + ip + "/24 dev vA");
 	EXPECT_TRUE(becomes(false));
-	// an entry keeps its place
+	// an entry keeps its index
 	ASSERT_EQ(ibv_query_gid(context.get(), 1, 0, &now), 0);
 	EXPECT_EQ(memcmp(&first, &now, sizeof(now)), 0);
 }

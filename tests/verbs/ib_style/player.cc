@@ -9,7 +9,7 @@
 
 namespace ib_style {
 
-constexpr size_t half = 32 * 1024; // of the memory: the lower one sends, the upper one receives
+constexpr size_t half = 32 * 1024; // of the memory: the lower half sends, the upper half receives
 
 ibv_gid gid_of(const std::string &ip)
 {
@@ -52,7 +52,7 @@ ibv_gid link_local(const lab::Host &host)
 	throw rdma::Failure(host.device + " has no link-local GID");
 }
 
-// The table follows the netdev's addresses a moment later.
+// The table follows the netdev's addresses after a short delay.
 static int await_gid(ibv_context *context, const std::string &ip)
 {
 	auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -135,19 +135,23 @@ int Player::try_init()
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = 1;
 	attr.qp_access_flags = static_cast<unsigned int>(settings_.access);
-	return ibv_modify_qp(qp(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return ibv_modify_qp(qp(), &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 int Player::try_rtr(ibv_qp_attr attr)
 {
-	return ibv_modify_qp(qp(), &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return ibv_modify_qp(qp(), &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
 }
 
 int Player::try_rts(ibv_qp_attr attr)
 {
-	return ibv_modify_qp(qp(), &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	return ibv_modify_qp(qp(), &attr,
+			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 void Player::to_init()

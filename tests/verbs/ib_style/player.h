@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A queue pair that is brought up as on InfiniBand: modify_qp is told the partner's number and GID.
+// A queue pair that is brought up as with InfiniBand: modify_qp is given the partner's number and
+// GID.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,11 +13,11 @@ namespace ib_style {
 
 constexpr uint16_t port = 7600;
 
-// What partners tell each other by other means.
+// Data that partners exchange by other means.
 struct Name {
 	uint32_t qpn;
 	ibv_gid gid;
-	uint32_t psn; // that it sends from
+	uint32_t psn; // first PSN that it sends
 };
 
 struct Settings {
@@ -37,7 +38,7 @@ ibv_gid link_local(const lab::Host &host);
 class Player {
 public:
 	explicit Player(const lab::Host &host, const Settings &settings = {});
-	// On the device of another one.
+	// On the device of another player.
 	explicit Player(Player &neighbour, const Settings &settings = {});
 
 	Name name() const;
@@ -62,7 +63,10 @@ public:
 	ibv_cq *rcq() const { return rcq_.get(); }
 	ibv_qp *qp() const { return qp_.get(); }
 	rdma::Region &memory() const { return *memory_; }
-	rdma::Remote remote(size_t offset = 0) const { return {memory_->address(offset), memory_->rkey()}; }
+	rdma::Remote remote(size_t offset = 0) const
+	{
+		return {memory_->address(offset), memory_->rkey()};
+	}
 	ibv_qp_attr query() const { return rdma::query_qp(qp()); }
 	ibv_qp_state state() const { return query().qp_state; }
 	bool reaches(ibv_qp_state state) const;
@@ -85,13 +89,13 @@ private:
 	rdma::Qp qp_;
 };
 
-// Both are told of each other, the first one first.
+// Gives both their partner, the first one first.
 void introduce(Player &first, Player &second);
-// A Send each way, a Write and a Read; the octets arrive as they were.
+// A Send each way, a Write and a Read; the bytes must arrive unchanged.
 void transfer(Player &from, Player &to, unsigned int seed, size_t length = 3000);
 void transfers(Player &one, Player &other);
 
-// Both devices have the policy.
+// Sets the policy on both devices.
 struct Rendezvous : testing::Test {
 	void SetUp() override
 	{

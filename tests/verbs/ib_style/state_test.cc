@@ -51,7 +51,7 @@ TEST_F(state, query__what_was_set)
 	ASSERT_EQ(a.try_rts(rts), 0);
 	EXPECT_EQ(a.state(), IBV_QPS_RTS);
 	expect_rts(a.query(), rts);
-	// and when the partner has come
+	// and also after the partner has come
 	b.bring_up(a.name());
 	transfers(a, b);
 	EXPECT_EQ(a.state(), IBV_QPS_RTS);
@@ -94,7 +94,7 @@ TEST_F(state, rtr__refuses)
 	attr = a.rtr(b.name());
 	EXPECT_EQ(ibv_modify_qp(a.qp(), &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN), EINVAL);
 	EXPECT_EQ(a.state(), IBV_QPS_INIT);
-	// none of that has changed anything
+	// none of these has changed anything
 	introduce(a, b);
 	transfers(a, b);
 }
@@ -111,7 +111,7 @@ TEST_F(state, rts__needs_rtr_and_all_attributes)
 	a.to_rts();
 }
 
-// perftest's server posts its credits there, and goes no further.
+// perftest's server posts its credits in this state and goes no further.
 TEST_F(state, rtr__takes_sends)
 {
 	Player a(lab::a()), b(lab::b());
@@ -145,7 +145,7 @@ TEST_F(state, error__flushes_what_waits)
 		if (!connected) {
 			EXPECT_EQ(wait(a.scq()).status, IBV_WC_WR_FLUSH_ERR);
 		}
-		// as on InfiniBand, the partner hears nothing of it until it asks for something
+		// as with InfiniBand, the partner does not notice until it sends a request
 		if (connected) {
 			std::this_thread::sleep_for(Milliseconds(200));
 			EXPECT_EQ(b.state(), IBV_QPS_RTS);
@@ -166,7 +166,7 @@ TEST_F(state, sqd__pauses_and_goes_on)
 	b.post_recv(1, 0, 64);
 	a.post_send(2, 0, 64);
 	EXPECT_TRUE(drain(b.rcq(), Milliseconds(300)).empty());
-	// the other direction is not concerned
+	// the other direction is not affected
 	a.post_recv(3, 0, 64);
 	b.post_send(4, 0, 64);
 	EXPECT_EQ(wait_ok(a.rcq()).wr_id, 3u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Who connects to the rendezvous without being a partner gets not an octet and holds nothing for long;
-// who is one gets in. The peer of tests/peer plays both.
+// A connection to the rendezvous port from a host that is not a partner gets no data and holds
+// nothing for long; one from a partner is accepted. The peer of tests/peer plays both.
 #include "player.h"
 
 #include <thread>
@@ -27,9 +27,9 @@ struct Card {
 	ibv_gid gid = gid_of(lab::a().ip4);
 	ibv_gid partner_gid = gid_of(lab::b().ip4);
 
-	iwarp::Octets encode() const
+	iwarp::Bytes encode() const
 	{
-		iwarp::Octets o;
+		iwarp::Bytes o;
 		iwarp::put32(o, magic);
 		iwarp::put8(o, version);
 		iwarp::put8(o, flags);
@@ -55,7 +55,7 @@ Name peer_name(const lab::Host &host)
 	return {peer_qpn, gid_of(host.ip4), peer_psn};
 }
 
-iwarp::StartupFrame request(const iwarp::Octets &pd)
+iwarp::StartupFrame request(const iwarp::Bytes &pd)
 {
 	return iwarp::StartupFrame::request(2, iwarp::Enhanced{4, 4, true, true, true, true}, pd);
 }
@@ -65,17 +65,17 @@ iwarp::Address door()
 	return {lab::b().ip4, port};
 }
 
-const iwarp::SocketOptions from_a{"/run/netns/hostA", 0};
+const iwarp::PeerOptions from_a{{"/run/netns/hostA", 0}};
 
 iwarp::Peer knock()
 {
 	return iwarp::Peer(iwarp::Socket::connect(door(), from_a));
 }
 
-// The stream ends, without an octet.
+// The stream ends without data.
 void closed_silently(iwarp::Socket &socket, iwarp::Millis limit = patience)
 {
-	iwarp::Octets got;
+	iwarp::Bytes got;
 	iwarp::Event event = socket.receive(got, limit);
 	EXPECT_TRUE(event == iwarp::Event::fin || event == iwarp::Event::reset);
 	EXPECT_TRUE(got.empty());
@@ -96,14 +96,14 @@ void gets_in(Player &b, const Card &card)
 	gets_in(b, card, iwarp::Socket::connect(door(), from_a));
 }
 
-// A connection whose reply has come, with nothing sent behind the request. Tries until the device has seen
-// that an earlier one has left.
+// A connection whose reply has arrived, with nothing sent after the request. Retries until the
+// device has noticed that an earlier one has closed.
 iwarp::Socket answered(const Card &card)
 {
 	auto end = std::chrono::steady_clock::now() + patience;
 	while (std::chrono::steady_clock::now() < end) {
 		iwarp::Peer peer = knock();
-		iwarp::Octets reply;
+		iwarp::Bytes reply;
 		peer.send_request(request(card.encode()));
 		while (reply.size() < iwarp::startup_header_len &&
 		       peer.socket.receive(reply, patience) == iwarp::Event::data)
@@ -114,10 +114,11 @@ iwarp::Socket answered(const Card &card)
 	throw Failure("no reply");
 }
 
-// An address that the host has until the end of the scope.
+// Gives the host an address until the end of the scope.
 class ExtraAddress {
 public:
-	ExtraAddress(const lab::Host &host, const std::string &prefix) : host_(host), prefix_(prefix)
+	ExtraAddress(const lab::Host &host, const std::string &prefix)
+		: host_(host), prefix_(prefix)
 	{
 		lab::shell(host_, "ip addr add " + prefix_ + " dev " + host_.netdev);
 	}
@@ -170,7 +171,11 @@ TEST_F(stranger, request__wrong_card)
 		{"number beyond all", [](Card &c) { c.partner = 0xffffffff; }},
 		{"first PSN sent", [](Card &c) { c.sq_psn ^= 1; }},
 		{"first PSN expected", [](Card &c) { c.rq_psn ^= 0x800000; }},
-		{"no PSN sent, wrong one expected", [](Card &c) { c.flags = 0; c.rq_psn ^= 1; }},
+		{"no PSN sent, wrong one expected",
+		 [](Card &c) {
+			 c.flags = 0;
+			 c.rq_psn ^= 1;
+		 }},
 		{"GID of its own", [](Card &c) { c.gid = gid_of("10.0.0.9"); }},
 		{"GID of the partner", [](Card &c) { c.partner_gid = gid_of("10.0.0.9"); }},
 		{"no GID", [](Card &c) { c.gid = c.partner_gid = {}; }},
@@ -190,17 +195,17 @@ TEST_F(stranger, request__wrong_card)
 	gets_in(b, card_for(b.name()));
 }
 
-// The card is right to the last bit, with constant PSNs as many programs have them, but it comes from an address
-// that is not its GID's.
+// The card is correct in every bit, with constant PSNs as many programs use them, but it comes from
+// an address that does not belong to its GID.
 TEST_F(stranger, address__is_not_the_gid)
 {
 	const lab::Host &a = lab::a(), &b = lab::b();
 	struct Case {
 		const char *what;
-		ibv_gid gid; // claimed, and expected
+		ibv_gid gid; // claimed and expected
 		std::string gid_of_b;
 		std::string from, to;
-		std::string partner; // who is meant, if it can be tried
+		std::string partner; // the partner meant, if the case can be tried
 	};
 	const Case cases[] = {
 		{"IPv4", gid_of(a.ip4), b.ip4, "10.0.0.9", b.ip4, a.ip4},
@@ -229,7 +234,7 @@ TEST_F(stranger, address__is_not_the_gid)
 			peer.send_request(request(card.encode()));
 			closed_silently(peer.socket);
 		}
-		// with its own GID it tries by itself, too
+		// it also connects itself, with its own GID
 		EXPECT_GE(refused(), before + 70);
 		EXPECT_EQ(b.counter("rendezvous_address_errors"), wrong + 70);
 		if (c.partner.empty())
@@ -238,7 +243,7 @@ TEST_F(stranger, address__is_not_the_gid)
 	}
 }
 
-// From the right address PSNs could be guessed.
+// From the right address, PSNs could be guessed.
 TEST_F(stranger, psn__few_guesses)
 {
 	Player b(lab::b());
@@ -264,7 +269,8 @@ TEST_F(stranger, psn__few_guesses)
 	gets_in(b, card_for(b.name()));
 }
 
-// What this end sends from is not known before RTS. Who was let in until then had to say what it expects.
+// The first PSN of this end is not known before RTS. A connection that was accepted before had to
+// give the PSN that it expects.
 TEST_F(stranger, psn__known_later)
 {
 	for (bool right : {false, true}) {
@@ -295,12 +301,16 @@ TEST_F(stranger, request__wrong_form)
 {
 	Player b(lab::b());
 	b.bring_up(peer_name(lab::a()));
-	iwarp::Octets good = card_for(b.name()).encode();
-	iwarp::Octets shorter(good.begin(), good.end() - 1), longer = good;
+	iwarp::Bytes good = card_for(b.name()).encode();
+	iwarp::Bytes shorter(good.begin(), good.end() - 1), longer = good;
 	longer.push_back(0);
 	const iwarp::StartupFrame requests[] = {
-		request({}), request(shorter), request(longer), request(iwarp::Octets(508, 0x6b)),
-		iwarp::StartupFrame::request(1, {}, good), iwarp::StartupFrame::request(0, {}, good),
+		request({}),
+		request(shorter),
+		request(longer),
+		request(iwarp::Bytes(508, 0x6b)),
+		iwarp::StartupFrame::request(1, {}, good),
+		iwarp::StartupFrame::request(0, {}, good),
 		iwarp::StartupFrame::reply(2, iwarp::Enhanced{}, good),
 	};
 	for (const iwarp::StartupFrame &r : requests) {
@@ -308,15 +318,15 @@ TEST_F(stranger, request__wrong_form)
 		peer.send_request(r);
 		closed_silently(peer.socket);
 	}
-	// octets behind it
+	// bytes after it
 	iwarp::Peer peer = knock();
-	iwarp::Octets more = request(good).encode();
+	iwarp::Bytes more = request(good).encode();
 	more.push_back(0);
 	peer.socket.send(more);
 	closed_silently(peer.socket);
-	// nonsense
+	// invalid data
 	iwarp::Peer other = knock();
-	other.socket.send(iwarp::octets("GET / HTTP/1.0\r\n\r\n"));
+	other.socket.send(iwarp::bytes("GET / HTTP/1.0\r\n\r\n"));
 	closed_silently(other.socket);
 	gets_in(b, card_for(b.name()));
 }
@@ -326,11 +336,11 @@ TEST_F(stranger, silence__ends)
 	lab::Policy soon(lab::b(), "startup_timeout_ms", 300);
 	Player b(lab::b());
 	uint64_t before = lab::b().counter("startup_timeouts");
-	iwarp::Octets whole = request(card_for(b.name()).encode()).encode();
-	for (size_t octets : {size_t{0}, size_t{1}, size_t{20}, size_t{24}, whole.size() - 1}) {
+	iwarp::Bytes whole = request(card_for(b.name()).encode()).encode();
+	for (size_t bytes : {size_t{0}, size_t{1}, size_t{20}, size_t{24}, whole.size() - 1}) {
 		iwarp::Peer peer = knock();
-		if (octets)
-			peer.socket.send(iwarp::View(whole).first(octets));
+		if (bytes)
+			peer.socket.send(iwarp::View(whole).first(bytes));
 		closed_silently(peer.socket);
 	}
 	EXPECT_EQ(lab::b().counter("startup_timeouts"), before + 5);
@@ -391,7 +401,7 @@ TEST_F(stranger, queue_pair__in_init)
 	EXPECT_EQ(b.state(), IBV_QPS_INIT);
 }
 
-// In RTR alone it has no PSN of its own that the peer could show.
+// In RTR it has no PSN of its own yet that the peer could prove to know.
 TEST_F(stranger, queue_pair__in_rtr)
 {
 	Player b(lab::b());
@@ -405,7 +415,8 @@ TEST_F(stranger, queue_pair__in_rtr)
 	gets_in(b, card_for(b.name()));
 }
 
-// It answers, and leaves before a word: nothing was said, so the partner may come once more.
+// It answers and closes before the first message: nothing was sent, so the partner may come once
+// more.
 TEST_F(stranger, partner__leaves_at_once)
 {
 	Player b(lab::b());
@@ -421,11 +432,12 @@ TEST_F(stranger, partner__leaves_at_once)
 	EXPECT_EQ(b.state(), IBV_QPS_RTS);
 }
 
-// The device connects, and somebody else answers.
+// The device connects, and a host other than the partner answers.
 TEST_F(stranger, reply__wrong_card)
 {
 	lab::Policy off(lab::b(), "rendezvous_port", 0);
-	iwarp::Socket listener = iwarp::Socket::listen({lab::b().ip4, port}, {"/run/netns/hostB", 0});
+	iwarp::Socket listener =
+		iwarp::Socket::listen({lab::b().ip4, port}, {"/run/netns/hostB", 0});
 	Player a(lab::a());
 	a.bring_up(peer_name(lab::b()));
 	a.post_recv(1, 0, 64);
@@ -434,12 +446,13 @@ TEST_F(stranger, reply__wrong_card)
 	Card wrong = good, other = good;
 	wrong.sq_psn ^= 1;
 	other.partner_gid = gid_of("10.0.0.9");
-	const iwarp::Octets replies[] = {{}, wrong.encode(), other.encode(), good.encode()};
-	for (const iwarp::Octets &pd : replies) {
+	const iwarp::Bytes replies[] = {{}, wrong.encode(), other.encode(), good.encode()};
+	for (const iwarp::Bytes &pd : replies) {
 		iwarp::Peer peer(listener.accept(patience));
 		peer.receive_request(patience);
 		EXPECT_EQ(peer.request.private_data.size(), 56u);
-		peer.send_reply(iwarp::StartupFrame::reply(2, iwarp::Enhanced{4, 4, true, true, true, true}, pd));
+		peer.send_reply(iwarp::StartupFrame::reply(
+			2, iwarp::Enhanced{4, 4, true, true, true, true}, pd));
 		if (&pd != &replies[3]) {
 			closed_silently(peer.socket);
 			continue;

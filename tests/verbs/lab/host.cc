@@ -11,6 +11,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "victim/nldev.h"
+
 namespace lab {
 namespace {
 
@@ -56,14 +58,18 @@ std::optional<std::string> Host::policy(const std::string &name) const
 	return read_line(sysfs() + "/kwarp/" + name);
 }
 
+bool Host::is_mpa() const
+{
+	return policy("llp").value_or("[tcp]").find("[tcp]") != std::string::npos;
+}
+
 uint64_t Host::counter(const std::string &name) const
 {
-	// the core hands out what it has read up to 10 ms ago
-	usleep(20000);
-	std::optional<std::string> line = read_line(sysfs() + "/ports/1/hw_counters/" + name);
-	if (!line)
+	victim::Counts counters = victim::Nldev(device).counters();
+	auto found = counters.find(name);
+	if (found == counters.end())
 		throw std::runtime_error("no counter " + name + " of " + device);
-	return std::stoull(*line);
+	return found->second;
 }
 
 const Host &a()
@@ -98,7 +104,7 @@ Inside::Inside(const Host &host) : home_(open_netns("/proc/thread-self/ns/net"))
 
 Inside::~Inside()
 {
-	// memory may be short for a moment; all that follows would run in the wrong place
+	// memory may be short for a moment; all that follows would run in the wrong namespace
 	for (int tries = 0; setns(home_, CLONE_NEWNET); tries++)
 		if (tries == 10)
 			abort();

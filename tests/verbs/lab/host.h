@@ -11,15 +11,17 @@ namespace lab {
 enum class Family { ipv4, ipv6 };
 
 struct Host {
-	std::string netns;  // name under /run/netns
+	std::string netns; // name under /run/netns
 	std::string netdev;
 	std::string device; // RDMA device
 	std::string ip4;
 	std::string ip6;
 
 	const std::string &ip(Family f) const { return f == Family::ipv4 ? ip4 : ip6; }
-	// kwarp's own attributes are there.
+	// Whether kwarp's own attributes exist.
 	bool is_kwarp() const;
+	// Whether its connections are MPA's: framing, markers and CRCs have a meaning.
+	bool is_mpa() const;
 	std::optional<std::string> policy(const std::string &name) const;
 	// Throws if the device has no such counter.
 	uint64_t counter(const std::string &name) const;
@@ -30,10 +32,10 @@ struct Host {
 const Host &a();
 const Host &b();
 
-// Both devices are ours.
+// Whether both devices are kwarp's.
 bool both_kwarp();
 
-// The calling thread is in the host's network namespace until the end of the scope.
+// Puts the calling thread into the host's network namespace until the end of the scope.
 class Inside {
 public:
 	explicit Inside(const Host &host);
@@ -45,12 +47,14 @@ private:
 	int home_;
 };
 
-// A policy of the device has another value until the end of the scope.
+// Sets a policy of the device until the end of the scope.
 class Policy {
 public:
 	Policy(const Host &host, const std::string &name, const std::string &value);
 	Policy(const Host &host, const std::string &name, int value)
-		: Policy(host, name, std::to_string(value)) {}
+		: Policy(host, name, std::to_string(value))
+	{
+	}
 	~Policy();
 	Policy(const Policy &) = delete;
 	Policy &operator=(const Policy &) = delete;

@@ -34,7 +34,7 @@ TEST_F(cgroup, handles__limited)
 		EXPECT_EQ(group.used(), "hca_handle=2 hca_object=0");
 		EXPECT_THROW(open_device(lab::a().device), Failure);
 		EXPECT_EQ(group.used(), "hca_handle=2 hca_object=0");
-		// Another device is another matter.
+		// Another device is not affected.
 		EXPECT_NO_THROW(open_device(lab::b().device));
 		two.reset();
 		EXPECT_NO_THROW(open_device(lab::a().device));
@@ -71,7 +71,7 @@ TEST_F(cgroup, objects__of_each_kind_count)
 	EXPECT_EQ(group.used(), "hca_handle=0 hca_object=0");
 }
 
-// Requests that fail for another reason have taken nothing.
+// Requests that fail for another reason are not charged.
 TEST_F(cgroup, objects__failures_count_nothing)
 {
 	inside([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The numbers of objects that query_device reports are those there can be: not one less, not one more.
+// The numbers of objects that query_device reports are exact: not one less, not one more.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -22,11 +22,12 @@ struct count : testing::Test {
 	Context context = open_device(lab::a().device);
 	ibv_device_attr attr = query_device(context.get());
 
-	// Makes objects until it fails, with so many there already.
+	// Makes objects until it fails, starting with this many existing ones.
 	template <class Make>
 	void up_to(int most, Make make, int there = 0)
 	{
-		ASSERT_LE(most, 10000) << "the module is to be loaded with small numbers: limits.test.sh";
+		ASSERT_LE(most, 10000)
+			<< "the module is to be loaded with small numbers: limits.test.sh";
 		std::vector<decltype(make())> all;
 		errno = 0;
 		while (int(all.size()) <= most) {
@@ -53,7 +54,8 @@ TEST_F(count, pd)
 
 TEST_F(count, cq)
 {
-	up_to(attr.max_cq, [&] { return Cq(ibv_create_cq(context.get(), 1, nullptr, nullptr, 0)); });
+	up_to(attr.max_cq,
+	      [&] { return Cq(ibv_create_cq(context.get(), 1, nullptr, nullptr, 0)); });
 }
 
 TEST_F(count, qp)
@@ -84,10 +86,11 @@ TEST_F(count, mr)
 	ASSERT_TRUE(first);
 	auto one_more = [&] { return Mr(ibv_reg_mr(pd.get(), memory.data(), 4096, all_access)); };
 	up_to(attr.max_mr, one_more, 1);
-	// What is registered anew is no other one.
+	// Reregistration does not make another region.
 	for (int i = 0; i < 8; i++)
 		ASSERT_EQ(ibv_rereg_mr(first.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
-				       i % 2 ? all_access : 0), 0);
+				       i % 2 ? all_access : 0),
+			  0);
 	up_to(attr.max_mr, one_more, 1);
 }
 
@@ -99,11 +102,12 @@ TEST_F(count, mr__anew_when_there_is_no_other)
 	while (Mr mr{ibv_reg_mr(pd.get(), memory.data(), 4096, all_access)})
 		all.push_back(std::move(mr));
 	ASSERT_EQ(int(all.size()), attr.max_mr);
-	EXPECT_EQ(ibv_rereg_mr(all.back().get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data() + 4096, 4096,
-			       0), 0);
+	EXPECT_EQ(ibv_rereg_mr(all.back().get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr,
+			       memory.data() + 4096, 4096, 0),
+		  0);
 }
 
-// Windows count by themselves.
+// Windows are counted separately.
 TEST_F(count, mw)
 {
 	Pd pd = alloc_pd(context.get());
@@ -115,7 +119,7 @@ TEST_F(count, mw)
 	EXPECT_NO_THROW(Region(pd.get(), 4096));
 }
 
-// Requests that fail for another reason have taken nothing.
+// Requests that fail for another reason are not counted.
 TEST_F(count, failures)
 {
 	Pd pd = alloc_pd(context.get());

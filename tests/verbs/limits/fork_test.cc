@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// fork() with memory registered: it stays the parent's, whatever either of the two writes, and whatever
-// becomes of the child. (Connections of a process that forks: data/process_test.cc.)
+// fork() with registered memory: it stays the parent's, whichever of the two writes, and whatever
+// happens to the child. (Connections of a process that forks: data/process_test.cc.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ using namespace rdma;
 
 namespace {
 
-// A child that goes when it is told to, or has done what it should.
+// A child that exits when it is told to, or when it has done its task.
 class Child {
 public:
 	explicit Child(const std::function<bool()> &what)
@@ -50,10 +50,12 @@ private:
 void exchange(Pair &pair, unsigned int seed)
 {
 	fill(pair.client.memory().span(0, 30000), seed);
-	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 30000)}, pair.server.remote()));
+	post(pair.client.qp(),
+	     write(1, {pair.client.memory().sge(0, 30000)}, pair.server.remote()));
 	wait_ok(pair.client.scq());
-	// The read is answered behind the write.
-	post(pair.client.qp(), read(2, {pair.client.memory().sge(30000, 30000)}, pair.server.remote()));
+	// The read is answered after the write.
+	post(pair.client.qp(),
+	     read(2, {pair.client.memory().sge(30000, 30000)}, pair.server.remote()));
 	wait_ok(pair.client.scq());
 	EXPECT_TRUE(filled(pair.server.memory().span(0, 30000), seed));
 	EXPECT_TRUE(filled(pair.client.memory().span(30000, 30000), seed));
@@ -96,12 +98,15 @@ TEST(fork, memory__child_unmaps)
 {
 	Pair pair;
 	exchange(pair, 1);
-	Child child([&] { return !munmap(pair.client.memory().data(), pair.client.memory().size()); });
+	Child child([&] {
+		return !munmap(pair.client.memory().data(), pair.client.memory().size());
+	});
 	EXPECT_TRUE(child.ended_well());
 	exchange(pair, 2);
 }
 
-// What the parent has pinned is the parent's: not counted again, and not given back by the child's end.
+// Pages that the parent has pinned are the parent's: not charged again, and not released by the
+// child's exit.
 TEST(fork, memory__is_not_pinned_twice)
 {
 	Context context = open_device(lab::a().device);
@@ -115,7 +120,7 @@ TEST(fork, memory__is_not_pinned_twice)
 	EXPECT_EQ(limits::pinned(), before);
 }
 
-// The device is the parent's as long as the child has inherited it; after that it is nobody's.
+// The device belongs to the parent as long as the child has inherited it; after that to no process.
 TEST(fork, device__outlives_the_parents_descriptor)
 {
 	std::optional<Pair> pair;

@@ -16,7 +16,7 @@ Group::Group()
 
 Group::~Group()
 {
-	// The kernel (6.12) forgets a group that goes with limits set, but not the limits.
+	// The kernel (6.12) frees a group that is removed with limits set, but not the limits.
 	limit("hca_handle=max hca_object=max");
 	std::filesystem::remove(path_);
 }
@@ -32,13 +32,14 @@ std::string Group::used() const
 	std::ifstream file(path_ + "/rdma.current");
 	for (std::string line; std::getline(file, line);)
 		if (line.starts_with(device + " "))
-			return line.substr(device.size() + 1, line.find_last_not_of(' ') - device.size());
+			return line.substr(device.size() + 1,
+					   line.find_last_not_of(' ') - device.size());
 	return "hca_handle=0 hca_object=0";
 }
 
-void Group::limit_memory(uint64_t octets) const
+void Group::limit_memory(uint64_t bytes) const
 {
-	put("memory.max", std::to_string(octets));
+	put("memory.max", std::to_string(bytes));
 }
 
 void Group::enter() const

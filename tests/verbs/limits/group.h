@@ -7,7 +7,7 @@
 
 namespace limits {
 
-// There until the end of the scope; by then its processes have to be gone.
+// Exists until the end of the scope; its processes must have ended by then.
 class Group {
 public:
 	Group();
@@ -15,15 +15,15 @@ public:
 	Group(const Group &) = delete;
 	Group &operator=(const Group &) = delete;
 
-	// RDMA objects of device A.
+	// Limit of RDMA objects of device A.
 	void limit(const std::string &what) const;
 	std::string used() const;
-	// Octets of memory.
-	void limit_memory(uint64_t octets) const;
-	// What the kernel has allocated for its processes.
+	// Limit of memory in bytes.
+	void limit_memory(uint64_t bytes) const;
+	// Memory that the kernel has allocated for its processes.
 	uint64_t kernel_memory() const { return number("memory.stat", "kernel"); }
 	uint64_t killed() const { return number("memory.events", "oom_kill"); }
-	// The calling process belongs to it.
+	// Moves the calling process into it.
 	void enter() const;
 
 private:

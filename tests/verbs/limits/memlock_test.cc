@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RLIMIT_MEMLOCK: registered memory counts as long as it is registered, and not a page longer.
+// RLIMIT_MEMLOCK: registered memory counts exactly as long as it is registered.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -56,7 +56,7 @@ TEST(memlock, register__up_to_the_limit)
 	});
 }
 
-// The same pages twice are pinned twice.
+// Pages registered twice are pinned twice.
 TEST(memlock, register__the_sum_counts)
 {
 	limited([](ibv_pd *pd) {
@@ -76,7 +76,7 @@ TEST(memlock, register__failures_pin_nothing)
 {
 	limited([](ibv_pd *pd) {
 		Memory memory(limit), read_only(limit, PROT_READ), none(limit, PROT_NONE);
-		// behind its second page there is nothing
+		// after its second page there is nothing
 		ASSERT_EQ(munmap(memory.data() + 2 * page, page), 0);
 		EXPECT_EQ(reg(pd, memory.data(), 4 * page), nullptr);
 		EXPECT_EQ(pinned(), 0u);
@@ -100,17 +100,19 @@ TEST(memlock, rereg__counts_what_is_new)
 		int what = IBV_REREG_MR_CHANGE_TRANSLATION;
 		EXPECT_NE(ibv_rereg_mr(mr.get(), what, nullptr, memory.data(), limit + page, 0), 0);
 		EXPECT_EQ(errno, ENOMEM);
-		// It may have become invalid by that; its pages are still its own, or no longer.
+		// The failure may have invalidated it; its pages are either still charged to it or
+		// released.
 		EXPECT_LE(pinned(), 4 * page);
 		mr.reset();
 		EXPECT_EQ(pinned(), 0u);
 		mr.reset(reg(pd, memory.data(), 4 * page));
-		ASSERT_EQ(ibv_rereg_mr(mr.get(), what, nullptr, memory.data() + limit, 8 * page, 0), 0);
+		ASSERT_EQ(ibv_rereg_mr(mr.get(), what, nullptr, memory.data() + limit, 8 * page, 0),
+			  0);
 		EXPECT_EQ(pinned(), 8 * page);
 	});
 }
 
-// The process ends without a word: the next of that user has all of it.
+// The process exits without cleanup: the next one of that user can use all of the limit.
 TEST(memlock, process__takes_nothing_with_it)
 {
 	for (int i = 0; i < 3; i++)
@@ -118,7 +120,8 @@ TEST(memlock, process__takes_nothing_with_it)
 			[] {
 				ibv_context *context = open_device(lab::a().device).release();
 				Memory memory(limit);
-				EXPECT_NE(reg(alloc_pd(context).release(), memory.data(), limit), nullptr);
+				EXPECT_NE(reg(alloc_pd(context).release(), memory.data(), limit),
+					  nullptr);
 				_exit(testing::Test::HasFailure());
 			},
 			[] { limits::set_memlock(limit); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Whatever a program makes the kernel allocate is charged to its control group, and bounded.
+// All memory that a program makes the kernel allocate is charged to its control group and bounded.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ using namespace rdma;
 namespace {
 
 constexpr uint64_t mib = 1 << 20;
-// The statistics are exact but for what each CPU has not yet told.
+// The statistics are exact except for what each CPU has not yet reported.
 constexpr uint64_t noise = mib;
 
 struct memory : testing::Test {
@@ -32,22 +32,24 @@ struct memory : testing::Test {
 	{
 		limits::as_nobody(what, [&] { group.enter(); });
 	}
-	// Expects that making something takes so much of the kernel's memory, and that it comes back with it.
+	// Expects that making an object charges this much kernel memory, and that freeing it
+	// returns all.
 	template <class Make>
-	void costs(const char *what, uint64_t octets, Make make)
+	void costs(const char *what, uint64_t bytes, Make make)
 	{
 		uint64_t before = group.kernel_memory();
 		{
 			auto made = make();
-			EXPECT_GE(group.kernel_memory() + noise, before + octets) << what;
+			EXPECT_GE(group.kernel_memory() + noise, before + bytes) << what;
 		}
-		EXPECT_TRUE(comes_back(before + noise)) << what << ": " << before << " before, " << group.kernel_memory();
+		EXPECT_TRUE(comes_back(before + noise))
+			<< what << ": " << before << " before, " << group.kernel_memory();
 	}
-	// Some of it is freed behind a grace period.
-	bool comes_back(uint64_t octets)
+	// Some of it is freed after a grace period.
+	bool comes_back(uint64_t bytes)
 	{
 		auto end = std::chrono::steady_clock::now() + patience;
-		while (group.kernel_memory() > octets) {
+		while (group.kernel_memory() > bytes) {
 			if (std::chrono::steady_clock::now() > end)
 				return false;
 			usleep(10000);
@@ -78,7 +80,7 @@ TEST_F(memory, queues__are_charged)
 	});
 }
 
-// The user is told, and not killed.
+// The user gets an error and is not killed.
 TEST_F(memory, queues__limit)
 {
 	group.limit_memory(48 * mib);
@@ -103,7 +105,7 @@ TEST_F(memory, queues__limit)
 	EXPECT_EQ(group.killed(), 0u);
 }
 
-// They pin nothing.
+// These pin nothing.
 TEST_F(memory, windows__are_charged)
 {
 	inside([&] {
@@ -118,7 +120,7 @@ TEST_F(memory, windows__are_charged)
 	});
 }
 
-// A worker makes what a connection needs; the owner of the queue pair pays for it.
+// A worker allocates what a connection needs; it is charged to the owner of the queue pair.
 TEST_F(memory, connections__are_charged)
 {
 	lab::Policy ird_a(lab::a(), "ird", 128), ord_a(lab::a(), "ord", 128);
@@ -146,7 +148,7 @@ TEST_F(memory, connections__are_charged)
 			client->established();
 			servers.back()->established();
 		}
-		// Queue pairs of the servers and sockets among it: less than a third.
+		// This includes the servers' queue pairs and sockets: less than a third.
 		EXPECT_GE(group.kernel_memory(), before + count * 150 * 1024);
 	});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rdma_connect() and rdma_accept() name a queue pair by its number: it has to be the caller's own.
+// rdma_connect() and rdma_accept() name a queue pair by its number: it must belong to the caller.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -14,7 +14,10 @@ namespace {
 
 // A queue pair of the process, made without rdma_cm.
 struct Idle {
-	explicit Idle(const std::string &device) : own(open_device(device)), context(own.get()) { make(); }
+	explicit Idle(const std::string &device) : own(open_device(device)), context(own.get())
+	{
+		make();
+	}
 	explicit Idle(ibv_context *c) : context(c) { make(); }
 	void make()
 	{
@@ -33,7 +36,7 @@ struct Idle {
 	Qp qp;
 };
 
-// Where the thread is: who has no privileges cannot change the namespace.
+// The thread's namespace: a process without privileges cannot change it.
 CmId make_id(Channel &channel)
 {
 	rdma_cm_id *id;
@@ -57,7 +60,7 @@ struct Caller {
 		p.qp_num = qpn;
 		return rdma_connect(id.get(), &p) ? errno : 0;
 	}
-	// Goes as far as to ask the peer, where nobody listens.
+	// Goes as far as contacting the peer, where there is no listener.
 	void expect_accepted(uint32_t qpn)
 	{
 		EXPECT_EQ(connect(qpn), 0);
@@ -95,35 +98,39 @@ TEST_F(owner, connect__of_another_user_is_refused)
 {
 	Listener listener(lab::b());
 	Idle victim(lab::a().device);
-	limits::as_nobody([&] {
-		Caller caller(listener.ip(), listener.port());
-		EXPECT_EQ(caller.connect(victim.number()), EINVAL);
-		// as if there were none
-		EXPECT_EQ(caller.connect(1), EINVAL);
-	}, stay_in(lab::a()));
+	limits::as_nobody(
+		[&] {
+			Caller caller(listener.ip(), listener.port());
+			EXPECT_EQ(caller.connect(victim.number()), EINVAL);
+			// the same answer as for a number that does not exist
+			EXPECT_EQ(caller.connect(1), EINVAL);
+		},
+		stay_in(lab::a()));
 	EXPECT_EQ(victim.state(), IBV_QPS_INIT);
 }
 
 TEST_F(owner, accept__of_another_user_is_refused)
 {
 	Idle victim(lab::b().device);
-	limits::as_nobody([&] {
-		Channel channel;
-		CmId listener = make_id(channel);
-		Address address(lab::b().ip4, 0);
-		check(rdma_bind_addr(listener.get(), address.get()), "rdma_bind_addr");
-		check(rdma_listen(listener.get(), 4), "rdma_listen");
-		Caller caller(lab::b().ip4, ntohs(rdma_get_src_port(listener.get())));
-		Idle own(caller.id->verbs);
-		EXPECT_EQ(caller.connect(own.number()), 0);
-		CmId asked(channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id);
-		EXPECT_EQ(accept(asked.get(), victim.number()), EINVAL);
-		caller.channel.expect(RDMA_CM_EVENT_REJECTED);
-	}, stay_in(lab::b()));
+	limits::as_nobody(
+		[&] {
+			Channel channel;
+			CmId listener = make_id(channel);
+			Address address(lab::b().ip4, 0);
+			check(rdma_bind_addr(listener.get(), address.get()), "rdma_bind_addr");
+			check(rdma_listen(listener.get(), 4), "rdma_listen");
+			Caller caller(lab::b().ip4, ntohs(rdma_get_src_port(listener.get())));
+			Idle own(caller.id->verbs);
+			EXPECT_EQ(caller.connect(own.number()), 0);
+			CmId asked(channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST).id);
+			EXPECT_EQ(accept(asked.get(), victim.number()), EINVAL);
+			caller.channel.expect(RDMA_CM_EVENT_REJECTED);
+		},
+		stay_in(lab::b()));
 	EXPECT_EQ(victim.state(), IBV_QPS_INIT);
 }
 
-// Privileges do not make a queue pair one's own.
+// Privileges do not give access to another process's queue pair.
 TEST_F(owner, connect__of_the_parent_is_refused)
 {
 	Listener listener(lab::b());
@@ -136,7 +143,7 @@ TEST_F(owner, connect__of_the_parent_is_refused)
 	EXPECT_EQ(victim.state(), IBV_QPS_INIT);
 }
 
-// Who made the queue pair counts, not who opened the device.
+// The process that made the queue pair counts, not the one that opened the device.
 TEST_F(owner, connect__by_a_child_on_the_inherited_device)
 {
 	Context context = open_device(lab::a().device);
@@ -150,7 +157,7 @@ TEST_F(owner, connect__by_a_child_on_the_inherited_device)
 TEST_F(owner, connect__by_any_thread)
 {
 	std::optional<Idle> own;
-	// made by one that has gone
+	// made by a process that has exited
 	std::thread([&] { own.emplace(lab::a().device); }).join();
 	std::thread([&] {
 		lab::Inside inside(lab::a());

@@ -55,9 +55,9 @@ void in_child(const std::function<void()> &what)
 	EXPECT_EQ(status, 0) << "the process failed, see above";
 }
 
-void set_memlock(size_t octets)
+void set_memlock(size_t bytes)
 {
-	rlimit limit{octets, octets};
+	rlimit limit{bytes, bytes};
 	rdma::check(setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
 }
 

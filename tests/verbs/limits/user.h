@@ -9,14 +9,14 @@ namespace limits {
 
 constexpr unsigned int nobody = 65534;
 
-// Runs it in a child of that user, whose expectations count as the caller's. Before: as root still, in the
-// child.
+// Runs it in a child of that user; its expectations count as the caller's. The function "before"
+// runs in the child while it is still root.
 void as_nobody(const std::function<void()> &what, const std::function<void()> &before = [] {});
 // The same, with the user and the privileges of the caller.
 void in_child(const std::function<void()> &what);
 
-void set_memlock(size_t octets);
-// What the process has pinned, in octets (VmPin).
+void set_memlock(size_t bytes);
+// Memory that the process has pinned, in bytes (VmPin).
 size_t pinned();
 
 } // namespace limits

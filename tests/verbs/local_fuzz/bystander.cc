@@ -14,7 +14,7 @@
 namespace local_fuzz {
 
 struct Bystander::Shared {
-	std::atomic<uint64_t> turns; // ended
+	std::atomic<uint64_t> turns; // completed
 	std::atomic<bool> stop;
 	std::atomic<bool> failed;
 	char fault[256];
@@ -33,7 +33,7 @@ void expect(std::span<const uint8_t> bytes, unsigned seed, const char *what)
 		throw Failure(std::string(what) + ": bytes arrive changed");
 }
 
-// Halves of the memory: what is sent, and what arrives.
+// Halves of the memory: source of sends, target of receives.
 void do_turn(Pair &p, unsigned n)
 {
 	const size_t length = 1 + n * 977 % most;
@@ -58,8 +58,8 @@ void do_turn(Pair &p, unsigned n)
 } // namespace
 
 Bystander::Bystander()
-	: shared_(static_cast<Shared *>(
-		  mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)))
+	: shared_(static_cast<Shared *>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+					     MAP_SHARED | MAP_ANONYMOUS, -1, 0)))
 {
 	if (shared_ == MAP_FAILED)
 		throw Failure("mmap", errno);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Another process with a connection between the same devices: it sends, writes and reads all the time, and looks at
-// each byte that arrives.
+// Another process with a connection between the same devices: it continuously sends, writes and
+// reads, and checks each byte that arrives.
 #pragma once
 
 #include <chrono>
@@ -12,13 +12,14 @@ namespace local_fuzz {
 
 class Bystander {
 public:
-	// Forks; before this process has threads or opens a device.
+	// Forks; call it before this process has threads or opens a device.
 	Bystander();
 	~Bystander();
 	Bystander(const Bystander &) = delete;
 	Bystander &operator=(const Bystander &) = delete;
 
-	// Waits until it has done a whole turn that began after now. What is wrong with it, or nothing.
+	// Waits until it has completed a turn that began after the call. Returns the error, or
+	// nothing.
 	std::string turn(std::chrono::seconds patience = std::chrono::seconds(60));
 	uint64_t turns() const;
 

@@ -28,11 +28,9 @@ rdma_conn_param param(uint32_t qpn)
 
 } // namespace
 
-Cable::Cable() : a_(lab::a()), b_(lab::b())
-{
-}
+Cable::Cable() : a_(lab::a()), b_(lab::b()) {}
 
-// Events of other ids are of connections that were ended.
+// Events of other ids belong to connections that were ended.
 Event Cable::wait(Channel &channel, rdma_cm_id *id)
 {
 	for (;;) {
@@ -64,7 +62,9 @@ int Cable::accept(Port &to, uint32_t qpn)
 		server_.reset();
 		return error;
 	}
-	return wait(to.listener.channel(), server_.get()).type == RDMA_CM_EVENT_ESTABLISHED ? 0 : ECONNABORTED;
+	return wait(to.listener.channel(), server_.get()).type == RDMA_CM_EVENT_ESTABLISHED ?
+		       0 :
+		       ECONNABORTED;
 }
 
 int Cable::connect(uint32_t qp_a, uint32_t qp_b, bool swapped)
@@ -74,7 +74,8 @@ int Cable::connect(uint32_t qp_a, uint32_t qp_b, bool swapped)
 	close();
 	client_ = create_id(from.host, channel_);
 	Address address(to.listener.ip(), to.listener.port());
-	check(rdma_resolve_addr(client_.get(), nullptr, address.get(), resolve_ms), "rdma_resolve_addr");
+	check(rdma_resolve_addr(client_.get(), nullptr, address.get(), resolve_ms),
+	      "rdma_resolve_addr");
 	if (Event e = wait(channel_, client_.get()); e.type != RDMA_CM_EVENT_ADDR_RESOLVED)
 		throw Failure(std::string("address: ") + rdma_event_str(e.type));
 	check(rdma_resolve_route(client_.get(), resolve_ms), "rdma_resolve_route");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Connections by rdma_cm of QPs that it knows by number only, between the two hosts.
+// Connections by rdma_cm between the two hosts, of QPs that it knows by number only.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ class Cable {
 public:
 	Cable();
 
-	// Errno or 0. Each QP is on the host of its name; the one that connects is host A's, or host B's if swapped.
+	// Returns an errno or 0. Each QP is on the host of its name; host A's connects, or host B's
+	// if swapped.
 	int connect(uint32_t qp_a, uint32_t qp_b, bool swapped);
 	void disconnect(bool swapped);
-	// Both ids go, whatever the connection does.
+	// Destroys both ids, whatever the state of the connection.
 	void close();
 
 private:

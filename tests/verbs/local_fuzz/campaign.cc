@@ -22,8 +22,8 @@ constexpr unsigned most_failures = 5;
 constexpr unsigned batch = 100;
 
 /*
- * What was slow is repeated, from the same seed: the kernel is as slow again, a busy machine is not. Only what is beyond
- * all measure counts at once.
+ * A slow call is repeated from the same seed: the kernel is slow again, a busy machine is not. Only
+ * an extreme duration counts at once.
  */
 constexpr unsigned most_repeats = 5;
 constexpr Nanoseconds beyond_measure{10s};
@@ -35,7 +35,7 @@ void alarmed(int)
 	hangs("it does not end");
 }
 
-// Into the kernel's log, so that a complaint stands behind the seed that caused it.
+// Written to the kernel's log, so that a complaint follows the seed that caused it.
 void note(uint64_t seed)
 {
 	const std::string text = "<6>local_fuzz: seed " + std::to_string(seed);
@@ -47,7 +47,8 @@ void note(uint64_t seed)
 
 std::string milliseconds(Nanoseconds time)
 {
-	return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
+	return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+	       " ms";
 }
 
 } // namespace
@@ -93,7 +94,8 @@ Options options(int argc, char **argv)
 			o.verbose = true;
 			break;
 		default:
-			throw std::invalid_argument("usage: [--seed N] [--rounds N] [--seconds N] [--limit MS] [--verbose]");
+			throw std::invalid_argument("usage: [--seed N] [--rounds N] [--seconds N] "
+						    "[--limit MS] [--verbose]");
 		}
 	}
 	return o;
@@ -120,13 +122,14 @@ std::string Campaign::summary() const
 {
 	using std::chrono::duration_cast, std::chrono::milliseconds;
 	std::ostringstream text;
-	text << "longest call " << longest_.name << " " << duration_cast<milliseconds>(longest_.time).count()
-	     << " ms, processor late by " << duration_cast<milliseconds>(latest_).count() << " ms; bystander "
+	text << "longest call " << longest_.name << " "
+	     << duration_cast<milliseconds>(longest_.time).count() << " ms, processor late by "
+	     << duration_cast<milliseconds>(latest_).count() << " ms; bystander "
 	     << bystander_.turns() << " turns";
 	return text.str();
 }
 
-// What took too long since the last look; empty if nothing did.
+// Reports what took too long since the last call; empty if nothing did.
 std::string Campaign::too_slow()
 {
 	const Stopwatch::Seen calls = stopwatch().take();
@@ -138,9 +141,11 @@ std::string Campaign::too_slow()
 	if (calls.excess.time > beyond_measure || delay > beyond_measure)
 		repeats_ = most_repeats;
 	if (delay > beyond_measure)
-		return "a thread of high priority got its processor " + milliseconds(delay) + " late";
+		return "a thread of high priority got its processor " + milliseconds(delay) +
+		       " late";
 	if (calls.excess.time.count())
-		return std::string(calls.excess.name) + " took " + milliseconds(calls.excess.time) + " of processor time";
+		return std::string(calls.excess.name) + " took " + milliseconds(calls.excess.time) +
+		       " of processor time";
 	return "";
 }
 
@@ -213,7 +218,8 @@ int Campaign::run(const Round &round)
 		}
 		if (failures_ == failures)
 			report("rounds from seed " + std::to_string(first) + " to " +
-				       std::to_string(options_.seed + rounds_ - 1), "");
+				       std::to_string(options_.seed + rounds_ - 1),
+			       "");
 	}
 	std::cout << "1.." << tests_ << "\n";
 	return failures_ || !rounds_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Rounds of a fuzzer, each drawn from a seed, and what is looked at behind each.
+// Rounds of a fuzzer, each drawn from a seed, and the checks after each.
 #pragma once
 
 #include <chrono>
@@ -14,32 +14,32 @@
 
 namespace local_fuzz {
 
-// The round that runs hangs: says so, with its seed, and ends the process.
+// The current round hangs: reports it with its seed and ends the process.
 [[noreturn]] void hangs(const char *how);
 
 struct Options {
 	uint64_t seed = std::random_device()();
 	uint64_t rounds = UINT64_MAX;
 	std::chrono::seconds time{UINT32_MAX};
-	std::chrono::milliseconds limit{100}; // of a call's time in the kernel
+	std::chrono::milliseconds limit{100}; // for a call's time in the kernel
 	bool verbose = false;
 };
 
-// A fuzzer's main(): its options, and TAP for what it throws. Return: exit status.
+// A fuzzer's main(): parses options and prints TAP for exceptions. Return: exit status.
 int run_main(int argc, char **argv, int (*fuzz)(const Options &));
 
 class Campaign {
 public:
-	// Empty if all went well; whatever else it has to say by an exception.
+	// Returns an empty string on success, or the error; may throw.
 	using Round = std::function<std::string(uint64_t seed)>;
 
 	Campaign(const Options &options, Bystander &bystander);
-	// A case before the rounds: what is wrong, or nothing.
+	// A case before the rounds: returns the error, or nothing.
 	void check(const std::string &name, const std::function<std::string()> &test);
 	// Prints TAP. Return: exit status.
 	int run(const Round &round);
 	uint64_t rounds() const { return rounds_; }
-	// The slowest of the calls and of the processors, and the bystander.
+	// Describes the slowest call, the slowest processor and the bystander.
 	std::string summary() const;
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fuzzes the commands of a device: write() and ioctl() of uverbs and the driver's own methods, with every field and every
-// length at its limits, and mmap(). TAP; a round that fails says its seed, and "--seed SEED --rounds 1" does it again.
+// Fuzzes the commands of a device: write() and ioctl() of uverbs and the driver's own methods, with
+// every field and every length at its limits, and mmap(). Prints TAP; a failed round prints its
+// seed, and "--seed SEED --rounds 1" repeats it.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
@@ -36,7 +37,7 @@ constexpr size_t most_objects = 24; // of a class
 constexpr uint64_t heavy_bytes = 128 << 20;
 constexpr size_t buffer_size = 4096;
 
-// What became of each command, and how often.
+// The result of each command, and how often it occurred.
 class Done {
 public:
 	void count(const char *name, int error = 0)
@@ -88,9 +89,11 @@ public:
 		const uint32_t what = dice_.below(100);
 
 		if (what < 55)
-			write_command(commands()[dice_.below(static_cast<uint32_t>(commands().size()))]);
+			write_command(
+				commands()[dice_.below(static_cast<uint32_t>(commands().size()))]);
 		else if (what < 90)
-			call_method(methods()[dice_.below(static_cast<uint32_t>(methods().size()))]);
+			call_method(
+				methods()[dice_.below(static_cast<uint32_t>(methods().size()))]);
 		else if (what < 97)
 			map();
 		else if (what < 98)
@@ -100,7 +103,7 @@ public:
 		trim();
 	}
 
-	// By its name, with nothing wrong.
+	// By its name, without a fault.
 	bool good(const char *name)
 	{
 		const unsigned bad = std::exchange(bad_, 0);
@@ -127,39 +130,50 @@ private:
 		if (f.means == Means::gid && !wrong())
 			memcpy(request + f.offset, peer_gid().data(), f.width);
 		else
-			memcpy(request + f.offset, &value, std::min<size_t>(f.width, sizeof(value))); // little endian, as the machine is
+			memcpy(request + f.offset, &value,
+			       std::min<size_t>(f.width,
+						sizeof(value))); // little endian, as the machine is
 	}
 
 	void fill(const Command &c, uint8_t *request)
 	{
 		for (const Field &f : c.fields)
-			set(request, f, wrong() ? limit(f.width) : typical(f.means, f.argument, f.of, pool_, arena_, dice_));
+			set(request, f,
+			    wrong() ? limit(f.width) :
+				      typical(f.means, f.argument, f.of, pool_, arena_, dice_));
 		if (wrong())
-			request[dice_.below(static_cast<uint32_t>(c.in + 1))] = static_cast<uint8_t>(dice_.word());
+			request[dice_.below(static_cast<uint32_t>(c.in + 1))] =
+				static_cast<uint8_t>(dice_.word());
 		if (wrong() && c.in >= 8) {
 			const uint64_t value = limit_64(dice_);
-			memcpy(request + dice_.below(static_cast<uint32_t>(c.in / 8)) * 8, &value, sizeof(value));
+			memcpy(request + dice_.below(static_cast<uint32_t>(c.in / 8)) * 8, &value,
+			       sizeof(value));
 		}
 	}
 
 	uint16_t length(size_t right)
 	{
 		const auto n = static_cast<uint16_t>(right);
-		return wrong() ? static_cast<uint16_t>(dice_.any({0U, 1U, n - 1U, n + 1U, n + 2U, n * 2U, 65535U, 32768U, dice_.below(64)}))
-			       : n;
+		return wrong() ? static_cast<uint16_t>(dice_.any({0U, 1U, n - 1U, n + 1U, n + 2U,
+								  n * 2U, 65535U, 32768U,
+								  dice_.below(64)})) :
+				 n;
 	}
 
 	bool write_command(const Command &c)
 	{
 		alignas(8) uint8_t buffer[buffer_size] = {};
-		uint8_t *answer = arena_.base() + Arena::size / 2 + dice_.below(Arena::size / 4) / 64 * 64;
-		uint8_t *request = buffer + sizeof(ib_uverbs_cmd_hdr) + (c.extended ? sizeof(ib_uverbs_ex_cmd_hdr) : 0);
+		uint8_t *answer = arena_.base() + Arena::size / 2 +
+				  dice_.below(Arena::size / 4) / 64 * 64;
+		uint8_t *request = buffer + sizeof(ib_uverbs_cmd_hdr) +
+				   (c.extended ? sizeof(ib_uverbs_ex_cmd_hdr) : 0);
 		ib_uverbs_cmd_hdr header{};
 		size_t total;
 
 		fill(c, request);
 		header.command = wrong() ? c.number ^ 1U << dice_.below(32) : c.number;
-		const uint64_t response = wrong() ? arena_.bad(dice_) : reinterpret_cast<uintptr_t>(answer);
+		const uint64_t response = wrong() ? arena_.bad(dice_) :
+						    reinterpret_cast<uintptr_t>(answer);
 		memset(answer, 0, 256);
 		if (c.extended) {
 			ib_uverbs_ex_cmd_hdr ex{};
@@ -170,7 +184,8 @@ private:
 			header.in_words = length(c.in / 8);
 			header.out_words = length(c.out / 8);
 			memcpy(buffer + sizeof(header), &ex, sizeof(ex));
-			total = sizeof(header) + sizeof(ex) + (header.in_words + ex.provider_in_words) * size_t{8};
+			total = sizeof(header) + sizeof(ex) +
+				(header.in_words + ex.provider_in_words) * size_t{8};
 		} else {
 			if (c.out)
 				memcpy(request, &response, sizeof(response));
@@ -180,10 +195,13 @@ private:
 		}
 		memcpy(buffer, &header, sizeof(header));
 		if (wrong())
-			total = dice_.any({size_t{0}, size_t{1}, size_t{7}, total - 1, total + 1, total + 4, total * 2, size_t{dice_.below(300)}});
+			total = dice_.any({size_t{0}, size_t{1}, size_t{7}, total - 1, total + 1,
+					   total + 4, total * 2, size_t{dice_.below(300)}});
 		total = std::min(total, sizeof(buffer));
 		totals_.calls++;
-		const ssize_t n = stopwatch()(c.name, [&] { return write(fd_, buffer, total); }, c.heavy ? heavy_bytes : 0);
+		const ssize_t n = stopwatch()(
+			c.name, [&] { return write(fd_, buffer, total); },
+			c.heavy ? heavy_bytes : 0);
 		if (n < 0) {
 			totals_.done.count(c.name, errno);
 			return false;
@@ -223,23 +241,34 @@ private:
 	// ---- methods
 
 	struct Call {
-		alignas(8) uint8_t buffer[sizeof(ib_uverbs_ioctl_hdr) + 32 * sizeof(ib_uverbs_attr)] = {};
-		ib_uverbs_ioctl_hdr &header() { return *reinterpret_cast<ib_uverbs_ioctl_hdr *>(buffer); }
-		ib_uverbs_attr *attributes() { return reinterpret_cast<ib_uverbs_attr *>(buffer + sizeof(ib_uverbs_ioctl_hdr)); }
+		alignas(8) uint8_t
+			buffer[sizeof(ib_uverbs_ioctl_hdr) + 32 * sizeof(ib_uverbs_attr)] = {};
+		ib_uverbs_ioctl_hdr &header()
+		{
+			return *reinterpret_cast<ib_uverbs_ioctl_hdr *>(buffer);
+		}
+		ib_uverbs_attr *attributes()
+		{
+			return reinterpret_cast<ib_uverbs_attr *>(buffer +
+								  sizeof(ib_uverbs_ioctl_hdr));
+		}
 	};
 
 	void set_input(ib_uverbs_attr &a, const Attribute &spec, uint8_t *&room)
 	{
-		const uint64_t value = wrong() ? limit_64(dice_) :
-						 typical(spec.means, spec.argument, spec.of, pool_, arena_, dice_);
+		const uint64_t value =
+			wrong() ? limit_64(dice_) :
+				  typical(spec.means, spec.argument, spec.of, pool_, arena_, dice_);
 		if (spec.length <= 8) {
 			a.data = value;
 			return;
 		}
 		a.data = reinterpret_cast<uintptr_t>(room);
 		for (unsigned at = 0; at < spec.length; at++)
-			room[at] = spec.means == Means::small && dice_.chance(30) ? static_cast<uint8_t>(dice_.below(spec.argument)) :
-				   wrong() ? static_cast<uint8_t>(dice_.word()) : 0;
+			room[at] = spec.means == Means::small && dice_.chance(30) ?
+					   static_cast<uint8_t>(dice_.below(spec.argument)) :
+				   wrong() ? static_cast<uint8_t>(dice_.word()) :
+					     0;
 		if (spec.means == Means::sges)
 			for (unsigned at = 0; at + 4 <= spec.length; at += 4)
 				room[at] = static_cast<uint8_t>(1 + dice_.below(16));
@@ -249,8 +278,12 @@ private:
 	void set_attribute(ib_uverbs_attr &a, const Attribute &spec, uint8_t *&room)
 	{
 		a.attr_id = wrong() ? static_cast<uint16_t>(limit_32(dice_)) : spec.id;
-		a.len = spec.kind == Attribute::in || spec.kind == Attribute::out || spec.kind == Attribute::constant ? length(spec.length) : 0;
-		a.flags = static_cast<uint16_t>(wrong() ? dice_.word() : uint32_t{UVERBS_ATTR_F_MANDATORY});
+		a.len = spec.kind == Attribute::in || spec.kind == Attribute::out ||
+					spec.kind == Attribute::constant ?
+				length(spec.length) :
+				0;
+		a.flags = static_cast<uint16_t>(wrong() ? dice_.word() :
+							  uint32_t{UVERBS_ATTR_F_MANDATORY});
 		a.attr_data.reserved = wrong() ? static_cast<uint16_t>(dice_.word()) : 0;
 		switch (spec.kind) {
 		case Attribute::in:
@@ -270,10 +303,11 @@ private:
 			a.data = dice_.chance(50) ? arena_.bad(dice_) : limit_64(dice_);
 	}
 
-	// invoke_write: the command that it stands for, with its lengths
+	// invoke_write: the command that it wraps, with its lengths
 	void set_write_command(Call &call, unsigned count)
 	{
-		const Command &c = commands()[dice_.below(static_cast<uint32_t>(commands().size()))];
+		const Command &c =
+			commands()[dice_.below(static_cast<uint32_t>(commands().size()))];
 		alignas(8) static thread_local uint8_t request[512];
 
 		memset(request, 0, sizeof(request));
@@ -303,7 +337,8 @@ private:
 
 	void call_method(const Method &m)
 	{
-		uint8_t *room = arena_.base() + Arena::size * 3 / 4 + dice_.below(Arena::size / 8) / 64 * 64;
+		uint8_t *room = arena_.base() + Arena::size * 3 / 4 +
+				dice_.below(Arena::size / 8) / 64 * 64;
 		Call call;
 		ib_uverbs_ioctl_hdr &header = call.header();
 		unsigned count = 0;
@@ -321,14 +356,20 @@ private:
 		if (count > 1 && wrong())
 			std::swap(call.attributes()[0], call.attributes()[count - 1]);
 		header.object_id = wrong() ? static_cast<uint16_t>(dice_.below(20)) : m.object;
-		header.method_id = wrong() ? static_cast<uint16_t>(dice_.below(12) | (dice_.chance(30) ? UVERBS_ID_DRIVER_NS : 0)) : m.number;
+		header.method_id =
+			wrong() ? static_cast<uint16_t>(dice_.below(12) |
+							(dice_.chance(30) ? UVERBS_ID_DRIVER_NS :
+									    0)) :
+				  m.number;
 		header.driver_id = wrong() ? limit_32(dice_) : KWARP_DRIVER_ID;
 		header.num_attrs = length(count);
 		header.length = length(sizeof(header) + header.num_attrs * sizeof(ib_uverbs_attr));
 		header.reserved1 = wrong() ? limit_64(dice_) : 0;
 		header.reserved2 = wrong() ? limit_32(dice_) : 0;
 		totals_.calls++;
-		if (stopwatch()(m.name, [&] { return ioctl(fd_, RDMA_VERBS_IOCTL, call.buffer); }, m.heavy ? heavy_bytes : 0)) {
+		if (stopwatch()(
+			    m.name, [&] { return ioctl(fd_, RDMA_VERBS_IOCTL, call.buffer); },
+			    m.heavy ? heavy_bytes : 0)) {
 			totals_.done.count(m.name, errno);
 			return;
 		}
@@ -352,7 +393,7 @@ private:
 		}
 	}
 
-	// Bytes without a meaning.
+	// Random bytes.
 	void garbage()
 	{
 		alignas(8) uint8_t buffer[512];
@@ -360,14 +401,25 @@ private:
 			byte = static_cast<uint8_t>(dice_.word());
 		totals_.calls++;
 		if (dice_.chance(50)) {
-			// with a header that gets it further
-			const ib_uverbs_cmd_hdr header{dice_.below(64), static_cast<uint16_t>(dice_.below(128)),
+			// with a header that gets it past the first checks
+			const ib_uverbs_cmd_hdr header{dice_.below(64),
+						       static_cast<uint16_t>(dice_.below(128)),
 						       static_cast<uint16_t>(dice_.below(64))};
 			memcpy(buffer, &header, sizeof(header));
-			stopwatch()("write", [&] { return write(fd_, buffer, header.in_words * size_t{4}); }, heavy_bytes);
+			stopwatch()(
+				"write",
+				[&] { return write(fd_, buffer, header.in_words * size_t{4}); },
+				heavy_bytes);
 		} else {
-			stopwatch()("ioctl", [&] { return ioctl(fd_, dice_.chance(80) ? RDMA_VERBS_IOCTL : dice_.word(), buffer); },
-				    heavy_bytes);
+			stopwatch()(
+				"ioctl",
+				[&] {
+					return ioctl(fd_,
+						     dice_.chance(80) ? RDMA_VERBS_IOCTL :
+									dice_.word(),
+						     buffer);
+				},
+				heavy_bytes);
 		}
 	}
 
@@ -385,15 +437,25 @@ private:
 	void map()
 	{
 		const uint64_t key = pool_.any(Class::key, dice_);
-		const uint64_t offset = wrong() ? limit_64(dice_) & ~(page - 1) : wrong() ? key + page * dice_.below(4) : key;
-		size_t length = wrong() ? limit_64(dice_) % (size_t{1} << 40) + 1 : page * (1 + dice_.below(8));
-		const int protection = dice_.any({PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE, PROT_READ, PROT_NONE,
-						  PROT_READ | PROT_WRITE | PROT_EXEC});
-		const int flags = dice_.any({MAP_SHARED, MAP_SHARED, MAP_SHARED, MAP_PRIVATE, MAP_SHARED | MAP_POPULATE});
+		const uint64_t offset = wrong() ? limit_64(dice_) & ~(page - 1) :
+					wrong() ? key + page * dice_.below(4) :
+						  key;
+		size_t length = wrong() ? limit_64(dice_) % (size_t{1} << 40) + 1 :
+					  page * (1 + dice_.below(8));
+		const int protection =
+			dice_.any({PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE, PROT_READ,
+				   PROT_NONE, PROT_READ | PROT_WRITE | PROT_EXEC});
+		const int flags = dice_.any({MAP_SHARED, MAP_SHARED, MAP_SHARED, MAP_PRIVATE,
+					     MAP_SHARED | MAP_POPULATE});
 
 		totals_.calls++;
-		void *p = stopwatch()("mmap", [&] { return mmap(nullptr, length, protection, flags, fd_, static_cast<off_t>(offset)); },
-				      heavy_bytes);
+		void *p = stopwatch()(
+			"mmap",
+			[&] {
+				return mmap(nullptr, length, protection, flags, fd_,
+					    static_cast<off_t>(offset));
+			},
+			heavy_bytes);
 		if (p == MAP_FAILED)
 			return;
 		totals_.good++;
@@ -408,7 +470,8 @@ private:
 				touch(static_cast<uint8_t *>(p), length, protection);
 			}
 		}
-		// In pieces at times. What is unmapped belongs to the other threads from then on: not twice.
+		// Sometimes in pieces. Unmapped ranges may be reused by the other threads: do not
+		// unmap them twice.
 		if (dice_.chance(20) && length > page) {
 			munmap(static_cast<uint8_t *>(p) + page, page);
 			if (length > 2 * page)
@@ -428,7 +491,8 @@ private:
 		address.sin_family = AF_INET;
 		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		bool fine = !bind(listener, reinterpret_cast<sockaddr *>(&address), size) && !listen(listener, 1) &&
+		bool fine = !bind(listener, reinterpret_cast<sockaddr *>(&address), size) &&
+			    !listen(listener, 1) &&
 			    !getsockname(listener, reinterpret_cast<sockaddr *>(&address), &size) &&
 			    !::connect(ends[0], reinterpret_cast<sockaddr *>(&address), size);
 		ends[1] = fine ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
@@ -441,15 +505,24 @@ private:
 		Call call;
 		ib_uverbs_attr *a = call.attributes();
 		a[0] = {KWARP_ATTR_ATTACH_QP, 0, UVERBS_ATTR_F_MANDATORY, {}, {qp}};
-		a[1] = {KWARP_ATTR_ATTACH_FD, 0, UVERBS_ATTR_F_MANDATORY, {}, {static_cast<uint64_t>(socket)}};
-		a[2] = {KWARP_ATTR_ATTACH_PARAMS, sizeof(params), UVERBS_ATTR_F_MANDATORY, {}, {reinterpret_cast<uintptr_t>(&params)}};
+		a[1] = {KWARP_ATTR_ATTACH_FD,
+			0,
+			UVERBS_ATTR_F_MANDATORY,
+			{},
+			{static_cast<uint64_t>(socket)}};
+		a[2] = {KWARP_ATTR_ATTACH_PARAMS,
+			sizeof(params),
+			UVERBS_ATTR_F_MANDATORY,
+			{},
+			{reinterpret_cast<uintptr_t>(&params)}};
 		call.header().object_id = UVERBS_OBJECT_QP;
 		call.header().method_id = KWARP_METHOD_QP_ATTACH;
 		call.header().driver_id = KWARP_DRIVER_ID;
 		call.header().num_attrs = 3;
 		call.header().length = sizeof(ib_uverbs_ioctl_hdr) + 3 * sizeof(*a);
 		totals_.calls++;
-		if (!stopwatch()("attach", [&] { return ioctl(fd_, RDMA_VERBS_IOCTL, call.buffer); })) {
+		if (!stopwatch()("attach",
+				 [&] { return ioctl(fd_, RDMA_VERBS_IOCTL, call.buffer); })) {
 			totals_.done.count("attach", errno);
 			return;
 		}
@@ -463,7 +536,9 @@ private:
 		kwarp_attach_params params{};
 
 		params.form = wrong() ? static_cast<uint8_t>(dice_.below(5)) :
-					dice_.any<uint8_t>({KWARP_ATTACH_NONE, KWARP_ATTACH_NONE, KWARP_ATTACH_REQ_REP, KWARP_ATTACH_START_KEY});
+					dice_.any<uint8_t>({KWARP_ATTACH_NONE, KWARP_ATTACH_NONE,
+							    KWARP_ATTACH_REQ_REP,
+							    KWARP_ATTACH_START_KEY});
 		params.flags = static_cast<uint16_t>(dice_.below(2));
 		params.ird = params.ord = static_cast<uint16_t>(dice_.below(8));
 		params.timeout_ms = 1000;
@@ -478,14 +553,15 @@ private:
 
 	// ---- objects
 
-	// What there is too much of goes.
+	// Destroys objects above the limit.
 	void trim()
 	{
 		struct {
 			Class of;
 			const char *end;
-		} const kinds[] = {{Class::qp, "destroy_qp"}, {Class::srq, "destroy_srq"}, {Class::cq, "destroy_cq"},
-				   {Class::mr, "dereg_mr"},   {Class::mw, "dealloc_mw"},   {Class::ah, "destroy_ah"},
+		} const kinds[] = {{Class::qp, "destroy_qp"}, {Class::srq, "destroy_srq"},
+				   {Class::cq, "destroy_cq"}, {Class::mr, "dereg_mr"},
+				   {Class::mw, "dealloc_mw"}, {Class::ah, "destroy_ah"},
 				   {Class::pd, "dealloc_pd"}};
 		for (auto &k : kinds)
 			if (pool_.size(k.of) > most_objects)
@@ -503,7 +579,7 @@ private:
 	Totals &totals_;
 };
 
-// Memory behind a dma-buf, for as long as it is there. Without udmabuf there is none.
+// Memory of a dma-buf, as long as it exists; none without udmabuf.
 class DmaBuf {
 public:
 	DmaBuf() : memory_(memfd_create("local_fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING))
@@ -513,10 +589,13 @@ public:
 		request.memfd = static_cast<uint32_t>(memory_);
 		request.flags = UDMABUF_FLAGS_CLOEXEC;
 		request.size = 16 * page;
-		if (device >= 0 && !ftruncate(memory_, 16 * page) && !fcntl(memory_, F_ADD_SEALS, F_SEAL_SHRINK))
+		if (device >= 0 && !ftruncate(memory_, 16 * page) &&
+		    !fcntl(memory_, F_ADD_SEALS, F_SEAL_SHRINK))
 			fd_ = ioctl(device, UDMABUF_CREATE, &request);
-		// udmabuf (Linux 7.2) makes a table at the first access, and loses one of two that are made at once
-		const uint64_t begin = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW, end = DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW;
+		// udmabuf (Linux 7.2) makes a table at the first access, and leaks one of two that
+		// are made at once
+		const uint64_t begin = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW,
+			       end = DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW;
 		for (const uint64_t flags : {begin, end}) {
 			dma_buf_sync sync{flags};
 			if (fd_ >= 0)
@@ -560,8 +639,9 @@ void round(uint64_t seed, Totals &totals)
 		Caller first(dice.two_words(), fd, pool, arena, bad, totals);
 		if (dice.below(10)) {
 			first.good("get_context");
-			for (const char *name : {"alloc_pd", "create_cq", "create_cq", "create_comp_channel", "reg_mr", "create_srq",
-						 "create_qp", "create_qp", "alloc_mw"})
+			for (const char *name :
+			     {"alloc_pd", "create_cq", "create_cq", "create_comp_channel", "reg_mr",
+			      "create_srq", "create_qp", "create_qp", "alloc_mw"})
 				first.good(name);
 		}
 		std::vector<std::thread> others;
@@ -579,13 +659,21 @@ void round(uint64_t seed, Totals &totals)
 	stopwatch()("close", [&] { return close(fd); }, heavy_bytes);
 }
 
-// A queue pair with a shared receive queue is not made if the driver's part of the reply cannot be written, and uverbs
-// keeps nothing of it: an event of it would stay in a list behind its memory.
+// If the driver's part of the reply cannot be written, a queue pair with a shared receive queue is
+// not made, and uverbs frees its memory: an event of it would stay in a list after that.
 std::string event_of_a_qp_not_made()
 {
 	Host host(lab::a().device);
 	Board board;
-	Side side(host, board, {.sq = 4, .rq = 0, .srq = 4, .cq = 16, .sge = 1, .inline_data = 0, .one_cq = true, .sig_all = false});
+	Side side(host, board,
+		  {.sq = 4,
+		   .rq = 0,
+		   .srq = 4,
+		   .cq = 16,
+		   .sge = 1,
+		   .inline_data = 0,
+		   .one_cq = true,
+		   .sig_all = false});
 	if (int error = side.create_qp_without_reply(); error != EFAULT)
 		return "not EFAULT, but " + std::to_string(error);
 	return host.verbs.drain_events() ? "it has an event" : "";
@@ -593,7 +681,7 @@ std::string event_of_a_qp_not_made()
 
 void faulted(int)
 {
-	hangs("a page of a mapping is not there");
+	hangs("a page of a mapping is missing");
 }
 
 int fuzz(const Options &options)
@@ -611,8 +699,9 @@ int fuzz(const Options &options)
 	if (options.verbose)
 		for (const auto &[name, times] : totals.done.all())
 			std::cout << "# " << name << " " << times << "\n";
-	std::cout << "# summary: seed " << options.seed << ": " << campaign.rounds() << " rounds, " << totals.calls << " calls ("
-		  << totals.good << " done, " << totals.maps << " mappings); " << campaign.summary() << "\n";
+	std::cout << "# summary: seed " << options.seed << ": " << campaign.rounds() << " rounds, "
+		  << totals.calls << " calls (" << totals.good << " done, " << totals.maps
+		  << " mappings); " << campaign.summary() << "\n";
 	return status;
 }
 

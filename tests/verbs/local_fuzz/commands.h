@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The commands and methods of uverbs that a kwarp device knows, and their fields.
+// The commands and methods of uverbs that a kwarp device supports, and their fields.
 #pragma once
 
 #include <span>
@@ -8,23 +8,23 @@
 
 namespace local_fuzz {
 
-// What a good program puts into a field.
+// The valid contents of a field.
 enum class Means {
 	nothing,
-	handle,	   // of a class
-	channel,   // descriptor of a completion channel, or -1
-	count,	   // of elements
+	handle,	 // of a class
+	channel, // descriptor of a completion channel, or -1
+	count,	 // of elements
 	sges,
 	inline_length,
 	access,
 	address,
-	page,	   // an address on a page's boundary
-	gid,	   // of the other device
+	page, // a page-aligned address
+	gid,  // of the other device
 	length,
 	state,
 	attributes, // mask of modify_qp and query_qp
-	small,	   // below the field's argument
-	constant,  // the field's argument
+	small,	    // below the field's argument
+	constant,   // the field's argument
 };
 
 struct Field {
@@ -43,8 +43,8 @@ struct Command {
 	size_t in, out;
 	size_t driver_in, driver_out;
 	Class makes, ends;
-	int key_at; // of a mapping's key in the response, or -1
-	bool heavy; // it may take memory by the megabyte
+	int key_at; // offset of a mapping's key in the response, or -1
+	bool heavy; // it may allocate megabytes
 	std::vector<Field> fields;
 };
 
@@ -70,7 +70,8 @@ struct Method {
 
 std::span<const Method> methods();
 
-// A value for a field, as a good program would.
-uint64_t typical(Means means, uint32_t argument, Class of, const Pool &pool, const Arena &arena, Dice &dice);
+// A valid value for a field.
+uint64_t typical(Means means, uint32_t argument, Class of, const Pool &pool, const Arena &arena,
+		 Dice &dice);
 
 } // namespace local_fuzz

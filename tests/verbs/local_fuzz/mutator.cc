@@ -20,7 +20,8 @@ void put(uint8_t *at, const T &t)
 
 uint32_t sges_of(uint32_t stride, size_t header)
 {
-	return static_cast<uint32_t>(std::min<size_t>((stride - header) / sizeof(kwarp_sge), most_sge));
+	return static_cast<uint32_t>(std::min<size_t>((stride - header) / sizeof(kwarp_sge),
+						      most_sge));
 }
 
 } // namespace
@@ -28,15 +29,16 @@ uint32_t sges_of(uint32_t stride, size_t header)
 uint32_t limit_32(Dice &dice)
 {
 	const uint32_t power = 1U << dice.below(32);
-	return dice.any({0U, 1U, UINT32_MAX, UINT32_MAX - 1, 0x80000000U, 0x7FFFFFFFU, power, power - 1, power + 1, dice.word(),
-			 dice.below(64)});
+	return dice.any({0U, 1U, UINT32_MAX, UINT32_MAX - 1, 0x80000000U, 0x7FFFFFFFU, power,
+			 power - 1, power + 1, dice.word(), dice.below(64)});
 }
 
 uint64_t limit_64(Dice &dice)
 {
 	const uint64_t power = uint64_t{1} << dice.below(64);
-	return dice.any({uint64_t{0}, uint64_t{1}, UINT64_MAX, UINT64_MAX - 4095, power, power - 1, power + 1,
-			 uint64_t{0x7FFFFFFFF000}, uint64_t{0xFFFF800000000000}, dice.two_words(), uint64_t{dice.word()}});
+	return dice.any({uint64_t{0}, uint64_t{1}, UINT64_MAX, UINT64_MAX - 4095, power, power - 1,
+			 power + 1, uint64_t{0x7FFFFFFFF000}, uint64_t{0xFFFF800000000000},
+			 dice.two_words(), uint64_t{dice.word()}});
 }
 
 Mutator::Mutator(uint64_t seed, const Board &board, Side &a, Side &b, unsigned bad, bool watched)
@@ -47,8 +49,11 @@ Mutator::Mutator(uint64_t seed, const Board &board, Side &a, Side &b, unsigned b
 void Mutator::look(const Queue &q) const
 {
 	if (watched_ && !q.sane())
-		throw rdma::Failure("the kernel is at element " + std::to_string(Queue::load(q.ctl->kern_idx)) + " of a queue of " +
-				    std::to_string(q.size) + " that was posted to up to " + std::to_string(q.posted->horizon));
+		throw rdma::Failure("the kernel is at element " +
+				    std::to_string(Queue::load(q.ctl->kern_idx)) +
+				    " of a queue of " + std::to_string(q.size) +
+				    " that was posted to up to " +
+				    std::to_string(q.posted->horizon));
 }
 
 Queue Mutator::any()
@@ -71,9 +76,10 @@ Host &Mutator::peer_of(const Queue &q) const
 uint32_t Mutator::index(uint32_t now, uint32_t size)
 {
 	const uint32_t half = 1U << 31;
-	return dice_.any({now, now + 1, now - 1, now + size, now + size + 1, now + size - 1, now - size, now - size - 1,
-			  now - 1 - dice_.below(8), now + 1 + dice_.below(8), now + dice_.below(size), now - dice_.below(size),
-			  now + half, now + half - 1, limit_32(dice_)});
+	return dice_.any({now, now + 1, now - 1, now + size, now + size + 1, now + size - 1,
+			  now - size, now - size - 1, now - 1 - dice_.below(8),
+			  now + 1 + dice_.below(8), now + dice_.below(size),
+			  now - dice_.below(size), now + half, now + half - 1, limit_32(dice_)});
 }
 
 void Mutator::control_word(const Queue &q)
@@ -82,17 +88,22 @@ void Mutator::control_word(const Queue &q)
 	const uint32_t kind = dice_.below(20);
 
 	if (kind < 12) {
-		const uint32_t now = q.posted && dice_.chance(70) ? q.posted->producer.load() : Queue::load(c.kern_idx);
+		const uint32_t now = q.posted && dice_.chance(70) ? q.posted->producer.load() :
+								    Queue::load(c.kern_idx);
 		q.publish(index(now, q.size));
 	} else if (kind < 16) {
 		Queue::store(c.arm, dice_.chance(70) ? dice_.below(4) : limit_32(dice_));
 	} else if (!watched_ || !q.posted) {
-		uint32_t *const words[] = {&c.kern_idx, &c.flags, &c.event_idx, &c.closed, &c.user_reserved[dice_.below(14)],
+		uint32_t *const words[] = {&c.kern_idx,
+					   &c.flags,
+					   &c.event_idx,
+					   &c.closed,
+					   &c.user_reserved[dice_.below(14)],
 					   &c.kern_reserved[dice_.below(12)]};
 		uint32_t &word = *words[dice_.below(6)];
 		const uint32_t old = Queue::load(word);
 		Queue::store(word, dice_.chance(50) ? index(old, q.size) : limit_32(dice_));
-		// the kernel writes it only when it changes: good posts would wait for that
+		// the kernel writes it only on changes: good posts would wait for that
 		if (dice_.below(8)) {
 			if (!dice_.below(16))
 				call();
@@ -105,7 +116,7 @@ void Mutator::control_word(const Queue &q)
 		heal(q);
 }
 
-// As a good program would have left it.
+// As a correct program would have left it.
 void Mutator::heal(const Queue &q)
 {
 	const uint32_t kernel = Queue::load(q.ctl->kern_idx);
@@ -142,7 +153,8 @@ void Mutator::sge_field(kwarp_sge &sge)
 		sge.length = limit_32(dice_);
 		break;
 	default:
-		sge.lkey = dice_.any({limit_32(dice_), sge.lkey + 1, sge.lkey ^ (1U << dice_.below(32)), a_.host().rkey,
+		sge.lkey = dice_.any({limit_32(dice_), sge.lkey + 1,
+				      sge.lkey ^ (1U << dice_.below(32)), a_.host().rkey,
 				      b_.host().lkey, a_.host().mw_rkey[dice_.below(2)]});
 	}
 }
@@ -154,27 +166,33 @@ void Mutator::sqe_field(uint8_t *element, uint32_t stride)
 
 	switch (dice_.below(10)) {
 	case 0:
-		e.opcode = static_cast<uint8_t>(dice_.chance(70) ? dice_.below(KWARP_OP_RECV_IMM + 2) : dice_.word());
+		e.opcode = static_cast<uint8_t>(dice_.chance(70) ?
+							dice_.below(KWARP_OP_RECV_IMM + 2) :
+							dice_.word());
 		break;
 	case 1:
 		e.flags = static_cast<uint8_t>(dice_.chance(50) ? dice_.below(16) : dice_.word());
 		break;
 	case 2:
-		e.num_sge = static_cast<uint16_t>(dice_.any({sges, sges + 1, most_sge, most_sge + 1, 255U, 256U, 65535U,
-							     dice_.word(), 0U}));
+		e.num_sge =
+			static_cast<uint16_t>(dice_.any({sges, sges + 1, most_sge, most_sge + 1,
+							 255U, 256U, 65535U, dice_.word(), 0U}));
 		break;
 	case 3:
-		e.ex = dice_.any({limit_32(dice_), a_.host().rkey, b_.host().rkey, a_.host().mw_rkey[1], b_.host().mw_rkey[0]});
+		e.ex = dice_.any({limit_32(dice_), a_.host().rkey, b_.host().rkey,
+				  a_.host().mw_rkey[1], b_.host().mw_rkey[0]});
 		break;
 	case 4:
 		e.raddr = dice_.chance(50) ? e.raddr + limit_64(dice_) : limit_64(dice_);
 		break;
 	case 5:
-		e.rkey = dice_.any({limit_32(dice_), e.rkey + 1, a_.host().lkey, b_.host().mw_rkey[1], e.rkey ^ 0x100});
+		e.rkey = dice_.any({limit_32(dice_), e.rkey + 1, a_.host().lkey,
+				    b_.host().mw_rkey[1], e.rkey ^ 0x100});
 		break;
 	case 6:
 		e.flags |= KWARP_WQE_INLINE;
-		e.inline_len = dice_.any({stride - 64, stride - 63, stride, 512U, 513U, limit_32(dice_)});
+		e.inline_len =
+			dice_.any({stride - 64, stride - 63, stride, 512U, 513U, limit_32(dice_)});
 		break;
 	case 7:
 		e.arg[dice_.below(4)] = limit_64(dice_);
@@ -183,7 +201,8 @@ void Mutator::sqe_field(uint8_t *element, uint32_t stride)
 		e.wr_id = limit_64(dice_);
 		break;
 	default:
-		sge_field(*reinterpret_cast<kwarp_sge *>(element + sizeof(e) + dice_.below(sges) * sizeof(kwarp_sge)));
+		sge_field(*reinterpret_cast<kwarp_sge *>(element + sizeof(e) +
+							 dice_.below(sges) * sizeof(kwarp_sge)));
 	}
 }
 
@@ -194,8 +213,9 @@ void Mutator::rqe_field(uint8_t *element, uint32_t stride)
 
 	switch (dice_.below(4)) {
 	case 0:
-		e.num_sge = static_cast<uint16_t>(dice_.any({sges, sges + 1, most_sge, most_sge + 1, 255U, 256U, 65535U,
-							     dice_.word(), 0U}));
+		e.num_sge =
+			static_cast<uint16_t>(dice_.any({sges, sges + 1, most_sge, most_sge + 1,
+							 255U, 256U, 65535U, dice_.word(), 0U}));
 		break;
 	case 1:
 		e.wr_id = limit_64(dice_);
@@ -205,7 +225,8 @@ void Mutator::rqe_field(uint8_t *element, uint32_t stride)
 		e.reserved32 = dice_.word();
 		break;
 	default:
-		sge_field(*reinterpret_cast<kwarp_sge *>(element + sizeof(e) + dice_.below(sges) * sizeof(kwarp_sge)));
+		sge_field(*reinterpret_cast<kwarp_sge *>(element + sizeof(e) +
+							 dice_.below(sges) * sizeof(kwarp_sge)));
 	}
 }
 
@@ -236,7 +257,7 @@ void Mutator::bytes(const Queue &q)
 	heal(q);
 }
 
-// A connection does not outlive a bad element: most rounds are to get somewhere.
+// A connection does not survive a bad element: most rounds must get further.
 bool Mutator::daring()
 {
 	return dice_.below(1000) < std::max(bad_, 10U);
@@ -246,7 +267,8 @@ uint32_t Mutator::unposted(const Queue &q)
 {
 	if (!q.posted)
 		return dice_.word();
-	const uint32_t now = q.posted->producer, posted = std::min(now - Queue::load(q.ctl->kern_idx), q.size - 1);
+	const uint32_t now = q.posted->producer,
+		       posted = std::min(now - Queue::load(q.ctl->kern_idx), q.size - 1);
 	return now + dice_.below(q.size - posted);
 }
 
@@ -254,8 +276,10 @@ uint32_t Mutator::unposted(const Queue &q)
 
 kwarp_sge Mutator::some_memory(const Host &host, uint32_t most)
 {
-	const uint32_t length = dice_.chance(95) ? dice_.below(most / 64 + 1) : dice_.below(most + 1);
-	return {host.address(dice_.below(static_cast<uint32_t>(Host::memory_size) - length)), length, host.lkey};
+	const uint32_t length = dice_.chance(95) ? dice_.below(most / 64 + 1) :
+						   dice_.below(most + 1);
+	return {host.address(dice_.below(static_cast<uint32_t>(Host::memory_size) - length)),
+		length, host.lkey};
 }
 
 void Mutator::build_send(const Queue &q, uint8_t *element)
@@ -270,8 +294,9 @@ void Mutator::build_send(const Queue &q, uint8_t *element)
 		return;
 	}
 	e.wr_id = dice_.two_words();
-	e.opcode = dice_.any<uint8_t>({KWARP_OP_WRITE, KWARP_OP_WRITE, KWARP_OP_SEND, KWARP_OP_SEND, KWARP_OP_READ,
-				       KWARP_OP_READ, KWARP_OP_FETCH_ADD, KWARP_OP_CMP_SWAP, KWARP_OP_WRITE_IMM});
+	e.opcode = dice_.any<uint8_t>({KWARP_OP_WRITE, KWARP_OP_WRITE, KWARP_OP_SEND, KWARP_OP_SEND,
+				       KWARP_OP_READ, KWARP_OP_READ, KWARP_OP_FETCH_ADD,
+				       KWARP_OP_CMP_SWAP, KWARP_OP_WRITE_IMM});
 	e.flags = static_cast<uint8_t>(dice_.below(8));
 	e.raddr = other.address(8 * dice_.below(16));
 	e.rkey = other.rkey;
@@ -311,7 +336,7 @@ void Mutator::build_receive(const Queue &q, uint8_t *element)
 	put(element + sizeof(e), sge);
 }
 
-// A request that sends nothing and succeeds, if it is an invalidation.
+// A request that sends nothing and succeeds if it is an invalidation.
 void Mutator::build_local(const Queue &q, uint8_t *element)
 {
 	const Host &mine = host_of(q);
@@ -333,7 +358,7 @@ void Mutator::build_local(const Queue &q, uint8_t *element)
 	put(element, e);
 }
 
-// Every element the same, also those that are posted or taken.
+// Gives every element the same contents, including posted or taken ones.
 void Mutator::flood(const Queue &q)
 {
 	std::vector<uint8_t> element(q.stride);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Writes to rings: what a program would, what it must not, and what nobody would.
+// Writes to rings: valid ones, forbidden ones, and senseless ones.
 #pragma once
 
 #include "fuzz/dice.h"
@@ -9,19 +9,20 @@ namespace local_fuzz {
 
 using live_fuzz::Dice;
 
-// Values at the limits of what a field may hold.
+// Values at the limits of a field.
 uint32_t limit_32(Dice &dice);
 uint64_t limit_64(Dice &dice);
 
 class Mutator {
 public:
-	// Of a thousand elements that are posted, as many have a wrong field as bad says. If watched, the words that the
-	// kernel writes are left to it, and are looked at.
-	Mutator(uint64_t seed, const Board &board, Side &a, Side &b, unsigned bad, bool watched = false);
+	// "bad" is how many of a thousand posted elements have a wrong field. If watched, the words
+	// that the kernel writes are left to it and are checked.
+	Mutator(uint64_t seed, const Board &board, Side &a, Side &b, unsigned bad,
+		bool watched = false);
 
-	// One mutation, and now and then a call.
+	// One mutation, and occasionally a call.
 	void step();
-	// What a good program would do: posts, polls, rings.
+	// Acts as a correct program: posts, polls, rings.
 	void good_step();
 	uint64_t mutations() const { return mutations_; }
 
@@ -46,7 +47,7 @@ private:
 	void build_receive(const Queue &q, uint8_t *element);
 	kwarp_sge some_memory(const Host &host, uint32_t most);
 	void poll();
-	// Throws if the kernel has taken what was never posted.
+	// Throws if the kernel has taken an element that was never posted.
 	void look(const Queue &q) const;
 	void heal(const Queue &q);
 	void call();

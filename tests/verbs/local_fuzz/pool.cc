@@ -15,12 +15,13 @@ namespace {
 
 constexpr size_t page = 4096;
 
-// What a command answered need not be one, if it was another command in the end.
+// The value in a command's answer may not be a handle, if it was another command after all.
 bool is_channel(uint64_t fd)
 {
 	const std::string link = "/proc/self/fd/" + std::to_string(fd);
 	char target[64] = {};
-	return readlink(link.c_str(), target, sizeof(target) - 1) > 0 && strstr(target, "[infiniband");
+	return readlink(link.c_str(), target, sizeof(target) - 1) > 0 &&
+	       strstr(target, "[infiniband");
 }
 
 } // namespace
@@ -61,7 +62,8 @@ void Pool::remove(Class c, uint64_t value)
 
 uint64_t Pool::any(Class c, Dice &dice) const
 {
-	const uint32_t choice = dice.word(), wrong = dice.below(64) ? dice.below(16) : limit_32(dice);
+	const uint32_t choice = dice.word(),
+		       wrong = dice.below(64) ? dice.below(16) : limit_32(dice);
 	std::lock_guard lock(mutex_);
 	const auto &all = all_[static_cast<size_t>(c)];
 	return all.empty() || dice.below(100) == 0 ? wrong : all[choice % all.size()];
@@ -75,7 +77,8 @@ size_t Pool::size(Class c) const
 
 Arena::Arena()
 {
-	void *p = mmap(nullptr, size + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(nullptr, size + 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		throw rdma::Failure("mmap", errno);
 	base_ = static_cast<uint8_t *>(p);
@@ -90,8 +93,9 @@ Arena::~Arena()
 
 uint64_t Arena::bad(Dice &dice) const
 {
-	return dice.any({uint64_t{0}, uint64_t{1}, address(size), address(size + page), address(size) - 1 - dice.below(64),
-			 address(size) - 8, address(1), UINT64_MAX, UINT64_MAX - 4095, uint64_t{0xFFFF888000000000},
+	return dice.any({uint64_t{0}, uint64_t{1}, address(size), address(size + page),
+			 address(size) - 1 - dice.below(64), address(size) - 8, address(1),
+			 UINT64_MAX, UINT64_MAX - 4095, uint64_t{0xFFFF888000000000},
 			 uint64_t{0x60000000}, limit_64(dice)});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a process has of a device, as far as commands can name it.
+// The objects of a process on a device, as far as commands can name them.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace local_fuzz {
 
 enum class Class { none, pd, cq, qp, srq, mr, mw, ah, channel, dmabuf, key, count };
 
-// Handles, descriptors of completion channels and dma-bufs, keys of mappings. For several threads.
+// Handles, descriptors of completion channels and dma-bufs, keys of mappings. Thread-safe.
 class Pool {
 public:
 	Pool() = default;
@@ -23,9 +23,9 @@ public:
 
 	void add(Class c, uint64_t value);
 	void remove(Class c, uint64_t value);
-	// The oldest one.
+	// Removes the oldest one.
 	void close_channel();
-	// One of them, or a wrong one if there is none, and now and then.
+	// One of them; occasionally, and if there is none, a wrong one.
 	uint64_t any(Class c, Dice &dice) const;
 	size_t size(Class c) const;
 
@@ -34,7 +34,7 @@ private:
 	std::array<std::vector<uint64_t>, static_cast<size_t>(Class::count)> all_;
 };
 
-// Memory for requests, for answers and to be registered; pages that cannot be read or written.
+// Memory for requests, for replies and for registration; pages that cannot be read or written.
 class Arena {
 public:
 	Arena();
@@ -45,8 +45,11 @@ public:
 	static constexpr size_t size = 1 << 20;
 
 	uint8_t *base() const { return base_; }
-	uint64_t address(size_t offset = 0) const { return reinterpret_cast<uintptr_t>(base_) + offset; }
-	// Where the kernel must not write, or must not come far.
+	uint64_t address(size_t offset = 0) const
+	{
+		return reinterpret_cast<uintptr_t>(base_) + offset;
+	}
+	// Addresses that the kernel must not write to, or where it must not get far.
 	uint64_t bad(Dice &dice) const;
 
 private:

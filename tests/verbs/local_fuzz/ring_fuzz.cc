@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fuzzes the memory that a program shares with the kernel: indices, flags, elements of all queues, while the queues are
-// posted to, resized, flushed, reset and destroyed. TAP; a round that fails says its seed, and "--seed SEED --rounds 1"
-// does it again.
+// Fuzzes the memory that a program shares with the kernel: indices, flags, elements of all queues,
+// while the queues are posted to, resized, flushed, reset and destroyed. Prints TAP; a failed round
+// prints its seed, and "--seed SEED --rounds 1" repeats it.
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -17,19 +17,19 @@
 namespace local_fuzz {
 namespace {
 
-constexpr unsigned host_rounds = 64; // for which contexts and what is on them live
+constexpr unsigned host_rounds = 64; // lifetime of contexts and the objects on them
 constexpr unsigned most_resizes = 40;
-constexpr unsigned look = 64;	  // steps between two looks at the state
-constexpr unsigned afterlife = 3; // looks at a QP in error
+constexpr unsigned look = 64;	  // steps between two checks of the state
+constexpr unsigned afterlife = 3; // checks of a QP in error
 
-// How a connection's life ends, if it gets so far.
+// How a connection ends, if it gets that far.
 enum class End { none, disconnect, error, drain, reset, destroy, close_ids, count };
 
 struct Plan {
 	Sizes a, b;
 	unsigned bad;
 	unsigned lives;
-	unsigned steps; // of each
+	unsigned steps; // of each thread
 	bool connected;
 	bool swapped;
 	End end;
@@ -100,8 +100,8 @@ uint32_t resized(Dice &d)
 class Round {
 public:
 	Round(uint64_t seed, Host &a, Host &b, Cable &cable, std::atomic<uint64_t> &mutations)
-		: dice_(seed), plan_(draw(dice_)), cable_(cable), mutations_(mutations), a_(a, board_, plan_.a),
-		  b_(b, board_, plan_.b)
+		: dice_(seed), plan_(draw(dice_)), cable_(cable), mutations_(mutations),
+		  a_(a, board_, plan_.a), b_(b, board_, plan_.b)
 	{
 	}
 
@@ -162,11 +162,13 @@ private:
 			s.resize_srq(resized(d));
 	}
 
-	// Threads beside the one that leads.
+	// Threads beside the leading one.
 	void start_helpers()
 	{
 		auto start = [&](auto work) {
-			helpers_.emplace_back([this, work, seed = dice_.two_words()] { work(seed); });
+			helpers_.emplace_back([this, work, seed = dice_.two_words()] {
+				work(seed);
+			});
 		};
 		for (unsigned n = 0; n < plan_.scribblers; n++)
 			start([this](uint64_t seed) { mutate(seed, &Mutator::step); });
@@ -174,7 +176,8 @@ private:
 			start([this](uint64_t seed) { mutate(seed, &Mutator::good_step); });
 		if (plan_.resize && plan_.resize_beside)
 			start([this](uint64_t seed) {
-				for (Dice d(seed); !stop_ && resizes_ < most_resizes; usleep(d.below(500)))
+				for (Dice d(seed); !stop_ && resizes_ < most_resizes;
+				     usleep(d.below(500)))
 					resize(d);
 			});
 		if (plan_.end_beside)
@@ -213,10 +216,7 @@ private:
 		mutations_ += m.mutations();
 	}
 
-	bool in_error()
-	{
-		return a_.state() != IBV_QPS_RTS || b_.state() != IBV_QPS_RTS;
-	}
+	bool in_error() { return a_.state() != IBV_QPS_RTS || b_.state() != IBV_QPS_RTS; }
 
 	void life(bool last)
 	{
@@ -240,19 +240,20 @@ private:
 		mutations_ += m.mutations();
 	}
 
-	// Both begin again; a connection that ends may hold a QP for a moment.
+	// Both begin again; a connection that is ending may hold a QP for a moment.
 	void revive()
 	{
 		for (Side *s : {&a_, &b_}) {
 			s->modify(IBV_QPS_ERR);
-			for (unsigned tries = 0; s->modify(IBV_QPS_RESET) == EBUSY && tries < 10000; tries++)
+			for (unsigned tries = 0; s->modify(IBV_QPS_RESET) == EBUSY && tries < 10000;
+			     tries++)
 				usleep(100);
 			s->modify(IBV_QPS_INIT);
 			s->rewind();
 		}
 	}
 
-	// The mappings outlive what they are of.
+	// The mappings outlive their queues.
 	void after()
 	{
 		Mutator m(dice_.two_words(), board_, a_, b_, 1000);
@@ -301,8 +302,9 @@ int fuzz(const Options &options)
 			return std::string();
 		});
 	}
-	std::cout << "# summary: seed " << options.seed << ": " << campaign.rounds() << " rounds, " << mutations
-		  << " mutations, " << stopwatch().calls() << " calls; " << campaign.summary() << "\n";
+	std::cout << "# summary: seed " << options.seed << ": " << campaign.rounds() << " rounds, "
+		  << mutations << " mutations, " << stopwatch().calls() << " calls; "
+		  << campaign.summary() << "\n";
 	return status;
 }
 

@@ -18,18 +18,20 @@ using rdma::check;
 
 namespace {
 
-constexpr uint32_t rdma_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+constexpr uint32_t rdma_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				 IBV_ACCESS_MW_BIND;
 
 uint64_t bytes_of(uint64_t elements, uint64_t each)
 {
 	return elements * each;
 }
 
-// Both rings of a QP at the most, for the time that a command may take.
+// Both rings of a QP at their maximum size, for the time that a command may take.
 uint64_t qp_bytes(const Sizes &s)
 {
-	return bytes_of(s.sq, 64 + std::max(16 * s.sge, s.inline_data) + 64) + bytes_of(s.rq, 16 + 16 * s.sge);
+	return bytes_of(s.sq, 64 + std::max(16 * s.sge, s.inline_data) + 64) +
+	       bytes_of(s.rq, 16 + 16 * s.sge);
 }
 
 template <class Request>
@@ -48,8 +50,9 @@ void Board::add(std::unique_ptr<Mapping> map, const std::vector<Queue> &queues)
 	std::lock_guard lock(mutex_);
 	for (Queue q : queues) {
 		q.map = map.get();
-		auto old = std::find_if(live_.begin(), live_.end(),
-					[&](const Queue &o) { return o.owner == q.owner && o.kind == q.kind; });
+		auto old = std::find_if(live_.begin(), live_.end(), [&](const Queue &o) {
+			return o.owner == q.owner && o.kind == q.kind;
+		});
 		if (old == live_.end()) {
 			live_.push_back(q);
 		} else {
@@ -103,7 +106,8 @@ Host::Host(const std::string &device) : verbs(device)
 		ib_uverbs_alloc_mw_resp made;
 		window.pd_handle = pd;
 		window.mw_type = n + 1;
-		check(verbs.command("alloc_mw", IB_USER_VERBS_CMD_ALLOC_MW, window, made), "alloc_mw");
+		check(verbs.command("alloc_mw", IB_USER_VERBS_CMD_ALLOC_MW, window, made),
+		      "alloc_mw");
 		mw[n] = made.mw_handle;
 		mw_rkey[n] = made.rkey;
 	}
@@ -112,7 +116,8 @@ Host::Host(const std::string &device) : verbs(device)
 Host::~Host()
 {
 	for (uint32_t handle : mw)
-		must_destroy(verbs, "dealloc_mw", IB_USER_VERBS_CMD_DEALLOC_MW, ib_uverbs_dealloc_mw{handle});
+		must_destroy(verbs, "dealloc_mw", IB_USER_VERBS_CMD_DEALLOC_MW,
+			     ib_uverbs_dealloc_mw{handle});
 	must_destroy(verbs, "dereg_mr", IB_USER_VERBS_CMD_DEREG_MR, ib_uverbs_dereg_mr{mr});
 	must_destroy(verbs, "dealloc_pd", IB_USER_VERBS_CMD_DEALLOC_PD, ib_uverbs_dealloc_pd{pd});
 }
@@ -142,13 +147,15 @@ Side::~Side()
 		ib_uverbs_destroy_srq request{};
 		ib_uverbs_destroy_srq_resp response;
 		request.srq_handle = srq_;
-		if (int error = host_.verbs.command("destroy_srq", IB_USER_VERBS_CMD_DESTROY_SRQ, request, response))
+		if (int error = host_.verbs.command("destroy_srq", IB_USER_VERBS_CMD_DESTROY_SRQ,
+						    request, response))
 			rdma::report_destroy("destroy_srq", error);
 	}
 	for (uint32_t n = 0; n < cqs_; n++) {
 		ib_uverbs_destroy_cq request{};
 		request.cq_handle = n ? rcq_ : scq_;
-		if (int error = host_.verbs.command("destroy_cq", IB_USER_VERBS_CMD_DESTROY_CQ, request, events))
+		if (int error = host_.verbs.command("destroy_cq", IB_USER_VERBS_CMD_DESTROY_CQ,
+						    request, events))
 			rdma::report_destroy("destroy_cq", error);
 	}
 	host_.verbs.drain_events();
@@ -158,8 +165,9 @@ void Side::add_cq(const kwarp_uresp_create_cq &r, bool receive)
 {
 	auto map = std::make_unique<Mapping>(host_.verbs.fd(), r.mmap_key, r.mmap_size);
 	uint8_t *base = map->base();
-	board_.add(std::move(map), {{Kind::cq, reinterpret_cast<kwarp_ring_ctl *>(base), base + r.cqe_offset, r.num_cqe,
-				     sizeof(kwarp_cqe), nullptr, receive ? &rcq_ : &scq_}});
+	board_.add(std::move(map),
+		   {{Kind::cq, reinterpret_cast<kwarp_ring_ctl *>(base), base + r.cqe_offset,
+		     r.num_cqe, sizeof(kwarp_cqe), nullptr, receive ? &rcq_ : &scq_}});
 }
 
 void Side::create_cq(bool receive)
@@ -170,8 +178,8 @@ void Side::create_cq(bool receive)
 
 	request.cqe = sizes_.cq;
 	request.comp_channel = -1;
-	check(host_.verbs.command("create_cq", IB_USER_VERBS_CMD_CREATE_CQ, request, response, &driver,
-				  bytes_of(sizes_.cq, sizeof(kwarp_cqe))),
+	check(host_.verbs.command("create_cq", IB_USER_VERBS_CMD_CREATE_CQ, request, response,
+				  &driver, bytes_of(sizes_.cq, sizeof(kwarp_cqe))),
 	      "create_cq");
 	(receive ? rcq_ : scq_) = response.cq_handle;
 	cqs_++;
@@ -182,8 +190,9 @@ void Side::add_srq(const kwarp_uresp_create_srq &r)
 {
 	auto map = std::make_unique<Mapping>(host_.verbs.fd(), r.mmap_key, r.mmap_size);
 	uint8_t *base = map->base();
-	board_.add(std::move(map), {{Kind::rq, reinterpret_cast<kwarp_ring_ctl *>(base + r.ctl_offset), base + r.rq_offset,
-				     r.num_rqe, r.rq_stride, &rq_posted_, &srq_}});
+	board_.add(std::move(map),
+		   {{Kind::rq, reinterpret_cast<kwarp_ring_ctl *>(base + r.ctl_offset),
+		     base + r.rq_offset, r.num_rqe, r.rq_stride, &rq_posted_, &srq_}});
 }
 
 void Side::create_srq()
@@ -195,8 +204,8 @@ void Side::create_srq()
 	request.pd_handle = host_.pd;
 	request.max_wr = sizes_.srq;
 	request.max_sge = sizes_.sge;
-	check(host_.verbs.command("create_srq", IB_USER_VERBS_CMD_CREATE_SRQ, request, response, &driver,
-				  bytes_of(sizes_.srq, 16 + 16 * sizes_.sge)),
+	check(host_.verbs.command("create_srq", IB_USER_VERBS_CMD_CREATE_SRQ, request, response,
+				  &driver, bytes_of(sizes_.srq, 16 + 16 * sizes_.sge)),
 	      "create_srq");
 	srq_ = response.srq_handle;
 	has_srq_ = true;
@@ -225,8 +234,8 @@ ib_uverbs_create_qp Side::qp_request() const
 int Side::create_qp_without_reply()
 {
 	const ib_uverbs_create_qp request = qp_request();
-	ib_uverbs_qp_cap cap{request.max_send_wr, request.max_recv_wr, request.max_send_sge, request.max_recv_sge,
-			     request.max_inline_data};
+	ib_uverbs_qp_cap cap{request.max_send_wr, request.max_recv_wr, request.max_send_sge,
+			     request.max_recv_sge, request.max_inline_data};
 	ib_uverbs_qp_cap granted;
 	uint32_t number;
 	constexpr uint64_t nowhere = 8;
@@ -242,12 +251,15 @@ int Side::create_qp_without_reply()
 		{UVERBS_ATTR_CREATE_QP_USER_HANDLE, 8, 0},
 		{UVERBS_ATTR_CREATE_QP_CAP, sizeof(cap), reinterpret_cast<uintptr_t>(&cap)},
 		{UVERBS_ATTR_CREATE_QP_TYPE, 8, IBV_QPT_RC},
-		{UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(granted), reinterpret_cast<uintptr_t>(&granted)},
-		{UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, sizeof(number), reinterpret_cast<uintptr_t>(&number)},
+		{UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(granted),
+		 reinterpret_cast<uintptr_t>(&granted)},
+		{UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, sizeof(number),
+		 reinterpret_cast<uintptr_t>(&number)},
 		{UVERBS_ATTR_UHW_OUT, sizeof(kwarp_uresp_create_qp), nowhere},
 	};
 	constexpr uint16_t count = std::size(attributes);
-	alignas(8) uint8_t buffer[sizeof(ib_uverbs_ioctl_hdr) + count * sizeof(ib_uverbs_attr)] = {};
+	alignas(8)
+		uint8_t buffer[sizeof(ib_uverbs_ioctl_hdr) + count * sizeof(ib_uverbs_attr)] = {};
 	auto &header = *reinterpret_cast<ib_uverbs_ioctl_hdr *>(buffer);
 	auto *attribute = reinterpret_cast<ib_uverbs_attr *>(buffer + sizeof(header));
 
@@ -271,7 +283,8 @@ void Side::create_qp()
 	ib_uverbs_create_qp_resp response;
 	kwarp_uresp_create_qp r;
 
-	check(host_.verbs.command("create_qp", IB_USER_VERBS_CMD_CREATE_QP, qp_request(), response, &r, qp_bytes(sizes_)),
+	check(host_.verbs.command("create_qp", IB_USER_VERBS_CMD_CREATE_QP, qp_request(), response,
+				  &r, qp_bytes(sizes_)),
 	      "create_qp");
 	qp_ = response.qp_handle;
 	qpn_ = response.qpn;
@@ -279,11 +292,13 @@ void Side::create_qp()
 
 	auto map = std::make_unique<Mapping>(host_.verbs.fd(), r.mmap_key, r.mmap_size);
 	uint8_t *base = map->base();
-	std::vector<Queue> queues{{Kind::sq, reinterpret_cast<kwarp_ring_ctl *>(base + r.sq_ctl_offset), base + r.sq_offset,
-				   r.num_sqe, r.sq_stride, &sq_posted_, &qp_}};
+	std::vector<Queue> queues{{Kind::sq,
+				   reinterpret_cast<kwarp_ring_ctl *>(base + r.sq_ctl_offset),
+				   base + r.sq_offset, r.num_sqe, r.sq_stride, &sq_posted_, &qp_}};
 	if (r.num_rqe)
-		queues.push_back({Kind::rq, reinterpret_cast<kwarp_ring_ctl *>(base + r.rq_ctl_offset), base + r.rq_offset,
-				  r.num_rqe, r.rq_stride, &rq_posted_, &qp_});
+		queues.push_back({Kind::rq,
+				  reinterpret_cast<kwarp_ring_ctl *>(base + r.rq_ctl_offset),
+				  base + r.rq_offset, r.num_rqe, r.rq_stride, &rq_posted_, &qp_});
 	board_.add(std::move(map), queues);
 }
 
@@ -302,7 +317,8 @@ int Side::receive_doorbell()
 	ib_uverbs_post_recv_resp response;
 	request.qp_handle = qp_;
 	request.wqe_size = sizeof(ib_uverbs_recv_wr);
-	return host_.verbs.command("receive doorbell", IB_USER_VERBS_CMD_POST_RECV, request, response);
+	return host_.verbs.command("receive doorbell", IB_USER_VERBS_CMD_POST_RECV, request,
+				   response);
 }
 
 int Side::notify(bool receive, bool solicited)
@@ -331,7 +347,8 @@ int Side::state()
 	ib_uverbs_query_qp_resp response;
 	request.qp_handle = qp_;
 	request.attr_mask = IBV_QP_STATE;
-	const int error = host_.verbs.command("query_qp", IB_USER_VERBS_CMD_QUERY_QP, request, response);
+	const int error =
+		host_.verbs.command("query_qp", IB_USER_VERBS_CMD_QUERY_QP, request, response);
 	return error ? -error : response.qp_state;
 }
 
@@ -343,21 +360,28 @@ int Side::resize_cq(bool receive, uint32_t size)
 
 	request.cq_handle = receive ? rcq_ : scq_;
 	request.cqe = size;
-	const int error = host_.verbs.command("resize_cq", IB_USER_VERBS_CMD_RESIZE_CQ, request, response, &driver,
-					      bytes_of(std::min(size, 1U << 20), sizeof(kwarp_cqe)));
+	const int error =
+		host_.verbs.command("resize_cq", IB_USER_VERBS_CMD_RESIZE_CQ, request, response,
+				    &driver, bytes_of(std::min(size, 1U << 20), sizeof(kwarp_cqe)));
 	if (!error)
 		add_cq(driver, receive && !sizes_.one_cq);
 	return error;
 }
 
-int Side::modify_srq(uint32_t mask, uint32_t size, uint32_t limit, kwarp_uresp_create_srq &response, uint64_t bytes)
+int Side::modify_srq(uint32_t mask, uint32_t size, uint32_t limit, kwarp_uresp_create_srq &response,
+		     uint64_t bytes)
 {
-	// ib_uverbs_modify_srq with the driver's part behind it
+	// ib_uverbs_modify_srq followed by the driver's part
 	const struct {
 		uint32_t handle, mask, size, limit;
 		kwarp_ureq_modify_srq driver;
-	} request{srq_, mask, size, limit, {reinterpret_cast<uintptr_t>(&response), sizeof(response), 0}};
-	static_assert(sizeof(request) == sizeof(ib_uverbs_modify_srq) + sizeof(kwarp_ureq_modify_srq));
+	} request{srq_,
+		  mask,
+		  size,
+		  limit,
+		  {reinterpret_cast<uintptr_t>(&response), sizeof(response), 0}};
+	static_assert(sizeof(request) ==
+		      sizeof(ib_uverbs_modify_srq) + sizeof(kwarp_ureq_modify_srq));
 	return host_.verbs.command("modify_srq", IB_USER_VERBS_CMD_MODIFY_SRQ, request, bytes);
 }
 
@@ -386,8 +410,9 @@ int Side::destroy_qp()
 	if (!has_qp_.exchange(false))
 		return ENOENT;
 	request.qp_handle = qp_;
-	const int error = host_.verbs.command("destroy_qp", IB_USER_VERBS_CMD_DESTROY_QP, request, response,
-					      static_cast<Nothing *>(nullptr), qp_bytes(sizes_));
+	const int error = host_.verbs.command("destroy_qp", IB_USER_VERBS_CMD_DESTROY_QP, request,
+					      response, static_cast<Nothing *>(nullptr),
+					      qp_bytes(sizes_));
 	// another thread is in a call on it
 	if (error)
 		has_qp_ = true;

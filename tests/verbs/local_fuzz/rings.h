@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Queues made by bare commands, with all their shared memory in hand.
+// Queues made by bare commands, with direct access to all their shared memory.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,11 @@ namespace local_fuzz {
 
 enum class Kind { sq, rq, cq };
 
-// What a work queue's producer has done. After indices that were not to be written the kernel may believe some of them.
+// Actions of a work queue's producer. After invalid indices were written, the kernel may accept
+// some of them.
 struct Posted {
-	std::atomic<uint32_t> producer = 0; // of a proper poster
-	std::atomic<uint32_t> horizon = 0;  // the kernel has no reason to take what is behind it
+	std::atomic<uint32_t> producer = 0; // of a correct producer
+	std::atomic<uint32_t> horizon = 0;  // the kernel has no reason to take elements after it
 
 	void rewind()
 	{
@@ -28,7 +29,7 @@ struct Posted {
 	}
 };
 
-// A ring in a mapping. The words are written by several threads and by the kernel, each as it likes.
+// A ring in a mapping. Several threads and the kernel write its words concurrently.
 struct Queue {
 	Kind kind;
 	kwarp_ring_ctl *ctl;
@@ -36,28 +37,41 @@ struct Queue {
 	uint32_t size;
 	uint32_t stride;
 	struct Posted *posted; // none for a CQ
-	const void *owner;		 // what it is of; a newer one of the same kind and owner takes its place
+	const void *owner;     // its object; replaced by a newer one of the same kind
 	const Mapping *map = nullptr;
 
-	uint8_t *element(uint32_t index) const { return ring + static_cast<size_t>(index & (size - 1)) * stride; }
-	static uint32_t load(const uint32_t &word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
-	static void store(uint32_t &word, uint32_t value) { __atomic_store_n(&word, value, __ATOMIC_RELEASE); }
-	// Any value as the user's index.
+	uint8_t *element(uint32_t index) const
+	{
+		return ring + static_cast<size_t>(index & (size - 1)) * stride;
+	}
+	static uint32_t load(const uint32_t &word)
+	{
+		return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+	}
+	static void store(uint32_t &word, uint32_t value)
+	{
+		__atomic_store_n(&word, value, __ATOMIC_RELEASE);
+	}
+	// Writes any value as the user's index.
 	void publish(uint32_t index) const
 	{
 		if (posted && index - posted->horizon - 1 < size)
 			posted->horizon = index;
 		store(ctl->user_idx, index);
 	}
-	// The kernel's index, of a work queue in whose control block only the kernel writes it, is where it may be.
-	bool sane() const { return !posted || static_cast<int32_t>(load(ctl->kern_idx) - posted->horizon) <= 0; }
+	// Whether the kernel's index is valid, if only the kernel writes it; true for a CQ.
+	bool sane() const
+	{
+		return !posted || static_cast<int32_t>(load(ctl->kern_idx) - posted->horizon) <= 0;
+	}
 };
 
-// What is on offer to write to. Mappings stay, also those of queues that were resized or destroyed, until it goes.
+// The rings that can be written to. All mappings, including those of resized or destroyed queues,
+// last as long as this object.
 class Board {
 public:
 	void add(std::unique_ptr<Mapping> map, const std::vector<Queue> &queues);
-	// One of those in use, or of those that another took the place of: the number-th, modulo how many there are.
+	// A ring in use, or one that was replaced: the number-th, modulo how many there are.
 	Queue live(uint32_t number) const;
 	Queue retired(uint32_t number) const;
 	std::vector<Queue> all_live() const;
@@ -68,7 +82,7 @@ private:
 	std::vector<Queue> live_, retired_;
 };
 
-// A process's context of a device with what does not change between rounds.
+// A process's context of a device, with objects that are the same in all rounds.
 class Host {
 public:
 	explicit Host(const std::string &device);
@@ -86,7 +100,10 @@ public:
 	uint32_t rkey;
 	uint32_t mw[2]; // handles of windows of type 1 and 2
 	uint32_t mw_rkey[2];
-	uint64_t address(size_t offset = 0) const { return reinterpret_cast<uintptr_t>(memory.data()) + offset; }
+	uint64_t address(size_t offset = 0) const
+	{
+		return reinterpret_cast<uintptr_t>(memory.data()) + offset;
+	}
 };
 
 struct Sizes {
@@ -97,7 +114,8 @@ struct Sizes {
 	bool sig_all;
 };
 
-// A QP with its CQs and, perhaps, a shared receive queue. The calls return errno or 0 and may come from any thread.
+// A QP with its CQs and, perhaps, a shared receive queue. The calls return an errno or 0 and may
+// come from any thread.
 class Side {
 public:
 	Side(Host &host, Board &board, const Sizes &sizes);
@@ -106,7 +124,10 @@ public:
 	Side &operator=(const Side &) = delete;
 
 	Host &host() const { return host_; }
-	bool owns(const Queue &q) const { return q.owner == &scq_ || q.owner == &rcq_ || q.owner == &srq_ || q.owner == &qp_; }
+	bool owns(const Queue &q) const
+	{
+		return q.owner == &scq_ || q.owner == &rcq_ || q.owner == &srq_ || q.owner == &qp_;
+	}
 	const Sizes &sizes() const { return sizes_; }
 	uint32_t qpn() const { return qpn_; }
 	int doorbell();
@@ -118,9 +139,9 @@ public:
 	int resize_srq(uint32_t size);
 	int limit_srq(uint32_t limit);
 	int destroy_qp();
-	// One like it; where the driver's part of the reply belongs is no memory.
+	// Another one like it; the address for the driver's part of the reply is not memory.
 	int create_qp_without_reply();
-	// For a QP that begins anew.
+	// Resets the state for a QP that begins again.
 	void rewind();
 
 private:
@@ -128,7 +149,8 @@ private:
 	void create_srq();
 	ib_uverbs_create_qp qp_request() const;
 	void create_qp();
-	int modify_srq(uint32_t mask, uint32_t size, uint32_t limit, kwarp_uresp_create_srq &response, uint64_t bytes);
+	int modify_srq(uint32_t mask, uint32_t size, uint32_t limit,
+		       kwarp_uresp_create_srq &response, uint64_t bytes);
 	void add_cq(const kwarp_uresp_create_cq &response, bool receive);
 	void add_srq(const kwarp_uresp_create_srq &response);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr Nanoseconds beat{20ms};
 constexpr Nanoseconds dead{20s};
 
-// Memory that is allocated or given back costs time by its size.
+// The time to allocate or free memory depends on its size.
 constexpr Nanoseconds per_mebibyte{20ms};
 
 std::mutex mutex;
@@ -35,14 +35,14 @@ void raise(std::atomic<T> &most, T value)
 		;
 }
 
-// A piece of work that needs nothing of the kernel.
+// Work that needs nothing from the kernel.
 void spin()
 {
 	for (unsigned n = 0; n < 500000; n++)
 		asm volatile("");
 }
 
-// Its time on a processor of one's own: the shortest of many.
+// Its time on an undisturbed processor: the shortest of many.
 Nanoseconds spin_time()
 {
 	static const Nanoseconds shortest = [] {
@@ -57,7 +57,7 @@ Nanoseconds spin_time()
 	return shortest;
 }
 
-// How much slower this thread is than alone, for as long as that took; 1 or more.
+// The factor by which this thread is slower than when alone, over that time; at least 1.
 double slowness(Nanoseconds time)
 {
 	const Nanoseconds begin = thread_time();
@@ -67,7 +67,8 @@ double slowness(Nanoseconds time)
 		spin();
 		spins++;
 	}
-	return std::max(1.0, static_cast<double>((thread_time() - begin).count()) / (spins * spin_time().count()));
+	return std::max(1.0, static_cast<double>((thread_time() - begin).count()) /
+				     (spins * spin_time().count()));
 }
 
 } // namespace
@@ -84,7 +85,8 @@ void Stopwatch::took(Call call, uint64_t bytes)
 	if (call.time <= longest_.load() && call.time <= limit)
 		return;
 	if (call.time > limit)
-		call.time = Nanoseconds(static_cast<int64_t>(call.time.count() / slowness(call.time)));
+		call.time =
+			Nanoseconds(static_cast<int64_t>(call.time.count() / slowness(call.time)));
 	std::lock_guard lock(mutex);
 	if (call.time > seen_.longest.time)
 		seen_.longest = call;

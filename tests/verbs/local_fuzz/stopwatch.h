@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long the kernel keeps a processor: in calls of ours, and in what it does beside them.
+// How long the kernel occupies a processor: in calls of the fuzzer, and in its work beside them.
 #pragma once
 
 #include <atomic>
@@ -14,13 +14,14 @@ namespace local_fuzz {
 using Nanoseconds = std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// The calling thread's time on a processor. Not wall time: machines are loaded.
+// The calling thread's processor time. Not wall time: machines are loaded.
 Nanoseconds thread_time();
 
 /*
- * The longest call, and the longest of those that took more than they may. A processor that the machine below takes away
- * from the guest is not seen as such: the time counts as that of who ran. So behind a call that took long a loop of known
- * cost runs for as long, and the call's time is divided by how much slower that has become.
+ * The longest call, and the longest of those that exceeded their limit. Processor time that the
+ * underlying machine takes from the guest is not visible as such: it is charged to the running
+ * thread. So after a long call a loop of known cost runs for as long, and the call's time is
+ * divided by the loop's slowdown.
  */
 class Stopwatch {
 public:
@@ -34,7 +35,7 @@ public:
 	};
 
 	Stopwatch();
-	// Of a call that works on a given number of bytes.
+	// The limit of a call; operator() takes the number of bytes that the call works on.
 	void allow(Nanoseconds limit) { limit_ = limit; }
 	template <class Function>
 	auto operator()(const char *name, Function call, uint64_t bytes = 0)
@@ -44,7 +45,7 @@ public:
 		took({name, thread_time() - begin}, bytes);
 		return ret;
 	}
-	// Since the last time.
+	// Since the last call of this function.
 	Seen take();
 	uint64_t calls() const { return calls_; }
 
@@ -59,8 +60,9 @@ private:
 
 Stopwatch &stopwatch();
 
-// A thread of real-time priority on each processor, which wants it every few milliseconds: it gets it late if the kernel
-// works with preemption off, in whatever context. A thread that does not get it at all is told of by the others.
+// A real-time thread on each processor that runs every few milliseconds: it runs late if the kernel
+// works with preemption disabled, in whatever context. A thread that does not run at all is
+// reported by the others.
 class Watchdog {
 public:
 	Watchdog();
@@ -68,7 +70,7 @@ public:
 	Watchdog(const Watchdog &) = delete;
 	Watchdog &operator=(const Watchdog &) = delete;
 
-	// The longest delay since the last time.
+	// The longest delay since the last call of this function.
 	Nanoseconds take();
 
 private:

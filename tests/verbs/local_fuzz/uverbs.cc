@@ -26,7 +26,8 @@ constexpr size_t most = 1024;
 
 std::string device_node(const std::string &device)
 {
-	for (const auto &entry : std::filesystem::directory_iterator("/sys/class/infiniband_verbs")) {
+	for (const auto &entry :
+	     std::filesystem::directory_iterator("/sys/class/infiniband_verbs")) {
 		std::string name;
 		std::ifstream(entry.path() / "ibdev") >> name;
 		if (name == device)
@@ -35,14 +36,16 @@ std::string device_node(const std::string &device)
 	throw Failure("no device file of " + device);
 }
 
-Uverbs::Uverbs(const std::string &device) : fd_(open(device_node(device).c_str(), O_RDWR | O_CLOEXEC))
+Uverbs::Uverbs(const std::string &device)
+	: fd_(open(device_node(device).c_str(), O_RDWR | O_CLOEXEC))
 {
 	if (fd_ < 0)
 		throw Failure("open", errno);
 	ib_uverbs_get_context request{};
 	ib_uverbs_get_context_resp response;
 	kwarp_uresp_alloc_ctx driver;
-	check(command("get_context", IB_USER_VERBS_CMD_GET_CONTEXT, request, response, &driver), "get_context");
+	check(command("get_context", IB_USER_VERBS_CMD_GET_CONTEXT, request, response, &driver),
+	      "get_context");
 	events_ = static_cast<int>(response.async_fd);
 	check(fcntl(events_, F_SETFL, O_NONBLOCK), "fcntl");
 }
@@ -64,8 +67,8 @@ unsigned Uverbs::drain_events()
 	return count;
 }
 
-int Uverbs::write_command(const char *name, uint32_t number, std::span<const std::byte> in, std::span<std::byte> out,
-			  uint64_t bytes)
+int Uverbs::write_command(const char *name, uint32_t number, std::span<const std::byte> in,
+			  std::span<std::byte> out, uint64_t bytes)
 {
 	alignas(8) std::byte buffer[most];
 	ib_uverbs_cmd_hdr header{};
@@ -87,9 +90,13 @@ int Uverbs::write_command(const char *name, uint32_t number, std::span<const std
 
 Mapping::Mapping(int fd, uint64_t key, size_t length) : length_(length)
 {
-	void *p = stopwatch()("mmap", [&] {
-		return mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(key));
-	}, length);
+	void *p = stopwatch()(
+		"mmap",
+		[&] {
+			return mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    static_cast<off_t>(key));
+		},
+		length);
 	if (p == MAP_FAILED)
 		throw Failure("mmap of a ring", errno);
 	base_ = static_cast<uint8_t *>(p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device file itself: commands as the kernel reads them, and the mappings of the rings. No library in between.
+// The device file itself: commands as the kernel reads them, and the mappings of the rings, without
+// a library.
 #pragma once
 
 #include <cstddef>
@@ -31,20 +32,22 @@ public:
 	// Reads all asynchronous events. Return: how many.
 	unsigned drain_events();
 
-	// A command by write(). The response's address is put in its place, which is the first of the request. errno or 0.
+	// A command by write(). The address of the response is stored at the beginning of the
+	// request. Returns an errno or 0.
 	template <class Request, class Response, class Driver = Nothing>
-	int command(const char *name, uint32_t number, const Request &request, Response &response, Driver *driver = nullptr,
-		    uint64_t bytes = 0)
+	int command(const char *name, uint32_t number, const Request &request, Response &response,
+		    Driver *driver = nullptr, uint64_t bytes = 0)
 	{
 		alignas(8) std::byte out[sizeof(Response) + sizeof(Driver)];
 		const size_t length = sizeof(Response) + (driver ? sizeof(Driver) : 0);
-		const int ret = write_command(name, number, as_bytes(request), {out, length}, bytes);
+		const int ret =
+			write_command(name, number, as_bytes(request), {out, length}, bytes);
 		memcpy(&response, out, sizeof(Response));
 		if (driver)
 			memcpy(driver, out + sizeof(Response), sizeof(Driver));
 		return ret;
 	}
-	// One without a response.
+	// A command without a response.
 	template <class Request>
 	int command(const char *name, uint32_t number, const Request &request, uint64_t bytes = 0)
 	{
@@ -58,8 +61,8 @@ public:
 	}
 
 private:
-	int write_command(const char *name, uint32_t number, std::span<const std::byte> in, std::span<std::byte> out,
-			  uint64_t bytes);
+	int write_command(const char *name, uint32_t number, std::span<const std::byte> in,
+			  std::span<std::byte> out, uint64_t bytes);
 	int fd_;
 	int events_ = -1;
 };

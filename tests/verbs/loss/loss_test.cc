@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A network that loses, reorders, doubles and chokes; segment sizes that change under way. RFC 5044
-// leaves all of it to TCP: every octet arrives once, in its place, and nothing stands still.
+// A network that loses, reorders, duplicates and congests; segment sizes that change during the
+// transfer. RFC 5044 leaves all of this to TCP: every byte arrives once, in its place, and nothing
+// stalls.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -44,9 +45,12 @@ protected:
 	}
 
 	// Of both hosts.
-	static uint64_t counter(const char *name) { return lab::a().counter(name) + lab::b().counter(name); }
+	static uint64_t counter(const char *name)
+	{
+		return lab::a().counter(name) + lab::b().counter(name);
+	}
 
-	// On a network that loses, segments have to be sent again, or the test is none.
+	// On a network that loses, segments have to be retransmitted, or the test shows nothing.
 	void lossy(const std::string &how, lab::Family family = lab::Family::ipv4)
 	{
 		uint64_t before = lab::retransmitted(lab::a()) + lab::retransmitted(lab::b());
@@ -62,12 +66,14 @@ protected:
 		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
 	}
 
-	// Much traffic, of which a good part must have been placed early and delivered without a copy.
+	// Much traffic, of which a large part must have been placed early and delivered without a
+	// copy.
 	void early(const std::string &how, int n)
 	{
 		if (GetParam() != Form::ooo)
 			GTEST_SKIP() << "of policy ooo";
-		const char *const names[] = {"ooo_placed_fpdus", "ooo_placed_octets", "ooo_delivered_without_copy", "ooo_replaced"};
+		const char *const names[] = {"ooo_placed_fpdus", "ooo_placed_octets",
+					     "ooo_delivered_without_copy", "ooo_replaced"};
 		uint64_t before[4];
 		for (int i = 0; i < 4; i++)
 			before[i] = counter(names[i]);
@@ -77,14 +83,15 @@ protected:
 		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
 		for (int i = 0; i < 4; i++) {
 			before[i] = counter(names[i]) - before[i];
-			printf("# %s: %s %llu\n", how.c_str(), names[i], static_cast<unsigned long long>(before[i]));
+			printf("# %s: %s %llu\n", how.c_str(), names[i],
+			       static_cast<unsigned long long>(before[i]));
 		}
 		EXPECT_GT(before[0], 0U) << "nothing was placed early";
 		EXPECT_GT(before[2], 0U) << "all of it was copied again";
 		EXPECT_GE(before[0], before[2]);
 	}
 
-	// Traffic for as long as it takes.
+	// Traffic for as long as the network needs.
 	void run_during(Traffic &traffic, Meanwhile &meanwhile)
 	{
 		do
@@ -100,17 +107,37 @@ private:
 
 } // namespace
 
-TEST_P(loss, netem__one_percent) { lossy("delay 1ms loss 1%"); }
+TEST_P(loss, netem__one_percent)
+{
+	lossy("delay 1ms loss 1%");
+}
 
-TEST_P(loss, netem__bursts) { lossy("delay 1ms loss gemodel 2% 50% 80% 0.1%"); }
+TEST_P(loss, netem__bursts)
+{
+	lossy("delay 1ms loss gemodel 2% 50% 80% 0.1%");
+}
 
-TEST_P(loss, netem__reorders) { BadNetwork bad("delay 2ms reorder 25% 50%"); run(); }
+TEST_P(loss, netem__reorders)
+{
+	BadNetwork bad("delay 2ms reorder 25% 50%");
+	run();
+}
 
-TEST_P(loss, netem__doubles) { BadNetwork bad("delay 1ms duplicate 10%"); run(); }
+TEST_P(loss, netem__doubles)
+{
+	BadNetwork bad("delay 1ms duplicate 10%");
+	run();
+}
 
-TEST_P(loss, netem__corrupts) { lossy("delay 1ms corrupt 1%"); }
+TEST_P(loss, netem__corrupts)
+{
+	lossy("delay 1ms corrupt 1%");
+}
 
-TEST_P(loss, netem__all) { lossy("delay 2ms 1ms loss 1% duplicate 5% reorder 25% corrupt 0.5%"); }
+TEST_P(loss, netem__all)
+{
+	lossy("delay 2ms 1ms loss 1% duplicate 5% reorder 25% corrupt 0.5%");
+}
 
 TEST_P(loss, netem__all_over_ipv6)
 {
@@ -169,29 +196,40 @@ TEST_P(loss, offload__changes_under_way)
 	Traffic traffic;
 	Meanwhile meanwhile(16, [](int i) {
 		for (const lab::Host *host : {&lab::a(), &lab::b()})
-			lab::shell(*host, "ethtool -K " + host->netdev + (i % 2 ? " tso on gso on gro off" :
-									      " tso off gso off gro on"));
+			lab::shell(*host, "ethtool -K " + host->netdev +
+						  (i % 2 ? " tso on gso on gro off" :
+							   " tso off gso off gro on"));
 	});
 	run_during(traffic, meanwhile);
 }
 
 TEST_P(loss, wire__is_cut_for_a_moment)
 {
-	// RFC 5044 knows no keepalive: as long as TCP does not give up, the stream lives
+	// RFC 5044 has no keepalive: as long as TCP does not give up, the stream stays open
 	Traffic traffic;
 	Meanwhile meanwhile(6, [](int i) {
 		lab::shell(lab::b(), "ip link set " + lab::b().netdev + (i % 2 ? " up" : " down"));
 	});
 	run_during(traffic, meanwhile);
 	for (const lab::Host *host : {&lab::a(), &lab::b()})
-		lab::shell(*host, "ip addr replace " + host->ip6 + "/64 dev " + host->netdev + " nodad");
+		lab::shell(*host,
+			   "ip addr replace " + host->ip6 + "/64 dev " + host->netdev + " nodad");
 }
 
-TEST_P(loss, early__lost) { early("delay 1ms loss 1%", 20); }
+TEST_P(loss, early__lost)
+{
+	early("delay 1ms loss 1%", 20);
+}
 
-TEST_P(loss, early__reordered) { early("delay 2ms reorder 25% 50%", 20); }
+TEST_P(loss, early__reordered)
+{
+	early("delay 2ms reorder 25% 50%", 20);
+}
 
-TEST_P(loss, early__lost_and_reordered) { early("delay 2ms loss 1% reorder 25% 50%", 40); }
+TEST_P(loss, early__lost_and_reordered)
+{
+	early("delay 2ms loss 1% reorder 25% 50%", 40);
+}
 
 INSTANTIATE_TEST_SUITE_P(policy, loss, testing::Values(Form::nomarkers, Form::markers, Form::ooo),
 			 [](const testing::TestParamInfo<Form> &info) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "network.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -19,7 +21,7 @@ std::string path(const std::string &sysctl)
 	return "/proc/sys/net/ipv4/" + sysctl;
 }
 
-// The line of words behind "Tcp:": names first, then values.
+// The words of the next line "Tcp:": the first has names, the second values.
 std::vector<std::string> tcp_words(std::istream &in)
 {
 	for (std::string line; std::getline(in, line);) {
@@ -56,7 +58,10 @@ Sysctl::Sysctl(std::string name, const std::string &value) : name_(std::move(nam
 	set(value);
 }
 
-Sysctl::~Sysctl() { set(before_); }
+Sysctl::~Sysctl()
+{
+	set(before_);
+}
 
 void Sysctl::set(const std::string &value) const
 {
@@ -66,18 +71,39 @@ void Sysctl::set(const std::string &value) const
 	}
 }
 
-void Mtu::set(int mtu) { on_both("ip link set ", " mtu " + std::to_string(mtu)); }
+void Mtu::set(int mtu)
+{
+	on_both("ip link set ", " mtu " + std::to_string(mtu));
+}
 
 void RouteMtu::set(int mtu)
 {
 	for (const Host *host : {&a(), &b()})
-		shell(*host, "ip route replace 10.0.0.0/24 dev " + host->netdev + " proto kernel scope link src " +
-				     host->ip4 + (mtu ? " mtu " + std::to_string(mtu) : ""));
+		shell(*host, "ip route replace 10.0.0.0/24 dev " + host->netdev +
+				     " proto kernel scope link src " + host->ip4 +
+				     (mtu ? " mtu " + std::to_string(mtu) : ""));
 }
+
+namespace {
+
+// By timeout and early.
+uint64_t sctp_retransmitted()
+{
+	std::ifstream snmp("/proc/thread-self/net/sctp/snmp");
+	uint64_t sum = 0, value;
+	for (std::string name; snmp >> name >> value;)
+		if (name == "SctpT3Retransmits" || name == "SctpFastRetransmits")
+			sum += value;
+	return sum;
+}
+
+} // namespace
 
 uint64_t retransmitted(const Host &host)
 {
 	Inside inside(host);
+	if (const char *llp = std::getenv("LLP"); llp && !std::strcmp(llp, "sctp"))
+		return sctp_retransmitted();
 	std::ifstream snmp("/proc/thread-self/net/snmp");
 	std::vector<std::string> names = tcp_words(snmp), values = tcp_words(snmp);
 	for (size_t i = 0; i < names.size() && i < values.size(); i++)

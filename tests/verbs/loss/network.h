@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What is wrong with the network between the two hosts, until the end of a scope.
+// Faults of the network between the two hosts, until the end of a scope.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace lab {
 
-// The packets of both hosts suffer from tc netem. They are packets of the MTU: no
-// segmentation below TCP, so that each is lost, delayed or doubled by itself.
+// Applies tc netem to the packets of both hosts. The packets have at most the MTU: no segmentation
+// below TCP, so that each is lost, delayed or duplicated by itself.
 class BadNetwork {
 public:
 	explicit BadNetwork(const std::string &how);
@@ -21,7 +21,7 @@ public:
 	BadNetwork &operator=(const BadNetwork &) = delete;
 };
 
-// A sysctl of both hosts' namespaces.
+// Sets a sysctl in both hosts' namespaces.
 class Sysctl {
 public:
 	Sysctl(std::string name, const std::string &value);
@@ -35,7 +35,7 @@ private:
 	std::string before_;
 };
 
-// The MTU of both ends of the wire; 1500 again at the end.
+// Sets the MTU of both ends of the wire; 1500 again at the end.
 class Mtu {
 public:
 	explicit Mtu(int mtu) { set(mtu); }
@@ -45,29 +45,29 @@ public:
 	static void set(int mtu);
 };
 
-// The MTU of both hosts' IPv4 routes to each other, which may be smaller than IPv6 allows.
+// Sets the MTU of both hosts' IPv4 routes to each other, which may be smaller than IPv6 allows.
 class RouteMtu {
 public:
 	explicit RouteMtu(int mtu) { set(mtu); }
 	~RouteMtu() { set(0); }
 	RouteMtu(const RouteMtu &) = delete;
 	RouteMtu &operator=(const RouteMtu &) = delete;
-	static void set(int mtu); // 0: that of the netdev
+	static void set(int mtu); // 0: the netdev's
 };
 
-// Retransmitted segments of a host since it exists.
+// Segments that the host has retransmitted since it was made.
 uint64_t retransmitted(const Host &host);
 
-// Does one step after the other, on a thread of its own, with pauses between them.
+// Performs the steps one after the other, in its own thread, with pauses between them.
 class Meanwhile {
 public:
 	template <class Step>
 	Meanwhile(int steps, Step step)
 		: thread_([this, steps, step] {
-			for (int i = 0; i < steps && !failed_; i++)
-				attempt([&] { step(i); });
-			over_ = true;
-		})
+			  for (int i = 0; i < steps && !failed_; i++)
+				  attempt([&] { step(i); });
+			  over_ = true;
+		  })
 	{
 	}
 	~Meanwhile() { thread_.join(); }

@@ -15,8 +15,8 @@ constexpr size_t source_size = 256 * 1024;
 constexpr size_t slot_size = 30016;
 constexpr size_t area = Way::window * slot_size;
 // Areas of each end's memory.
-constexpr size_t source = 0, receives = source + source_size, written = receives + area, sinks = written + area,
-		 number = sinks + area, memory_size = number + 8;
+constexpr size_t source = 0, receives = source + source_size, written = receives + area,
+		 sinks = written + area, number = sinks + area, memory_size = number + 8;
 constexpr auto stall = std::chrono::seconds(60);
 
 size_t slot(uint64_t seq)
@@ -27,8 +27,8 @@ size_t slot(uint64_t seq)
 void randomise(const Region &m, std::mt19937_64 &random)
 {
 	for (size_t i = 0; i < source_size; i += 8) {
-		uint64_t octets = random();
-		memcpy(m.data() + source + i, &octets, 8);
+		uint64_t bytes = random();
+		memcpy(m.data() + source + i, &bytes, 8);
 	}
 }
 
@@ -59,10 +59,11 @@ Way::Way(Endpoint &from, Endpoint &to, const Region &slots, ibv_srq *srq, unsign
 		receive(to, slots, srq, i);
 }
 
-// Of a Write the other end learns by what comes behind it: one in four, and the last, are Sends.
+// A later message tells the other end of a Write: one in four messages, and the last, are Sends.
 Way::Kind Way::choose(uint64_t messages)
 {
-	static constexpr Kind mix[] = {send, write, write, write_imm, write_imm, read, read, read, read, atomic};
+	static constexpr Kind mix[] = {send, write, write, write_imm, write_imm,
+				       read, read,  read,  read,      atomic};
 
 	if (next_ % 4 == 3 || next_ + 1 == messages)
 		return send;
@@ -79,11 +80,15 @@ size_t Way::choose_length()
 
 void Way::post(const Message &m)
 {
-	static constexpr ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-						    IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
+	static constexpr ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE,
+						    IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+						    IBV_WR_ATOMIC_FETCH_AND_ADD};
 	const Region &mine = from_.memory();
-	ibv_sge local = mine.sge(m.kind == read || m.kind == atomic ? sinks + slot(m.seq) : m.at, m.len);
-	Remote remote = to_.remote(m.kind == read ? m.at : m.kind == atomic ? number : written + slot(m.seq));
+	ibv_sge local =
+		mine.sge(m.kind == read || m.kind == atomic ? sinks + slot(m.seq) : m.at, m.len);
+	Remote remote = to_.remote(m.kind == read   ? m.at :
+				   m.kind == atomic ? number :
+						      written + slot(m.seq));
 	Send wr(opcodes[m.kind], m.seq, {local}, m.kind == send ? std::optional<Remote>() : remote);
 
 	if (m.kind == write_imm)
@@ -110,25 +115,27 @@ void Way::post_next(uint64_t messages)
 	flight_.push_back(m);
 	post(m);
 	counts[m.kind]++;
-	octets += m.len;
+	bytes += m.len;
 }
 
-void Way::judge(Message &m, const uint8_t *octets)
+void Way::judge(Message &m, const uint8_t *bytes)
 {
 	const uint8_t *wanted = (m.kind == read ? to_ : from_).memory().data() + m.at;
 
 	if (m.kind == atomic)
 		wanted = reinterpret_cast<const uint8_t *>(&m.before);
-	if (memcmp(octets, wanted, m.len))
-		throw Failure("message " + std::to_string(m.seq) + " of kind " + std::to_string(m.kind) + ", " +
-			      std::to_string(m.len) + " octets: other contents");
+	if (memcmp(bytes, wanted, m.len))
+		throw Failure("message " + std::to_string(m.seq) + " of kind " +
+			      std::to_string(m.kind) + ", " + std::to_string(m.len) +
+			      " bytes: wrong contents");
 	m.judged = true;
 }
 
 void Way::sent(const ibv_wc &wc)
 {
 	if (wc.status != IBV_WC_SUCCESS || wc.wr_id != completed_)
-		throw Failure("completion of request " + std::to_string(completed_) + ": " + to_string(wc));
+		throw Failure("completion of request " + std::to_string(completed_) + ": " +
+			      to_string(wc));
 	Message &m = message(completed_++);
 	m.completed = true;
 	if (m.kind == read || m.kind == atomic)
@@ -142,7 +149,7 @@ void Way::received(const ibv_wc &wc)
 	const uint8_t *writes = to_.memory().data() + written;
 	for (;;) {
 		if (arriving_.empty())
-			throw Failure("a message that nobody has sent");
+			throw Failure("a message that was never sent");
 		Message &m = message(arriving_.front());
 		arriving_.pop_front();
 		if (m.kind == write) {
@@ -150,10 +157,13 @@ void Way::received(const ibv_wc &wc)
 			continue;
 		}
 		const bool imm = m.kind == write_imm;
-		if (wc.byte_len != m.len || wc.opcode != (imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
+		if (wc.byte_len != m.len ||
+		    wc.opcode != (imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
 		    (imm && ntohl(wc.imm_data) != static_cast<uint32_t>(m.seq)))
-			throw Failure("message " + std::to_string(m.seq) + ": other length, opcode or immediate data");
-		judge(m, imm ? writes + slot(m.seq) : slots_.data() + (srq_ ? 0 : receives) + wc.wr_id * slot_size);
+			throw Failure("message " + std::to_string(m.seq) +
+				      ": other length, opcode or immediate data");
+		judge(m, imm ? writes + slot(m.seq) :
+			       slots_.data() + (srq_ ? 0 : receives) + wc.wr_id * slot_size);
 		break;
 	}
 	receive(to_, slots_, srq_, wc.wr_id);
@@ -166,7 +176,8 @@ bool Way::go(uint64_t messages)
 
 	for (int n = ibv_poll_cq(to_.rcq(), wc.size(), wc.data()), i = 0; i < n; i++, moved = true)
 		received(wc[i]);
-	for (int n = ibv_poll_cq(from_.scq(), wc.size(), wc.data()), i = 0; i < n; i++, moved = true)
+	for (int n = ibv_poll_cq(from_.scq(), wc.size(), wc.data()), i = 0; i < n;
+	     i++, moved = true)
 		sent(wc[i]);
 	for (; !flight_.empty() && flight_.front().judged && flight_.front().completed; retired_++)
 		flight_.pop_front();
@@ -182,8 +193,10 @@ Soak::Soak(unsigned int connections)
 	unsigned int seed = 1;
 	auto both_ways = [&](Pair &p, bool shared) {
 		const Region &slots = shared ? *shared_ : p.server.memory();
-		ways_.push_back(std::make_unique<Way>(p.client, p.server, slots, shared ? srq_.get() : nullptr, seed++));
-		ways_.push_back(std::make_unique<Way>(p.server, p.client, p.client.memory(), nullptr, seed++));
+		ways_.push_back(std::make_unique<Way>(p.client, p.server, slots,
+						      shared ? srq_.get() : nullptr, seed++));
+		ways_.push_back(std::make_unique<Way>(p.server, p.client, p.client.memory(),
+						      nullptr, seed++));
 	};
 
 	while (own_.size() < connections - half) {
@@ -236,11 +249,11 @@ Way::Counts Soak::counts() const
 	return sum;
 }
 
-uint64_t Soak::octets() const
+uint64_t Soak::bytes() const
 {
 	uint64_t sum = 0;
 	for (const auto &way : ways_)
-		sum += way->octets;
+		sum += way->bytes;
 	return sum;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Many messages of every operation over several connections at once, the contents of each compared when
-// it is delivered.
+// Many messages of every operation over several connections at once, with the contents of each
+// compared when it is delivered.
 #pragma once
 
 #include <array>
@@ -13,26 +13,26 @@
 
 namespace rdma {
 
-// One direction of a connection: what one end asks for, judged at the end that learns of it. A message's
-// octets are a random stretch of its sender's source area; what a slot held before is another one.
+// One direction of a connection: the requests of one end, judged at the end that learns of them. A
+// message's bytes are a random part of its sender's source area; a slot held another part before.
 class Way {
 public:
 	enum Kind { send, write, write_imm, read, atomic, kinds };
 	using Counts = std::array<uint64_t, kinds>;
 
-	static constexpr size_t window = 16; // messages under way
+	static constexpr size_t window = 16; // messages in flight
 	static constexpr size_t longest = 30000;
 
 	static Config config();
 
-	// slots: where the receives of that end lie; srq: they are posted there, by somebody else.
+	// slots: the location of that end's receives; srq: they are posted there by another object.
 	Way(Endpoint &from, Endpoint &to, const Region &slots, ibv_srq *srq, unsigned int seed);
-	// Posts and judges what it can. Return: has anything happened?
+	// Posts and judges as much as possible. Returns whether anything happened.
 	bool go(uint64_t messages);
 	bool done(uint64_t messages) const { return retired_ == messages; }
 
 	Counts counts{};
-	uint64_t octets = 0;
+	uint64_t bytes = 0;
 
 private:
 	struct Message {
@@ -40,7 +40,7 @@ private:
 		uint64_t seq;
 		size_t at; // in the source
 		size_t len;
-		uint64_t before; // atomics: the number that is there
+		uint64_t before; // atomics: the number before
 		bool judged = false;
 		bool completed = false;
 	};
@@ -51,27 +51,27 @@ private:
 	void post(const Message &m);
 	void sent(const ibv_wc &wc);
 	void received(const ibv_wc &wc);
-	void judge(Message &m, const uint8_t *octets);
+	void judge(Message &m, const uint8_t *bytes);
 	Message &message(uint64_t seq) { return flight_.at(seq - retired_); }
 
 	Endpoint &from_, &to_;
 	const Region &slots_;
 	ibv_srq *srq_;
 	std::mt19937_64 random_;
-	std::deque<Message> flight_;	// from the oldest that is not done with
-	std::deque<uint64_t> arriving_; // of which the other end will learn, in order
+	std::deque<Message> flight_;	// from the oldest unfinished one
+	std::deque<uint64_t> arriving_; // messages that the other end will learn of, in order
 	uint64_t next_ = 0, completed_ = 0, retired_ = 0;
 	uint64_t number_ = 0; // the other end's
 };
 
 class Soak {
 public:
-	// Half of the connections take what comes to host B from one shared receive queue.
+	// Half of the connections receive on host B from one shared receive queue.
 	explicit Soak(unsigned int connections);
-	// So many in all. Throws if one is wrong, or if nothing happens for a minute.
+	// Runs this many in all. Throws if one is wrong, or if nothing happens for a minute.
 	void run(uint64_t messages);
 	Way::Counts counts() const;
-	uint64_t octets() const;
+	uint64_t bytes() const;
 
 private:
 	std::vector<std::unique_ptr<Pair>> own_;

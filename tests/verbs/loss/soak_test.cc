@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Out-of-order placement under all kinds of traffic, over a network that loses 1 % and reorders 25 %:
-// SOAK_MESSAGES of them (default 10000; "make soak" asks for 10^6), or until a device goes.
+// Out-of-order placement with all kinds of traffic, over a network that loses 1 % and reorders 25 %
+// of the packets: SOAK_MESSAGES messages (default 10000; "make soak" runs 10^6), or until a device
+// is removed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -21,7 +22,7 @@ uint64_t wanted()
 	return n ? strtoull(n, nullptr, 10) : 10000;
 }
 
-// Each of them stands still for a while when a segment at its end is lost.
+// Each connection stalls for a while when its last segment is lost.
 unsigned int connections()
 {
 	return wanted() < 100000 ? few : 4 * few;
@@ -49,21 +50,27 @@ TEST(soak, every_operation)
 	soak.run(wanted());
 
 	const Way::Counts n = soak.counts();
-	printf("# soak: Sends %llu, Writes %llu, Writes with Immediate %llu, Reads %llu, atomics %llu; %llu octets\n",
-	       static_cast<unsigned long long>(n[Way::send]), static_cast<unsigned long long>(n[Way::write]),
-	       static_cast<unsigned long long>(n[Way::write_imm]), static_cast<unsigned long long>(n[Way::read]),
-	       static_cast<unsigned long long>(n[Way::atomic]), static_cast<unsigned long long>(soak.octets()));
+	printf("# soak: Sends %llu, Writes %llu, Writes with Immediate %llu, Reads %llu, "
+	       "atomics %llu; %llu bytes\n",
+	       static_cast<unsigned long long>(n[Way::send]),
+	       static_cast<unsigned long long>(n[Way::write]),
+	       static_cast<unsigned long long>(n[Way::write_imm]),
+	       static_cast<unsigned long long>(n[Way::read]),
+	       static_cast<unsigned long long>(n[Way::atomic]),
+	       static_cast<unsigned long long>(soak.bytes()));
 	for (size_t i = 0; i < std::size(names); i++) {
 		count[i] = counter(names[i]) - count[i];
 		printf("# soak: %s %llu\n", names[i], static_cast<unsigned long long>(count[i]));
 	}
-	EXPECT_GT(lab::retransmitted(lab::a()) + lab::retransmitted(lab::b()), sent_again) << "nothing was lost";
-	EXPECT_GT(count[1], wanted() / 100) << "next to nothing was placed early";
+	EXPECT_GT(lab::retransmitted(lab::a()) + lab::retransmitted(lab::b()), sent_again)
+		<< "nothing was lost";
+	EXPECT_GT(count[1], wanted() / 100) << "almost nothing was placed early";
 	EXPECT_GT(count[3], count[1] / 2) << "most of it was copied again";
 	EXPECT_GE(count[1], count[3]);
 }
 
-// The caller takes a device or a netdev away. Nobody waits for ever, and what is left can be destroyed.
+// The caller removes a device or a netdev. Nothing waits for ever, and the remaining objects can be
+// destroyed.
 TEST(soak, until_a_device_goes)
 {
 	Soak soak(few);

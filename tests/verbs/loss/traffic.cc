@@ -30,9 +30,7 @@ PairConfig config(lab::Family family)
 
 } // namespace
 
-Traffic::Traffic(lab::Family family) : pair_(config(family))
-{
-}
+Traffic::Traffic(lab::Family family) : pair_(config(family)) {}
 
 void Traffic::prepare(Endpoint &end, unsigned int seed)
 {
@@ -48,8 +46,10 @@ void Traffic::start(Endpoint &end, Endpoint &peer)
 {
 	const Region &m = end.memory();
 	for (size_t i = 0; i < sizes.size(); i++) {
-		post(end.qp(), write(3 * i, {m.sge(at(source, i), sizes[i])}, peer.remote(at(written_to, i))));
-		post(end.qp(), read(3 * i + 1, {m.sge(at(read_into, i), sizes[i])}, peer.remote(at(source, i))));
+		post(end.qp(), write(3 * i, {m.sge(at(source, i), sizes[i])},
+				     peer.remote(at(written_to, i))));
+		post(end.qp(), read(3 * i + 1, {m.sge(at(read_into, i), sizes[i])},
+				    peer.remote(at(source, i))));
 		post(end.qp(), send(3 * i + 2, {m.sge(at(source, i), sizes[i])}));
 	}
 }
@@ -72,7 +72,9 @@ void Traffic::compare(Endpoint &end, unsigned int peers_seed)
 		for (size_t i = 0; i < sizes.size(); i++) {
 			EXPECT_TRUE(filled(end.memory().span(at(a, i), sizes[i]), peers_seed + i))
 				<< "area " << a << ", size " << sizes[i];
-			EXPECT_TRUE(all_equal(end.memory().span(at(a, i) + sizes[i], slot - sizes[i]), 0xee))
+			EXPECT_TRUE(all_equal(end.memory().span(at(a, i) + sizes[i],
+								slot - sizes[i]),
+					      0xee))
 				<< "behind area " << a << ", size " << sizes[i];
 		}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every operation in both directions at once, with each octet compared.
+// Every operation in both directions at once, with each byte compared.
 #pragma once
 
 #include "rdma/endpoint.h"
@@ -9,8 +9,8 @@ namespace rdma {
 class Traffic {
 public:
 	explicit Traffic(lab::Family family = lab::Family::ipv4);
-	// Writes, Reads and Sends of many sizes, all outstanding together; ends when all are complete and
-	// right. Throws if one fails, or if nothing completes for a minute.
+	// Writes, Reads and Sends of many sizes, all outstanding together; ends when all are
+	// complete and correct. Throws if one fails, or if nothing completes for a minute.
 	void round();
 	void rounds(int n);
 	ibv_qp_state state() const { return pair_.client.state(); }

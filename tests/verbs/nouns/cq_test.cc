@@ -32,7 +32,7 @@ ibv_cq *next_event(ibv_comp_channel *channel, Milliseconds limit = patience)
 
 constexpr Milliseconds moment{200};
 
-// The client sends; the server has received when it returns.
+// The client sends; on return the server has received.
 void send_one(Pair &pair, unsigned int flags = 0)
 {
 	post_recv(pair.server.qp(), 0, {pair.server.memory().sge(0, 64)});
@@ -101,7 +101,8 @@ TEST(cq_data, poll__several_at_once_in_order)
 {
 	Pair pair;
 	for (int i = 0; i < 20; i++)
-		post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 	std::vector<ibv_wc> all = wait_ok(pair.client.scq(), 20);
 	for (int i = 0; i < 20; i++) {
 		EXPECT_EQ(all[i].wr_id, uint64_t(i));
@@ -117,7 +118,8 @@ TEST(cq_data, poll__wraps_around)
 	config.send_wr = 4;
 	Pair pair(both(config));
 	for (int i = 0; i < 50; i++) {
-		post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 		ASSERT_EQ(wait_ok(pair.client.scq()).wr_id, uint64_t(i));
 	}
 }
@@ -214,10 +216,11 @@ TEST(cq_data, notify__late_arm_tells_of_what_came_before)
 	send_one(pair);
 	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 1), 0);
-	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr) << "it was not solicited";
+	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr)
+		<< "it was not solicited";
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
 	EXPECT_EQ(next_event(pair.server.comp_channel()), pair.server.rcq());
-	// told of once
+	// reported once
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
 	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
 	wait_ok(pair.server.rcq());
@@ -267,10 +270,12 @@ TEST(cq_data, overflow__hurts_only_this_queue)
 		post(victim.client.qp(),
 		     write(i, {victim.client.memory().sge(0, 8)}, victim.server.remote()));
 	EXPECT_EQ(events.of(victim.client.scq()).event_type, IBV_EVENT_CQ_ERR);
-	// another queue pair, on the same device, does not notice
+	// another queue pair on the same device is not affected
 	fill(other.client.memory().span(0, 100), 5);
-	post(other.client.qp(), write(1, {other.client.memory().sge(0, 100)}, other.server.remote()));
-	post(other.client.qp(), read(2, {other.client.memory().sge(100, 100)}, other.server.remote()));
+	post(other.client.qp(),
+	     write(1, {other.client.memory().sge(0, 100)}, other.server.remote()));
+	post(other.client.qp(),
+	     read(2, {other.client.memory().sge(100, 100)}, other.server.remote()));
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(other.client.memory().span(100, 100), 5));
 }
@@ -285,18 +290,19 @@ TEST(cq_data, overflow__what_fitted_is_polled)
 	AsyncEvents events(pair.client.context());
 	int room = pair.client.scq()->cqe;
 	for (int i = 0; i < room + 3; i++)
-		post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(i, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 	events.of(pair.client.scq());
 	ibv_wc wc[16];
 	ASSERT_EQ(ibv_poll_cq(pair.client.scq(), 16, wc), room);
 	for (int i = 0; i < room; i++)
 		EXPECT_EQ(wc[i].wr_id, uint64_t(i));
-	EXPECT_LT(ibv_poll_cq(pair.client.scq(), 16, wc), 0) << "a dead queue says so";
+	EXPECT_LT(ibv_poll_cq(pair.client.scq(), 16, wc), 0) << "a dead queue reports it";
 }
 
 TEST(cq_data, share__one_queue_for_two_qps)
 {
-	// completions tell their QP; destroying one QP takes only its own along
+	// completions name their QP; destroying one QP removes only its own
 	Context context = open_device(lab::a().device);
 	Pd pd = alloc_pd(context.get());
 	Cq queue = create_cq(context.get(), 64);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What each verb answers to what it cannot do: the errno values of the manual pages and, where these name
-// none, of hardware drivers (EINVAL: a value no device has; EOPNOTSUPP: one this device has not; EBUSY: in
-// use; ENOMEM: no room). A refusal leaves nothing behind: at the end everything can be destroyed.
+// The errno of each verb for requests that it cannot fulfil: the values of the manual pages and,
+// where these name none, of hardware drivers (EINVAL: a value that no device supports; EOPNOTSUPP:
+// one that this device does not support; EBUSY: in use; ENOMEM: no room). A refusal leaves nothing
+// behind: at the end everything can be destroyed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +20,7 @@ int result(int ret)
 	return ret == -1 && errno ? errno : ret < 0 ? -ret : ret;
 }
 
-// 0, or the errno of a verb that returns an object, which must not be there.
+// 0, or the errno of a verb that returns an object; on error there must be none.
 template <class T>
 int result(T *object)
 {
@@ -51,11 +52,12 @@ struct errnos : KwarpOnly {
 		cq.reset();
 		if (pd) {
 			EXPECT_EQ(ibv_dealloc_pd(pd.release()), 0) << "something was left behind";
-			EXPECT_EQ(ibv_dealloc_pd(other_pd.release()), 0) << "something was left behind";
+			EXPECT_EQ(ibv_dealloc_pd(other_pd.release()), 0)
+				<< "something was left behind";
 		}
 	}
 
-	// A QP with one capability, or more, changed.
+	// A QP with one or more capabilities changed.
 	int qp_with(const std::function<void(ibv_qp_init_attr &)> &change) const
 	{
 		ibv_qp_init_attr attr = qp_attr(cq.get());
@@ -100,7 +102,8 @@ struct errnos : KwarpOnly {
 		errno = 0;
 		return result(ibv_create_cq_ex(context.get(), &attr));
 	}
-	static int modify(ibv_qp *qp, int mask, const std::function<void(ibv_qp_attr &)> &change = {})
+	static int modify(ibv_qp *qp, int mask,
+			  const std::function<void(ibv_qp_attr &)> &change = {})
 	{
 		ibv_qp_attr attr{};
 		attr.qp_state = IBV_QPS_INIT;
@@ -126,9 +129,10 @@ TEST_F(errnos, create_cq)
 	EXPECT_EQ(cq_ex_with([](auto &a) { a.wc_flags = IBV_WC_EX_WITH_CVLAN; }), EOPNOTSUPP);
 	EXPECT_EQ(cq_ex_with([](auto &a) { a.comp_mask = 1u << 20; }), EOPNOTSUPP);
 	EXPECT_EQ(cq_ex_with([](auto &a) {
-		a.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
-		a.flags = 1u << 20;
-	}), EOPNOTSUPP);
+			  a.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+			  a.flags = 1u << 20;
+		  }),
+		  EOPNOTSUPP);
 }
 
 TEST_F(errnos, resize_modify_destroy_cq)
@@ -182,7 +186,8 @@ TEST_F(errnos, domains)
 	attr.comp_mask = 1u << 20;
 	EXPECT_EQ(result(ibv_alloc_parent_domain(context.get(), &attr)), EOPNOTSUPP);
 	attr.comp_mask = 0;
-	ibv_pd *parent = check(ibv_alloc_parent_domain(context.get(), &attr), "ibv_alloc_parent_domain");
+	ibv_pd *parent =
+		check(ibv_alloc_parent_domain(context.get(), &attr), "ibv_alloc_parent_domain");
 	EXPECT_EQ(result(ibv_dealloc_td(td)), EBUSY);
 	EXPECT_EQ(result(ibv_dealloc_pd(pd.get())), EBUSY);
 	EXPECT_EQ(result(ibv_dealloc_pd(parent)), 0);
@@ -203,7 +208,8 @@ TEST_F(errnos, reg_mr)
 	EXPECT_EQ(reg(memory.data(), 4096, IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
 	EXPECT_EQ(reg(memory.data(), 4096, local | 1 << 19), EINVAL) << "no such right";
 	errno = 0;
-	EXPECT_EQ(result(ibv_reg_mr_iova(pd.get(), memory.data(), 4096, 1, local)), EINVAL) << "offset in page";
+	EXPECT_EQ(result(ibv_reg_mr_iova(pd.get(), memory.data(), 4096, 1, local)), EINVAL)
+		<< "offset in page";
 	errno = 0;
 	EXPECT_EQ(result(ibv_reg_dmabuf_mr(pd.get(), 0, 4096, 0, -1, local)), EBADF);
 	errno = 0;
@@ -217,12 +223,15 @@ TEST_F(errnos, windows)
 	EXPECT_EQ(result(ibv_alloc_mw(pd.get(), static_cast<ibv_mw_type>(0))), EINVAL);
 	EXPECT_EQ(result(ibv_alloc_mw(pd.get(), static_cast<ibv_mw_type>(3))), EINVAL);
 	Pair pair;
-	Region open(pair.client.pd(), 4096, all_access | IBV_ACCESS_MW_BIND), closed(pair.client.pd(), 4096);
+	Region open(pair.client.pd(), 4096, all_access | IBV_ACCESS_MW_BIND),
+		closed(pair.client.pd(), 4096);
 	Region foreign(other_pd.get(), 4096, all_access | IBV_ACCESS_MW_BIND);
-	Mw one = alloc_mw(pair.client.pd(), IBV_MW_TYPE_1), two = alloc_mw(pair.client.pd(), IBV_MW_TYPE_2);
+	Mw one = alloc_mw(pair.client.pd(), IBV_MW_TYPE_1),
+	   two = alloc_mw(pair.client.pd(), IBV_MW_TYPE_2);
 	auto bind = [&](ibv_mw *mw, ibv_mr *mr, int access) {
 		ibv_mw_bind b{};
-		b.bind_info = {mr, reinterpret_cast<uintptr_t>(mr->addr), 64, static_cast<unsigned int>(access)};
+		b.bind_info = {mr, reinterpret_cast<uintptr_t>(mr->addr), 64,
+			       static_cast<unsigned int>(access)};
 		return result(ibv_bind_mw(pair.client.qp(), mw, &b));
 	};
 	EXPECT_EQ(bind(two.get(), open.mr(), IBV_ACCESS_REMOTE_READ), EINVAL);
@@ -231,7 +240,8 @@ TEST_F(errnos, windows)
 	post(pair.client.qp(), write(2, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 	wait_ok(pair.client.scq());
 	EXPECT_EQ(result(ibv_dereg_mr(open.mr())), EBUSY);
-	EXPECT_EQ(ibv_rereg_mr(open.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_CMD);
+	EXPECT_EQ(ibv_rereg_mr(open.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+		  IBV_REREG_MR_ERR_CMD);
 	EXPECT_EQ(errno, EBUSY);
 	one.reset();
 	EXPECT_EQ(bind(two.get(), closed.mr(), IBV_ACCESS_REMOTE_READ), EINVAL);
@@ -259,17 +269,20 @@ TEST_F(errnos, create_qp__each_capability_by_one)
 TEST_F(errnos, create_qp__what_there_is_not)
 {
 	for (ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER})
-		EXPECT_EQ(qp_with([&](ibv_qp_init_attr &a) { a.qp_type = type; }), EOPNOTSUPP) << type;
+		EXPECT_EQ(qp_with([&](ibv_qp_init_attr &a) { a.qp_type = type; }), EOPNOTSUPP)
+			<< type;
 	EXPECT_EQ(qp_ex_with([](auto &a) { a.comp_mask = 0; }), EINVAL) << "no domain";
 	EXPECT_EQ(qp_ex_with([](auto &a) { a.comp_mask |= 1u << 20; }), EOPNOTSUPP);
 	EXPECT_EQ(qp_ex_with([](auto &a) {
-		a.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
-		a.create_flags = IBV_QP_CREATE_SCATTER_FCS;
-	}), EOPNOTSUPP);
+			  a.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+			  a.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+		  }),
+		  EOPNOTSUPP);
 	EXPECT_EQ(qp_ex_with([](auto &a) {
-		a.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		a.send_ops_flags = IBV_QP_EX_WITH_TSO;
-	}), EOPNOTSUPP);
+			  a.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+			  a.send_ops_flags = IBV_QP_EX_WITH_TSO;
+		  }),
+		  EOPNOTSUPP);
 	EXPECT_EQ(qp_ex_with([&](auto &a) { a.cap.max_send_wr = device.max_qp_wr + 1; }), EINVAL);
 }
 
@@ -278,17 +291,25 @@ TEST_F(errnos, modify_qp)
 	ibv_qp_init_attr init = qp_attr(cq.get());
 	Qp qp = create_qp(pd.get(), init);
 	const int to = IBV_QP_STATE;
-	for (ibv_qp_state state : {IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE, static_cast<ibv_qp_state>(99)})
-		EXPECT_EQ(modify(qp.get(), to, [&](auto &a) { a.qp_state = state; }), EINVAL) << state;
+	for (ibv_qp_state state :
+	     {IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE, static_cast<ibv_qp_state>(99)})
+		EXPECT_EQ(modify(qp.get(), to, [&](auto &a) { a.qp_state = state; }), EINVAL)
+			<< state;
 	EXPECT_EQ(modify(qp.get(), to | IBV_QP_PORT, [](auto &a) { a.port_num = 0; }), EINVAL);
 	EXPECT_EQ(modify(qp.get(), to | IBV_QP_PORT, [](auto &a) { a.port_num = 2; }), EINVAL);
-	EXPECT_EQ(modify(qp.get(), to | IBV_QP_PKEY_INDEX, [](auto &a) { a.pkey_index = 1; }), EINVAL);
-	EXPECT_EQ(modify(qp.get(), to | IBV_QP_CUR_STATE, [](auto &a) { a.cur_qp_state = IBV_QPS_RTS; }), EINVAL);
+	EXPECT_EQ(modify(qp.get(), to | IBV_QP_PKEY_INDEX, [](auto &a) { a.pkey_index = 1; }),
+		  EINVAL);
+	EXPECT_EQ(modify(qp.get(), to | IBV_QP_CUR_STATE,
+			 [](auto &a) { a.cur_qp_state = IBV_QPS_RTS; }),
+		  EINVAL);
 	EXPECT_EQ(modify(qp.get(), IBV_QP_MAX_QP_RD_ATOMIC,
-			 [&](auto &a) { a.max_rd_atomic = device.max_qp_init_rd_atom + 1; }), EINVAL);
+			 [&](auto &a) { a.max_rd_atomic = device.max_qp_init_rd_atom + 1; }),
+		  EINVAL);
 	EXPECT_EQ(modify(qp.get(), IBV_QP_MAX_DEST_RD_ATOMIC,
-			 [&](auto &a) { a.max_dest_rd_atomic = device.max_qp_rd_atom + 1; }), EINVAL);
-	for (int mask : {int{IBV_QP_QKEY}, int{IBV_QP_PATH_MIG_STATE}, int{IBV_QP_CAP}, int{IBV_QP_RATE_LIMIT}})
+			 [&](auto &a) { a.max_dest_rd_atomic = device.max_qp_rd_atom + 1; }),
+		  EINVAL);
+	for (int mask : {int{IBV_QP_QKEY}, int{IBV_QP_PATH_MIG_STATE}, int{IBV_QP_CAP},
+			 int{IBV_QP_RATE_LIMIT}})
 		EXPECT_EQ(modify(qp.get(), mask), EOPNOTSUPP) << mask;
 	EXPECT_EQ(query_qp(qp.get()).qp_state, IBV_QPS_INIT) << "none of that has changed it";
 	EXPECT_EQ(modify(qp.get(), to), 0);
@@ -305,12 +326,15 @@ TEST_F(errnos, srq)
 	EXPECT_EQ(modify_srq(srq.get(), IBV_SRQ_MAX_WR, 0, 0), EINVAL);
 	EXPECT_EQ(modify_srq(srq.get(), IBV_SRQ_MAX_WR, wr + 1, 0), EINVAL);
 	EXPECT_EQ(modify_srq(srq.get(), IBV_SRQ_LIMIT, 0, query_srq(srq.get()).max_wr + 1), EINVAL);
-	EXPECT_EQ(try_post_srq_recv(srq.get(), 1, std::vector<ibv_sge>(query_srq(srq.get()).max_sge + 1)), EINVAL);
+	EXPECT_EQ(try_post_srq_recv(srq.get(), 1,
+				    std::vector<ibv_sge>(query_srq(srq.get()).max_sge + 1)),
+		  EINVAL);
 	ibv_qp_init_attr init = qp_attr(cq.get());
 	init.srq = srq.get();
 	Qp qp = create_qp(pd.get(), init);
 	EXPECT_EQ(result(ibv_destroy_srq(srq.get())), EBUSY);
-	EXPECT_EQ(try_post_recv(qp.get(), 1, {region->sge(0, 8)}), EINVAL) << "it has no queue of its own";
+	EXPECT_EQ(try_post_recv(qp.get(), 1, {region->sge(0, 8)}), EINVAL)
+		<< "it has no queue of its own";
 	qp.reset();
 	for (ibv_srq_type type : {IBV_SRQT_XRC, IBV_SRQT_TM}) {
 		ibv_srq_init_attr_ex attr{};
@@ -327,7 +351,8 @@ TEST_F(errnos, post)
 {
 	ibv_qp_init_attr init = qp_attr(cq.get(), 4, 2);
 	Qp qp = create_qp(pd.get(), init);
-	EXPECT_EQ(try_post_recv(qp.get(), 1, std::vector<ibv_sge>(init.cap.max_recv_sge + 1)), EINVAL);
+	EXPECT_EQ(try_post_recv(qp.get(), 1, std::vector<ibv_sge>(init.cap.max_recv_sge + 1)),
+		  EINVAL);
 	for (uint32_t i = 0; i < init.cap.max_recv_wr; i++)
 		ASSERT_EQ(try_post_recv(qp.get(), i, {region->sge(0, 8)}), 0);
 	EXPECT_EQ(try_post_recv(qp.get(), 99, {region->sge(0, 8)}), ENOMEM);
@@ -343,10 +368,11 @@ TEST_F(errnos, post)
 	EXPECT_EQ(try_post(rts, send(1, {pair.client.memory().sge(0, cap.max_inline_data + 1)})
 					.flags(IBV_SEND_INLINE | IBV_SEND_SIGNALED)),
 		  EINVAL);
-	EXPECT_EQ(try_post(rts, read(1, {some}, there).flags(IBV_SEND_INLINE | IBV_SEND_SIGNALED)), EINVAL);
+	EXPECT_EQ(try_post(rts, read(1, {some}, there).flags(IBV_SEND_INLINE | IBV_SEND_SIGNALED)),
+		  EINVAL);
 	for (ibv_wr_opcode opcode : {IBV_WR_TSO, IBV_WR_DRIVER1, static_cast<ibv_wr_opcode>(99)})
 		EXPECT_EQ(try_post(rts, Send(opcode, 1, {some}, there)), EINVAL) << opcode;
-	// nothing of that has reached the queue
+	// none of these has reached the queue
 	post(rts, write(7, {some}, there));
 	EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 7u);
 }
@@ -369,7 +395,7 @@ TEST_F(errnos, imports)
 	ibv_unimport_pd(imported);
 }
 
-// Verbs that no RNIC has, or not this one.
+// Verbs that no RNIC supports, or not this one.
 TEST_F(errnos, what_there_is_not)
 {
 	ibv_qp_init_attr init = qp_attr(cq.get());

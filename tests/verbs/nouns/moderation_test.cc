@@ -33,16 +33,18 @@ struct moderation : testing::Test {
 	ibv_cq *cq() const { return pair->server.rcq(); }
 	void arm(int solicited = 0) const { ASSERT_EQ(ibv_req_notify_cq(cq(), solicited), 0); }
 
-	// The client sends so many; the server has them in its queue when this returns.
+	// The client sends this many; on return the server has them in its queue.
 	void send_some(int count, unsigned int flags = 0)
 	{
 		for (int i = 0; i < count; i++)
 			post_recv(pair->server.qp(), 0, {pair->server.memory().sge(0, 64)});
 		for (int i = 0; i < count; i++)
-			post(pair->client.qp(), send(0, {pair->client.memory().sge(0, 64)}).flags(flags));
+			post(pair->client.qp(),
+			     send(0, {pair->client.memory().sge(0, 64)}).flags(flags));
 		wait_ok(pair->client.scq(), count);
-		// what comes back behind them says that they are there
-		post(pair->client.qp(), read(1, {pair->client.memory().sge(64, 8)}, pair->server.remote()));
+		// the reply after them shows that they are there
+		post(pair->client.qp(),
+		     read(1, {pair->client.memory().sge(64, 8)}, pair->server.remote()));
 		wait_ok(pair->client.scq());
 	}
 
@@ -52,7 +54,8 @@ struct moderation : testing::Test {
 			return false;
 		ibv_cq *queue = nullptr;
 		void *cookie;
-		check(ibv_get_cq_event(pair->server.comp_channel(), &queue, &cookie), "ibv_get_cq_event");
+		check(ibv_get_cq_event(pair->server.comp_channel(), &queue, &cookie),
+		      "ibv_get_cq_event");
 		ibv_ack_cq_events(queue, 1);
 		return queue == cq();
 	}
@@ -87,11 +90,11 @@ TEST_F(moderation, count_alone)
 	EXPECT_FALSE(event(moment));
 	send_some(1);
 	EXPECT_TRUE(event());
-	// told of all four at once
+	// one event for all four
 	arm();
 	EXPECT_FALSE(event(moment));
 	wait_ok(cq(), 4);
-	// and it begins anew
+	// and counting begins again
 	send_some(3);
 	EXPECT_FALSE(event(moment));
 	send_some(2);
@@ -113,7 +116,7 @@ TEST_F(moderation, time_alone)
 	ASSERT_EQ(moderate(cq(), 0, 20000), 0);
 	arm();
 	send_some(1);
-	EXPECT_TRUE(event()) << "time is up some time";
+	EXPECT_TRUE(event()) << "the timer expires eventually";
 	wait_ok(cq());
 	arm();
 	send_some(10);
@@ -151,7 +154,7 @@ TEST_F(moderation, late_arm)
 TEST_F(moderation, polled_meanwhile_is_not_told)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 60000), 0);
-	// A slow machine may not have polled when time is up: then again.
+	// A slow machine may not have polled in time: try again then.
 	bool silent = false;
 	for (int attempt = 0; attempt < 30 && !silent; attempt++) {
 		arm();
@@ -160,7 +163,7 @@ TEST_F(moderation, polled_meanwhile_is_not_told)
 		silent = !event(moment);
 	}
 	ASSERT_TRUE(silent) << "nothing waits when time is up";
-	// the arm stays for what comes
+	// the CQ stays armed for later completions
 	send_some(1);
 	EXPECT_TRUE(event());
 	wait_ok(cq());
@@ -235,7 +238,7 @@ TEST_F(moderation, destroy_while_held_back)
 	}
 }
 
-// Another thread changes the rule all the time: every completion is told of.
+// Another thread changes the moderation all the time: every completion is still reported.
 TEST_F(moderation, changed_under_traffic)
 {
 	std::atomic<bool> stop = false;

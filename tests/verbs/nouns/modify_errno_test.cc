@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ibv_modify_qp(3): each step from one state to another, each attribute, objects that belong to others and
-// objects that are gone. An RNIC's queue pair is connected by the connection manager, so a step to RTS or from
-// it to SQD takes a connection; there is one way back from Error, by RESET or at once to INIT.
+// ibv_modify_qp(3): each step from one state to another, each attribute, objects of other contexts
+// and objects that are gone. The connection manager connects an RNIC's queue pair, so a step to RTS
+// or from it to SQD requires a connection; the only way back from Error is to RESET or directly to
+// INIT.
 #include <gtest/gtest.h>
 
 #include "cm/kwarp_only.h"
@@ -26,7 +27,7 @@ struct modify_errnos : KwarpOnly {
 		pd = alloc_pd(context.get());
 		other_pd = alloc_pd(context.get());
 		cq = create_cq(context.get(), 16);
-		// so that its number means nothing in the other context
+		// so that its number is invalid in the other context
 		std::vector<Cq> before;
 		for (int i = 0; i < 64; i++)
 			before.push_back(create_cq(other_context.get(), 1));
@@ -39,8 +40,8 @@ struct modify_errnos : KwarpOnly {
 	}
 };
 
-constexpr ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQE,
-				   IBV_QPS_ERR};
+constexpr ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
+				   IBV_QPS_SQD,	  IBV_QPS_SQE,	IBV_QPS_ERR};
 
 // Steps that are allowed without a connection.
 bool allowed(ibv_qp_state from, ibv_qp_state to)
@@ -50,9 +51,11 @@ bool allowed(ibv_qp_state from, ibv_qp_state to)
 		return to == IBV_QPS_RESET || to == IBV_QPS_INIT || to == IBV_QPS_ERR;
 	case IBV_QPS_INIT:
 	case IBV_QPS_RTR:
-		return to == IBV_QPS_RESET || to == IBV_QPS_INIT || to == IBV_QPS_RTR || to == IBV_QPS_ERR;
-	default: // ERR; to SQD: librdmacm disconnects so what the peer has ended already
-		return to == IBV_QPS_RESET || to == IBV_QPS_INIT || to == IBV_QPS_SQD || to == IBV_QPS_ERR;
+		return to == IBV_QPS_RESET || to == IBV_QPS_INIT || to == IBV_QPS_RTR ||
+		       to == IBV_QPS_ERR;
+	default: // ERR; to SQD: librdmacm does so after the peer has ended the connection
+		return to == IBV_QPS_RESET || to == IBV_QPS_INIT || to == IBV_QPS_SQD ||
+		       to == IBV_QPS_ERR;
 	}
 }
 
@@ -64,7 +67,8 @@ TEST_F(modify_errnos, each_step_without_a_connection)
 		for (ibv_qp_state to : states) {
 			Qp qp = create();
 			ASSERT_EQ(modify_state(qp.get(), from), 0) << from;
-			EXPECT_EQ(modify_state(qp.get(), to), allowed(from, to) ? 0 : EINVAL) << from << " to " << to;
+			EXPECT_EQ(modify_state(qp.get(), to), allowed(from, to) ? 0 : EINVAL)
+				<< from << " to " << to;
 			ibv_qp_state now = query_qp(qp.get()).qp_state;
 			if (!allowed(from, to) || (from == IBV_QPS_ERR && to == IBV_QPS_SQD)) {
 				EXPECT_EQ(now, from) << from << " to " << to;
@@ -83,24 +87,38 @@ TEST_F(modify_errnos, each_step_of_a_connected_one)
 		if (ok && to != IBV_QPS_RTS)
 			continue;
 		EXPECT_EQ(pair.client.state(), IBV_QPS_RTS) << to;
-		post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(1, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 		wait_ok(pair.client.scq());
 	}
 }
 
-// One attribute at a time, with a value that would do elsewhere.
+// One attribute at a time, with a value that would be valid in other steps.
 TEST_F(modify_errnos, each_attribute)
 {
 	const struct {
 		int mask, wanted;
 	} cases[] = {
-		{IBV_QP_CUR_STATE, 0},	       {IBV_QP_EN_SQD_ASYNC_NOTIFY, 0}, {IBV_QP_ACCESS_FLAGS, 0},
-		{IBV_QP_PKEY_INDEX, 0},	       {IBV_QP_PORT, 0},		{IBV_QP_QKEY, EOPNOTSUPP},
-		{IBV_QP_PATH_MTU, 0},	       {IBV_QP_TIMEOUT, 0},		{IBV_QP_RETRY_CNT, 0},
-		{IBV_QP_RNR_RETRY, 0},	       {IBV_QP_RQ_PSN, 0},		{IBV_QP_MAX_QP_RD_ATOMIC, 0},
-		{IBV_QP_ALT_PATH, EINVAL},     {IBV_QP_MIN_RNR_TIMER, 0},	{IBV_QP_SQ_PSN, 0},
-		{IBV_QP_MAX_DEST_RD_ATOMIC, 0}, {IBV_QP_PATH_MIG_STATE, EOPNOTSUPP}, {IBV_QP_CAP, EOPNOTSUPP},
-		{IBV_QP_DEST_QPN, 0},	       {IBV_QP_RATE_LIMIT, EOPNOTSUPP},
+		{IBV_QP_CUR_STATE, 0},
+		{IBV_QP_EN_SQD_ASYNC_NOTIFY, 0},
+		{IBV_QP_ACCESS_FLAGS, 0},
+		{IBV_QP_PKEY_INDEX, 0},
+		{IBV_QP_PORT, 0},
+		{IBV_QP_QKEY, EOPNOTSUPP},
+		{IBV_QP_PATH_MTU, 0},
+		{IBV_QP_TIMEOUT, 0},
+		{IBV_QP_RETRY_CNT, 0},
+		{IBV_QP_RNR_RETRY, 0},
+		{IBV_QP_RQ_PSN, 0},
+		{IBV_QP_MAX_QP_RD_ATOMIC, 0},
+		{IBV_QP_ALT_PATH, EINVAL},
+		{IBV_QP_MIN_RNR_TIMER, 0},
+		{IBV_QP_SQ_PSN, 0},
+		{IBV_QP_MAX_DEST_RD_ATOMIC, 0},
+		{IBV_QP_PATH_MIG_STATE, EOPNOTSUPP},
+		{IBV_QP_CAP, EOPNOTSUPP},
+		{IBV_QP_DEST_QPN, 0},
+		{IBV_QP_RATE_LIMIT, EOPNOTSUPP},
 	};
 	for (auto [mask, wanted] : cases) {
 		Qp qp = create();
@@ -113,7 +131,7 @@ TEST_F(modify_errnos, each_attribute)
 	}
 }
 
-// Numbers are a context's own: what belongs to another one is not there.
+// Numbers belong to a context: another context's object is not found.
 TEST_F(modify_errnos, create__of_another_context)
 {
 	auto refused = [](auto *object) { return !object && (errno == EINVAL || errno == ENOENT); };
@@ -138,10 +156,12 @@ TEST_F(modify_errnos, create__of_another_context)
 	srq_attr.attr = {4, 1, 0};
 	EXPECT_TRUE(refused(ibv_create_srq(&mixed, &srq_attr))) << errno;
 	Memory memory(4096);
-	EXPECT_TRUE(refused(ibv_reg_mr(&mixed, memory.data(), 4096, IBV_ACCESS_LOCAL_WRITE))) << errno;
+	EXPECT_TRUE(refused(ibv_reg_mr(&mixed, memory.data(), 4096, IBV_ACCESS_LOCAL_WRITE)))
+		<< errno;
 }
 
-// A shared receive queue has a domain of its own, which its buffers belong to; the queue pair's may differ.
+// A shared receive queue has its own domain, to which its buffers belong; the queue pair's may
+// differ.
 TEST_F(modify_errnos, srq__of_another_domain)
 {
 	for (bool right : {true, false}) {
@@ -159,7 +179,8 @@ TEST_F(modify_errnos, srq__of_another_domain)
 		server.accept();
 		client.established();
 		server.established();
-		post_srq_recv(srq.get(), 5, {right ? in_srq.sge(0, 64) : server.memory().sge(0, 64)});
+		post_srq_recv(srq.get(), 5,
+			      {right ? in_srq.sge(0, 64) : server.memory().sge(0, 64)});
 		post(client.qp(), send(1, {client.memory().sge(0, 64)}));
 		ibv_wc wc = wait(server.rcq());
 		EXPECT_EQ(wc.wr_id, 5u);
@@ -168,7 +189,7 @@ TEST_F(modify_errnos, srq__of_another_domain)
 	}
 }
 
-// A buffer of another domain is found out when it is used.
+// A buffer of another domain is detected when it is used.
 TEST_F(modify_errnos, work_request__region_of_another_domain)
 {
 	enum { sent, written, read_into, received };
@@ -178,7 +199,8 @@ TEST_F(modify_errnos, work_request__region_of_another_domain)
 		Pd other = alloc_pd(who.context());
 		Region foreign(other.get(), 4096);
 		ibv_sge bad = foreign.sge(0, 64), good = pair.client.memory().sge(0, 64);
-		post_recv(pair.server.qp(), 1, {where == received ? bad : pair.server.memory().sge(0, 64)});
+		post_recv(pair.server.qp(), 1,
+			  {where == received ? bad : pair.server.memory().sge(0, 64)});
 		switch (where) {
 		case written:
 			post(pair.client.qp(), write(2, {bad}, pair.server.remote()));
@@ -199,7 +221,7 @@ TEST_F(modify_errnos, work_request__region_of_another_domain)
 	}
 }
 
-// What is asked for by the number of something that is gone.
+// Requests with the number of an object that is gone.
 TEST_F(modify_errnos, destroyed)
 {
 	ibv_qp_attr attr{};
@@ -233,7 +255,7 @@ TEST_F(modify_errnos, destroyed)
 	EXPECT_TRUE(gone(errno));
 }
 
-// Address handles and multicast are datagrams' things.
+// Address handles and multicast are for datagrams.
 TEST_F(modify_errnos, address_handles)
 {
 	ibv_ah_attr attr{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Regions over other memory than a program's own plain pages: huge pages, files, other drivers' buffers;
-// and what the system says to it: limits, fork.
+// Regions of memory other than a program's own plain pages: huge pages, files, other drivers'
+// buffers; and restrictions of the system: limits, fork.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -44,16 +44,21 @@ struct Buffer {
 	{
 		check(ftruncate(memfd.fd, size), "ftruncate");
 		check(fcntl(memfd.fd, F_ADD_SEALS, F_SEAL_SHRINK), "F_ADD_SEALS");
-		data = static_cast<uint8_t *>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd.fd, 0));
+		data = static_cast<uint8_t *>(mmap(nullptr, size, PROT_READ | PROT_WRITE,
+						   MAP_SHARED, memfd.fd, 0));
 		check(data == MAP_FAILED ? -1 : 0, "mmap");
 		Fd driver(open("/dev/udmabuf", O_RDWR));
-		udmabuf_create create{static_cast<uint32_t>(memfd.fd), UDMABUF_FLAGS_CLOEXEC, 0, size};
+		udmabuf_create create{static_cast<uint32_t>(memfd.fd), UDMABUF_FLAGS_CLOEXEC, 0,
+				      size};
 		int made = ioctl(driver.fd, UDMABUF_CREATE, &create);
 		check(made < 0 ? -1 : 0, "UDMABUF_CREATE");
 		fd = std::make_unique<Fd>(made);
 	}
 	~Buffer() { munmap(data, size); }
-	std::span<uint8_t> span(size_t offset, size_t length) const { return {data + offset, length}; }
+	std::span<uint8_t> span(size_t offset, size_t length) const
+	{
+		return {data + offset, length};
+	}
 };
 
 struct dmabuf : testing::Test {
@@ -83,7 +88,7 @@ int in_child(auto what)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Writes from the client to there, and reads back.
+// The client writes there and reads it back.
 void exchange(Pair &pair, Remote there, std::span<uint8_t> memory, unsigned int seed)
 {
 	size_t n = memory.size();
@@ -103,7 +108,8 @@ TEST_F(dmabuf, access__written_and_read)
 {
 	Pair pair;
 	Buffer buffer(8 * page);
-	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, 8 * page, 0, buffer.fd->fd, all_access), "ibv_reg_dmabuf_mr"));
+	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, 8 * page, 0, buffer.fd->fd, all_access),
+		    "ibv_reg_dmabuf_mr"));
 	exchange(pair, {0, mr->rkey}, buffer.span(0, 8 * page), 1);
 	exchange(pair, {page + 13, mr->rkey}, buffer.span(page + 13, 5000), 2);
 }
@@ -113,13 +119,15 @@ TEST_F(dmabuf, access__part_of_it_at_an_address)
 	Pair pair;
 	Buffer buffer(8 * page);
 	uint64_t iova = 0x7000'0000'0000 + 100;
-	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), page + 100, 2 * page, iova, buffer.fd->fd, all_access),
+	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), page + 100, 2 * page, iova, buffer.fd->fd,
+				      all_access),
 		    "ibv_reg_dmabuf_mr"));
 	exchange(pair, {iova, mr->rkey}, buffer.span(page + 100, 2 * page), 1);
 	EXPECT_TRUE(all_equal(buffer.span(0, page + 100), 0));
 	EXPECT_TRUE(all_equal(buffer.span(3 * page + 100, page), 0));
 	// not beyond the part
-	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 64)}, {iova + 2 * page - 63, mr->rkey}));
+	post(pair.client.qp(),
+	     write(1, {pair.client.memory().sge(0, 64)}, {iova + 2 * page - 63, mr->rkey}));
 	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 	EXPECT_TRUE(all_equal(buffer.span(3 * page + 100, page), 0));
 }
@@ -128,7 +136,8 @@ TEST_F(dmabuf, access__local_buffers)
 {
 	Pair pair;
 	Buffer buffer(4 * page);
-	Mr mr(check(ibv_reg_dmabuf_mr(pair.client.pd(), 0, 4 * page, 0, buffer.fd->fd, all_access), "ibv_reg_dmabuf_mr"));
+	Mr mr(check(ibv_reg_dmabuf_mr(pair.client.pd(), 0, 4 * page, 0, buffer.fd->fd, all_access),
+		    "ibv_reg_dmabuf_mr"));
 	fill(buffer.span(0, page), 4);
 	post(pair.client.qp(), write(1, {{0, page, mr->lkey}}, pair.server.remote()));
 	post(pair.client.qp(), read(2, {{2 * page, page, mr->lkey}}, pair.server.remote()));
@@ -140,7 +149,8 @@ TEST_F(dmabuf, access__no_right)
 {
 	Pair pair;
 	Buffer buffer(page);
-	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, page, 0, buffer.fd->fd, IBV_ACCESS_REMOTE_READ),
+	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, page, 0, buffer.fd->fd,
+				      IBV_ACCESS_REMOTE_READ),
 		    "ibv_reg_dmabuf_mr"));
 	memset(pair.client.memory().data(), 0xaa, 64);
 	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 64)}, {0, mr->rkey}));
@@ -152,7 +162,8 @@ TEST_F(dmabuf, lifetime__outlives_its_descriptor)
 {
 	Pair pair;
 	Buffer buffer(4 * page);
-	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, 4 * page, 0, buffer.fd->fd, all_access), "ibv_reg_dmabuf_mr"));
+	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, 4 * page, 0, buffer.fd->fd, all_access),
+		    "ibv_reg_dmabuf_mr"));
 	buffer.fd.reset();
 	exchange(pair, {0, mr->rkey}, buffer.span(0, 4 * page), 1);
 }
@@ -172,8 +183,9 @@ TEST_F(dmabuf, register__what_is_refused)
 	EXPECT_EQ(error(4 * page, 1, 0, fd, all_access), EINVAL);
 	EXPECT_EQ(error(0, 0, 0, fd, all_access), EINVAL);
 	EXPECT_EQ(error(~0ull - page + 1, 2 * page, 0, fd, all_access), EINVAL);
-	EXPECT_EQ(error(0, page, ~0ull - page + 1 + page / 2, fd, all_access), EINVAL); // offset in the page
-	EXPECT_EQ(error(0, 2 * page, ~0ull - page + 1, fd, all_access), EINVAL);	// wraps
+	EXPECT_EQ(error(0, page, ~0ull - page + 1 + page / 2, fd, all_access),
+		  EINVAL); // offset in the page
+	EXPECT_EQ(error(0, 2 * page, ~0ull - page + 1, fd, all_access), EINVAL); // wraps
 	EXPECT_EQ(error(0, page, 0, buffer.memfd.fd, all_access), EINVAL);
 	EXPECT_EQ(error(0, page, 0, -1, all_access), EBADF);
 	EXPECT_EQ(error(0, page, 0, fd, IBV_ACCESS_REMOTE_WRITE), EINVAL);
@@ -184,8 +196,11 @@ TEST_F(dmabuf, reregister__is_refused)
 	Context context = open_device(lab::a().device);
 	Pd pd = alloc_pd(context.get());
 	Buffer buffer(page);
-	Mr mr(check(ibv_reg_dmabuf_mr(pd.get(), 0, page, 0, buffer.fd->fd, all_access), "ibv_reg_dmabuf_mr"));
-	EXPECT_NE(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_REMOTE_READ), 0);
+	Mr mr(check(ibv_reg_dmabuf_mr(pd.get(), 0, page, 0, buffer.fd->fd, all_access),
+		    "ibv_reg_dmabuf_mr"));
+	EXPECT_NE(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			       IBV_ACCESS_REMOTE_READ),
+		  0);
 }
 
 // ---- files and huge pages ----
@@ -214,48 +229,55 @@ TEST(mr_kinds, file__mapped_for_reading)
 TEST(mr_kinds, huge_pages)
 {
 	std::ofstream("/proc/sys/vm/nr_hugepages") << 4;
-	uint8_t *data = static_cast<uint8_t *>(mmap(nullptr, 2 * huge_page, PROT_READ | PROT_WRITE,
-						    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0));
+	uint8_t *data =
+		static_cast<uint8_t *>(mmap(nullptr, 2 * huge_page, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0));
 	if (data == MAP_FAILED)
 		GTEST_SKIP() << "no huge pages";
 	{
 		Pair pair;
-		Mr mr = reg_mr(pair.server.pd(), data + 100, 2 * huge_page - 200, all_access | IBV_ACCESS_HUGETLB);
+		Mr mr = reg_mr(pair.server.pd(), data + 100, 2 * huge_page - 200,
+			       all_access | IBV_ACCESS_HUGETLB);
 		size_t middle = huge_page - 10000;
-		exchange(pair, {reinterpret_cast<uintptr_t>(data) + middle, mr->rkey}, {data + middle, 20000}, 1);
-		exchange(pair, {reinterpret_cast<uintptr_t>(data) + 100, mr->rkey}, {data + 100, 10000}, 2);
+		exchange(pair, {reinterpret_cast<uintptr_t>(data) + middle, mr->rkey},
+			 {data + middle, 20000}, 1);
+		exchange(pair, {reinterpret_cast<uintptr_t>(data) + 100, mr->rkey},
+			 {data + 100, 10000}, 2);
 	}
 	munmap(data, 2 * huge_page);
 	std::ofstream("/proc/sys/vm/nr_hugepages") << 0;
 }
 
-// ---- the system's say ----
+// ---- restrictions of the system ----
 
 TEST(mr_kinds, limit__of_locked_memory)
 {
 	EXPECT_EQ(in_child([] {
-		Context context = open_device(lab::a().device);
-		Pd pd = alloc_pd(context.get());
-		Memory memory(1 << 20);
-		rlimit limit{256 * 1024, 256 * 1024};
-		check(setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
-		__user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-		__user_cap_data_struct none[2]{};
-		check(syscall(SYS_capset, &header, none), "capset");
+			  Context context = open_device(lab::a().device);
+			  Pd pd = alloc_pd(context.get());
+			  Memory memory(1 << 20);
+			  rlimit limit{256 * 1024, 256 * 1024};
+			  check(setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
+			  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+			  __user_cap_data_struct none[2]{};
+			  check(syscall(SYS_capset, &header, none), "capset");
 
-		if (!Mr(ibv_reg_mr(pd.get(), memory.data(), 128 * 1024, all_access)))
-			return 1;
-		Mr one = reg_mr(pd.get(), memory.data(), 200 * 1024);
-		if (ibv_reg_mr(pd.get(), memory.data(), 100 * 1024, all_access) || errno != ENOMEM)
-			return 2;
-		if (!ibv_rereg_mr(one.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory.data(), 1 << 20, 0))
-			return 3;
-		// What is given back can be had again.
-		one.reset();
-		if (!Mr(ibv_reg_mr(pd.get(), memory.data(), 250 * 1024, all_access)))
-			return 4;
-		return 0;
-	}), 0);
+			  if (!Mr(ibv_reg_mr(pd.get(), memory.data(), 128 * 1024, all_access)))
+				  return 1;
+			  Mr one = reg_mr(pd.get(), memory.data(), 200 * 1024);
+			  if (ibv_reg_mr(pd.get(), memory.data(), 100 * 1024, all_access) ||
+			      errno != ENOMEM)
+				  return 2;
+			  if (!ibv_rereg_mr(one.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr,
+					    memory.data(), 1 << 20, 0))
+				  return 3;
+			  // Released memory can be registered again.
+			  one.reset();
+			  if (!Mr(ibv_reg_mr(pd.get(), memory.data(), 250 * 1024, all_access)))
+				  return 4;
+			  return 0;
+		  }),
+		  0);
 }
 
 TEST(mr_kinds, fork__needs_no_preparation)
@@ -263,17 +285,19 @@ TEST(mr_kinds, fork__needs_no_preparation)
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
-	// The pages stay the parent's, whoever writes first.
+	// The pages stay the parent's, whichever process writes first.
 	Pair pair;
 	Region region(pair.server.pd(), 4 * page);
 	memset(region.data(), 1, region.size());
 	EXPECT_EQ(in_child([&] {
-		memset(region.data(), 2, region.size());
-		return 0;
-	}), 0);
+			  memset(region.data(), 2, region.size());
+			  return 0;
+		  }),
+		  0);
 	exchange(pair, {region.address(), region.rkey()}, region.span(0, 4 * page), 7);
 	memset(region.data(), 3, region.size());
-	post(pair.client.qp(), read(1, {pair.client.memory().sge(0, page)}, {region.address(), region.rkey()}));
+	post(pair.client.qp(),
+	     read(1, {pair.client.memory().sge(0, page)}, {region.address(), region.rkey()}));
 	wait_ok(pair.client.scq());
 	EXPECT_TRUE(all_equal(pair.client.memory().span(0, page), 3));
 }
@@ -294,11 +318,13 @@ TEST(mr_kinds, zero_based)
 		GTEST_SKIP() << "kwarp only";
 	Pair pair;
 	Memory memory(4 * page);
-	Mr mr = reg_mr(pair.server.pd(), memory.data() + 77, 2 * page, all_access | IBV_ACCESS_ZERO_BASED);
+	Mr mr = reg_mr(pair.server.pd(), memory.data() + 77, 2 * page,
+		       all_access | IBV_ACCESS_ZERO_BASED);
 	exchange(pair, {0, mr->rkey}, memory.span(77, 2 * page), 1);
 	exchange(pair, {page, mr->rkey}, memory.span(77 + page, page), 2);
 	EXPECT_TRUE(all_equal(memory.span(0, 77), 0));
-	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, 2)}, {2 * page - 1, mr->rkey}));
+	post(pair.client.qp(),
+	     write(1, {pair.client.memory().sge(0, 2)}, {2 * page - 1, mr->rkey}));
 	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 	EXPECT_TRUE(all_equal(memory.span(77 + 2 * page, page), 0));
 }
@@ -309,7 +335,8 @@ TEST(mr_kinds, zero_based__local_buffers)
 		GTEST_SKIP() << "kwarp only";
 	Pair pair;
 	Memory memory(2 * page);
-	Mr mr = reg_mr(pair.client.pd(), memory.data(), 2 * page, all_access | IBV_ACCESS_ZERO_BASED);
+	Mr mr = reg_mr(pair.client.pd(), memory.data(), 2 * page,
+		       all_access | IBV_ACCESS_ZERO_BASED);
 	fill(memory.span(100, 1000), 3);
 	post(pair.client.qp(), write(1, {{100, 1000, mr->lkey}}, pair.server.remote()));
 	post(pair.client.qp(), read(2, {{page, 1000, mr->lkey}}, pair.server.remote()));

@@ -22,7 +22,7 @@ struct mr : testing::Test {
 	}
 };
 
-// The client writes to and reads from a region of the server that was registered for it.
+// The client writes to and reads from a region that the server has registered for it.
 void exchange(Pair &pair, const Remote &there, std::span<uint8_t> memory)
 {
 	size_t n = memory.size();
@@ -133,7 +133,7 @@ TEST(mr_data, access__unaligned)
 	EXPECT_TRUE(all_equal(memory.span(8192, 8192), 0));
 }
 
-TEST(mr_data, access__one_octet_region)
+TEST(mr_data, access__one_byte_region)
 {
 	Pair pair;
 	Memory memory(4096);
@@ -228,7 +228,7 @@ TEST(mr_data, deregister__while_connected)
 
 TEST(mr_data, deregister__while_written_to)
 {
-	// No octet arrives after dereg has returned, and nothing hangs.
+	// No byte arrives after dereg has returned, and nothing hangs.
 	Pair pair;
 	Memory memory(65536);
 	uint64_t address = reinterpret_cast<uintptr_t>(memory.data());
@@ -236,7 +236,8 @@ TEST(mr_data, deregister__while_written_to)
 	fill(pair.client.memory().span(0, 65536), 1);
 	for (int i = 0; i < 32; i++)
 		post(pair.client.qp(),
-		     write(i, {pair.client.memory().sge(0, 65536)}, {address, region->rkey}).unsignaled());
+		     write(i, {pair.client.memory().sge(0, 65536)}, {address, region->rkey})
+			     .unsignaled());
 	region.reset();
 	memset(memory.data(), 0x55, 65536);
 	drain(pair.client.scq());
@@ -245,14 +246,15 @@ TEST(mr_data, deregister__while_written_to)
 
 TEST(mr_data, deregister__while_read_from)
 {
-	// Reads that are being answered end in an error or with the data; never with anything else.
+	// Reads in progress end in an error or with the data, nothing else.
 	Pair pair;
 	Memory memory(65536);
 	uint64_t address = reinterpret_cast<uintptr_t>(memory.data());
 	Mr region = reg_mr(pair.server.pd(), memory.data(), 65536);
 	fill(memory.span(0, 65536), 1);
 	for (int i = 0; i < 20; i++)
-		post(pair.client.qp(), read(i, {pair.client.memory().sge(0, 65536)}, {address, region->rkey}));
+		post(pair.client.qp(),
+		     read(i, {pair.client.memory().sge(0, 65536)}, {address, region->rkey}));
 	region.reset();
 	memset(memory.data(), 0x55, 65536);
 	bool failed = false;

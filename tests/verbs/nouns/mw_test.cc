@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory windows of type 1 and 2B. The server opens windows on its memory, the client looks through
-// them. The rules are those of the verbs' manual pages and, for what the peer is told, RFC 5040 and 5041.
+// Memory windows of type 1 and 2B. The server opens windows on its memory, the client accesses it
+// through them. The rules are those of the verbs' manual pages and, for errors reported to the
+// peer, RFC 5040 and 5041.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -35,21 +36,24 @@ struct Stage {
 		speak(pair);
 	}
 
-	// A responder sends nothing before the initiator has spoken: not even what stays local.
+	// A responder sends nothing before the initiator has sent, not even a local operation.
 	static void speak(Pair &pair)
 	{
 		post(pair.client.qp(), write(1, {}, pair.server.remote()));
 		wait_ok(pair.client.scq());
 	}
 
-	uint64_t at(size_t offset) const { return reinterpret_cast<uintptr_t>(memory.data()) + offset; }
+	uint64_t at(size_t offset) const
+	{
+		return reinterpret_cast<uintptr_t>(memory.data()) + offset;
+	}
 
 	ibv_mw_bind_info info(size_t offset, size_t length, int access = rw) const
 	{
 		return {mr.get(), at(offset), length, static_cast<unsigned int>(access)};
 	}
 
-	// Binds the window and waits for it; the status.
+	// Binds the window and waits for it; returns the status.
 	ibv_wc_status bind(const ibv_mw_bind_info &what)
 	{
 		if (mw->type == IBV_MW_TYPE_1)
@@ -81,7 +85,7 @@ struct Stage {
 
 	Remote through(size_t offset) const { return {at(offset), mw->rkey}; }
 
-	// The client writes there, and reads it back.
+	// The client writes there and reads it back.
 	void reaches(Remote there, size_t offset, size_t length, unsigned int seed = 1)
 	{
 		Region &own = pair.client.memory();
@@ -93,11 +97,12 @@ struct Stage {
 		EXPECT_TRUE(filled(own.span(32768, length), seed));
 	}
 
-	// All but this is as it was.
+	// Everything else is unchanged.
 	void others_untouched(size_t offset, size_t length)
 	{
 		EXPECT_TRUE(all_equal(memory.span(0, offset), untouched));
-		EXPECT_TRUE(all_equal(memory.span(offset + length, memory.size() - offset - length), untouched));
+		EXPECT_TRUE(all_equal(memory.span(offset + length, memory.size() - offset - length),
+				      untouched));
 	}
 
 	// A write there ends the connection, and nothing is written.
@@ -149,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(type, mw_types, testing::Values(IBV_MW_TYPE_1, IBV_MW_T
 
 } // namespace
 
-// ---- what a window gives access to ----
+// ---- access through a window ----
 
 TEST_P(mw_types, access__the_part_that_is_bound)
 {
@@ -159,7 +164,7 @@ TEST_P(mw_types, access__the_part_that_is_bound)
 	stage.others_untouched(page + 100, 5000);
 }
 
-TEST_P(mw_types, access__single_octet)
+TEST_P(mw_types, access__single_byte)
 {
 	Stage stage(GetParam());
 	stage.open(3 * page - 1, 1);
@@ -224,7 +229,8 @@ TEST_P(mw_types, access__window_for_reading_only)
 {
 	Stage stage(GetParam());
 	stage.open(page, page, IBV_ACCESS_REMOTE_READ);
-	post(stage.pair.client.qp(), read(1, {stage.pair.client.memory().sge(0, 64)}, stage.through(page)));
+	post(stage.pair.client.qp(),
+	     read(1, {stage.pair.client.memory().sge(0, 64)}, stage.through(page)));
 	wait_ok(stage.pair.client.scq());
 	EXPECT_TRUE(all_equal(stage.pair.client.memory().span(0, 64), untouched));
 	stage.write_fails(stage.through(page));
@@ -239,7 +245,7 @@ TEST_P(mw_types, access__window_for_writing_only)
 
 TEST_P(mw_types, access__rights_that_the_region_does_not_give)
 {
-	// A window has rights of its own.
+	// A window has its own access rights.
 	Stage stage(GetParam(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	stage.open(page, page);
 	stage.reaches(stage.through(page), page, page);
@@ -290,11 +296,12 @@ TEST(mw_pd, access__other_queue_pair)
 	wait_ok(stage.pair.server.scq());
 	stage.reaches({stage.at(2 * page), mine->rkey}, 2 * page, 64);
 	memset(stage.memory.data(), untouched, stage.memory.size());
-	post(other.client.qp(), write(3, {other.client.memory().sge(0, 64)}, {stage.at(2 * page), mine->rkey}));
+	post(other.client.qp(),
+	     write(3, {other.client.memory().sge(0, 64)}, {stage.at(2 * page), mine->rkey}));
 	EXPECT_EQ(stage.server_events.of(other.server.qp()).event_type, IBV_EVENT_QP_ACCESS_ERR);
 	EXPECT_TRUE(other.server.reaches(IBV_QPS_ERR));
 	stage.others_untouched(0, 0);
-	// which does not hurt its owner
+	// this does not affect its owner
 	stage.reaches({stage.at(2 * page), mine->rkey}, 2 * page, 64);
 }
 
@@ -333,18 +340,20 @@ TEST_P(mw_types, bind__rights_that_are_none)
 {
 	for (int access : {int(IBV_ACCESS_MW_BIND), 1 << 12}) {
 		Stage stage(GetParam());
-		EXPECT_EQ(stage.bind(stage.info(page, page, IBV_ACCESS_REMOTE_READ | access)), IBV_WC_MW_BIND_ERR)
+		EXPECT_EQ(stage.bind(stage.info(page, page, IBV_ACCESS_REMOTE_READ | access)),
+			  IBV_WC_MW_BIND_ERR)
 			<< access;
 	}
 }
 
 TEST_P(mw_types, bind__local_write_is_the_regions)
 {
-	// rdma-core's own suite names it; it gives nothing to a window's key
+	// rdma-core's own suite sets it; it has no effect on a window's key
 	Stage stage(GetParam());
 	stage.open(page, page, rw | IBV_ACCESS_LOCAL_WRITE);
 	stage.reaches(stage.through(page), page, 64);
-	post(stage.pair.server.qp(), read(1, {{stage.at(page), 64, stage.mw->rkey}}, stage.pair.client.remote()));
+	post(stage.pair.server.qp(),
+	     read(1, {{stage.at(page), 64, stage.mw->rkey}}, stage.pair.client.remote()));
 	EXPECT_EQ(wait(stage.pair.server.scq()).status, IBV_WC_LOC_PROT_ERR);
 }
 
@@ -352,10 +361,14 @@ TEST_P(mw_types, bind__outside_of_the_region)
 {
 	Stage sizes(GetParam());
 	size_t size = sizes.memory.size();
-	for (auto [offset, length] : {std::pair<size_t, size_t>{0, size + 1}, {size - 10, 11}, {size, 1},
-				      {size_t(-1), 2}, {page, SIZE_MAX}}) {
+	for (auto [offset, length] : {std::pair<size_t, size_t>{0, size + 1},
+				      {size - 10, 11},
+				      {size, 1},
+				      {size_t(-1), 2},
+				      {page, SIZE_MAX}}) {
 		Stage stage(GetParam());
-		EXPECT_EQ(stage.bind(stage.info(offset, length)), IBV_WC_MW_BIND_ERR) << offset << ' ' << length;
+		EXPECT_EQ(stage.bind(stage.info(offset, length)), IBV_WC_MW_BIND_ERR)
+			<< offset << ' ' << length;
 	}
 }
 
@@ -400,8 +413,8 @@ TEST_P(mw_types, bind__window_is_no_region)
 	ibv_mr wrong = *stage.mr;
 	wrong.lkey = stage.mw->rkey;
 	Mw second = alloc_mw(stage.pair.server.pd(), GetParam());
-	post(stage.pair.server.qp(), bind_mw(1, second.get(), ibv_inc_rkey(second->rkey),
-					     {&wrong, stage.at(0), page, rw}));
+	post(stage.pair.server.qp(),
+	     bind_mw(1, second.get(), ibv_inc_rkey(second->rkey), {&wrong, stage.at(0), page, rw}));
 	EXPECT_EQ(wait(stage.pair.server.scq()).status, IBV_WC_MW_BIND_ERR);
 }
 
@@ -410,14 +423,16 @@ TEST_P(mw_types, bind__region_is_no_window)
 	Stage stage(GetParam());
 	ibv_mw wrong = *stage.mw;
 	wrong.rkey = stage.mr->rkey;
-	post(stage.pair.server.qp(), bind_mw(1, &wrong, ibv_inc_rkey(wrong.rkey), stage.info(page, page)));
+	post(stage.pair.server.qp(),
+	     bind_mw(1, &wrong, ibv_inc_rkey(wrong.rkey), stage.info(page, page)));
 	EXPECT_EQ(wait(stage.pair.server.scq()).status, IBV_WC_MW_BIND_ERR);
 }
 
 TEST_F(mw, bind__key_with_another_index)
 {
 	Stage stage(IBV_MW_TYPE_2);
-	post(stage.pair.server.qp(), bind_mw(1, stage.mw.get(), stage.mw->rkey ^ 0x100, stage.info(page, page)));
+	post(stage.pair.server.qp(),
+	     bind_mw(1, stage.mw.get(), stage.mw->rkey ^ 0x100, stage.info(page, page)));
 	EXPECT_EQ(wait(stage.pair.server.scq()).status, IBV_WC_MW_BIND_ERR);
 }
 
@@ -443,7 +458,7 @@ TEST_F(mw, bind__type_2_is_not_for_ibv_bind_mw)
 
 TEST_F(mw, bind__unsignaled_and_before_a_send)
 {
-	// Who gets the key in a Send on the same queue pair may use it.
+	// A peer that gets the key in a Send on the same queue pair may use it.
 	Stage stage(IBV_MW_TYPE_1);
 	Region &note = stage.pair.server.memory();
 	post_recv(stage.pair.client.qp(), 1, {stage.pair.client.memory().sge(0, 4)});
@@ -480,8 +495,10 @@ TEST_F(mw, rebind__failure_leaves_the_old_binding)
 	uint32_t key = stage.mw->rkey;
 	EXPECT_EQ(stage.bind(stage.info(0, stage.memory.size() + 1)), IBV_WC_MW_BIND_ERR);
 	fill(other.client.memory().span(0, 64), 5);
-	post(other.client.qp(), write(1, {other.client.memory().sge(0, 64)}, {stage.at(page), key}));
-	post(other.client.qp(), read(2, {other.client.memory().sge(64, 64)}, {stage.at(page), key}));
+	post(other.client.qp(),
+	     write(1, {other.client.memory().sge(0, 64)}, {stage.at(page), key}));
+	post(other.client.qp(),
+	     read(2, {other.client.memory().sge(64, 64)}, {stage.at(page), key}));
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(stage.memory.span(page, 64), 5));
 }
@@ -563,7 +580,7 @@ TEST_F(mw, remote_invalidate__closes_it)
 	ibv_wc wc = wait_ok(stage.pair.server.rcq());
 	EXPECT_TRUE(wc.wc_flags & IBV_WC_WITH_INV);
 	EXPECT_EQ(wc.invalidated_rkey, stage.mw->rkey);
-	// it is free: it can be bound again, and the region is not held
+	// it is free: it can be bound again, and it does not hold the region
 	wait_ok(stage.pair.client.scq());
 	uint32_t old = stage.mw->rkey;
 	stage.open(2 * page, page);
@@ -576,7 +593,8 @@ TEST_F(mw, remote_invalidate__what_may_not_be)
 	auto refused = [](Stage &stage, uint32_t key) {
 		post_recv(stage.pair.server.qp(), 5, {});
 		post(stage.pair.client.qp(), send_inv(1, {}, key));
-		EXPECT_EQ(stage.server_events.of(stage.pair.server.qp()).event_type, IBV_EVENT_QP_ACCESS_ERR);
+		EXPECT_EQ(stage.server_events.of(stage.pair.server.qp()).event_type,
+			  IBV_EVENT_QP_ACCESS_ERR);
 		EXPECT_NE(wait(stage.pair.server.rcq()).status, IBV_WC_SUCCESS);
 		stage.ended();
 	};
@@ -617,11 +635,14 @@ TEST_P(mw_types, reregister__region_with_a_window)
 {
 	Stage stage(GetParam());
 	stage.open(page, page);
-	EXPECT_EQ(ibv_rereg_mr(stage.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, windowed),
+	EXPECT_EQ(ibv_rereg_mr(stage.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			       windowed),
 		  IBV_REREG_MR_ERR_CMD);
 	stage.reaches(stage.through(page), page, page);
 	stage.mw.reset();
-	EXPECT_EQ(ibv_rereg_mr(stage.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, windowed), 0);
+	EXPECT_EQ(ibv_rereg_mr(stage.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			       windowed),
+		  0);
 }
 
 TEST_P(mw_types, free__closes_it)
@@ -633,7 +654,7 @@ TEST_P(mw_types, free__closes_it)
 	stage.write_fails(there);
 }
 
-// Not a test: what the next one runs as a program of its own.
+// Not a test: the next one runs it as a separate program.
 TEST(mw_child, DISABLED_ends_with_bound_windows)
 {
 	for (ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
@@ -646,11 +667,11 @@ TEST(mw_child, DISABLED_ends_with_bound_windows)
 
 TEST_F(mw, free__by_the_end_of_the_process)
 {
-	// The region is the younger one and goes first: it has to wait for its window.
+	// The region is younger and is freed first: it has to wait for its window.
 	pid_t child = fork();
 	if (!child) {
-		execl("/proc/self/exe", "verbs", "--gtest_filter=mw_child.*", "--gtest_also_run_disabled_tests",
-		      nullptr);
+		execl("/proc/self/exe", "verbs", "--gtest_filter=mw_child.*",
+		      "--gtest_also_run_disabled_tests", nullptr);
 		_exit(99);
 	}
 	int status = -1;
@@ -663,7 +684,7 @@ TEST_F(mw, free__queue_pair_before_its_window)
 	Stage stage(IBV_MW_TYPE_2);
 	stage.open(page, page);
 	stage.pair.server.destroy_qp();
-	// The window still holds its region, and nobody can use it.
+	// The window still holds its region, and no program can use it.
 	EXPECT_EQ(ibv_dereg_mr(stage.mr.get()), EBUSY);
 	Pair other(same_pd(stage));
 	memset(other.client.memory().data(), 0xaa, 64);
@@ -687,11 +708,11 @@ TEST_P(mw_types, alloc__keys_are_not_guessable)
 	EXPECT_EQ(ibv_dealloc_pd(pd.get()), EBUSY);
 }
 
-// ---- under traffic: no octet arrives once the call, or the completion, is there ----
+// ---- under traffic: no byte arrives once the call, or the completion, is there ----
 
 namespace {
 
-// The client writes through a window all the time while the server closes it.
+// The client writes through a window continuously while the server closes it.
 void closed_under_traffic(ibv_mw_type type, const std::function<void(Stage &)> &close)
 {
 	for (int round = 0; round < 8; round++) {
@@ -701,14 +722,17 @@ void closed_under_traffic(ibv_mw_type type, const std::function<void(Stage &)> &
 		memset(stage.pair.client.memory().data(), 0xaa, 32768);
 		for (int i = 0; i < 48; i++)
 			post(stage.pair.client.qp(),
-			     write(i, {stage.pair.client.memory().sge(0, 32768)}, there).unsignaled());
-		// some rounds when it has begun, some when it has not
-		for (int spin = 0; round % 2 && spin < 1000000 && stage.memory.data()[0] != 0xaa; spin++)
+			     write(i, {stage.pair.client.memory().sge(0, 32768)}, there)
+				     .unsignaled());
+		// in some rounds after the write has begun, in others before
+		for (int spin = 0; round % 2 && spin < 1000000 && stage.memory.data()[0] != 0xaa;
+		     spin++)
 			asm volatile("" ::: "memory");
 		close(stage);
 		memset(stage.memory.data(), untouched, stage.memory.size());
-		// should all of them have been in time
-		try_post(stage.pair.client.qp(), write(99, {stage.pair.client.memory().sge(0, 64)}, there));
+		// in case all of them were in time
+		try_post(stage.pair.client.qp(),
+			 write(99, {stage.pair.client.memory().sge(0, 64)}, there));
 		stage.ended();
 		stage.others_untouched(0, 0);
 	}
@@ -741,7 +765,7 @@ TEST_F(mw, traffic__unbind_by_another_queue_pair)
 
 TEST_F(mw, traffic__move_by_another_queue_pair)
 {
-	// The old place is left alone; the peer, who uses the old key, is turned away.
+	// The old place is not written to; the peer, which uses the old key, is refused.
 	closed_under_traffic(IBV_MW_TYPE_1, [](Stage &stage) {
 		Memory elsewhere(page);
 		Mr mr = reg_mr(stage.pair.server.pd(), elsewhere.data(), page, windowed);
@@ -764,13 +788,14 @@ TEST_F(mw, traffic__two_queue_pairs_bind_the_same_window)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 32; i++) {
 			ibv_mw_bind_info one = stage.info(0, page), two = stage.info(page, page);
-			post(stage.pair.server.qp(), bind_mw(i, stage.mw.get(), stage.mw->rkey, one));
+			post(stage.pair.server.qp(),
+			     bind_mw(i, stage.mw.get(), stage.mw->rkey, one));
 			post(other.server.qp(), bind_mw(i, stage.mw.get(), stage.mw->rkey, two));
 		}
 		wait_ok(stage.pair.server.scq(), 32);
 		wait_ok(other.server.scq(), 32);
 	}
-	// No binding is left behind: the region goes as soon as the window has gone.
+	// No binding is left behind: the region can be freed as soon as the window has been.
 	stage.mw.reset();
 	EXPECT_EQ(ibv_dereg_mr(stage.mr.release()), 0);
 }

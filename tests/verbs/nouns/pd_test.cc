@@ -76,13 +76,14 @@ TEST_F(pd, parent_domain__refused)
 
 TEST_F(pd, import__domain_and_region)
 {
-	// the importer works with what the owner made, and leaves it in one piece
+	// the importer uses the owner's object and leaves it intact
 	Pd domain = alloc_pd(context.get());
 	Region region(domain.get(), 8192);
 	{
 		Context other(check(ibv_import_device(dup(context->cmd_fd)), "ibv_import_device"));
 		EXPECT_EQ(other->num_comp_vectors, context->num_comp_vectors);
-		ibv_pd *imported = check(ibv_import_pd(other.get(), domain->handle), "ibv_import_pd");
+		ibv_pd *imported =
+			check(ibv_import_pd(other.get(), domain->handle), "ibv_import_pd");
 		ibv_mr *mr = check(ibv_import_mr(imported, region.mr()->handle), "ibv_import_mr");
 		EXPECT_EQ(mr->lkey, region.lkey());
 		EXPECT_EQ(mr->rkey, region.mr()->rkey);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What posting answers (ibv_post_send(3), ibv_post_recv(3)): EINVAL for a request that cannot be, or for a
-// queue pair whose state takes none (RESET, INIT and RTR no sends, RESET no receives), ENOMEM for a full
-// queue. Requests of a list that stand before the bad one are posted, bad_wr is that one, and those behind
-// it are as if they had never been.
+// The result of posting (ibv_post_send(3), ibv_post_recv(3)): EINVAL for an invalid request, or for
+// a queue pair whose state accepts none (RESET, INIT and RTR no sends, RESET no receives), ENOMEM
+// for a full queue. Requests of a list before the bad one are posted, bad_wr is that one, and those
+// after it have no effect.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,8 @@ using namespace rdma;
 namespace {
 
 struct post_errnos : KwarpOnly {
-	// Posts the requests as one list; the place of bad_wr is left in bad, its size if there is none.
+	// Posts the requests as one list; stores the index of bad_wr in bad, or the list's size if
+	// there is none.
 	static int post_list(ibv_qp *qp, std::vector<Send> &list, size_t &bad)
 	{
 		ibv_send_wr *bad_wr = nullptr;
@@ -45,7 +46,7 @@ struct post_errnos : KwarpOnly {
 	}
 };
 
-// A queue pair that nobody has connected.
+// A queue pair that is not connected.
 struct Alone {
 	Context context = open_device(lab::a().device);
 	Pd pd = alloc_pd(context.get());
@@ -69,14 +70,16 @@ struct Alone {
 	int post_recv()
 	{
 		size_t bad;
-		int ret = post_errnos::post_recv_list(qp.get(), {{region.sge(0, 8)}, {region.sge(0, 8)}}, bad);
+		int ret = post_errnos::post_recv_list(qp.get(),
+						      {{region.sge(0, 8)}, {region.sge(0, 8)}},
+						      bad);
 		EXPECT_EQ(bad, ret ? 0u : 2u);
 		return ret;
 	}
 	int to(ibv_qp_state state) { return modify_state(qp.get(), state); }
 };
 
-// One request of a kind that has no place in the queue, between two that have.
+// One request of a kind that is invalid in the queue, between two valid ones.
 struct Wrong {
 	const char *name;
 	std::function<Send(Pair &)> make;
@@ -84,10 +87,16 @@ struct Wrong {
 
 const Wrong wrong_ones[] = {
 	{"too many elements",
-	 [](Pair &p) { return send(2, std::vector<ibv_sge>(p.client.cap().max_send_sge + 1, p.client.memory().sge(0, 1))); }},
+	 [](Pair &p) {
+		 return send(2, std::vector<ibv_sge>(p.client.cap().max_send_sge + 1,
+						     p.client.memory().sge(0, 1)));
+	 }},
 	{"no such operation",
-	 [](Pair &p) { return Send(static_cast<ibv_wr_opcode>(99), 2, {p.client.memory().sge(0, 8)}); }},
-	{"an operation without a number", [](Pair &) { return Send(static_cast<ibv_wr_opcode>(-1), 2, {}); }},
+	 [](Pair &p) {
+		 return Send(static_cast<ibv_wr_opcode>(99), 2, {p.client.memory().sge(0, 8)});
+	 }},
+	{"an operation without a number",
+	 [](Pair &) { return Send(static_cast<ibv_wr_opcode>(-1), 2, {}); }},
 	{"segmentation is not ours",
 	 [](Pair &p) { return Send(IBV_WR_TSO, 2, {p.client.memory().sge(0, 8)}); }},
 	{"inline too long",
@@ -116,7 +125,7 @@ const Wrong wrong_ones[] = {
 TEST_F(post_errnos, send__state)
 {
 	Alone a;
-	EXPECT_EQ(a.post_send(), EINVAL) << "as it is born";
+	EXPECT_EQ(a.post_send(), EINVAL) << "after creation";
 	ASSERT_EQ(a.to(IBV_QPS_INIT), 0);
 	EXPECT_EQ(a.post_send(), EINVAL) << "INIT";
 	ASSERT_EQ(a.to(IBV_QPS_RTR), 0);
@@ -151,7 +160,7 @@ TEST_F(post_errnos, recv__state)
 	EXPECT_EQ(a.post_recv(), 0) << "INIT again";
 }
 
-// The other way to post, where an error is the whole batch's.
+// The other way to post, where an error fails the whole batch.
 TEST_F(post_errnos, extended__state)
 {
 	Alone a;
@@ -179,7 +188,8 @@ TEST_F(post_errnos, extended__state)
 	EXPECT_TRUE(drain(a.cq.get()).empty());
 }
 
-// Between rdma_connect() and ESTABLISHED there is no RTS yet; from then on there is, for both.
+// Between rdma_connect() and ESTABLISHED the state is not RTS yet; from then on it is, on both
+// sides.
 TEST_F(post_errnos, send__while_connecting)
 {
 	Listener listener(lab::b());
@@ -191,7 +201,7 @@ TEST_F(post_errnos, send__while_connecting)
 	EXPECT_EQ(try_post(server.qp(), send(1, {server.memory().sge(0, 8)})), EINVAL);
 	post_recv(client.qp(), 1, {client.memory().sge(0, 8)});
 	server.accept();
-	// As with InfiniBand, whose accept goes to RTS before it answers.
+	// As with InfiniBand, where accept moves to RTS before it answers.
 	EXPECT_EQ(try_post(server.qp(), send(2, {server.memory().sge(0, 8)})), 0);
 	client.established();
 	server.established();
@@ -213,7 +223,7 @@ TEST_F(post_errnos, send__first_good_second_bad_third_never_seen)
 		EXPECT_EQ(post_list(pair.client.qp(), list, bad), EINVAL) << wrong.name;
 		EXPECT_EQ(bad, 1u) << wrong.name;
 		EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 1u) << wrong.name;
-		// and the queue goes on
+		// and the queue continues
 		post(pair.client.qp(), send(4, {some}));
 		EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 4u) << wrong.name;
 		EXPECT_EQ(wait_ok(pair.server.rcq(), 2).size(), 2u) << wrong.name;
@@ -228,10 +238,13 @@ TEST_F(post_errnos, recv__first_good_second_bad_third_never_seen)
 	ibv_qp_init_attr init;
 	size_t bad;
 	query_qp(a.qp.get(), &init);
-	EXPECT_EQ(post_recv_list(a.qp.get(), {{some}, std::vector<ibv_sge>(init.cap.max_recv_sge + 1, some), {some}}, bad),
+	EXPECT_EQ(post_recv_list(
+			  a.qp.get(),
+			  {{some}, std::vector<ibv_sge>(init.cap.max_recv_sge + 1, some), {some}},
+			  bad),
 		  EINVAL);
 	EXPECT_EQ(bad, 1u);
-	// one has been posted: so there is room for all but one, and bad_wr is the one too many
+	// one has been posted: there is room for all but one, and bad_wr is the one too many
 	std::vector<std::vector<ibv_sge>> many(init.cap.max_recv_wr, {some});
 	EXPECT_EQ(post_recv_list(a.qp.get(), many, bad), ENOMEM);
 	EXPECT_EQ(bad, init.cap.max_recv_wr - 1u);

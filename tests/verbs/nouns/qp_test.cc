@@ -54,7 +54,8 @@ TEST_F(qp, create__the_most_the_device_has)
 	if (!lab::a().is_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	ibv_device_attr attr = query_device(context.get());
-	uint32_t sge = static_cast<uint32_t>(attr.max_sge), wr = static_cast<uint32_t>(attr.max_qp_wr);
+	uint32_t sge = static_cast<uint32_t>(attr.max_sge),
+		 wr = static_cast<uint32_t>(attr.max_qp_wr);
 	EXPECT_EQ(try_create({wr, wr, 1, 1, 0}), 0);
 	EXPECT_EQ(try_create({16, 16, sge, sge, 512}), 0);
 }
@@ -256,7 +257,8 @@ TEST_F(qp, post__receive_queue_full)
 
 TEST_F(qp, post__send_queue_full)
 {
-	// One call with a list longer than the queue: what fits goes, bad_wr is the first that does not.
+	// One call with a list longer than the queue: what fits is posted, bad_wr is the first that
+	// does not.
 	Config config;
 	config.send_wr = 4;
 	Pair pair(both(config));
@@ -286,8 +288,10 @@ TEST(qp_connected, query__state_depths_rights)
 	ibv_qp_attr client = query_qp(pair.client.qp()), server = query_qp(pair.server.qp());
 	EXPECT_EQ(client.qp_state, IBV_QPS_RTS);
 	EXPECT_EQ(server.qp_state, IBV_QPS_RTS);
-	EXPECT_EQ(client.qp_access_flags, unsigned(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
-	EXPECT_EQ(server.qp_access_flags, unsigned(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+	EXPECT_EQ(client.qp_access_flags,
+		  unsigned(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+	EXPECT_EQ(server.qp_access_flags,
+		  unsigned(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
 	EXPECT_EQ(client.max_rd_atomic, 7);
 	EXPECT_EQ(client.max_dest_rd_atomic, 5);
 	EXPECT_EQ(server.max_rd_atomic, 3);
@@ -320,7 +324,8 @@ TEST(qp_connected, modify__to_sqd_lets_the_queue_finish)
 	Pair pair;
 	fill(pair.client.memory().span(0, 65536), 4);
 	for (int i = 0; i < 8; i++)
-		post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 65536)}, pair.server.remote()));
+		post(pair.client.qp(),
+		     write(i, {pair.client.memory().sge(0, 65536)}, pair.server.remote()));
 	ASSERT_EQ(modify_state(pair.client.qp(), IBV_QPS_SQD), 0);
 	wait_ok(pair.client.scq(), 8);
 	pair.server.disconnected();
@@ -356,7 +361,7 @@ TEST(qp_connected, destroy__in_each_state)
 	}
 }
 
-// Takes rights from a connected QP: those of the region are of no use then.
+// Removes rights from a connected QP: those of the region are of no use then.
 static void leave_rights(Endpoint &e, unsigned int access)
 {
 	ibv_qp_attr attr{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Reregistration: rights, protection domain and place of a region, one by one and together. What fails
-// leaves the region as it was.
+// Reregistration: access rights, protection domain and place of a region, one by one and together.
+// A failure leaves the region unchanged.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -28,7 +28,10 @@ struct Target {
 		memset(memory.data(), untouched, memory.size());
 	}
 
-	uint64_t at(size_t offset) const { return reinterpret_cast<uintptr_t>(memory.data()) + offset; }
+	uint64_t at(size_t offset) const
+	{
+		return reinterpret_cast<uintptr_t>(memory.data()) + offset;
+	}
 	Remote there(size_t offset) const { return {at(offset), mr->rkey}; }
 
 	int rereg(int flags, ibv_pd *pd, size_t offset, size_t length, int access)
@@ -38,7 +41,8 @@ struct Target {
 
 	int change_access(int access)
 	{
-		return ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, access);
+		return ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+				    access);
 	}
 
 	void reaches(size_t offset, size_t length, unsigned int seed = 1)
@@ -92,7 +96,7 @@ TEST_F(rereg, access__less)
 
 TEST_F(rereg, access__more)
 {
-	// Memory that was pinned for reading has to be pinned anew: it may be a shared page.
+	// Memory that was pinned for reading has to be pinned again: it may be a shared page.
 	Target target(read_only);
 	target.reads(0, untouched);
 	ASSERT_EQ(target.change_access(all_access), 0);
@@ -104,7 +108,9 @@ TEST_F(rereg, access__more_on_fresh_zero_pages)
 	Pair pair;
 	Memory fresh(page); // never written to: the kernel's zero page, as long as it is only read
 	Mr mr = reg_mr(pair.server.pd(), fresh.data(), page, read_only);
-	ASSERT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, all_access), 0);
+	ASSERT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			       all_access),
+		  0);
 	fill(pair.client.memory().span(0, page), 3);
 	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, page)},
 				     {reinterpret_cast<uintptr_t>(fresh.data()), mr->rkey}));
@@ -118,8 +124,10 @@ TEST_F(rereg, access__zero_based)
 	Target target;
 	ASSERT_EQ(target.change_access(all_access | IBV_ACCESS_ZERO_BASED), 0);
 	fill(target.pair.client.memory().span(0, 64), 3);
-	post(target.pair.client.qp(), write(1, {target.pair.client.memory().sge(0, 64)}, {100, target.mr->rkey}));
-	post(target.pair.client.qp(), read(2, {target.pair.client.memory().sge(64, 64)}, {100, target.mr->rkey}));
+	post(target.pair.client.qp(),
+	     write(1, {target.pair.client.memory().sge(0, 64)}, {100, target.mr->rkey}));
+	post(target.pair.client.qp(),
+	     read(2, {target.pair.client.memory().sge(64, 64)}, {100, target.mr->rkey}));
 	wait_ok(target.pair.client.scq(), 2);
 	EXPECT_TRUE(filled(target.memory.span(100, 64), 3));
 	ASSERT_EQ(target.change_access(all_access), 0);
@@ -130,7 +138,9 @@ TEST_F(rereg, pd__other)
 {
 	Target target;
 	Pair other;
-	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, other.server.pd(), nullptr, 0, 0), 0);
+	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, other.server.pd(), nullptr,
+			       0, 0),
+		  0);
 	EXPECT_EQ(target.mr->pd, other.server.pd());
 	fill(other.client.memory().span(0, 64), 3);
 	post(other.client.qp(), write(1, {other.client.memory().sge(0, 64)}, target.there(0)));
@@ -138,9 +148,11 @@ TEST_F(rereg, pd__other)
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(target.memory.span(0, 64), 3));
 	target.write_fails(0);
-	// It counts where it is now.
+	// It counts as a user of its present domain.
 	Pd lonely = alloc_pd(target.pair.server.context());
-	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, lonely.get(), nullptr, 0, 0), 0);
+	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, lonely.get(), nullptr, 0,
+			       0),
+		  0);
 	EXPECT_EQ(ibv_dealloc_pd(lonely.get()), EBUSY);
 	target.mr.reset();
 }
@@ -148,7 +160,9 @@ TEST_F(rereg, pd__other)
 TEST_F(rereg, pd__same)
 {
 	Target target;
-	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, target.pair.server.pd(), nullptr, 0, 0), 0);
+	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, target.pair.server.pd(),
+			       nullptr, 0, 0),
+		  0);
 	target.reaches(0, 2 * page);
 }
 
@@ -175,11 +189,15 @@ TEST_F(rereg, all__at_once)
 {
 	Target target(read_only);
 	Pair other;
-	ASSERT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS,
-			       other.server.pd(), 2 * page, 2 * page, all_access), 0);
+	ASSERT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD |
+				       IBV_REREG_MR_CHANGE_ACCESS,
+			       other.server.pd(), 2 * page, 2 * page, all_access),
+		  0);
 	fill(other.client.memory().span(0, page), 3);
-	post(other.client.qp(), write(1, {other.client.memory().sge(0, page)}, target.there(3 * page)));
-	post(other.client.qp(), read(2, {other.client.memory().sge(page, 8)}, target.there(3 * page)));
+	post(other.client.qp(),
+	     write(1, {other.client.memory().sge(0, page)}, target.there(3 * page)));
+	post(other.client.qp(),
+	     read(2, {other.client.memory().sge(page, 8)}, target.there(3 * page)));
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(target.memory.span(3 * page, page), 3));
 	target.mr.reset(); // before its protection domain
@@ -190,7 +208,8 @@ TEST_F(rereg, all__many_times)
 	Target target;
 	for (int i = 0; i < 200; i++) {
 		size_t offset = i % 3 * page;
-		ASSERT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, offset, page, 0), 0);
+		ASSERT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, offset, page, 0),
+			  0);
 		ASSERT_EQ(target.change_access(i % 2 ? all_access : read_only), 0);
 	}
 	target.reaches(page, page);
@@ -208,7 +227,8 @@ TEST_F(rereg, failure__leaves_it_as_it_was)
 	EXPECT_EQ(target.change_access(all_access | IBV_ACCESS_ON_DEMAND), IBV_REREG_MR_ERR_CMD);
 	target.reaches(0, 2 * page, 4);
 	EXPECT_EQ(target.rereg(1 << 7, nullptr, 0, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	EXPECT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, 0, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	EXPECT_EQ(target.rereg(IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, 0, 0, 0),
+		  IBV_REREG_MR_ERR_INPUT);
 	EXPECT_EQ(target.rereg(0, nullptr, 0, 0, 0), IBV_REREG_MR_ERR_CMD);
 	target.reaches(0, 2 * page, 5);
 }
@@ -229,7 +249,8 @@ TEST_F(rereg, traffic__rights_that_stay_are_never_missing)
 	fill(target.memory.span(0, 2 * page), 1);
 	int done = 0;
 	for (int i = 0; i < 400; i++) {
-		post(target.pair.client.qp(), read(i, {target.pair.client.memory().sge(0, 2 * page)}, target.there(0)));
+		post(target.pair.client.qp(),
+		     read(i, {target.pair.client.memory().sge(0, 2 * page)}, target.there(0)));
 		ASSERT_EQ(target.change_access(i % 2 ? all_access : read_only), 0);
 		ibv_wc wc;
 		while (ibv_poll_cq(target.pair.client.scq(), 1, &wc) == 1) {
@@ -255,13 +276,15 @@ TEST_F(rereg, traffic__old_place_is_left_alone)
 		Remote there{reinterpret_cast<uintptr_t>(old.data()), mr->rkey};
 		memset(pair.client.memory().data(), 0xaa, 65536);
 		for (int i = 0; i < 32; i++)
-			post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 65536)}, there).unsignaled());
+			post(pair.client.qp(),
+			     write(i, {pair.client.memory().sge(0, 65536)}, there).unsignaled());
 		for (int spin = 0; round % 2 && spin < 1000000 && old.data()[0] != 0xaa; spin++)
 			asm volatile("" ::: "memory");
-		ASSERT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, fresh.data(), fresh.size(), 0),
+		ASSERT_EQ(ibv_rereg_mr(mr.get(), IBV_REREG_MR_CHANGE_TRANSLATION, nullptr,
+				       fresh.data(), fresh.size(), 0),
 			  0);
 		memset(old.data(), untouched, old.size());
-		// should all of them have been in time
+		// in case all of them were in time
 		try_post(pair.client.qp(), write(99, {pair.client.memory().sge(0, 64)}, there));
 		EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
@@ -277,12 +300,16 @@ TEST_F(rereg, traffic__right_to_write_taken_away)
 		memset(target.pair.client.memory().data(), 0xaa, 2 * page);
 		for (int i = 0; i < 60; i++)
 			post(target.pair.client.qp(),
-			     write(i, {target.pair.client.memory().sge(0, 2 * page)}, target.there(0)).unsignaled());
-		for (int spin = 0; round % 2 && spin < 1000000 && target.memory.data()[0] != 0xaa; spin++)
+			     write(i, {target.pair.client.memory().sge(0, 2 * page)},
+				   target.there(0))
+				     .unsignaled());
+		for (int spin = 0; round % 2 && spin < 1000000 && target.memory.data()[0] != 0xaa;
+		     spin++)
 			asm volatile("" ::: "memory");
 		ASSERT_EQ(target.change_access(read_only), 0);
 		memset(target.memory.data(), untouched, 2 * page);
-		post(target.pair.client.qp(), write(99, {target.pair.client.memory().sge(0, 64)}, target.there(0)));
+		post(target.pair.client.qp(),
+		     write(99, {target.pair.client.memory().sge(0, 64)}, target.there(0)));
 		EXPECT_TRUE(target.pair.server.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(all_equal(target.memory.span(0, 4 * page), untouched));
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Shared receive queues as objects. Messages into them are data/srq_test.cc.
+// Shared receive queues as objects. For messages into them see data/srq_test.cc.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -32,7 +32,7 @@ struct srq : testing::Test {
 	}
 };
 
-// Post until there is no room; how many there was room for.
+// Posts until there is no room; returns how many were posted.
 uint32_t fill_up(ibv_srq *queue, uint32_t most = 100000)
 {
 	uint32_t n = 0;
@@ -116,7 +116,7 @@ TEST_F(srq, modify__refused_as_a_whole)
 
 TEST_F(srq, modify__limit_that_is_not_met)
 {
-	// nothing will be taken out of an empty queue, so this is the time to tell
+	// nothing will be taken out of an empty queue, so the event is due now
 	Srq queue = create_srq(pd.get(), 16);
 	AsyncEvents events(context.get());
 	ASSERT_EQ(modify_srq(queue.get(), IBV_SRQ_LIMIT, 0, 4), 0);

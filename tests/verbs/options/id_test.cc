@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rdma_set_option() of ids, as its manual page has it.
+// rdma_set_option() of ids, according to its manual page.
 #include <gtest/gtest.h>
 
 #include "packets.h"
@@ -17,7 +17,7 @@ int set(rdma_cm_id *id, int option, T value)
 	return rdma_set_option(id, RDMA_OPTION_ID, option, &value, sizeof(value)) ? errno : 0;
 }
 
-// A listener whose id is at hand before it listens.
+// A listener whose id is available before it listens.
 struct Passive {
 	Channel channel;
 	CmId id = create_id(lab::b(), channel);
@@ -36,7 +36,7 @@ struct Passive {
 	uint16_t port() const { return ntohs(rdma_get_src_port(id.get())); }
 };
 
-// Connects, moves data in both directions, and ends; what A's wire saw of it.
+// Connects, moves data in both directions, and ends; returns what A's wire saw of it.
 options::Packets::Seen talk(Passive &passive, Endpoint &client, Family family)
 {
 	options::Packets wire(lab::a());
@@ -72,7 +72,7 @@ TEST_P(service, default_is_zero)
 	EXPECT_EQ(seen.received, std::set{0});
 }
 
-// Each side marks its own packets, all of them: from SYN and its answer to FIN.
+// Each side marks all of its own packets, from the SYN and its answer to the FIN.
 TEST_P(service, each_side_has_its_own)
 {
 	Passive passive;
@@ -86,7 +86,8 @@ TEST_P(service, each_side_has_its_own)
 	EXPECT_EQ(seen.received, std::set{0x48});
 }
 
-// So does the second connection, which is made when the peer turns out to know revision 1 only.
+// So does the second connection, which is made after the peer turned out to support revision 1
+// only.
 TEST_P(service, of_the_connection_that_falls_back)
 {
 	lab::Policy old(lab::b(), "mpa_rev", 1);
@@ -100,7 +101,9 @@ TEST_P(service, of_the_connection_that_falls_back)
 }
 
 INSTANTIATE_TEST_SUITE_P(option, service, testing::Values(Family::ipv4, Family::ipv6),
-			 [](const auto &info) { return info.param == Family::ipv4 ? "ipv4" : "ipv6"; });
+			 [](const auto &info) {
+				 return info.param == Family::ipv4 ? "ipv4" : "ipv6";
+			 });
 
 TEST(option, reuseaddr__two_ids_bind_one_port)
 {
@@ -143,7 +146,7 @@ TEST(option, reuseaddr__a_server_that_is_started_again)
 	EXPECT_EQ(again.listen(), 0);
 }
 
-// :: with the option is of IPv6 only; without it, of both.
+// :: with the option is for IPv6 only; without it, for both.
 TEST(option, afonly__ipv4_client)
 {
 	for (int afonly : {0, 1}) {
@@ -155,7 +158,8 @@ TEST(option, afonly__ipv4_client)
 		client.resolve(lab::b().ip4, passive.port());
 		client.connect();
 		if (afonly) {
-			EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_REJECTED).status, -ECONNREFUSED);
+			EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_REJECTED).status,
+				  -ECONNREFUSED);
 		} else {
 			Endpoint server(passive.channel.expect(RDMA_CM_EVENT_CONNECT_REQUEST));
 			server.accept();

@@ -63,7 +63,8 @@ Packets::Packets(const lab::Host &host)
 	netdev.sll_family = AF_PACKET;
 	netdev.sll_protocol = htons(ETH_P_ALL);
 	netdev.sll_ifindex = static_cast<int>(if_nametoindex(host.netdev.c_str()));
-	rdma::check(bind(fd_, reinterpret_cast<sockaddr *>(&netdev), sizeof(netdev)), "bind to a netdev");
+	rdma::check(bind(fd_, reinterpret_cast<sockaddr *>(&netdev), sizeof(netdev)),
+		    "bind to a netdev");
 }
 
 Packets::~Packets()
@@ -78,13 +79,15 @@ Packets::Seen Packets::services(uint16_t port)
 	sockaddr_ll from{};
 	for (;;) {
 		socklen_t length = sizeof(from);
-		ssize_t n = recvfrom(fd_, packet, sizeof(packet), 0, reinterpret_cast<sockaddr *>(&from), &length);
+		ssize_t n = recvfrom(fd_, packet, sizeof(packet), 0,
+				     reinterpret_cast<sockaddr *>(&from), &length);
 		if (n < 0)
 			return seen;
 		std::optional<Tcp> tcp = parse(packet, n);
 		if (!tcp || (tcp->source != port && tcp->destination != port))
 			continue;
-		(from.sll_pkttype == PACKET_OUTGOING ? seen.sent : seen.received).insert(tcp->service);
+		(from.sll_pkttype == PACKET_OUTGOING ? seen.sent : seen.received)
+			.insert(tcp->service);
 	}
 }
 

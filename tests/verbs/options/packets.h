@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What TCP packets of a host look like on its wire, until the end of a scope.
+// Properties of a host's TCP packets on its wire, until the end of a scope.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ public:
 	Packets(const Packets &) = delete;
 	Packets &operator=(const Packets &) = delete;
 
-	// The types of service, or traffic classes, of TCP packets to or from a port; ECN left out.
+	// The types of service, or traffic classes, of TCP packets to or from a port, without ECN.
 	struct Seen {
 		std::set<int> sent;
 		std::set<int> received;

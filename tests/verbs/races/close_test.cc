@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that is closed while the peer writes to it: when the verb has returned, or the work request is
-// complete, nothing more is placed there.
+// Memory that is closed while the peer writes to it: when the verb has returned, or the work
+// request is complete, nothing more is placed there.
 //
-// What is looked for is one copy that goes on a little too long. So FPDUs are as large as MPA allows, which
-// makes each a copy of 64 KiB; the moment of closing differs from round to round; and what is watched is the
-// last octet of the copy.
+// The fault to find is a single copy that continues a little too long. So FPDUs are as large as MPA
+// allows, which makes each a copy of 64 KiB; the moment of closing differs from round to round; and
+// the last byte of the copy is watched.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <functional>
 #include <optional>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore>
 #include <thread>
 
 #include "cm/kwarp_only.h"
@@ -26,7 +30,7 @@ constexpr int rw = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr int windowed = all_access | IBV_ACCESS_MW_BIND;
 
 struct closing : KwarpOnly {
-	// Nothing but the copy takes time.
+	// Only the copy takes time.
 	std::optional<lab::Policy> large, crc_a, crc_b;
 
 	void SetUp() override
@@ -40,14 +44,14 @@ struct closing : KwarpOnly {
 	}
 };
 
-// The server's memory, open to the client, which writes as fast as it can until it is turned away.
+// The server's memory, open to the client, which writes as fast as it can until it is refused.
 struct Target {
 	Pair pair;
 	Memory memory{length};
 	Mr mr;
 	std::thread writer;
 	std::atomic<bool> stop = false;
-	// watched: what the writes change last
+	// watched: the part that the writes change last
 	volatile uint8_t &last = memory.data()[length - 1];
 
 	Target() : mr(reg_mr(pair.server.pd(), memory.data(), length, windowed))
@@ -57,7 +61,7 @@ struct Target {
 	}
 	~Target() { finish(); }
 
-	// A responder sends nothing before the initiator has spoken: not even what stays local.
+	// A responder sends nothing before the initiator has sent, not even a local operation.
 	static void speak(Pair &pair)
 	{
 		post(pair.client.qp(), write(1, {}, pair.server.remote()));
@@ -71,7 +75,8 @@ struct Target {
 			while (!stop) {
 				if (out < 8 &&
 				    !try_post(pair.client.qp(),
-					      write(1, {pair.client.memory().sge(0, length)}, there)))
+					      write(1, {pair.client.memory().sge(0, length)},
+						    there)))
 					out++;
 				ibv_wc wc;
 				while (ibv_poll_cq(pair.client.scq(), 1, &wc) > 0) {
@@ -89,7 +94,7 @@ struct Target {
 			writer.join();
 	}
 
-	// Some writes have been placed, and the moment is another one each time.
+	// Some writes have been placed; the moment differs each time.
 	void under_way(int round)
 	{
 		for (int n = 0; n < 2; n++) {
@@ -104,7 +109,7 @@ struct Target {
 
 using Close = std::function<void(Target &)>;
 
-// prepare: opens the memory, says how to reach it, and returns what will close it again
+// prepare: opens the memory, stores its remote address, and returns the function that closes it
 void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepare)
 {
 	int late = 0;
@@ -116,13 +121,77 @@ void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepar
 		target.under_way(round);
 		close(target);
 		target.last = closed;
-		// until the peer knows: nothing of it is on its way any more
+		// until the peer has noticed: none of its writes is in flight any more
 		EXPECT_TRUE(target.pair.server.reaches(IBV_QPS_ERR));
 		late += target.last != closed;
 		target.finish();
 	}
 	EXPECT_EQ(late, 0) << "of " << rounds << " rounds";
 }
+
+// Changes the contents of a kernel file for a while.
+class Setting {
+	std::string file, before;
+	void set(const std::string &value) { std::ofstream(file) << value; }
+
+public:
+	Setting(const std::string &file_, const std::string &value) : file(file_)
+	{
+		std::ifstream(file) >> before;
+		if (before.empty())
+			throw Failure(file, ENOENT);
+		set(value);
+	}
+	~Setting() { set(before); }
+};
+
+// A thread of the first CPU with priority over all others there, which gets all CPU time that it
+// asks for.
+class Urgent {
+	Setting limit{"/proc/sys/kernel/sched_rt_runtime_us", "-1"};
+	std::optional<Setting> reserve;
+	std::binary_semaphore due{0}, over{0};
+	std::function<void()> job;
+	std::thread thread;
+
+public:
+	Urgent()
+	{
+		const char *file = "/sys/kernel/debug/sched/fair_server/cpu0/runtime";
+		if (std::ifstream(file))
+			reserve.emplace(file, "0");
+		thread = std::thread([this] {
+			for (due.acquire(); job; due.acquire()) {
+				job();
+				over.release();
+			}
+		});
+		sched_param first{.sched_priority = 1};
+		check(pthread_setschedparam(thread.native_handle(), SCHED_FIFO, &first),
+		      "SCHED_FIFO");
+		stay_on(thread, 0);
+	}
+	~Urgent()
+	{
+		job = {};
+		due.release();
+		thread.join();
+	}
+	void run(std::function<void()> job_)
+	{
+		job = std::move(job_);
+		due.release();
+		over.acquire();
+	}
+	static void stay_on(std::thread &thread, int cpu)
+	{
+		cpu_set_t set;
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		check(pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set),
+		      "pthread_setaffinity_np");
+	}
+};
 
 // A second connection of the server, in the same protection domain.
 PairConfig same_pd(const Target &target)
@@ -131,6 +200,28 @@ PairConfig same_pd(const Target &target)
 	config.server.pd = target.pair.server.pd();
 	return config;
 }
+
+// A window of type 1 on the target's memory, and the queue pair that will close it.
+class Opened {
+	Mw mw_;
+	Pair other_;
+
+public:
+	Opened(const Target &t, Remote &there)
+		: mw_(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1)), other_(same_pd(t))
+	{
+		Target::speak(other_);
+		post_bind({t.mr.get(), there.address, length, rw});
+		wait_ok(scq());
+		there.rkey = mw_->rkey;
+	}
+	void post_bind(const ibv_mw_bind_info &range)
+	{
+		bind_type1(other_.server.qp(), mw_.get(), 1, range);
+	}
+	void post_unbind() { post_bind({nullptr, 0, 0, 0}); }
+	ibv_cq *scq() const { return other_.server.scq(); }
+};
 
 } // namespace
 
@@ -157,26 +248,22 @@ TEST_F(closing, reregistered_without_the_right)
 {
 	closed_at_any_moment([](Target &, Remote &) {
 		return [](Target &t) {
-			ASSERT_EQ(ibv_rereg_mr(t.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			ASSERT_EQ(ibv_rereg_mr(t.mr.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr,
+					       nullptr, 0,
 					       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
 				  0);
 		};
 	});
 }
 
-// A window of type 1 is the domain's: another queue pair's engine closes it.
+// A window of type 1 belongs to the domain: another queue pair's engine closes it.
 TEST_F(closing, window_unbound)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
-		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
-		auto other = std::make_shared<Pair>(same_pd(t));
-		Target::speak(*other);
-		bind_type1(other->server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
-		wait_ok(other->server.scq());
-		there.rkey = (*mw)->rkey;
-		return [mw, other](Target &) {
-			bind_type1(other->server.qp(), mw->get(), 2, {nullptr, 0, 0, 0});
-			wait_ok(other->server.scq());
+		auto window = std::make_shared<Opened>(t, there);
+		return [window](Target &) {
+			window->post_unbind();
+			wait_ok(window->scq());
 		};
 	});
 }
@@ -184,16 +271,28 @@ TEST_F(closing, window_unbound)
 TEST_F(closing, window_moved)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
-		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
-		auto other = std::make_shared<Pair>(same_pd(t));
-		Target::speak(*other);
-		bind_type1(other->server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
-		wait_ok(other->server.scq());
-		there.rkey = (*mw)->rkey;
-		return [mw, other](Target &target) {
-			bind_type1(other->server.qp(), mw->get(), 2,
-				   {target.mr.get(), reinterpret_cast<uintptr_t>(target.memory.data()), 1, rw});
-			wait_ok(other->server.scq());
+		auto window = std::make_shared<Opened>(t, there);
+		return [window](Target &target) {
+			window->post_bind({target.mr.get(),
+					   reinterpret_cast<uintptr_t>(target.memory.data()), 1,
+					   rw});
+			wait_ok(window->scq());
+		};
+	});
+}
+
+// With PREEMPT_RT the thread that closes the window can preempt a pass that uses it: the pass must
+// continue, or this never ends.
+TEST_F(closing, window_unbound_with_priority)
+{
+	Urgent urgent;
+	closed_at_any_moment([&](Target &t, Remote &there) {
+		auto window = std::make_shared<Opened>(t, there);
+		return [window, &urgent](Target &target) {
+			Urgent::stay_on(target.writer, 0);
+			target.under_way(0);
+			urgent.run([&] { window->post_unbind(); });
+			wait_ok(window->scq());
 		};
 	});
 }
@@ -202,19 +301,22 @@ TEST_F(closing, window_freed)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
 		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_1));
-		bind_type1(t.pair.server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		bind_type1(t.pair.server.qp(), mw->get(), 1,
+			   {t.mr.get(), there.address, length, rw});
 		wait_ok(t.pair.server.scq());
 		there.rkey = (*mw)->rkey;
 		return [mw](Target &) { mw->reset(); };
 	});
 }
 
-// One of type 2 is closed by the engine that also serves the peer: the completion comes behind its copies.
+// The engine that serves the peer also closes a window of type 2: the completion comes after its
+// copies.
 TEST_F(closing, window_invalidated)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
 		auto mw = std::make_shared<Mw>(alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_2));
-		bind_type2(t.pair.server.qp(), mw->get(), 1, {t.mr.get(), there.address, length, rw});
+		bind_type2(t.pair.server.qp(), mw->get(), 1,
+			   {t.mr.get(), there.address, length, rw});
 		wait_ok(t.pair.server.scq());
 		there.rkey = (*mw)->rkey;
 		return [mw](Target &target) {
@@ -224,21 +326,26 @@ TEST_F(closing, window_invalidated)
 	});
 }
 
-// The peer itself says that the window is closed: by then all it wrote before is there, and nothing follows.
+// The peer itself reports that the window is closed: by then all that it wrote before has been
+// placed, and nothing follows.
 TEST_F(closing, window_invalidated_by_the_peer)
 {
 	for (int round = 0; round < rounds; round++) {
 		Target t;
 		Mw mw = alloc_mw(t.pair.server.pd(), IBV_MW_TYPE_2);
 		Remote there{reinterpret_cast<uintptr_t>(t.memory.data()), 0};
-		bind_type2(t.pair.server.qp(), mw.get(), 1, {t.mr.get(), there.address, length, rw});
+		bind_type2(t.pair.server.qp(), mw.get(), 1,
+			   {t.mr.get(), there.address, length, rw});
 		wait_ok(t.pair.server.scq());
 		there.rkey = mw->rkey;
 		post_recv(t.pair.server.qp(), 5, {t.pair.server.memory().sge(0, 64)});
 		for (int i = 0; i < 4; i++)
-			post(t.pair.client.qp(), write(i, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
-		post(t.pair.client.qp(), send_inv(9, {t.pair.client.memory().sge(0, 8)}, mw->rkey).unsignaled());
-		post(t.pair.client.qp(), write(10, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
+			post(t.pair.client.qp(),
+			     write(i, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
+		post(t.pair.client.qp(),
+		     send_inv(9, {t.pair.client.memory().sge(0, 8)}, mw->rkey).unsignaled());
+		post(t.pair.client.qp(),
+		     write(10, {t.pair.client.memory().sge(0, length)}, there).unsignaled());
 		ibv_wc wc = wait_ok(t.pair.server.rcq());
 		ASSERT_TRUE(wc.wc_flags & IBV_WC_WITH_INV);
 		ASSERT_EQ(wc.invalidated_rkey, mw->rkey);

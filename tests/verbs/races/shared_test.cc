@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What several use at once, or one after the other has gone.
+// Objects that several threads or processes use at once, or after their maker has exited.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 
 struct shared : KwarpOnly {};
 
-// One CmpSwap; what was found.
+// One CmpSwap; returns the value found.
 uint64_t cmp_swap(Pair &pair, Remote target, uint64_t compare, uint64_t swap)
 {
 	Send s(IBV_WR_ATOMIC_CMP_AND_SWP, 1, {pair.client.memory().sge(0, 8)});
@@ -102,7 +102,8 @@ TEST_F(shared, atomic__cmp_swap)
 		threads.emplace_back([&, i] {
 			try {
 				uint64_t expected = 0;
-				Remote target{reinterpret_cast<uintptr_t>(number.get()), keys[i]->rkey};
+				Remote target{reinterpret_cast<uintptr_t>(number.get()),
+					      keys[i]->rkey};
 				for (int n = 0; n < each; n++)
 					increment(*pairs[i], target, expected);
 			} catch (const std::exception &e) {
@@ -114,7 +115,7 @@ TEST_F(shared, atomic__cmp_swap)
 	while (running) {
 		uint64_t found = number[0].load();
 		own += number[0].compare_exchange_strong(found, found + 1);
-		usleep(100); // the others need a moment without a change
+		usleep(100); // give the others a moment without a change
 	}
 	for (auto &t : threads)
 		t.join();
@@ -123,12 +124,13 @@ TEST_F(shared, atomic__cmp_swap)
 	EXPECT_EQ(number[0].load(), own + connections * each);
 }
 
-// A process makes a context, a domain and a region, hands them over, and ends without a word.
+// A process makes a context, a domain and a region, passes them on, and exits without cleanup.
 TEST_F(shared, import__after_the_exporters_end)
 {
 	int memfd = memfd_create("shared", 0);
 	ASSERT_EQ(ftruncate(memfd, 8192), 0);
-	auto *memory = static_cast<uint8_t *>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0));
+	auto *memory = static_cast<uint8_t *>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE,
+						   MAP_SHARED, memfd, 0));
 	ASSERT_NE(memory, MAP_FAILED);
 	int ends[2];
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -139,7 +141,7 @@ TEST_F(shared, import__after_the_exporters_end)
 			Pd pd = alloc_pd(context.get());
 			Mr mr = reg_mr(pd.get(), memory, 8192);
 			send_fd(ends[1], context->cmd_fd, {pd->handle, mr->handle, mr->lkey});
-			_exit(0); // without destroying anything: it lives as long as the descriptor
+			_exit(0); // the objects live as long as the descriptor
 		} catch (...) {
 			_exit(2);
 		}
@@ -156,7 +158,7 @@ TEST_F(shared, import__after_the_exporters_end)
 		ibv_mr *mr = check(ibv_import_mr(pd, numbers[1]), "ibv_import_mr");
 		EXPECT_EQ(mr->lkey, numbers[2]);
 		EXPECT_EQ(mr->length, 8192u);
-		// objects of our own go on top of them
+		// new objects can be made on the imported ones
 		Cq cq = create_cq(context.get(), 16);
 		ibv_qp_init_attr attr = qp_attr(cq.get());
 		Qp qp = create_qp(pd, attr);
@@ -164,7 +166,7 @@ TEST_F(shared, import__after_the_exporters_end)
 		EXPECT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);
 		EXPECT_EQ(wait(cq.get()).status, IBV_WC_WR_FLUSH_ERR);
 		qp.reset();
-		// the importer may end the region, too
+		// the importer may also destroy the region
 		EXPECT_EQ(ibv_dereg_mr(mr), 0);
 		ibv_unimport_pd(pd);
 	}

@@ -13,11 +13,12 @@ namespace {
 Event copy(const rdma_cm_event &event)
 {
 	const rdma_conn_param &conn = event.param.conn;
-	Event e{event.event, event.status, event.id, {}, conn.responder_resources, conn.initiator_depth};
+	Event e{event.event,	     event.status, event.id, {}, conn.responder_resources,
+		conn.initiator_depth};
 
 	if (conn.private_data_len) {
-		const auto *octets = static_cast<const uint8_t *>(conn.private_data);
-		e.data.assign(octets, octets + conn.private_data_len);
+		const auto *bytes = static_cast<const uint8_t *>(conn.private_data);
+		e.data.assign(bytes, bytes + conn.private_data_len);
 	}
 	return e;
 }
@@ -26,7 +27,7 @@ Event copy(const rdma_cm_event &event)
 
 Channel::Channel() : channel_(check(rdma_create_event_channel(), "rdma_create_event_channel"))
 {
-	// librdmacm waits for another event when it cannot make sense of one; not here
+	// librdmacm waits for another event when it cannot interpret one; not here
 	check(fcntl(channel_->fd, F_SETFL, O_NONBLOCK), "fcntl");
 }
 
@@ -82,13 +83,20 @@ Address::Address(const std::string &ip, uint16_t port)
 	}
 }
 
-Listener::Listener(const lab::Host &host, lab::Family family, int backlog)
-	: id_(create_id(host, channel_)), ip_(host.ip(family))
+Listener::Listener(const lab::Host &host, lab::Family family, int backlog) : ip_(host.ip(family))
 {
 	lab::Inside inside(host);
-	Address address(ip_, 0);
-	check(rdma_bind_addr(id_.get(), address.get()), "rdma_bind_addr");
-	check(rdma_listen(id_.get(), backlog), "rdma_listen");
+	// rdma_cm chooses a port that no other id has. TCP may have it: any of the sockets in
+	// TIME-WAIT that earlier connections have left behind, hundreds at times.
+	for (int attempt = 0;; attempt++) {
+		id_ = create_id(host, channel_);
+		Address address(ip_, 0);
+		check(rdma_bind_addr(id_.get(), address.get()), "rdma_bind_addr");
+		if (!rdma_listen(id_.get(), backlog))
+			break;
+		if (errno != EADDRINUSE || attempt == 20)
+			check(-1, "rdma_listen");
+	}
 	port_ = ntohs(rdma_get_src_port(id_.get()));
 }
 

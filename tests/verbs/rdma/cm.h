@@ -15,14 +15,14 @@
 
 namespace rdma {
 
-using Octets = std::vector<uint8_t>;
+using Bytes = std::vector<uint8_t>;
 
 // A copy of an event; the original has been acknowledged.
 struct Event {
 	rdma_cm_event_type type;
 	int status;
 	rdma_cm_id *id;
-	Octets data;
+	Bytes data;
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 };
@@ -32,7 +32,7 @@ public:
 	Channel();
 	rdma_event_channel *get() const { return channel_.get(); }
 	std::optional<Event> next(Milliseconds limit = patience);
-	// The next event has to be of this type, or it throws.
+	// Returns the next event; throws if it is not of this type.
 	Event expect(rdma_cm_event_type type, Milliseconds limit = patience);
 
 private:
@@ -57,23 +57,27 @@ struct Address {
 	sockaddr_storage storage{};
 };
 
-// Private data and depths of connect and accept.
+// Private data and depths for connect and accept.
 struct Param {
-	Octets data;
+	Bytes data;
 	uint8_t responder_resources = 8;
 	uint8_t initiator_depth = 8;
 };
 
 class Listener {
 public:
-	explicit Listener(const lab::Host &host, lab::Family family = lab::Family::ipv4, int backlog = 64);
+	explicit Listener(const lab::Host &host, lab::Family family = lab::Family::ipv4,
+			  int backlog = 64);
 
 	const std::string &ip() const { return ip_; }
 	uint16_t port() const { return port_; }
 	// The next connection request.
-	Event request(Milliseconds limit = patience) { return channel_.expect(RDMA_CM_EVENT_CONNECT_REQUEST, limit); }
+	Event request(Milliseconds limit = patience)
+	{
+		return channel_.expect(RDMA_CM_EVENT_CONNECT_REQUEST, limit);
+	}
 	Channel &channel() { return channel_; }
-	// Stop listening; unanswered requests go with it.
+	// Stops listening; unanswered requests are dropped.
 	void close() { id_.reset(); }
 
 private:

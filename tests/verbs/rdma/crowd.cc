@@ -12,8 +12,8 @@ namespace rdma {
 
 namespace {
 
-// libsiw takes a mapping at offset 0x90000 for a failure, and some queue pair's would be there. A completion
-// queue of more than that is mapped before, for all drivers.
+// libsiw takes a mapping at offset 0x90000 for a failure, and some queue pair's mapping would be
+// there. So map a completion queue larger than that first, with all drivers.
 constexpr int cq_entries = 32767;
 
 } // namespace
@@ -30,13 +30,14 @@ double kernel_memory()
 		if (words >> name >> value)
 			kib[name] = value;
 	}
-	// free pages on the lists of single CPUs, which are in no sum; megabytes at times
+	// free pages in per-CPU lists are not in any sum, and can be megabytes
 	for (std::string line; std::getline(zoneinfo, line);) {
 		std::istringstream words(line);
 		if (words >> name >> value && name == "count:")
 			listed += value;
 	}
-	return 1024 * (kib["MemTotal:"] - kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] - kib["AnonPages:"]) -
+	return 1024 * (kib["MemTotal:"] - kib["MemFree:"] - kib["Buffers:"] - kib["Cached:"] -
+		       kib["AnonPages:"]) -
 	       listed * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
@@ -60,9 +61,7 @@ void Crowd::DestroyWithQp::operator()(rdma_cm_id *id) const
 	rdma_destroy_id(id);
 }
 
-Crowd::Crowd() : listener_(lab::b())
-{
-}
+Crowd::Crowd() : listener_(lab::b()) {}
 
 void Crowd::add()
 {
@@ -94,7 +93,7 @@ double idle_cost(size_t count)
 	Crowd crowd;
 
 	check(setrlimit(RLIMIT_NOFILE, &files) ? errno : 0, "setrlimit");
-	// what the first ones need is there for all
+	// the first connections allocate what all of them share
 	for (int i = 0; i < 32; i++)
 		crowd.add();
 	size_t some = crowd.size();

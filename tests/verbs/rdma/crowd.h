@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Many connections that do nothing, and what the kernel has taken for them.
+// Many idle connections, and the kernel memory that they take.
 #pragma once
 
 #include <memory>
@@ -9,15 +9,16 @@
 
 namespace rdma {
 
-// Everything but free pages, files' and programs' own, in octets.
+// All memory in bytes except free pages, page cache and programs' own memory.
 double kernel_memory();
 
-// Connections between the hosts whose two ends share a protection domain and a completion queue on each host.
+// Connections between the hosts; their ends on each host share a protection domain and a completion
+// queue.
 class Crowd {
 public:
 	Crowd();
 	void add();
-	// Queue pairs: two for each connection.
+	// Number of queue pairs: two for each connection.
 	size_t size() const { return all_.size(); }
 
 private:
@@ -37,8 +38,8 @@ private:
 	std::vector<std::unique_ptr<rdma_cm_id, DestroyWithQp>> all_;
 };
 
-// Octets that one more idle queue pair of such a connection costs: the mean of @count connections, with all
-// that belongs to it: TCP's socket, connection manager, rings.
+// Memory in bytes of one more idle queue pair of such a connection: the mean of @count connections,
+// including TCP's socket, connection manager and rings.
 double idle_cost(size_t count);
 
 } // namespace rdma

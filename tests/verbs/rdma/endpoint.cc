@@ -45,8 +45,9 @@ void Endpoint::create_objects()
 		pd_ = alloc_pd(context());
 	comp_channel_ = create_channel(context());
 	auto queue = [&] {
-		return config_.extended ? create_cq_ex(context(), config_.cq_entries, comp_channel_.get()) :
-					  create_cq(context(), config_.cq_entries, comp_channel_.get());
+		return config_.extended ?
+			       create_cq_ex(context(), config_.cq_entries, comp_channel_.get()) :
+			       create_cq(context(), config_.cq_entries, comp_channel_.get());
 	};
 	scq_ = queue();
 	rcq_ = queue();
@@ -55,7 +56,8 @@ void Endpoint::create_objects()
 	ibv_qp_init_attr attr{};
 	attr.send_cq = scq_.get();
 	attr.recv_cq = rcq_.get();
-	attr.cap = {config_.send_wr, config_.recv_wr, config_.sge, config_.sge, config_.inline_data};
+	attr.cap = {config_.send_wr, config_.recv_wr, config_.sge, config_.sge,
+		    config_.inline_data};
 	attr.srq = config_.srq;
 	attr.qp_type = IBV_QPT_RC;
 	create_qp(attr);
@@ -93,7 +95,7 @@ void Endpoint::resolve(const std::string &ip, uint16_t port)
 
 int Endpoint::try_connect(const Param &param)
 {
-	// ours does not care; some drivers connect where the caller is
+	// kwarp does not care; some drivers connect in the caller's namespace
 	lab::Inside inside(*host_);
 	rdma_conn_param p = to_conn_param(param);
 	return rdma_connect(id_.get(), &p) ? errno : 0;
@@ -115,9 +117,10 @@ void Endpoint::accept(const Param &param)
 	check(try_accept(param), "rdma_accept");
 }
 
-void Endpoint::reject(const Octets &data)
+void Endpoint::reject(const Bytes &data)
 {
-	check(rdma_reject(id_.get(), data.data(), static_cast<uint8_t>(data.size())), "rdma_reject");
+	check(rdma_reject(id_.get(), data.data(), static_cast<uint8_t>(data.size())),
+	      "rdma_reject");
 }
 
 void Endpoint::disconnect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One end of a connection with all that it needs, and a connected pair of them.
+// One end of a connection with all the objects that it needs, and a connected pair of them.
 #pragma once
 
 #include "cm.h"
@@ -16,30 +16,31 @@ struct Config {
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
 	ibv_pd *pd = nullptr;	 // instead of a protection domain of its own
-	ibv_srq *srq = nullptr;	 // receives come from there
-	bool extended = false;	 // CQs with all that they can tell, QP with ibv_wr_*()
+	ibv_srq *srq = nullptr;	 // source of receives
+	bool extended = false;	 // CQs with all fields, QP with ibv_wr_*()
 };
 
 class Endpoint {
 public:
-	// The active side, on a host; resolve() and connect() follow.
+	// The initiator, on a host; resolve() and connect() follow.
 	explicit Endpoint(const lab::Host &host, const Config &config = {});
-	// The passive side: takes over the id of a CONNECT_REQUEST; accept() or reject() follows.
+	// The responder: takes over the id of a CONNECT_REQUEST; accept() or reject() follows.
 	explicit Endpoint(const Event &request, const Config &config = {});
 	~Endpoint();
 	Endpoint(const Endpoint &) = delete;
 	Endpoint &operator=(const Endpoint &) = delete;
 
-	// Address, route, and then the verbs objects.
+	// Resolves address and route, then makes the verbs objects.
 	void resolve(const std::string &ip, uint16_t port);
 	void resolve(const Listener &listener) { resolve(listener.ip(), listener.port()); }
 	int try_connect(const Param &param = {}); // errno or 0
 	void connect(const Param &param = {});
 	int try_accept(const Param &param = {});
 	void accept(const Param &param = {});
-	void reject(const Octets &data = {});
+	void reject(const Bytes &data = {});
 	void disconnect();
-	// Until the connection stands: the other side's private data and depths.
+	// Waits until the connection is established; returns the other side's private data and
+	// depths.
 	Event established() { return channel_.expect(RDMA_CM_EVENT_ESTABLISHED); }
 	Event disconnected() { return channel_.expect(RDMA_CM_EVENT_DISCONNECTED); }
 	void destroy_qp();
@@ -54,10 +55,13 @@ public:
 	ibv_qp *qp() const { return id_->qp; }
 	const ibv_qp_cap &cap() const { return cap_; }
 	Region &memory() const { return *memory_; }
-	// The memory as the other side names it.
-	Remote remote(size_t offset = 0) const { return {memory_->address(offset), memory_->rkey()}; }
+	// The memory as the other side addresses it.
+	Remote remote(size_t offset = 0) const
+	{
+		return {memory_->address(offset), memory_->rkey()};
+	}
 	ibv_qp_state state() const { return query_qp(qp()).qp_state; }
-	// The state is reached in time.
+	// Whether the state is reached in time.
 	bool reaches(ibv_qp_state state, Milliseconds limit = patience) const;
 
 private:
@@ -65,7 +69,7 @@ private:
 	void create_qp(ibv_qp_init_attr &attr);
 
 	Config config_;
-	const lab::Host *host_ = nullptr; // active side
+	const lab::Host *host_ = nullptr; // initiator
 	Channel channel_;
 	CmId id_;
 	Pd pd_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a test's set-up throws when it cannot go on; GoogleTest reports it.
+// Thrown by a test's set-up when it cannot continue; GoogleTest reports it.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,9 @@ namespace rdma {
 struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
 	Failure(const std::string &what, int error)
-		: std::runtime_error(what + ": " + strerror(error)) {}
+		: std::runtime_error(what + ": " + strerror(error))
+	{
+	}
 };
 
 // For calls that return 0, or -1 with errno, or the error itself.

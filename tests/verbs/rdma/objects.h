@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Verbs objects that destroy themselves, in the reverse order of their making.
+// Verbs objects that destroy themselves, in the reverse order of their creation.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -36,16 +36,18 @@ ibv_device_attr query_device(ibv_context *context);
 Pd alloc_pd(ibv_context *context);
 CompChannel create_channel(ibv_context *context);
 Cq create_cq(ibv_context *context, int entries, ibv_comp_channel *channel = nullptr);
-// All that an extended CQ of ours can tell.
-constexpr uint64_t all_wc_flags = uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+// All fields that an extended CQ of kwarp supports.
+constexpr uint64_t all_wc_flags = uint64_t{IBV_WC_STANDARD_FLAGS} |
+				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-// Every operation that an iWARP RNIC has.
-constexpr uint64_t all_send_ops =
-	IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
-	IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-	IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
-	IBV_QP_EX_WITH_SEND_WITH_INV;
-Cq create_cq_ex(ibv_context *context, int entries, ibv_comp_channel *channel = nullptr, uint32_t flags = 0);
+// Every operation that an iWARP RNIC supports.
+constexpr uint64_t all_send_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				  IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+				  IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
+Cq create_cq_ex(ibv_context *context, int entries, ibv_comp_channel *channel = nullptr,
+		uint32_t flags = 0);
 Srq create_srq(ibv_pd *pd, uint32_t depth, uint32_t sge = 1);
 ibv_srq_attr query_srq(ibv_srq *srq);
 int modify_srq(ibv_srq *srq, int mask, uint32_t max_wr, uint32_t limit); // errno or 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A TCP listener that is no RDMA device: it takes connections and says nothing.
+// A TCP listener that is not an RDMA device: it accepts connections and sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ public:
 	RawListener &operator=(const RawListener &) = delete;
 
 	uint16_t port() const { return port_; }
-	// Accept the next connection and close it; false if there is none in two seconds.
+	// Accepts the next connection and closes it; false if there is none in two seconds.
 	bool slam_door();
 
 private:
@@ -24,7 +24,7 @@ private:
 	uint16_t port_;
 };
 
-// A port of the host that nobody listens on.
+// A port of the host without a listener.
 uint16_t closed_port(const lab::Host &host);
 
 } // namespace rdma

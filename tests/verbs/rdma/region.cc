@@ -38,28 +38,28 @@ static uint8_t pattern(unsigned int seed, size_t i)
 	return static_cast<uint8_t>(seed * 29 + i * 131 + (i >> 8) * 17 + (i >> 16) * 101 + 7);
 }
 
-void fill(std::span<uint8_t> octets, unsigned int seed)
+void fill(std::span<uint8_t> bytes, unsigned int seed)
 {
-	for (size_t i = 0; i < octets.size(); i++)
-		octets[i] = pattern(seed, i);
+	for (size_t i = 0; i < bytes.size(); i++)
+		bytes[i] = pattern(seed, i);
 }
 
-testing::AssertionResult filled(std::span<const uint8_t> octets, unsigned int seed)
+testing::AssertionResult filled(std::span<const uint8_t> bytes, unsigned int seed)
 {
-	for (size_t i = 0; i < octets.size(); i++)
-		if (octets[i] != pattern(seed, i))
+	for (size_t i = 0; i < bytes.size(); i++)
+		if (bytes[i] != pattern(seed, i))
 			return testing::AssertionFailure()
-			       << "octet " << i << " of " << octets.size() << " is " << int(octets[i])
+			       << "byte " << i << " of " << bytes.size() << " is " << int(bytes[i])
 			       << " instead of " << int(pattern(seed, i));
 	return testing::AssertionSuccess();
 }
 
-testing::AssertionResult all_equal(std::span<const uint8_t> octets, uint8_t value)
+testing::AssertionResult all_equal(std::span<const uint8_t> bytes, uint8_t value)
 {
-	for (size_t i = 0; i < octets.size(); i++)
-		if (octets[i] != value)
+	for (size_t i = 0; i < bytes.size(); i++)
+		if (bytes[i] != value)
 			return testing::AssertionFailure()
-			       << "octet " << i << " of " << octets.size() << " is " << int(octets[i])
+			       << "byte " << i << " of " << bytes.size() << " is " << int(bytes[i])
 			       << " instead of " << int(value);
 	return testing::AssertionSuccess();
 }

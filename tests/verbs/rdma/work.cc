@@ -27,7 +27,8 @@ void expect_success(const ibv_wc &wc)
 
 } // namespace
 
-Send::Send(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges, std::optional<Remote> remote)
+Send::Send(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges,
+	   std::optional<Remote> remote)
 	: list(std::move(sges))
 {
 	wr.opcode = opcode;
@@ -254,24 +255,31 @@ static bool concerns_qp(ibv_event_type type)
 
 ibv_async_event AsyncEvents::of(const ibv_qp *qp, Milliseconds limit)
 {
-	return find([qp](const ibv_async_event &e) {
-		return concerns_qp(e.event_type) && e.element.qp == qp;
-	}, limit);
+	return find(
+		[qp](const ibv_async_event &e) {
+			return concerns_qp(e.event_type) && e.element.qp == qp;
+		},
+		limit);
 }
 
 ibv_async_event AsyncEvents::of(const ibv_srq *srq, Milliseconds limit)
 {
-	return find([srq](const ibv_async_event &e) {
-		return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e.event_type == IBV_EVENT_SRQ_ERR) &&
-		       e.element.srq == srq;
-	}, limit);
+	return find(
+		[srq](const ibv_async_event &e) {
+			return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED ||
+				e.event_type == IBV_EVENT_SRQ_ERR) &&
+			       e.element.srq == srq;
+		},
+		limit);
 }
 
 ibv_async_event AsyncEvents::of(const ibv_cq *cq, Milliseconds limit)
 {
-	return find([cq](const ibv_async_event &e) {
-		return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == cq;
-	}, limit);
+	return find(
+		[cq](const ibv_async_event &e) {
+			return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == cq;
+		},
+		limit);
 }
 
 } // namespace rdma

@@ -11,16 +11,16 @@
 namespace rdma {
 
 using Milliseconds = std::chrono::milliseconds;
-// Emulation is slow: this only has to be shorter than for ever.
+// Emulation is slow: this limit only has to be finite.
 constexpr Milliseconds patience{20000};
 
-// Where the other side's memory is.
+// The address of the other side's memory.
 struct Remote {
 	uint64_t address;
 	uint32_t rkey;
 };
 
-// A work request with its scatter/gather list. Signalled unless told otherwise.
+// A work request with its scatter/gather list; signalled by default.
 struct Send {
 	ibv_send_wr wr{};
 	std::vector<ibv_sge> list;
@@ -37,37 +37,37 @@ Send send(uint64_t id, std::vector<ibv_sge> list);
 Send write(uint64_t id, std::vector<ibv_sge> list, Remote to);
 Send read(uint64_t id, std::vector<ibv_sge> list, Remote from);
 
-// Ready to be posted by one call. They must stay where they are.
+// Ready to be posted by one call. They must not be moved.
 ibv_send_wr *chain(std::vector<Send> &wrs);
 
-int try_post(ibv_qp *qp, Send wr);		// errno or 0
+int try_post(ibv_qp *qp, Send wr); // errno or 0
 int try_post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
 int try_post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
-void post(ibv_qp *qp, Send wr);			// throws
-void post_list(ibv_qp *qp, std::vector<Send> wrs);	// by one call; throws
+void post(ibv_qp *qp, Send wr);			   // throws
+void post_list(ibv_qp *qp, std::vector<Send> wrs); // by one call; throws
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
 void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 
-// Exactly one, or it throws.
+// Waits for exactly one, or throws.
 ibv_wc wait(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit = patience);
-// Those with success; throws at the first that has none.
+// Waits for successful ones; throws at the first failed one.
 ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait_ok(ibv_cq *cq, size_t count, Milliseconds limit = patience);
-// All that come until it has been silent for so long.
+// Returns all that arrive until none has arrived for this long.
 std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence = Milliseconds(100));
 
 std::string to_string(const ibv_wc &wc);
 
-// A file descriptor becomes readable in time.
+// Whether the file descriptor becomes readable in time.
 bool readable(int fd, Milliseconds limit);
 
-// Asynchronous events of a device, acknowledged at once. Old ones are forgotten.
+// Asynchronous events of a device, acknowledged at once. Earlier ones are dropped.
 class AsyncEvents {
 public:
 	explicit AsyncEvents(ibv_context *context);
 	std::optional<ibv_async_event> next(Milliseconds limit = patience);
-	// The next event that concerns the object; throws if there is none.
+	// Returns the next event that concerns the object; throws if there is none.
 	ibv_async_event of(const ibv_qp *qp, Milliseconds limit = patience);
 	ibv_async_event of(const ibv_cq *cq, Milliseconds limit = patience);
 	ibv_async_event of(const ibv_srq *srq, Milliseconds limit = patience);

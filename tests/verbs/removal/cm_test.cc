@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What rdma_cm tells of a device that goes, in each state of an id; and that it can be cleaned up after.
+// rdma_cm's reports of a device that is removed, in each state of an id; and cleanup after it.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ using namespace rdma;
 
 namespace {
 
-// It comes, perhaps behind the end of the connection.
+// It arrives, perhaps after the end of the connection.
 testing::AssertionResult tells(Channel &channel, rdma_cm_event_type wanted)
 {
 	while (std::optional<Event> event = channel.next())
@@ -35,10 +35,13 @@ public:
 	RawConnection(const RawConnection &) = delete;
 	RawConnection &operator=(const RawConnection &) = delete;
 
-	void send(const Octets &data) { check(::send(fd_, data.data(), data.size(), 0) < 0, "send"); }
-	Octets receive(size_t size)
+	void send(const Bytes &data)
 	{
-		Octets data(size);
+		check(::send(fd_, data.data(), data.size(), 0) < 0, "send");
+	}
+	Bytes receive(size_t size)
+	{
+		Bytes data(size);
 		if (!readable(fd_, patience))
 			return {};
 		ssize_t n = recv(fd_, data.data(), size, MSG_WAITALL);
@@ -105,7 +108,7 @@ TEST_F(cm_removal, resolved)
 	EXPECT_NE(client.try_connect(), 0);
 }
 
-// Nobody waits for the end of such a wait.
+// Removal does not wait for the end of the startup timeout.
 TEST_F(cm_removal, connecting__peer_says_nothing)
 {
 	lab::Policy patient(lab::a(), "startup_timeout_ms", 600000);
@@ -124,7 +127,7 @@ TEST_F(cm_removal, listening)
 	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
-// Peers that were refused and do not close.
+// Peers that were rejected and do not close.
 TEST_F(cm_removal, refused__peers_stay)
 {
 	lab::Policy patient(lab::b(), "startup_timeout_ms", 600000);
@@ -133,10 +136,11 @@ TEST_F(cm_removal, refused__peers_stay)
 	for (int i = 0; i < 30; i++) {
 		crowd.push_back(std::make_unique<RawConnection>(lab::a(), listener));
 		// more private data than an event can carry
-		Octets request = {'M', 'P', 'A', ' ', 'I', 'D', ' ', 'R', 'e', 'q', ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1, 1, 44};
+		Bytes request = {'M', 'P', 'A', ' ', 'I', 'D', ' ',  'R', 'e', 'q',
+				 ' ', 'F', 'r', 'a', 'm', 'e', 0x40, 1,	  1,   44};
 		request.resize(request.size() + 300);
 		crowd.back()->send(request);
-		Octets reply = crowd.back()->receive(20);
+		Bytes reply = crowd.back()->receive(20);
 		ASSERT_EQ(reply.size(), 20u);
 		EXPECT_TRUE(reply[16] & 0x20) << "not rejected";
 	}
@@ -153,7 +157,7 @@ TEST_F(cm_removal, requested__not_answered)
 	Event request = listener.request();
 	Endpoint server(request);
 	removal::remove(lab::b());
-	// The core has no event for an id that was not accepted: it says so when that is tried.
+	// The core has no event for an id that was not accepted: accepting it reports the removal.
 	EXPECT_NE(server.try_accept(), 0);
 	std::optional<Event> end = client.channel().next();
 	ASSERT_TRUE(end);

@@ -9,7 +9,8 @@ namespace {
 void restore(const lab::Host &host)
 {
 	if (!present(host))
-		lab::shell(host, "rdma link add " + host.device + " type kwarp netdev " + host.netdev);
+		lab::shell(host,
+			   "rdma link add " + host.device + " type kwarp netdev " + host.netdev);
 }
 
 } // namespace

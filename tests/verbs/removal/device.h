@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RDMA devices that go while programs use them, and come back.
+// RDMA devices that are removed while programs use them, and come back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,18 +10,24 @@
 
 namespace removal {
 
-// As an administrator: "rdma link delete". Through when it returns; throws if it is not in good time.
+// Like an administrator's "rdma link delete". Returns when it is done; throws if it takes too long.
 void remove(const lab::Host &host);
 bool present(const lab::Host &host);
 
-// Both devices are there when a test begins and after it.
+// Both devices exist when a test begins and after it.
 struct Devices : testing::Test {
 	void SetUp() override;
 	void TearDown() override;
 };
 
-// errno, or 0: of verbs that return a pointer, and of those that return a number.
-inline int error_of(const void *object) { return object ? 0 : errno; }
-inline int error_of(int ret) { return ret < 0 ? errno : ret; }
+// errno, or 0: for verbs that return a pointer, and for those that return a number.
+inline int error_of(const void *object)
+{
+	return object ? 0 : errno;
+}
+inline int error_of(int ret)
+{
+	return ret < 0 ? errno : ret;
+}
 
 } // namespace removal

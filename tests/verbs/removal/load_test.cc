@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device goes while threads use it in every way. All of them learn of it by themselves.
+// The device is removed while threads use it in every way. All of them are notified.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -13,7 +13,8 @@ using removal::error_of;
 
 namespace {
 
-// Each calls what it is given, over and over, until that has an error; which is to be the same for all.
+// Each thread repeats the function that it is given until that fails; the error must be the same
+// for all.
 class Threads {
 public:
 	void run(const std::function<int()> &call)
@@ -26,13 +27,13 @@ public:
 				others_ = error;
 		});
 	}
-	// Until each of them can have been at work.
+	// Waits until each of them has had time to work.
 	void busy() const
 	{
 		while (calls_ < 100 * threads_.size())
 			std::this_thread::yield();
 	}
-	// They end; the error of one that had another than EIO, or EIO.
+	// Waits until they end; returns the error of one that had another than EIO, or EIO.
 	int join()
 	{
 		for (std::thread &thread : threads_)
@@ -53,13 +54,13 @@ int polled(ibv_cq *cq)
 	return n < 0 ? EIO : 0;
 }
 
-// A queue that is full is no error; one that has ended by itself is none either, as long as it says so.
+// A full queue is not an error; neither is one that has ended by itself, as long as it reports so.
 int unless_full(int error)
 {
 	return error == ENOMEM ? 0 : error;
 }
 
-// Registers, and gives back.
+// Registers and deregisters.
 int registers(ibv_pd *pd, void *data)
 {
 	ibv_mr *mr = ibv_reg_mr(pd, data, 4096, all_access);
@@ -83,13 +84,16 @@ struct removal_under_load : removal::Devices {
 	static constexpr int rounds = 3;
 };
 
-// Writes, reads and what completes of them; from one thread.
+// Writes, reads and their completions, from one thread.
 std::function<int()> streams(Endpoint &from, Endpoint &to)
 {
 	return [&from, &to] {
-		int error = unless_full(try_post(from.qp(), write(1, {from.memory().sge(0, 16384)}, to.remote())));
+		int error = unless_full(try_post(from.qp(), write(1, {from.memory().sge(0, 16384)},
+								  to.remote())));
 		if (!error)
-			error = unless_full(try_post(from.qp(), read(2, {from.memory().sge(0, 16384)}, to.remote(20000))));
+			error = unless_full(try_post(from.qp(),
+						     read(2, {from.memory().sge(0, 16384)},
+							  to.remote(20000))));
 		return error ? error : polled(from.scq());
 	};
 }
@@ -120,9 +124,13 @@ TEST_F(removal_under_load, of_the_target)
 		Pair pair;
 		Threads threads;
 		threads.run([&] { return polled(pair.server.rcq()); });
-		threads.run([&] { return unless_full(try_post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 64)})); });
+		threads.run([&] {
+			return unless_full(try_post_recv(pair.server.qp(), 1,
+							 {pair.server.memory().sge(0, 64)}));
+		});
 		for (int i = 0; i < 16; i++)
-			post(pair.client.qp(), write(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
+			post(pair.client.qp(),
+			     write(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
 		threads.busy();
 		removal::remove(lab::b());
 		EXPECT_EQ(threads.join(), EIO);
@@ -132,7 +140,7 @@ TEST_F(removal_under_load, of_the_target)
 	}
 }
 
-// Those who sleep are woken.
+// Sleeping threads are woken.
 TEST_F(removal_under_load, sleepers)
 {
 	Pair pair;
@@ -141,7 +149,8 @@ TEST_F(removal_under_load, sleepers)
 	std::thread completions([&] {
 		ibv_cq *cq = nullptr;
 		void *cookie = nullptr;
-		while (!(error = error_of(ibv_get_cq_event(pair.client.comp_channel(), &cq, &cookie))))
+		while (!(error = error_of(ibv_get_cq_event(pair.client.comp_channel(), &cq,
+							   &cookie))))
 			ibv_ack_cq_events(cq, 1);
 	});
 	std::thread events([&] {

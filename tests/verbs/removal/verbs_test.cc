@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every verb of a device that is gone. The suite sets RDMAV_ALLOW_DISASSOC_DESTROY, so that objects can be
-// destroyed without an error, as the last test says.
+// Every verb on a removed device. The suite sets RDMAV_ALLOW_DISASSOC_DESTROY, so that objects can
+// be destroyed without an error, as the last test checks.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -116,7 +116,8 @@ TEST_F(removed, memory__EIO)
 	EXPECT_EQ(error_of(ibv_reg_mr_iova(pd, region.data(), 4096, 0, all_access)), EIO);
 	EXPECT_EQ(error_of(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, all_access)), EIO);
 	EXPECT_EQ(error_of(ibv_alloc_mw(pd, IBV_MW_TYPE_2)), EIO);
-	EXPECT_EQ(ibv_rereg_mr(region.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
+	EXPECT_EQ(ibv_rereg_mr(region.mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+			       IBV_ACCESS_LOCAL_WRITE),
 		  IBV_REREG_MR_ERR_CMD);
 	EXPECT_EQ(errno, EIO);
 	EXPECT_EQ(error_of(ibv_import_mr(pd, region.mr()->handle)), EIO);
@@ -155,7 +156,9 @@ TEST_F(removed, post__EIO_however_often)
 	for (int i = 0; i < 100; i++) {
 		ASSERT_EQ(try_post(qp, send(2, {objects->region.sge(0, 8)})), EIO) << i;
 		ASSERT_EQ(try_post_recv(qp, 3, {objects->region.sge(0, 8)}), EIO) << i;
-		ASSERT_EQ(try_post_srq_recv(objects->srq.get(), 4, {objects->region.sge(0, 8)}), EIO) << i;
+		ASSERT_EQ(try_post_srq_recv(objects->srq.get(), 4, {objects->region.sge(0, 8)}),
+			  EIO)
+			<< i;
 	}
 }
 
@@ -173,11 +176,12 @@ TEST_F(removed, post__batch_EIO_however_often)
 TEST_F(removed, bind_mw__EIO)
 {
 	ibv_mw_bind bind{};
-	bind.bind_info = {objects->region.mr(), objects->region.address(), 4096, IBV_ACCESS_REMOTE_READ};
+	bind.bind_info = {objects->region.mr(), objects->region.address(), 4096,
+			  IBV_ACCESS_REMOTE_READ};
 	EXPECT_EQ(error_of(ibv_bind_mw(objects->qp.get(), objects->window.get(), &bind)), EIO);
 }
 
-// What the removal flushed first, and then nothing for ever.
+// First the requests flushed by the removal, and then nothing for ever.
 TEST_F(removed, poll__flushed_then_EIO)
 {
 	ibv_wc wc{};
@@ -192,7 +196,9 @@ TEST_F(removed, poll__extended_EIO)
 {
 	ibv_poll_cq_attr attr{};
 	for (int i = 0; i < 100; i++)
-		ASSERT_EQ(ibv_start_poll(reinterpret_cast<ibv_cq_ex *>(objects->cq_ex.get()), &attr), EIO);
+		ASSERT_EQ(ibv_start_poll(reinterpret_cast<ibv_cq_ex *>(objects->cq_ex.get()),
+					 &attr),
+			  EIO);
 }
 
 TEST_F(removed, notify__EIO)
@@ -206,14 +212,14 @@ TEST_F(removed, notify__EIO)
 	EXPECT_EQ(error_of(ibv_get_cq_event(objects->channel.get(), &cq, &cookie)), EIO);
 }
 
-// Nothing of the library's is lost either: each object says so when it is destroyed (report_destroy()).
+// No object of the library is lost either: each reports its destruction (report_destroy()).
 TEST_F(removed, destroy__everything)
 {
 	ASSERT_NE(getenv("RDMAV_ALLOW_DISASSOC_DESTROY"), nullptr);
 	objects.reset();
 }
 
-// The module may go as well: what the program has mapped is its own.
+// The module may be unloaded as well: memory that the program has mapped stays its own.
 TEST_F(removed, module__unloaded_while_rings_are_mapped)
 {
 	removal::remove(lab::b());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The provider's newer queues without a kernel: shared receive queues, queues
- * that change their size, ibv_wr_*() and extended completion queues. Tests are
- * named function__case.
+ * The provider's newer queues without a kernel: shared receive queues, resized
+ * queues, ibv_wr_*() and extended completion queues. Tests are named
+ * function__case.
  */
 #include "fake_kernel.h"
 
@@ -75,7 +75,7 @@ static void post_srq_recv__fields_full_dead(void)
 	check(!kwarp_destroy_srq(srq));
 }
 
-/* After a move the ring is elsewhere, and indices go on. */
+/* After a move the ring is elsewhere, and indices continue. */
 static void modify_srq__moves(void)
 {
 	struct kwarp_ring_ctl *to =
@@ -102,7 +102,9 @@ static void modify_srq__moves(void)
 	check(rqe->wr_id == 9 && to->user_idx == NUM_RQE + 1);
 	check(srq_ctl->user_idx == NUM_RQE);
 
-	/* The reply cannot be used: nothing works, and it is said. */
+	/*
+	 * The reply cannot be used: the queue is dead, and the call reports it.
+	 */
 	srq_resp.num_rqe = 3;
 	check(kwarp_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == EPROTO);
 	check(kwarp_post_srq_recv(srq, &wr, &bad_wr) == EIO);
@@ -286,7 +288,7 @@ static void wr__all_or_nothing(void)
 			ibv_wr_set_inline_data(qpx, text, 1);
 		}
 		if (i < 4) {
-			/* What comes behind an error writes nowhere. */
+			/* Requests after an error write nowhere. */
 			ibv_wr_send(qpx);
 			ibv_wr_set_sge(qpx, 1, 2, 3);
 			check(ibv_wr_complete(qpx) == EINVAL);
@@ -366,7 +368,9 @@ static void poll_ex__fields(void)
 	check(ibv_wc_read_completion_ts(cqx) == 1234);
 	check(ibv_wc_read_src_qp(cqx) == 0 && ibv_wc_read_slid(cqx) == 0);
 	check(!ibv_next_poll(cqx));
-	/* The kernel may not overwrite what is still read. */
+	/*
+	 * The kernel may not overwrite a completion that is still being read.
+	 */
 	check(cq_ctl->user_idx == 0);
 	check(cqx->wr_id == 6 && cqx->status == IBV_WC_LOC_LEN_ERR);
 	check(ibv_wc_read_vendor_err(cqx) == 0x1203);

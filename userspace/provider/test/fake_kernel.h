@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The provider without a kernel: its files over a memory file that stands for the
- * device, with this header in the kernel's and libibverbs' place, and TAP. Each
+ * The provider without a kernel: its files on a memory file that stands for the
+ * device, with this header in place of the kernel and libibverbs, and TAP. Each
  * test program includes it once.
  */
 #ifndef KWARP_FAKE_KERNEL_H
@@ -71,7 +71,7 @@ static void complete(const struct kwarp_cqe *cqe)
 	kwarp_store_release(&cq_ctl->kern_idx, cq_ctl->kern_idx + 1);
 }
 
-/* In libibverbs' place. */
+/* Replaces libibverbs' function. */
 int ibv_cmd_create_cq(struct ibv_context *ctx, int cqe,
 		      struct ibv_comp_channel *channel, int vector,
 		      struct ibv_cq *cq, struct ibv_create_cq *cmd,
@@ -118,7 +118,7 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 	return 0;
 }
 
-/* What the real one does with the elements is up to the test. */
+/* The test decides what the real one would do with the elements. */
 int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd,
 		      size_t cmd_size, struct ib_uverbs_resize_cq_resp *resp,
 		      size_t resp_size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The provider's rings without a kernel: work queues, completion queues and the
- * two against each other. Tests are named function__case.
+ * The provider's rings without a kernel: work queues, completion queues, and
+ * both sides concurrently. Tests are named function__case.
  */
 #include "fake_kernel.h"
 
@@ -269,7 +269,7 @@ static void post_send__granted_less_than_the_ring(void)
 	check(!kwarp_destroy_qp(small));
 }
 
-/* The kernel says that the state of the queue pair takes no posts. */
+/* The kernel reports that the queue pair's state takes no posts. */
 static void post__closed(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad_wr = NULL;
@@ -331,7 +331,10 @@ static void post_send__tells_of_bursts(void)
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
 }
 
-/* Who waits for events does not say when: until he has polled for long without. */
+/*
+ * A program that waits for events does not announce it, until it has polled for
+ * long without.
+ */
 static void post_send__no_bursts_with_events(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
@@ -351,7 +354,7 @@ static void post_send__no_bursts_with_events(void)
 	check(sq_ctl->arm == KWARP_SQ_BURST);
 }
 
-/* What waits for the doorbell does not wait longer than the program. */
+/* A deferred doorbell is rung at the latest when the program waits. */
 static void post_send__rings_when_the_program_waits(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -530,7 +533,7 @@ static bool engine_has_work(uint32_t done)
 	return kwarp_load_acquire(&sq_ctl->user_idx) != done;
 }
 
-/* Return: false if a request came and nobody rang. */
+/* Return: false if a request arrived and no doorbell was rung. */
 static bool engine_sleep(uint32_t done)
 {
 	__u32 *flags = &sq_ctl->flags;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* As much of socket buffers as kernel/rx/stream.c looks at, for user space. */
+/* The parts of socket buffers that kernel/llp/mpa/cursor.c uses, for user space. */
 #ifndef FUZZ_LINUX_SKBUFF_H
 #define FUZZ_LINUX_SKBUFF_H
 
 #include "types.h"
 
-#define container_of(p, type, member) \
-	((type *)((char *)(p) - offsetof(type, member)))
+#define container_of(p, type, member) ((type *)((char *)(p) - offsetof(type, member)))
 
 #define likely(x) (x)
 
@@ -38,7 +37,7 @@ struct sk_buff_head {
 	struct sk_buff *first;
 };
 
-/* TCP's private part is not apart here. */
+/* TCP's private part is not separate here. */
 #define TCP_SKB_CB(skb) (skb)
 
 static inline struct skb_shared_info *skb_shinfo(struct sk_buff *skb)
@@ -61,7 +60,7 @@ static inline u32 skb_frag_size(const skb_frag_t *frag)
 	return frag->size;
 }
 
-/* No memory of a device's here. */
+/* There is no device memory here. */
 static inline bool skb_frags_readable(const struct sk_buff *skb)
 {
 	(void)skb;
@@ -74,13 +73,14 @@ static inline bool skb_queue_is_last(const struct sk_buff_head *list, const stru
 	return !skb->next;
 }
 
-static inline struct sk_buff *skb_queue_next(const struct sk_buff_head *list, const struct sk_buff *skb)
+static inline struct sk_buff *skb_queue_next(const struct sk_buff_head *list,
+					     const struct sk_buff *skb)
 {
 	(void)list;
 	return skb->next;
 }
 
-/* Nothing is read out of order here. */
+/* There are no out-of-order reads here. */
 static inline struct sk_buff *skb_rb_next(const struct sk_buff *skb)
 {
 	(void)skb;

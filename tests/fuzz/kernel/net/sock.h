@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* As much of a TCP socket as kernel/rx/stream.c looks at, for user space. */
+/* The parts of a TCP socket that kernel/llp/mpa/cursor.c uses, for user space. */
 #ifndef FUZZ_NET_SOCK_H
 #define FUZZ_NET_SOCK_H
 
@@ -11,7 +11,7 @@ struct sock {
 	u32 rcv_nxt;
 };
 
-/* The part that is TCP's is not apart here. */
+/* TCP's part is not separate here. */
 #define tcp_sock sock
 #define tcp_sk(sk) (sk)
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Address notifications. Those of IPv6 are called in atomic context, so both only
+ * schedule a work item, which reads the current addresses under RTNL.
+ */
+#include "dev/addr.h"
+
+#include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+
+#include "cm/cm.h"
+#include "core/gid.h"
+
+/* Devices whose policy has paths. */
+static LIST_HEAD(multihomed);
+static DEFINE_SPINLOCK(multihomed_lock);
+
+void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev)
+{
+	struct ib_event ev = {
+		.device = &dev->ibdev,
+		.element.port_num = 1,
+		.event = IB_EVENT_GID_CHANGE,
+	};
+
+	if (kwarp_gid_refresh(dev, netdev))
+		ib_dispatch_event(&ev);
+}
+
+static void gid_work(struct work_struct *work)
+{
+	struct kwarp_device *dev =
+		container_of(work, struct kwarp_device, gid_work);
+	struct net_device *netdev;
+
+	rtnl_lock();
+	netdev = ib_device_get_netdev(&dev->ibdev, 1);
+	if (netdev) {
+		kwarp_addr_changed(dev, netdev);
+		dev_put(netdev);
+	}
+	rtnl_unlock();
+	kwarp_cm_readdress(dev);
+	kwarp_device_put(dev);
+}
+
+void kwarp_addr_init(struct kwarp_device *dev)
+{
+	INIT_WORK(&dev->gid_work, gid_work);
+	INIT_LIST_HEAD(&dev->multihomed);
+}
+
+void kwarp_addr_flush(struct kwarp_device *dev)
+{
+	spin_lock_bh(&multihomed_lock);
+	list_del_init(&dev->multihomed);
+	spin_unlock_bh(&multihomed_lock);
+	/* The work has put its reference; it only needs to return. */
+	flush_work(&dev->gid_work);
+}
+
+/* ---- policy paths -------------------------------------------------------------- */
+
+void kwarp_addr_set_paths(struct kwarp_device *dev, const struct net *net,
+			  const struct kwarp_paths *paths)
+{
+	spin_lock_bh(&multihomed_lock);
+	kwarp_cm_set_paths(dev, paths);
+	dev->paths_net = net;
+	list_del_init(&dev->multihomed);
+	if (*paths->name[0])
+		list_add(&dev->multihomed, &multihomed);
+	spin_unlock_bh(&multihomed_lock);
+	kwarp_cm_readdress(dev);
+}
+
+static bool names(struct kwarp_device *dev, const struct net_device *netdev)
+{
+	struct kwarp_paths paths;
+	int i;
+
+	lockdep_assert_held(&multihomed_lock);
+	/* The device does not outlive a move of its netdev to another namespace. */
+	if (dev->paths_net != dev_net(netdev))
+		return false;
+	kwarp_cm_get_paths(dev, &paths);
+	for (i = 0; i < KWARP_PATHS_MAX; i++)
+		if (!strcmp(paths.name[i], netdev->name))
+			return true;
+	return false;
+}
+
+bool kwarp_addr_is_path(const struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+	bool found = false;
+
+	spin_lock_bh(&multihomed_lock);
+	list_for_each_entry(dev, &multihomed, multihomed)
+		found |= names(dev, netdev);
+	spin_unlock_bh(&multihomed_lock);
+	return found;
+}
+
+static void schedule_gid_work(struct kwarp_device *dev)
+{
+	if (!schedule_work(&dev->gid_work))
+		kwarp_device_put(dev);
+}
+
+void kwarp_addr_path_event(const struct net_device *netdev)
+{
+	struct kwarp_device *dev;
+
+	spin_lock_bh(&multihomed_lock);
+	list_for_each_entry(dev, &multihomed, multihomed)
+		if (dev->paths_net == dev_net(netdev) && ib_device_try_get(&dev->ibdev))
+			schedule_gid_work(dev);
+	spin_unlock_bh(&multihomed_lock);
+}
+
+/* ---- notifications ------------------------------------------------------------- */
+
+static void address_event(struct net_device *netdev)
+{
+	struct kwarp_device *dev = kwarp_device_get(netdev);
+
+	if (dev)
+		schedule_gid_work(dev);
+	kwarp_addr_path_event(netdev);
+}
+
+static int ipv4_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct in_ifaddr *ifa = ptr;
+
+	address_event(ifa->ifa_dev->dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipv4_nb = {
+	.notifier_call = ipv4_event,
+};
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int ipv6_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct inet6_ifaddr *ifp = ptr;
+
+	address_event(ifp->idev->dev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipv6_nb = {
+	.notifier_call = ipv6_event,
+};
+
+static int ipv6_watch(void)
+{
+	return register_inet6addr_notifier(&ipv6_nb);
+}
+
+static void ipv6_unwatch(void)
+{
+	unregister_inet6addr_notifier(&ipv6_nb);
+}
+#else
+static int ipv6_watch(void)
+{
+	return 0;
+}
+
+static void ipv6_unwatch(void)
+{
+}
+#endif
+
+int kwarp_addr_watch(void)
+{
+	int ret = register_inetaddr_notifier(&ipv4_nb);
+
+	if (ret)
+		return ret;
+	ret = ipv6_watch();
+	if (ret)
+		unregister_inetaddr_notifier(&ipv4_nb);
+	return ret;
+}
+
+void kwarp_addr_unwatch(void)
+{
+	ipv6_unwatch();
+	unregister_inetaddr_notifier(&ipv4_nb);
+}

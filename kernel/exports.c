@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Symbols for tests/kernel/seam.c, which puts its own lower layer below a queue pair.
+ * Only in modules that are built for the tests (KWARP_TEST=y).
+ */
+#include <linux/export.h>
+
+#include "llp/llp.h"
+#include "proto/ddp.h"
+#include "proto/errors.h"
+#include "proto/rdmap.h"
+#include "rdmap/stream.h"
+
+EXPORT_SYMBOL_GPL(kwarp_ddp_encode);
+EXPORT_SYMBOL_GPL(kwarp_ddp_parse);
+EXPORT_SYMBOL_GPL(kwarp_err_term);
+EXPORT_SYMBOL_GPL(kwarp_llp_init);
+EXPORT_SYMBOL_GPL(kwarp_llp_lock);
+EXPORT_SYMBOL_GPL(kwarp_llp_put);
+EXPORT_SYMBOL_GPL(kwarp_llp_unlock);
+EXPORT_SYMBOL_GPL(kwarp_qp_attach);
+EXPORT_SYMBOL_GPL(kwarp_qp_detach);
+EXPORT_SYMBOL_GPL(kwarp_qp_disconnect);
+EXPORT_SYMBOL_GPL(kwarp_qp_start);
+EXPORT_SYMBOL_GPL(kwarp_rdmap_read_encode);
+EXPORT_SYMBOL_GPL(kwarp_rdmap_read_parse);

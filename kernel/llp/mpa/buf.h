@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The batch being built: destination of its bytes, and the pieces and runs that are
+ * passed to TCP. All of it is protected by the socket lock; functions that fill it also
+ * run between kwarp_tx_pages_begin() and kwarp_tx_pages_end().
+ */
+#ifndef _KWARP_LLP_MPA_BUF_H
+#define _KWARP_LLP_MPA_BUF_H
+
+#include <linux/bvec.h>
+#include <linux/mm.h>
+
+#include "llp/mpa/pages.h"
+
+enum kwarp_tx_buf_limits {
+	KWARP_TX_BATCH		= 64 * 1024,	/* bytes built per call to TCP */
+	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
+	/*
+	 * Contiguous room for the parts of an FPDU that must not be split: head and tail.
+	 */
+	KWARP_TX_MIN_ROOM	= 64,
+};
+
+/* A run of pieces, and whether a segment must end with it. */
+struct kwarp_tx_run {
+	u16 bv_end;	/* index after its last bio_vec */
+	bool eor;
+};
+
+/**
+ * struct kwarp_tx_buf - built FPDUs that TCP has not accepted yet
+ * @bv:		pieces, one page reference each
+ * @nr:		pieces in use
+ * @first:	piece that TCP takes next
+ * @runs:	ends of runs; each run is handed to TCP in one call
+ * @nr_runs:	runs in use
+ * @first_run:	run that TCP takes next
+ * @len:	total bytes
+ */
+struct kwarp_tx_buf {
+	struct bio_vec bv[KWARP_TX_BVECS];
+	struct kwarp_tx_run runs[KWARP_TX_BVECS];
+	u16 nr;
+	u16 first;
+	u16 nr_runs;
+	u16 first_run;
+	u32 len;
+};
+
+/**
+ * struct kwarp_tx_out - a batch and the memory it is built in
+ * @b:		batch
+ * @frag:	this CPU's memory
+ */
+struct kwarp_tx_out {
+	struct kwarp_tx_buf *b;
+	struct page_frag *frag;
+};
+
+/**
+ * kwarp_tx_buf_get() - get an empty batch
+ *
+ * Each CPU keeps one for the next sender: a queue pair with nothing to send has none.
+ * Context: any.
+ * Return: the batch, or NULL if there is no memory.
+ */
+struct kwarp_tx_buf *kwarp_tx_buf_get(void);
+
+/* Free a batch. The caller has dropped or passed on its page references. Context: any. */
+void kwarp_tx_buf_put(struct kwarp_tx_buf *b);
+
+/* A state of the batch to return to if an FPDU cannot be completed. */
+struct kwarp_tx_mark {
+	u32 len;
+	u32 last_len;
+	u16 nr;
+};
+
+static inline struct kwarp_tx_mark kwarp_tx_mark(const struct kwarp_tx_buf *b)
+{
+	return (struct kwarp_tx_mark){
+		.len = b->len,
+		.nr = b->nr,
+		.last_len = b->nr ? b->bv[b->nr - 1].bv_len : 0,
+	};
+}
+
+static inline void kwarp_tx_rewind(struct kwarp_tx_buf *b,
+				   const struct kwarp_tx_mark *m)
+{
+	while (b->nr > m->nr)
+		put_page(b->bv[--b->nr].bv_page);
+	if (b->nr)
+		b->bv[b->nr - 1].bv_len = m->last_len;
+	b->len = m->len;
+}
+
+static inline u32 kwarp_tx_left(const struct kwarp_tx_out *out)
+{
+	return out->frag->page ? out->frag->size - out->frag->offset : 0;
+}
+
+/**
+ * kwarp_tx_room() - get memory to write to
+ * @out:	batch
+ * @want:	bytes that should be contiguous; if this is small compared to a page
+ *		block, the rest of the current block is left unused; a larger request is
+ *		split
+ *
+ * Return: room for at least KWARP_TX_MIN_ROOM bytes, kwarp_tx_left() in total, or NULL if
+ * there is no memory.
+ */
+static inline u8 *kwarp_tx_room(struct kwarp_tx_out *out, u32 want)
+{
+	u32 left = kwarp_tx_left(out);
+
+	if (unlikely(left < want) &&
+	    (left < KWARP_TX_MIN_ROOM || want <= KWARP_TX_PAGE_SIZE / 8) &&
+	    !kwarp_tx_pages_refill(out->frag))
+		return NULL;
+	return page_address(out->frag->page) + out->frag->offset;
+}
+
+/* Account for @n bytes written at the address from kwarp_tx_room(). */
+static inline void kwarp_tx_commit(struct kwarp_tx_out *out, u32 n)
+{
+	struct kwarp_tx_buf *b = out->b;
+	u16 run_start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;
+	struct bio_vec *last = b->nr > run_start ? &b->bv[b->nr - 1] : NULL;
+	struct page_frag *frag = out->frag;
+
+	if (last && last->bv_page == frag->page &&
+	    last->bv_offset + last->bv_len == frag->offset) {
+		last->bv_len += n;
+	} else {
+		get_page(frag->page);
+		bvec_set_page(&b->bv[b->nr++], frag->page, n, frag->offset);
+	}
+	frag->offset += n;
+	b->len += n;
+}
+
+static inline void kwarp_tx_close_run(struct kwarp_tx_buf *b, bool eor)
+{
+	u16 start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;
+
+	if (b->nr == start)
+		return;
+	b->runs[b->nr_runs].bv_end = b->nr;
+	b->runs[b->nr_runs++].eor = eor;
+}
+
+/* Are too few pieces left for one more FPDU, however its memory is split? */
+static inline bool kwarp_tx_full(const struct kwarp_tx_buf *b)
+{
+	/*
+	 * 64 KiB in pages of 4 KiB, in case nothing larger is available, and a reserve.
+	 */
+	return b->nr + 20 > KWARP_TX_BVECS;
+}
+
+#endif /* _KWARP_LLP_MPA_BUF_H */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "llp/mpa/cursor.h"
+
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+static bool load(struct kwarp_cursor *st, const void *p, u32 n)
+{
+	u32 skip = min(st->skip, n);
+
+	st->skip -= skip;
+	st->r.p = p + skip;
+	st->r.n = n - skip;
+	return st->r.n;
+}
+
+static void enter_skb(struct kwarp_cursor *st, struct sk_buff *skb)
+{
+	u32 seq = TCP_SKB_CB(skb)->seq;
+
+	st->skb = skb;
+	st->skip = (s32)(st->end - seq) > 0 ? st->end - seq : 0;
+	if ((s32)(seq + skb->len - st->end) > 0)
+		st->end = seq + skb->len;
+}
+
+/* The skb that follows st->skb without a gap, or NULL. */
+static struct sk_buff *next_skb(const struct kwarp_cursor *st)
+{
+	struct sk_buff *skb;
+
+	if (likely(st->queue))
+		return skb_queue_is_last(st->queue, st->skb) ? NULL :
+		       skb_queue_next(st->queue, st->skb);
+	skb = skb_rb_next(st->skb);
+	return skb && !after(TCP_SKB_CB(skb)->seq, st->end) ? skb : NULL;
+}
+
+/*
+ * Load the next non-empty fragments. TCP makes each spliced page a fragment of
+ * its own; the page blocks of a sender on the same machine are contiguous, as
+ * are some drivers' buffers. Merge these into one piece, otherwise every third
+ * FPDU would span two.
+ */
+static bool load_frags(struct kwarp_cursor *st, struct sk_buff *part)
+{
+	const struct skb_shared_info *info = skb_shinfo(part);
+
+	while (st->frag < info->nr_frags) {
+		const skb_frag_t *f = &info->frags[st->frag++];
+		const u8 *p = skb_frag_address(f);
+		u32 n = skb_frag_size(f);
+
+		while (st->frag < info->nr_frags &&
+		       skb_frag_address(++f) == p + n) {
+			n += skb_frag_size(f);
+			st->frag++;
+		}
+		if (load(st, p, n))
+			return true;
+	}
+	return false;
+}
+
+/* The next non-empty piece: linear part, fragments, frag_list, next skb. */
+static bool stream_next(struct kwarp_reader *r)
+{
+	struct kwarp_cursor *st = container_of(r, struct kwarp_cursor, r);
+
+	for (;;) {
+		struct sk_buff *part = st->part;
+
+		/* Device memory cannot be read: end the stream here. */
+		if (!skb_frags_readable(part))
+			return false;
+		if (load_frags(st, part))
+			return true;
+		/* GRO may chain whole skbs after the first. */
+		part = part == st->skb ? skb_shinfo(part)->frag_list :
+					 part->next;
+		if (!part) {
+			part = next_skb(st);
+			if (!part)
+				return false;
+			enter_skb(st, part);
+		}
+		st->part = part;
+		st->frag = 0;
+		if (load(st, part->data, skb_headlen(part)))
+			return true;
+	}
+}
+
+bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off)
+{
+	st->end = TCP_SKB_CB(skb)->seq;
+	enter_skb(st, skb);
+	st->part = skb;
+	st->frag = 0;
+	st->r.next = stream_next;
+	load(st, skb->data, skb_headlen(skb));
+	return kwarp_reader_skip(&st->r, off);
+}
+
+u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct sk_buff *skb;
+	u32 off, avail;
+
+	avail = tcp_inq(sk);
+	if (!avail)
+		return 0;
+	skb = tcp_recv_skb(sk, tp->copied_seq, &off);
+	if (!skb)
+		return 0;
+	st->queue = &sk->sk_receive_queue;
+	return kwarp_cursor_stand(st, skb, off) ? avail : 0;
+}

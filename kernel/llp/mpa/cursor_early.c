@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The part of cursor.h for out-of-order placement. */
+#include "llp/mpa/cursor.h"
+
+#include <linux/tcp.h>
+#include <net/tcp.h>
+
+bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq)
+{
+	struct rb_node *p = tcp_sk(sk)->out_of_order_queue.rb_node;
+	struct sk_buff *found = NULL;
+
+	/*
+	 * Find the first skb that ends after @seq: where neighbours overlap, TCP delivers
+	 * the bytes of the earlier one. The ends are in the same order as the beginnings.
+	 */
+	while (p) {
+		struct sk_buff *skb = rb_to_skb(p);
+
+		if (after(TCP_SKB_CB(skb)->seq + skb->len, seq)) {
+			found = skb;
+			p = p->rb_left;
+		} else {
+			p = p->rb_right;
+		}
+	}
+	if (!found || after(TCP_SKB_CB(found)->seq, seq))
+		return false;
+	st->queue = NULL;
+	return kwarp_cursor_stand(st, found, seq - TCP_SKB_CB(found)->seq);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Memory for FPDUs, per CPU. TCP holds it by reference until the peer has acknowledged
+ * it; released pages are used again, because new ones are expensive: a kernel with
+ * init_on_alloc (Debian's) clears each page it allocates.
+ */
+#ifndef _KWARP_LLP_MPA_PAGES_H
+#define _KWARP_LLP_MPA_PAGES_H
+
+#include <linux/minmax.h>
+#include <linux/mm_types.h>
+#include <linux/sizes.h>
+
+enum kwarp_tx_pages_limits {
+	/* Bytes of a block, if memory is available; whole pages. */
+	KWARP_TX_PAGE_SIZE	= MAX(SZ_32K, PAGE_SIZE),
+	/* Blocks kept per CPU. */
+	KWARP_TX_PAGES		= SZ_2M / KWARP_TX_PAGE_SIZE,
+};
+
+/**
+ * kwarp_tx_pages_begin() - get this CPU's memory for writing
+ *
+ * Context: bottom halves disabled until kwarp_tx_pages_end(); does not sleep.
+ * Return: the current block; it has a page only after kwarp_tx_pages_refill().
+ */
+struct page_frag *kwarp_tx_pages_begin(void);
+void kwarp_tx_pages_end(void);
+
+/**
+ * kwarp_tx_pages_refill() - replace the current block by another
+ * @frag:	from kwarp_tx_pages_begin()
+ *
+ * Context: between begin and end.
+ * Return: false if there is no memory.
+ */
+bool kwarp_tx_pages_refill(struct page_frag *frag);
+
+/* The shrinker, which returns the memory under memory pressure. */
+int kwarp_tx_pages_init(void);
+void kwarp_tx_pages_exit(void);
+
+#endif /* _KWARP_LLP_MPA_PAGES_H */

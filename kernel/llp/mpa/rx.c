@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * MPA receive: each complete FPDU in TCP's receive queue is verified in place. An
+ * incomplete one stays with TCP.
+ */
+#include "llp/mpa/mpa.h"
+
+#include <net/tcp.h>
+
+#include "proto/early.h"
+
+/* Request a wakeup when the FPDU is complete, not for each of its segments. */
+static void set_lowat(struct sock *sk, u32 need)
+{
+	int most, size;
+
+	/*
+	 * The window is closed although every complete FPDU has been consumed: the
+	 * receive buffer is too small for this FPDU (truesize of many small segments).
+	 * Without more room the stream would stall forever. Grow the buffer within the
+	 * limit that TCP itself has for a socket; like TCP, never shrink it.
+	 */
+	most = max_t(int, KWARP_RCVBUF_MIN,
+		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]));
+	size = READ_ONCE(sk->sk_rcvbuf);
+	if (need > 1 && tcp_receive_window(tcp_sk(sk)) == 0 && size < most)
+		WRITE_ONCE(sk->sk_rcvbuf, size < most / 2 ? 2 * size : most);
+	WRITE_ONCE(sk->sk_rcvlowat, need);
+}
+
+static enum kwarp_err verdict_err(int verdict)
+{
+	switch (verdict) {
+	case KWARP_FPDU_ERR_CRC:
+		return KWARP_ERR_MPA_CRC;
+	case KWARP_FPDU_ERR_MARKER:
+		return KWARP_ERR_MPA_MARKER;
+	default:
+		return KWARP_ERR_MPA_LENGTH;
+	}
+}
+
+bool kwarp_mpa_pull_begin(struct kwarp_llp *llp)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+
+	kwarp_llp_assert_locked(llp);
+	rx->avail = kwarp_cursor_init(&rx->at, llp->sk);
+	rx->used = 0;
+	rx->len = 0;
+	rx->need = 0;
+	rx->frames = 0;
+	rx->replaced = 0;
+	if (!rx->avail)
+		return false;
+	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
+	/* FPDUs that were placed early take the slow path. */
+	rx->ledger = llp->ledger && !kwarp_ledger_empty(llp->ledger) ?
+		     llp->ledger : NULL;
+	return true;
+}
+
+static __always_inline void consume(struct kwarp_mpa_rx *rx)
+{
+	if (!rx->len)
+		return;
+	if (likely(rx->at.r.n > rx->len)) {
+		rx->at.r.p += rx->len;
+		rx->at.r.n -= rx->len;
+	} else {
+		kwarp_reader_skip(&rx->at.r, rx->len);
+	}
+	rx->used += rx->len;
+	rx->pos += rx->len;
+	rx->len = 0;
+	rx->frames++;
+}
+
+/*
+ * Fast path: the FPDU is contiguous. Return: KWARP_FPDU_OK if it passed all checks that
+ * need no DDP header; anything else selects the slow path.
+ */
+static int flat_fpdu(const struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	const struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	const u8 *p = rx->at.r.p;
+	u32 n = min(rx->at.r.n, rx->avail - rx->used);
+	int ret;
+
+	u->frame.pos = rx->pos;
+	u->flat = p;
+	if (llp->framing.rx_markers) {
+		ret = kwarp_fpdu_flat_marked(p, n, llp->framing.crc, u->seg,
+					     sizeof(u->seg), &u->frame);
+	} else {
+		ret = kwarp_fpdu_flat(p, n, llp->framing.crc, &u->frame);
+		if (!ret)
+			memcpy(u->seg, p + KWARP_MPA_HDR_LEN,
+			       min_t(u32, u->frame.ulpdu_len, sizeof(u->seg)));
+	}
+	/* Only the copy is validated. */
+	barrier();
+	return ret;
+}
+
+/* Slow path: in pieces, with markers, or placed early. */
+static noinline enum kwarp_pull long_way(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	struct kwarp_cursor tmp = rx->at;
+	int ret;
+
+	u->flat = NULL;
+	ret = kwarp_fpdu_peek(&tmp.r, rx->avail - rx->used, rx->pos,
+			      llp->framing.rx_markers, &u->frame);
+	if (ret == KWARP_FPDU_NEED_MORE) {
+		rx->need = u->frame.need;
+		return KWARP_PULL_NONE;
+	}
+	if (!ret && unlikely(rx->ledger))
+		u->early = kwarp_mpa_same(rx, &u->frame, u);
+	if (!ret && likely(!u->early)) {
+		tmp = rx->at;
+		ret = kwarp_fpdu_verify(&tmp.r, &u->frame, llp->framing.crc,
+					u->seg, sizeof(u->seg));
+	}
+	if (ret) {
+		u->err = verdict_err(ret);
+		return KWARP_PULL_ERR;
+	}
+	rx->payload = rx->at;
+	u->r = &rx->payload.r;
+	return KWARP_PULL_ULPDU;
+}
+
+enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	enum kwarp_pull pull;
+
+	kwarp_llp_assert_locked(llp);
+	consume(rx);
+	u->seg_len = 0;
+	u->early = NULL;
+	if (rx->used == rx->avail)
+		return KWARP_PULL_NONE;
+	if (unlikely(rx->ledger) || !kwarp_reader_more(&rx->at.r) ||
+	    flat_fpdu(llp, u) != KWARP_FPDU_OK) {
+		pull = long_way(llp, u);
+		if (pull != KWARP_PULL_ULPDU)
+			return pull;
+	}
+	u->len = u->frame.ulpdu_len;
+	u->seg_len = min_t(u32, u->len, sizeof(u->seg));
+	rx->len = u->frame.len;
+	return KWARP_PULL_ULPDU;
+}
+
+void kwarp_mpa_pull_end(struct kwarp_llp *llp, bool last,
+			struct kwarp_llp_counts *counts)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+
+	kwarp_llp_assert_locked(llp);
+	if (last)
+		consume(rx);
+	rx->len = 0;
+	if (rx->used)
+		tcp_read_done(llp->sk, rx->used);
+	if (rx->need)
+		set_lowat(llp->sk, rx->need);
+	if (unlikely(llp->ledger))
+		kwarp_ledger_pass(llp->ledger, rx->pos);
+	counts->frames = rx->frames;
+	counts->bytes = rx->used;
+	counts->left = rx->avail - rx->used;
+	counts->replaced = rx->replaced;
+	counts->markers = llp->framing.rx_markers ?
+			  kwarp_markers_in(rx->pos - rx->used, rx->used) : 0;
+}
+
+void kwarp_mpa_discard(struct kwarp_llp *llp)
+{
+	struct sock *sk = llp->sk;
+	u32 avail = tcp_inq(sk);
+
+	kwarp_llp_assert_locked(llp);
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	if (avail)
+		tcp_read_done(sk, avail);
+}

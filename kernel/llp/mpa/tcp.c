@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* MPA's connections: TCP sockets. socket.c has what they share with other sockets. */
+#include "llp/mpa/tcp.h"
+
+#include <linux/tcp.h>
+#include <net/inet_common.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+
+#include "llp/mpa/mpa.h"
+#include "llp/socket.h"
+
+int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left)
+{
+	struct sock *sk = llp->sk;
+	int err = sk->sk_err;
+
+	kwarp_llp_assert_locked(llp);
+	if (!err && !(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
+		return 0;
+	*left = tcp_inq(sk);
+	return err ? -err : 1;
+}
+
+static void mpa_poll(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	if (llp->qp)
+		kwarp_socket_poll(llp);
+}
+
+static void llp_data_ready(struct sock *sk)
+{
+	struct kwarp_llp *llp = kwarp_socket_llp(sk);
+
+	if (!llp)
+		return;
+	if (sk->sk_state != TCP_LISTEN && llp->qp)
+		kwarp_socket_poll(llp);
+	else
+		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
+	kwarp_socket_done(llp);
+}
+
+/* Startup phase: the owner is notified and reads; this includes the end of the stream. */
+static void startup_changed(struct kwarp_llp *llp, struct sock *sk)
+{
+	if (sk->sk_err || sk->sk_state == TCP_CLOSE) {
+		llp->sk_err = sk->sk_err ? : ECONNRESET;
+		llp->owner->event(llp, KWARP_LLP_EV_RESET);
+	} else if (sk->sk_state == TCP_ESTABLISHED) {
+		llp->owner->event(llp, KWARP_LLP_EV_CONNECTED);
+	} else if (sk->sk_shutdown & RCV_SHUTDOWN) {
+		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
+	}
+}
+
+static void llp_state_change(struct sock *sk)
+{
+	struct kwarp_llp *llp = kwarp_socket_llp(sk);
+
+	if (!llp)
+		return;
+	if (llp->qp)
+		kwarp_socket_poll(llp);
+	else if (sk->sk_state != TCP_LISTEN)
+		startup_changed(llp, sk);
+	kwarp_socket_done(llp);
+}
+
+static void llp_error_report(struct sock *sk)
+{
+	/* Soft errors (ICMP) are reported here as well: only sk_err counts. */
+	if (sk->sk_err)
+		llp_state_change(sk);
+}
+
+/*
+ * TCP calls this after each segment while SOCK_NOSPACE is set, when out-of-order data is
+ * already queued: the flag stays set.
+ */
+static void watched_write_space(struct kwarp_llp *llp, struct sock *sk)
+{
+	if (!RB_EMPTY_ROOT(&tcp_sk(sk)->out_of_order_queue))
+		llp->engine->early(llp);
+	if (!llp->want_wspace || !sk_stream_is_writeable(sk))
+		return;
+	llp->want_wspace = false;
+	llp->engine->writable(llp);
+}
+
+static void llp_write_space(struct sock *sk)
+{
+	struct kwarp_llp *llp;
+
+	if (!sk_stream_is_writeable(sk) &&
+	    RB_EMPTY_ROOT(&tcp_sk(sk)->out_of_order_queue))
+		return;
+	llp = kwarp_socket_llp(sk);
+	if (!llp)
+		return;
+	if (llp->watched) {
+		watched_write_space(llp, sk);
+	} else if (sk_stream_is_writeable(sk)) {
+		if (sk->sk_socket)
+			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		if (llp->qp)
+			llp->engine->writable(llp);
+	}
+	kwarp_socket_done(llp);
+}
+
+static const struct kwarp_socket_calls callbacks = {
+	.data_ready = llp_data_ready,
+	.state_change = llp_state_change,
+	.write_space = llp_write_space,
+	.error_report = llp_error_report,
+};
+
+void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
+		    const struct kwarp_llp *listener)
+{
+	sock->sk->sk_use_task_frag = false;
+	/* Urgent data has no meaning here: keep the byte in the stream. */
+	sock_set_flag(sock->sk, SOCK_URGINLINE);
+	kwarp_socket_hook(llp, sock, &callbacks, listener);
+}
+
+static struct socket *llp_socket(const struct kwarp_llp_bind *bind,
+				 bool hold_net)
+{
+	struct socket *sock;
+	int ret;
+
+	sock = kwarp_socket_open(bind, IPPROTO_TCP, hold_net);
+	if (IS_ERR(sock))
+		return sock;
+	tcp_sock_set_nodelay(sock->sk);
+	WRITE_ONCE(sock->sk->sk_rcvbuf,
+		   max_t(int, READ_ONCE(sock->sk->sk_rcvbuf), KWARP_RCVBUF_MIN));
+	ret = kwarp_socket_bind(sock, bind);
+	if (!ret)
+		return sock;
+	sock_release(sock);
+	return ERR_PTR(ret);
+}
+
+static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+		       const struct sockaddr_storage *remote)
+{
+	int len = kwarp_socket_addr_len(remote);
+	struct socket *sock;
+	int ret;
+
+	might_sleep();
+	if (len < 0)
+		return len;
+	sock = llp_socket(bind, true);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
+	kwarp_tcp_hook(llp, sock, NULL);
+	ret = kernel_connect(sock, kwarp_sockaddr(remote), len, O_NONBLOCK);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+		      int backlog, bool hold_net)
+{
+	struct socket *sock;
+
+	might_sleep();
+	sock = llp_socket(bind, hold_net);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
+	kwarp_tcp_hook(llp, sock, NULL);
+	return kernel_listen(sock, backlog);
+}
+
+static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
+{
+	struct socket *sock;
+	struct sock *sk;
+	int ret;
+
+	might_sleep();
+	ret = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (ret)
+		return ret;
+	sk = sock->sk;
+	ret = kwarp_socket_hold_net(sk);
+	if (ret) {
+		sock_release(sock);
+		return ret;
+	}
+	tcp_sock_set_nodelay(sk);
+	kwarp_tcp_hook(child, sock, listener);
+
+	/* Nothing reported events that occurred before our callbacks were installed. */
+	lock_sock(sk);
+	if (sk->sk_err || sk->sk_state != TCP_ESTABLISHED)
+		startup_changed(child, sk);
+	if (tcp_sk(sk)->rcv_nxt != tcp_sk(sk)->copied_seq)
+		child->owner->event(child, KWARP_LLP_EV_READABLE);
+	release_sock(sk);
+	return 0;
+}
+
+/*
+ * Nothing to read: end of the stream, error or not yet? Checked in the same order as TCP
+ * does.
+ */
+static int read_nothing(struct sock *sk)
+{
+	if (sock_flag(sk, SOCK_DONE))
+		return 0;
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & RCV_SHUTDOWN)
+		return 0;
+	return sk->sk_state == TCP_CLOSE ? -ENOTCONN : -EAGAIN;
+}
+
+static int read_locked(struct sock *sk, void *buf, u32 len)
+{
+	struct sk_buff *skb;
+	u32 done = 0, off, n;
+
+	while (done < len) {
+		skb = tcp_recv_skb(sk, tcp_sk(sk)->copied_seq, &off);
+		if (!skb)
+			break;
+		n = off < skb->len ? min(skb->len - off, len - done) : 0;
+		/* The FIN may be alone in its skb. */
+		if (!n || skb_copy_bits(skb, off, buf + done, n))
+			break;
+		tcp_read_done(sk, n);
+		done += n;
+	}
+	return done ? : read_nothing(sk);
+}
+
+int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len)
+{
+	int ret;
+
+	/* Bypass the socket's operations: they may be a shell (take.c), or wait. */
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = read_locked(llp->sk, buf, len);
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+static int mpa_drain(struct kwarp_llp *llp, size_t len)
+{
+	int ret;
+
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = min_t(size_t, tcp_inq(llp->sk), len);
+	if (ret)
+		tcp_read_done(llp->sk, ret);
+	else
+		ret = read_nothing(llp->sk);
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
+{
+	struct kvec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_EOR,
+	};
+	struct sock *sk = llp->sk;
+	int ret;
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = tcp_sendmsg_locked(sk, &msg, len);
+	/* Responses to it are received after the unlock. */
+	llp->spoke |= ret > 0;
+	/*
+	 * TCP has copied a few bytes to a 32 KiB page fragment of the socket, which it
+	 * would keep for later copies. All further data is in the engine's pages.
+	 */
+	if (sk->sk_frag.page) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+static int mpa_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
+		       bool peer)
+{
+	int ret;
+
+	if (peer)
+		ret = kernel_getpeername(llp->sock, (struct sockaddr *)ss);
+	else
+		ret = kernel_getsockname(llp->sock, (struct sockaddr *)ss);
+	return ret < 0 ? ret : 0;
+}
+
+static void mpa_keepalive(struct kwarp_llp *llp, u32 seconds)
+{
+	might_sleep();
+	tcp_sock_set_keepidle(llp->sk, seconds);
+	sock_set_keepalive(llp->sk);
+}
+
+void kwarp_tcp_shutdown(struct sock *sk)
+{
+	sock_owned_by_me(sk);
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return;
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+		return;
+	/* As in inet_shutdown(): no more sends, then FIN after the remaining data. */
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+}
+
+static void mpa_shutdown(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	kwarp_tcp_shutdown(llp->sk);
+}
+
+/* TCP's rule for readers: would an update advertise a window at least twice as large? */
+static bool window_is_low(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 offered, room;
+
+	if (!((1 << READ_ONCE(sk->sk_state)) &
+	      (TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2)))
+		return false;
+	offered = tcp_receive_window(tp);
+	room = READ_ONCE(tp->rcv_ssthresh);
+	if (2 * offered > room)
+		return false;
+	room = min_t(u32, room, max(tcp_space(sk), 0));
+	return room >= 2 * offered && room >= tp->advmss;
+}
+
+/*
+ * release_sock() receives the segments that arrived while a process held the lock, and
+ * all of them count against the window until it ends: each acknowledgment it sends
+ * advertises a smaller window, the last one almost none, although the engine has read
+ * everything. If no update were sent, the peer would wait for its persist timer.
+ */
+void kwarp_mpa_unlocked(struct kwarp_llp *llp)
+{
+	struct sock *sk = llp->sk;
+
+	if (!window_is_low(sk))
+		return;
+	/* Softirqs off: the peer's response must find the lock free. */
+	local_bh_disable();
+	bh_lock_sock(sk);
+	/* Another lock owner may pass here as well. */
+	if (!sock_owned_by_user(sk) && window_is_low(sk))
+		kwarp_tcp_send_ack(sk);
+	bh_unlock_sock(sk);
+	local_bh_enable();
+}
+
+static bool mpa_wake_bh(struct kwarp_llp *llp)
+{
+	struct sock *sk = llp->sk;
+	bool owned;
+
+	bh_lock_sock(sk);
+	owned = sock_owned_by_user(sk);
+	if (!owned && (!llp->gate.taken || kwarp_take_enter(llp))) {
+		if (llp->qp)
+			llp->engine->writable(llp);
+		if (llp->gate.taken)
+			kwarp_take_leave(llp);
+	}
+	bh_unlock_sock(sk);
+	return !owned;
+}
+
+u32 kwarp_tcp_emss(const struct kwarp_llp *llp)
+{
+	const struct tcp_sock *tp = tcp_sk(llp->sk);
+	u32 mss = tp->mss_cache;
+	u32 sacks = tp->rx_opt.num_sacks + tp->rx_opt.dsack;
+
+	/* mss_cache does not account for SACK blocks in data segments. */
+	if (unlikely(sacks)) {
+		u32 room = MAX_TCP_OPTION_SPACE -
+			   (tp->tcp_header_len - sizeof(struct tcphdr));
+
+		if (room >= TCPOLEN_SACK_BASE_ALIGNED + TCPOLEN_SACK_PERBLOCK) {
+			sacks = min_t(u32, sacks,
+				      (room - TCPOLEN_SACK_BASE_ALIGNED) /
+				      TCPOLEN_SACK_PERBLOCK);
+			mss -= TCPOLEN_SACK_BASE_ALIGNED +
+			       sacks * TCPOLEN_SACK_PERBLOCK;
+		}
+	}
+	return mss;
+}
+
+int kwarp_tcp_wspace(const struct kwarp_llp *llp)
+{
+	return sk_stream_wspace(llp->sk);
+}
+
+static bool mpa_writeable(const struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	return sk_stream_is_writeable(llp->sk);
+}
+
+int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
+			unsigned int nr, size_t len, bool eor)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
+	};
+	struct sock *sk = llp->sk;
+	gfp_t gfp = sk->sk_allocation;
+	int ret;
+
+	kwarp_llp_assert_locked(llp);
+	if (eor)
+		msg.msg_flags |= MSG_EOR;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, nr, len);
+	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
+	ret = tcp_sendmsg_locked(sk, &msg, len);
+	sk->sk_allocation = gfp;
+	/* TCP has set SOCK_NOSPACE, which has no such meaning on a watched socket. */
+	if (ret < (int)len)
+		llp->want_wspace = true;
+	return ret;
+}
+
+static void mpa_want_space(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	llp->want_wspace = true;
+	if (llp->sk->sk_socket)
+		set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
+}
+
+static bool mpa_in_flight(const struct kwarp_llp *llp)
+{
+	const struct tcp_sock *tp = tcp_sk(llp->sk);
+
+	kwarp_llp_assert_locked(llp);
+	return tp->snd_nxt - tp->snd_una > 2 * tp->mss_cache;
+}
+
+static void mpa_watch(struct kwarp_llp *llp, bool on)
+{
+	kwarp_llp_assert_locked(llp);
+	if (on && !llp->sk->sk_socket)
+		return;
+	llp->watched = on;
+	if (on)
+		set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
+}
+
+const struct kwarp_llp_ops kwarp_mpa_ops = {
+	.connect = mpa_connect,
+	.listen = mpa_listen,
+	.accept = mpa_accept,
+	.hello_send = kwarp_mpa_hello_send,
+	.hello_recv = kwarp_mpa_hello_recv,
+	.hello_more = kwarp_mpa_hello_more,
+	.drain = mpa_drain,
+	.getname = mpa_getname,
+	.keepalive = mpa_keepalive,
+	.info = kwarp_mpa_info,
+	.unlocked = kwarp_mpa_unlocked,
+	.wake_bh = mpa_wake_bh,
+	.over = kwarp_mpa_over,
+	.begin = kwarp_mpa_begin,
+	.end = kwarp_mpa_end,
+	.pull_begin = kwarp_mpa_pull_begin,
+	.pull = kwarp_mpa_pull,
+	.pull_end = kwarp_mpa_pull_end,
+	.discard = kwarp_mpa_discard,
+	.early_begin = kwarp_mpa_early_begin,
+	.early_pull = kwarp_mpa_early_pull,
+	.early_end = kwarp_mpa_early_end,
+	.batch_begin = kwarp_mpa_batch_begin,
+	.put = kwarp_mpa_put,
+	.batch_end = kwarp_mpa_batch_end,
+	.push = kwarp_mpa_push,
+	.drop = kwarp_mpa_drop,
+	.poll = mpa_poll,
+	.writeable = mpa_writeable,
+	.want_space = mpa_want_space,
+	.in_flight = mpa_in_flight,
+	.shutdown = mpa_shutdown,
+	.watch = mpa_watch,
+	.where = kwarp_mpa_where,
+};

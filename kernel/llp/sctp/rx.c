@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * SCTP receive: messages are read in place in the socket's receive queue, in the callback
+ * that reports them. Unordered delivery brings them in any order: what comes before its
+ * turn by DDP-SSN is held. A worker then gives what was read back to SCTP, by recvmsg()
+ * into nowhere, which also opens the window.
+ */
+#include "llp/sctp/sctp.h"
+
+#include <net/sctp/sctp.h>
+#include <net/sctp/structs.h>
+#include <net/sctp/ulpevent.h>
+
+#include "proto/early.h"
+
+/* ---- events ------------------------------------------------------------------- */
+
+/* The next event that has not been read, or NULL. */
+static struct sk_buff *next_event(const struct kwarp_llp *llp)
+{
+	struct sk_buff_head *q = &llp->sk->sk_receive_queue;
+	const struct sk_buff *last = llp->sctp->rx.last;
+	struct sk_buff *skb;
+
+	/* What was given back is no longer in the queue, with all before it. */
+	skb = last && last->next ? last->next : q->next;
+	return skb == (struct sk_buff *)q ? NULL : skb;
+}
+
+static void mark_read(struct kwarp_sctp_rx *rx, struct sk_buff *skb)
+{
+	kfree_skb(rx->last);
+	rx->last = skb_get(skb);
+	rx->unread++;
+	rx->unread_bytes += skb->len;
+}
+
+static void lost(struct kwarp_llp *llp, int err)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	if (test_bit(KWARP_SCTP_LOST, &s->flags))
+		return;
+	s->err = llp->sk->sk_err ? : s->err ? : err;
+	set_bit(KWARP_SCTP_LOST, &s->flags);
+}
+
+static void assoc_changed(struct kwarp_llp *llp, u16 state)
+{
+	switch (state) {
+	case SCTP_COMM_UP:
+		kwarp_sctp_up(llp);
+		break;
+	case SCTP_CANT_STR_ASSOC:
+		lost(llp, ECONNREFUSED);
+		break;
+	case SCTP_SHUTDOWN_COMP:
+		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
+		break;
+	default:
+		/* Lost, or the peer has restarted and knows nothing of this session. */
+		lost(llp, ECONNRESET);
+	}
+}
+
+/* Of single-homed peers, too: then it is a timeout like others. */
+static void path_changed(struct kwarp_llp *llp, int state)
+{
+	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
+
+	if (state == SCTP_ADDR_POTENTIALLY_FAILED && assoc &&
+	    assoc->peer.transport_count > 1)
+		kwarp_count(llp->dev, KWARP_STAT_PATH_FAILURE);
+}
+
+static void notified(struct kwarp_llp *llp, const struct sk_buff *skb)
+{
+	const union sctp_notification *note = (const void *)skb->data;
+
+	switch (note->sn_header.sn_type) {
+	case SCTP_ASSOC_CHANGE:
+		assoc_changed(llp, note->sn_assoc_change.sac_state);
+		break;
+	case SCTP_SHUTDOWN_EVENT:
+		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
+		break;
+	case SCTP_PEER_ADDR_CHANGE:
+		path_changed(llp, note->sn_paddr_change.spc_state);
+		break;
+	}
+}
+
+static bool is_notification(struct sk_buff *skb)
+{
+	return sctp_skb2event(skb)->msg_flags & MSG_NOTIFICATION;
+}
+
+/* DDP-SSN of the next message in turn. */
+static u16 expected(const struct kwarp_sctp_rx *rx)
+{
+	return (u16)rx->next;
+}
+
+/* Have what was read returned to SCTP, if it is worth it. */
+static void give_back(struct kwarp_sctp *s)
+{
+	if (s->rx.unread >= KWARP_SCTP_UNREAD ||
+	    s->rx.unread_bytes >= KWARP_SCTP_UNREAD_BYTES)
+		kwarp_sctp_give_back(s);
+}
+
+bool kwarp_sctp_look(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct sk_buff *skb;
+
+	kwarp_llp_assert_locked(llp);
+	while ((skb = next_event(llp)) && is_notification(skb)) {
+		mark_read(rx, skb);
+		notified(llp, skb);
+	}
+	/* Nothing bounds the number of events, and no message may follow to have them returned. */
+	if (!skb)
+		give_back(llp->sctp);
+	return skb || (rx->nr_held && xa_load(&rx->held, expected(rx)));
+}
+
+/* ---- messages ------------------------------------------------------------------ */
+
+static void msg_put(struct kwarp_sctp_msg *m)
+{
+	if (m->owned)
+		kfree_skb(m->skb);
+	m->skb = NULL;
+	m->owned = false;
+}
+
+static u16 ssn_of(const struct sk_buff *skb)
+{
+	return get_unaligned_be16(skb->data);
+}
+
+/* Check a message as RFC 5043 5.2, 8 and 10 require it. Return: 0 or the error. */
+static enum kwarp_err check(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+{
+	const struct sctp_ulpevent *ev = sctp_skb2event(skb);
+
+	m->ppid = ntohl((__force __be32)ev->ppid);
+	if (m->ppid != KWARP_SCTP_SEGMENT && m->ppid != KWARP_SCTP_CONTROL)
+		return KWARP_ERR_CHUNK;
+	if (!(ev->flags & SCTP_UNORDERED) || ev->stream)
+		return KWARP_ERR_CHUNK;
+	/* A piece of a message: it was larger than SCTP's receive window allows. */
+	if (!(ev->msg_flags & MSG_EOR) &&
+	    (ev->msg_flags & SCTP_DATA_FRAG_MASK) != SCTP_DATA_NOT_FRAG)
+		return KWARP_ERR_CHUNK;
+	return skb->len < KWARP_SCTP_SSN_LEN ? KWARP_ERR_CHUNK : KWARP_ERR_NONE;
+}
+
+/*
+ * Set m->skb: the message in the queue if it is contiguous, else a copy. RFC 5043 9 lets a
+ * sender fragment where IP would.
+ */
+static enum kwarp_err flatten(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+{
+	m->skb = skb;
+	if (likely(!skb_is_nonlinear(skb)))
+		return KWARP_ERR_NONE;
+	m->skb = skb_copy(skb, GFP_ATOMIC);
+	m->owned = m->skb;
+	return m->skb ? KWARP_ERR_NONE : KWARP_ERR_RDMAP_LOCAL;
+}
+
+void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
+{
+	u32 size = llp->sctp->tx.buf ? KWARP_SCTP_RCVBUF : KWARP_SCTP_RCVBUF_NEW;
+
+	kwarp_llp_assert_locked(llp);
+	WRITE_ONCE(llp->sk->sk_rcvbuf, size + llp->sctp->rx.held_bytes);
+}
+
+/* What SCTP charges to the socket for a message. */
+static u32 charge(const struct sk_buff *skb)
+{
+	return skb->len + sizeof(*skb);
+}
+
+/* Keep a message until its turn. The PPID is in the skb's mark: its event may be freed. */
+static enum kwarp_err hold(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct sk_buff *skb = m->owned ? m->skb : skb_get(m->skb);
+	int ret;
+
+	m->skb = NULL;
+	m->owned = false;
+	if (rx->held_bytes + charge(skb) > KWARP_SCTP_HELD_MAX) {
+		kfree_skb(skb);
+		return KWARP_ERR_CHUNK;
+	}
+	xa_lock_bh(&rx->held);
+	ret = __xa_insert(&rx->held, ssn_of(skb), skb, GFP_ATOMIC);
+	if (!ret)
+		__xa_set_mark(&rx->held, ssn_of(skb), KWARP_SCTP_FRESH);
+	xa_unlock_bh(&rx->held);
+	if (ret) {
+		kfree_skb(skb);
+		return ret == -EBUSY ? KWARP_ERR_SSN : KWARP_ERR_RDMAP_LOCAL;
+	}
+	skb->mark = m->ppid;
+	rx->held_bytes += charge(skb);
+	rx->nr_held++;
+	kwarp_sctp_rcvbuf(llp);
+	return KWARP_ERR_NONE;
+}
+
+static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+
+	if (!rx->nr_held)
+		return false;
+	m->skb = xa_erase_bh(&rx->held, expected(rx));
+	if (!m->skb)
+		return false;
+	m->owned = true;
+	m->ppid = m->skb->mark;
+	rx->held_bytes -= charge(m->skb);
+	rx->nr_held--;
+	kwarp_sctp_rcvbuf(llp);
+	return true;
+}
+
+/* Read one message of the queue. Return: 0, with m->skb set if it has its turn; or error. */
+static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
+				 struct kwarp_sctp_msg *m)
+{
+	const struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	enum kwarp_err err;
+	u32 ahead;
+
+	err = check(skb, m);
+	if (!err)
+		err = flatten(skb, m);
+	if (err)
+		return err;
+	ahead = kwarp_session_ahead(ssn_of(m->skb), expected(rx));
+	if (likely(!ahead))
+		return KWARP_ERR_NONE;
+	if (ahead < KWARP_SCTP_WINDOW)
+		return hold(llp, m);
+	msg_put(m);
+	return KWARP_ERR_SSN;
+}
+
+/*
+ * The next message in turn, to be released by msg_put(). Return: 0, also if there is none
+ * (m->skb is NULL); or the error of a message, which ends the session.
+ */
+static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	enum kwarp_err err = KWARP_ERR_NONE;
+	struct sk_buff *skb;
+
+	kwarp_llp_assert_locked(llp);
+	m->skb = NULL;
+	m->owned = false;
+	if (test_bit(KWARP_SCTP_FIN, &llp->sctp->flags))
+		return KWARP_ERR_NONE;
+	if (!from_held(llp, m)) {
+		while (!m->skb && !err && (skb = next_event(llp))) {
+			mark_read(rx, skb);
+			if (is_notification(skb))
+				notified(llp, skb);
+			/* What follows a restart is not of this session. */
+			else if (!test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
+				err = from_queue(llp, skb, m);
+		}
+	}
+	if (m->skb)
+		rx->next++;
+	return err;
+}
+
+static const u8 *body(const struct kwarp_sctp_msg *m)
+{
+	return m->skb->data + KWARP_SCTP_SSN_LEN;
+}
+
+static u32 body_len(const struct kwarp_sctp_msg *m)
+{
+	return m->skb->len - KWARP_SCTP_SSN_LEN;
+}
+
+/* Note a Session Terminate. Return: false if the message is none. */
+static bool terminated(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
+{
+	if (m->ppid != KWARP_SCTP_CONTROL ||
+	    !kwarp_session_is_terminate(body(m), body_len(m)))
+		return false;
+	set_bit(KWARP_SCTP_FIN, &s->flags);
+	return true;
+}
+
+void kwarp_sctp_forget(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct sk_buff *skb;
+	unsigned long ssn;
+
+	kwarp_llp_assert_locked(llp);
+	msg_put(&rx->msg);
+	xa_for_each(&rx->held, ssn, skb) {
+		xa_erase_bh(&rx->held, ssn);
+		kfree_skb(skb);
+	}
+	rx->nr_held = 0;
+	rx->held_bytes = 0;
+	kwarp_sctp_rcvbuf(llp);
+}
+
+/* Read everything and keep nothing but what ends the stream. Return: bytes. */
+static u32 drop_all(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+	struct sk_buff *skb;
+	unsigned long ssn;
+	u32 bytes = 0;
+
+	kwarp_llp_assert_locked(llp);
+	/* Whatever was before a Session Terminate: all of that is discarded, too. */
+	xa_for_each(&s->rx.held, ssn, skb) {
+		const struct kwarp_sctp_msg m = { .skb = skb, .ppid = skb->mark };
+
+		terminated(s, &m);
+	}
+	kwarp_sctp_forget(llp);
+	while ((skb = next_event(llp))) {
+		struct kwarp_sctp_msg m = {};
+
+		mark_read(&s->rx, skb);
+		if (is_notification(skb)) {
+			notified(llp, skb);
+			continue;
+		}
+		bytes += skb->len;
+		if (!check(skb, &m) && !skb_is_nonlinear(skb)) {
+			m.skb = skb;
+			terminated(s, &m);
+		}
+	}
+	return bytes;
+}
+
+/* ---- giving back ---------------------------------------------------------------- */
+
+static u32 take_unread(struct kwarp_sctp *s)
+{
+	u32 n;
+
+	lock_sock(s->llp->sk);
+	s->llp->locked_at = jiffies;
+	n = min(s->rx.unread, 64U);
+	s->rx.unread -= n;
+	s->rx.unread_bytes = 0;
+	release_sock(s->llp->sk);
+	return n;
+}
+
+void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock)
+{
+	struct msghdr msg;
+	u32 n;
+
+	might_sleep();
+	while ((n = take_unread(s))) {
+		while (n--) {
+			memset(&msg, 0, sizeof(msg));
+			/* Longer than any message: a message is taken in one call. */
+			iov_iter_discard(&msg.msg_iter, ITER_DEST, 1 << 30);
+			sock_recvmsg(sock, &msg, MSG_DONTWAIT);
+		}
+	}
+}
+
+/* ---- startup -------------------------------------------------------------------- */
+
+static int hello_of(struct kwarp_llp *llp, const struct kwarp_sctp_msg *m,
+		    struct kwarp_hello *hello, enum kwarp_mpa_type type)
+{
+	u32 len = body_len(m);
+	int ret;
+
+	if (terminated(llp->sctp, m))
+		return -ECONNRESET;
+	hello->err = KWARP_MPA_E_KEY;
+	if (m->ppid != KWARP_SCTP_CONTROL ||
+	    !test_bit(KWARP_SCTP_ADAPTED, &llp->sctp->flags))
+		return -EPROTO;
+	ret = kwarp_session_decode(body(m), len, type, &hello->f);
+	if (ret) {
+		hello->err = -ret;
+		return -EPROTO;
+	}
+	memcpy(hello->rx, body(m), len);
+	hello->have = len;
+	return 1;
+}
+
+int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
+			  enum kwarp_mpa_type type)
+{
+	struct kwarp_sctp_msg m;
+	u32 left;
+	int ret;
+
+	static_assert(sizeof(hello->rx) >= KWARP_SCTP_CONTROL_MAX);
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	if (next_msg(llp, &m) ||
+	    (type == KWARP_MPA_REQ && llp->sctp->rx.nr_held)) {
+		/* RFC 5043 6.6: nothing may overtake an Initiate, so nothing is held. */
+		hello->err = KWARP_MPA_E_KEY;
+		ret = -EPROTO;
+		msg_put(&m);
+	} else if (m.skb) {
+		ret = hello_of(llp, &m, hello, type);
+		msg_put(&m);
+	} else {
+		ret = kwarp_sctp_over(llp, &left) ? -ECONNRESET : 0;
+	}
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+int kwarp_sctp_hello_more(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_msg m;
+	u32 left;
+	int ret = 1;
+
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	if (!next_msg(llp, &m)) {
+		if (!m.skb || terminated(llp->sctp, &m))
+			ret = kwarp_sctp_over(llp, &left) ? 0 : -EAGAIN;
+		msg_put(&m);
+	}
+	kwarp_llp_unlock(llp);
+	return ret;
+}
+
+int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len)
+{
+	struct kwarp_sctp *s = llp->sctp;
+	u32 left;
+	int ret;
+
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	ret = drop_all(llp);
+	if (!ret) {
+		ret = kwarp_sctp_over(llp, &left);
+		if (ret >= 0)
+			ret = ret ? 0 : -EAGAIN;
+	}
+	kwarp_llp_unlock(llp);
+	kwarp_sctp_consume(s, llp->sock);
+	return ret;
+}
+
+/* ---- ULPDUs --------------------------------------------------------------------- */
+
+int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
+{
+	const struct kwarp_sctp *s = llp->sctp;
+	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
+
+	kwarp_llp_assert_locked(llp);
+	*left = 0;
+	/* The end that comes first; but one that was reported is no news. */
+	if (test_bit(KWARP_SCTP_FIN, &s->flags) && !llp->eof)
+		return 1;
+	if (test_bit(KWARP_SCTP_LOST, &s->flags))
+		return -s->err;
+	if (test_bit(KWARP_SCTP_FIN, &s->flags))
+		return 1;
+	*left = s->rx.nr_held;
+	if (test_bit(KWARP_SCTP_SHUT, &s->flags))
+		return 1;
+	/* The event that reports the end could not be allocated. */
+	if (test_bit(KWARP_SCTP_UP, &s->flags) && !next_event(llp) &&
+	    (!assoc || sctp_state(assoc, CLOSED)))
+		return -(llp->sk->sk_err ? : s->err ? : ECONNRESET);
+	return 0;
+}
+
+/* Set the fields of a segment, which is message @nr of the stream. */
+static void fill(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u32 nr)
+{
+	u->len = body_len(m);
+	u->seg_len = min_t(u32, u->len, sizeof(u->seg));
+	memcpy(u->seg, body(m), u->seg_len);
+	/*
+	 * The DDP-SSN is where MPA has the ULPDU Length; what the payload's reader expects
+	 * behind the ULPDU, a CRC, is never read.
+	 */
+	static_assert(!(KWARP_SCTP_SSN_LEN - KWARP_MPA_HDR_LEN));
+	u->flat = m->skb->data;
+	u->frame = (struct kwarp_fpdu){
+		.pos = nr,
+		.len = m->skb->len + KWARP_MPA_CRC_LEN,
+		.ulpdu_len = u->len,
+	};
+}
+
+/*
+ * The record of a message that was placed early, or NULL. What was held is what is pulled
+ * in its turn, so there is nothing to compare.
+ */
+static const struct kwarp_early *placed(const struct kwarp_ledger *l, u32 nr)
+{
+	const struct kwarp_early *e = kwarp_ledger_find(l, nr);
+
+	return e && e->kind == KWARP_EARLY_PLACED ? e : NULL;
+}
+
+bool kwarp_sctp_pull_begin(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+
+	/*
+	 * What is read now could not be answered: the worker reads on, when it has sent,
+	 * so that an error finds the requests before it answered.
+	 */
+	if (kwarp_sctp_busy(llp))
+		return false;
+	rx->frames = 0;
+	rx->bytes = 0;
+	return kwarp_sctp_look(llp);
+}
+
+enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct kwarp_sctp_msg *m = &rx->msg;
+
+	kwarp_llp_assert_locked(llp);
+	msg_put(m);
+	u->seg_len = 0;
+	u->len = 0;
+	u->early = NULL;
+	u->err = next_msg(llp, m);
+	if (u->err)
+		return KWARP_PULL_ERR;
+	if (!m->skb || terminated(llp->sctp, m))
+		return KWARP_PULL_NONE;
+	if (m->ppid != KWARP_SCTP_SEGMENT) {
+		u->err = KWARP_ERR_SESSION;
+		return KWARP_PULL_ERR;
+	}
+	fill(u, m, rx->next - 1);
+	if (unlikely(llp->ledger))
+		u->early = placed(llp->ledger, u->frame.pos);
+	rx->frames++;
+	rx->bytes += m->skb->len;
+	rx->pos += m->skb->len;
+	return KWARP_PULL_ULPDU;
+}
+
+void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
+			 struct kwarp_llp_counts *counts)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	msg_put(&s->rx.msg);
+	memset(counts, 0, sizeof(*counts));
+	counts->frames = s->rx.frames;
+	counts->bytes = s->rx.bytes;
+	counts->left = kwarp_sctp_look(llp);
+	if (unlikely(llp->ledger))
+		kwarp_ledger_pass(llp->ledger, s->rx.next);
+	give_back(s);
+}
+
+/* ---- early placement (RFC 5043 10): of messages that are held ----------------------- */
+
+bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	return xa_marked(&llp->sctp->rx.held, KWARP_SCTP_FRESH);
+}
+
+/* What the ledger has no room for waits for its turn. */
+enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
+				      struct kwarp_early *e)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct kwarp_sctp_msg m = {};
+	unsigned long ssn = 0;
+
+	kwarp_llp_assert_locked(llp);
+	do {
+		m.skb = xa_find(&rx->held, &ssn, U16_MAX, KWARP_SCTP_FRESH);
+		if (!m.skb)
+			return KWARP_PULL_NONE;
+		xa_lock_bh(&rx->held);
+		__xa_clear_mark(&rx->held, ssn, KWARP_SCTP_FRESH);
+		xa_unlock_bh(&rx->held);
+	} while (m.skb->mark != KWARP_SCTP_SEGMENT);
+	if (kwarp_ledger_full(llp->ledger))
+		return KWARP_PULL_NONE;
+	fill(u, &m, rx->next + kwarp_session_ahead(ssn, expected(rx)));
+	*e = (struct kwarp_early){
+		.pos = u->frame.pos,
+		.len = 1,
+		.kind = KWARP_EARLY_LEFT,
+	};
+	return KWARP_PULL_ULPDU;
+}
+
+void kwarp_sctp_discard(struct kwarp_llp *llp)
+{
+	drop_all(llp);
+	give_back(llp->sctp);
+}

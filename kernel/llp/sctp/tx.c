@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * SCTP send: messages, each a DDP-SSN and a ULPDU, are gathered in a buffer that SCTP
+ * copies. All but the last of a push are sent with MSG_MORE, so that SCTP bundles them.
+ * What is built in callbacks waits in the buffer for the worker.
+ */
+#include "llp/sctp/sctp.h"
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <net/sctp/sctp.h>
+#include <net/sctp/structs.h>
+
+#include "trace.h"
+
+/* ---- sending -------------------------------------------------------------------- */
+
+bool kwarp_sctp_room(const struct kwarp_llp *llp)
+{
+	const struct sock *sk = llp->sk;
+	int size = READ_ONCE(sk->sk_sndbuf);
+
+	return READ_ONCE(sk->sk_wmem_queued) < size - size / 3;
+}
+
+/*
+ * Context: process; socket lock not held, which SCTP takes. Return: 0, -EAGAIN if space or
+ * memory is short, or another errno.
+ */
+static int send_one(struct socket *sock, struct msghdr *msg, void *p, size_t len)
+{
+	unsigned int noio = memalloc_noio_save();
+	struct kvec iov = { .iov_base = p, .iov_len = len };
+	int ret;
+
+	msg->msg_flags |= MSG_DONTWAIT | MSG_NOSIGNAL;
+	iov_iter_kvec(&msg->msg_iter, ITER_SOURCE, &iov, 1, len);
+	ret = sock_sendmsg(sock, msg);
+	memalloc_noio_restore(noio);
+	if (ret == -ENOMEM || ret == -ENOBUFS)
+		return -EAGAIN;
+	return min(ret, 0);
+}
+
+/* Segments need no control data: PPID and order are the socket's defaults. */
+static int send_segment(struct socket *sock, void *p, size_t len, bool more)
+{
+	struct msghdr msg = { .msg_flags = more ? MSG_MORE : 0 };
+
+	return send_one(sock, &msg, p, len);
+}
+
+static int send_control(struct socket *sock, void *p, size_t len)
+{
+	u8 control[CMSG_SPACE(sizeof(struct sctp_sndinfo))] __aligned(8) = {};
+	struct msghdr msg = {
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = (void *)control;
+	struct sctp_sndinfo *info = CMSG_DATA(c);
+
+	c->cmsg_level = IPPROTO_SCTP;
+	c->cmsg_type = SCTP_SNDINFO;
+	c->cmsg_len = CMSG_LEN(sizeof(*info));
+	info->snd_flags = SCTP_UNORDERED;
+	info->snd_ppid = (__force u32)htonl(KWARP_SCTP_CONTROL);
+	return send_one(sock, &msg, p, len);
+}
+
+static bool sending(const struct kwarp_sctp *s)
+{
+	return test_bit(KWARP_SCTP_SENDING, &s->flags);
+}
+
+/*
+ * Release the socket lock for sending. Until relock(), other processes may take it, but
+ * nobody else sends.
+ * Return: the socket, which stays until relock(): whoever releases it waits for that.
+ */
+static struct socket *unlock(struct kwarp_llp *llp)
+{
+	struct socket *sock = llp->sock;
+
+	kwarp_llp_assert_locked(llp);
+	WARN_ON_ONCE(test_and_set_bit(KWARP_SCTP_SENDING, &llp->sctp->flags));
+	release_sock(llp->sk);
+	return sock;
+}
+
+static void relock(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	lock_sock(llp->sk);
+	llp->locked_at = jiffies;
+	clear_bit(KWARP_SCTP_SENDING, &s->flags);
+	wake_up_all(&s->idle);
+	if (test_and_clear_bit(KWARP_SCTP_AGAIN, &s->flags))
+		kwarp_sctp_kick(s);
+}
+
+/* Wait until nobody sends. Releases the socket lock meanwhile. Context: process. */
+static void wait_idle(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	kwarp_llp_assert_locked(llp);
+	while (sending(s)) {
+		release_sock(llp->sk);
+		wait_event(s->idle, !sending(s));
+		lock_sock(llp->sk);
+	}
+}
+
+static bool waiting(const struct kwarp_sctp_tx *tx)
+{
+	return tx->sent < tx->nr;
+}
+
+void kwarp_sctp_halt(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	might_sleep();
+	kwarp_llp_assert_locked(llp);
+	wait_idle(llp);
+	/* The engine regards as sent what waits for the worker. */
+	kwarp_sctp_push(llp);
+	set_bit(KWARP_SCTP_HALTED, &s->flags);
+	wait_idle(llp);
+}
+
+/* Nothing may be sent: in a callback. */
+static bool in_callback(const struct kwarp_sctp *s)
+{
+	return test_bit(KWARP_SCTP_CALLBACK, &s->flags);
+}
+
+/* ---- startup and end -------------------------------------------------------------- */
+
+int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
+			  const void *pd)
+{
+	struct kwarp_sctp *s = llp->sctp;
+	u8 *buf;
+	int len, ret;
+
+	buf = kmalloc(KWARP_SCTP_SSN_LEN + KWARP_SCTP_CONTROL_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	len = kwarp_session_encode(f, buf + KWARP_SCTP_SSN_LEN);
+	ret = -EINVAL;
+	if (len < 0)
+		goto out;
+	if (f->pd_len)
+		memcpy(buf + KWARP_SCTP_SSN_LEN + len, pd, f->pd_len);
+	len += KWARP_SCTP_SSN_LEN + f->pd_len;
+	ret = -ECONNRESET;
+	if (!kwarp_llp_lock(llp))
+		goto out;
+	ret = -EPROTO;
+	if (test_bit(KWARP_SCTP_ADAPTED, &s->flags)) {
+		struct socket *sock;
+
+		/* The queue pair may be attached already, and its engine may send. */
+		wait_idle(llp);
+		put_unaligned_be16(s->tx.ssn++, buf);
+		llp->spoke = true;
+		sock = unlock(llp);
+		ret = send_control(sock, buf, len);
+		relock(llp);
+	}
+	kwarp_llp_unlock(llp);
+out:
+	kfree(buf);
+	return ret;
+}
+
+void kwarp_sctp_flush(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+	u8 buf[KWARP_SCTP_SSN_LEN + KWARP_SCTP_CODE_LEN];
+	struct socket *sock;
+	int ret = -EAGAIN;
+
+	kwarp_llp_assert_locked(llp);
+	if (!test_bit(KWARP_SCTP_FIN_DUE, &s->flags) || !llp->sock)
+		return;
+	if (sending(s)) {
+		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		return;
+	}
+	if (in_callback(s)) {
+		kwarp_sctp_kick(s);
+		return;
+	}
+	if (!waiting(&s->tx)) {
+		put_unaligned_be16(s->tx.ssn, buf);
+		put_unaligned_be16(KWARP_SESSION_TERMINATE, buf + KWARP_SCTP_SSN_LEN);
+		sock = unlock(llp);
+		ret = send_control(sock, buf, sizeof(buf));
+		relock(llp);
+	}
+	if (ret != -EAGAIN)
+		clear_bit(KWARP_SCTP_FIN_DUE, &s->flags);
+	else if (kwarp_sctp_room(llp))
+		kwarp_sctp_retry(s);
+	else
+		kwarp_sctp_want_space(llp);
+}
+
+/*
+ * RFC 5043 6.2: a Session Terminate is the last message; SCTP's own SHUTDOWN, which has no
+ * half-closed state, follows when the socket is released.
+ */
+void kwarp_sctp_shutdown(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	kwarp_llp_assert_locked(llp);
+	if (!test_bit(KWARP_SCTP_UP, &s->flags) ||
+	    test_bit(KWARP_SCTP_LOST, &s->flags))
+		return;
+	if (!test_and_set_bit(KWARP_SCTP_FIN_ASKED, &s->flags))
+		set_bit(KWARP_SCTP_FIN_DUE, &s->flags);
+	/* The worker might be cancelled before it runs: the owner asks again, to close. */
+	kwarp_sctp_flush(llp);
+}
+
+/* ---- batches ----------------------------------------------------------------------- */
+
+int kwarp_sctp_begin(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+
+	might_sleep();
+	if (!tx->buf)
+		tx->buf = kvmalloc(KWARP_SCTP_BATCH, KWARP_GFP_CONN);
+	if (!tx->buf)
+		return -ENOMEM;
+	if (!kwarp_llp_lock(llp))
+		return -ECONNRESET;
+	kwarp_sctp_rcvbuf(llp);
+	kwarp_llp_unlock(llp);
+	return 0;
+}
+
+void kwarp_sctp_end(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+
+	kvfree(tx->buf);
+	tx->buf = NULL;
+	tx->nr = 0;
+	tx->sent = 0;
+}
+
+/* Bytes of the first @nr messages. */
+static u32 bytes_of(const struct kwarp_sctp_tx *tx, u32 nr)
+{
+	return nr ? tx->end[nr - 1] : 0;
+}
+
+/* Might there be no room for another message? */
+static bool full(const struct kwarp_sctp_tx *tx)
+{
+	return tx->nr == KWARP_SCTP_BATCH_NR ||
+	       bytes_of(tx, tx->nr) + KWARP_SCTP_SSN_LEN + tx->mulpdu >
+	       KWARP_SCTP_BATCH;
+}
+
+void kwarp_sctp_path(struct kwarp_llp *llp)
+{
+	struct sctp_association *assoc = kwarp_sctp_assoc(llp);
+	struct kwarp_sctp *s = llp->sctp;
+	u32 most;
+
+	if (!assoc)
+		return;
+	most = assoc->frag_point;
+	most -= min(most, KWARP_SCTP_SSN_LEN + KWARP_SCTP_CONTROL_ROOM);
+	WRITE_ONCE(s->tx.mulpdu, clamp_t(u32, most & ~3U, KWARP_SCTP_MULPDU_MIN,
+					 KWARP_ULPDU_MAX & ~3U));
+	WRITE_ONCE(s->rtx, assoc->stats.rtxchunks);
+}
+
+int kwarp_sctp_batch_begin(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+
+	kwarp_llp_assert_locked(llp);
+	kwarp_sctp_path(llp);
+	if (!waiting(tx)) {
+		tx->nr = 0;
+		tx->sent = 0;
+	}
+	tx->first = tx->nr;
+	return full(tx) ? -ENOMEM : 0;
+}
+
+/* Copy @left bytes of payload to @to. Return: 0 or the source's error. */
+static int put_payload(struct kwarp_payload_source *src, u8 *to, u32 left)
+{
+	u32 n;
+	int ret;
+
+	while (left) {
+		if (!src->n) {
+			ret = src->next(src);
+			if (ret)
+				return ret;
+		}
+		n = min(left, src->n);
+		memcpy(to, src->p, n);
+		src->p += n;
+		src->n -= n;
+		to += n;
+		left -= n;
+	}
+	return 0;
+}
+
+int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+		   const struct kwarp_ulpdu_want *want,
+		   struct kwarp_payload_source *src, struct kwarp_fpdu *frame)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+	u32 all = want->hdr_len + want->left;
+	u32 at = bytes_of(tx, tx->nr), n = KWARP_SCTP_SSN_LEN;
+	u32 ulpdu = min(all, tx->mulpdu);
+	u8 *dst = tx->buf + at;
+	int ret;
+
+	kwarp_llp_assert_locked(llp);
+	put_unaligned_be16(tx->ssn, dst);
+	if (likely(h)) {
+		h->last = ulpdu == all;
+		n += kwarp_ddp_encode(h, dst + n);
+	}
+	ret = put_payload(src, dst + n, KWARP_SCTP_SSN_LEN + ulpdu - n);
+	if (ret)
+		return ret;
+	*frame = (struct kwarp_fpdu){
+		.pos = tx->pos,
+		.len = KWARP_SCTP_SSN_LEN + ulpdu,
+		.ulpdu_len = ulpdu,
+	};
+	tx->ssn++;
+	tx->pos += frame->len;
+	tx->end[tx->nr++] = at + frame->len;
+	return full(tx);
+}
+
+u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+
+	kwarp_llp_assert_locked(llp);
+	memset(counts, 0, sizeof(*counts));
+	counts->frames = tx->nr - tx->first;
+	counts->bytes = bytes_of(tx, tx->nr) - bytes_of(tx, tx->first);
+	if (counts->frames)
+		trace_kwarp_tx_batch(llp->qp, counts->frames, counts->bytes,
+				     tx->mulpdu);
+	return counts->bytes;
+}
+
+/*
+ * Send what is left of the batch, without the socket lock: nobody else changes the batch,
+ * because the engine runs (qp->tx.active).
+ */
+static int push_batch(struct kwarp_llp *llp, struct socket *sock)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+	u32 at;
+	int ret;
+
+	while (waiting(tx)) {
+		at = bytes_of(tx, tx->sent);
+		ret = send_segment(sock, tx->buf + at, tx->end[tx->sent] - at,
+				   tx->sent + 1 < tx->nr);
+		if (ret)
+			return ret;
+		tx->sent++;
+	}
+	return 0;
+}
+
+int kwarp_sctp_push(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+	int ret;
+
+	kwarp_llp_assert_locked(llp);
+	/* The batch may be another's, who has released the lock. */
+	if (sending(s)) {
+		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		return -EAGAIN;
+	}
+	if (!waiting(&s->tx))
+		return 0;
+	if (test_bit(KWARP_SCTP_HALTED, &s->flags) ||
+	    test_bit(KWARP_SCTP_LOST, &s->flags))
+		return -EPIPE;
+	if (in_callback(s)) {
+		kwarp_sctp_kick(s);
+		return full(&s->tx) ? -EAGAIN : 0;
+	}
+	ret = push_batch(llp, unlock(llp));
+	relock(llp);
+	if (test_bit(KWARP_SCTP_HALTED, &s->flags))
+		return -EPIPE;
+	/* With room left, memory was short, and the engine retries after a delay. */
+	if (ret == -EAGAIN && !kwarp_sctp_room(llp))
+		kwarp_sctp_want_space(llp);
+	return ret;
+}
+
+void kwarp_sctp_drop(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+
+	kwarp_llp_assert_locked(llp);
+	tx->nr = 0;
+	tx->sent = 0;
+}
+
+bool kwarp_sctp_busy(const struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	kwarp_llp_assert_locked(llp);
+	if (sending(s)) {
+		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		return true;
+	}
+	if (!in_callback(s) || !waiting(&s->tx) || !full(&s->tx))
+		return false;
+	kwarp_sctp_kick(s);
+	return true;
+}
+
+bool kwarp_sctp_writeable(const struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	/* In a callback as much is built as the buffer holds: it may precede an error. */
+	return !kwarp_sctp_busy(llp) && kwarp_sctp_room(llp);
+}
+
+void kwarp_sctp_want_space(struct kwarp_llp *llp)
+{
+	struct kwarp_sctp *s = llp->sctp;
+
+	kwarp_llp_assert_locked(llp);
+	set_bit(KWARP_SCTP_WANT, &s->flags);
+	/* Pairs with the wake-up, which looks for the bit after it has made room. */
+	smp_mb__after_atomic();
+	if (kwarp_sctp_room(llp) &&
+	    test_and_clear_bit(KWARP_SCTP_WANT, &s->flags))
+		kwarp_sctp_kick(s);
+}
+
+/* The worker continues when the engine's budget is used up: see writeable(). */
+bool kwarp_sctp_in_flight(const struct kwarp_llp *llp)
+{
+	return false;
+}

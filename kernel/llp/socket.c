@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Sockets of all lower layers: creation, callbacks, lock, end.
+ *
+ * All callbacks of a connected socket run with the socket lock held, in softirq or from
+ * the backlog; some of a listener's do not. They find the connection through sk_user_data
+ * under sk_callback_lock and hold a reference while they work.
+ */
+#include "llp/socket.h"
+
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "llp/gate.h"
+
+void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
+		    const struct kwarp_llp_owner_ops *owner)
+{
+	llp->dev = dev;
+	llp->ops = &kwarp_mpa_ops;
+	llp->owner = owner;
+	refcount_set(&llp->refs, 1);
+}
+
+void kwarp_llp_get(struct kwarp_llp *llp)
+{
+	refcount_inc(&llp->refs);
+}
+
+void kwarp_llp_put(struct kwarp_llp *llp)
+{
+	if (!refcount_dec_and_test(&llp->refs))
+		return;
+	if (llp->sk)
+		sock_put(llp->sk);
+	if (llp->ops->free)
+		llp->ops->free(llp);
+	llp->owner->release(llp);
+}
+
+/* ---- callbacks -------------------------------------------------------------- */
+
+struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
+{
+	struct kwarp_llp *llp;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	llp = __locked_read_sk_user_data_with_flags(sk, 0);
+	if (llp)
+		kwarp_llp_get(llp);
+	read_unlock_bh(&sk->sk_callback_lock);
+	if (llp && unlikely(llp->gate.taken) && !kwarp_take_enter(llp)) {
+		kwarp_llp_put(llp);
+		return NULL;
+	}
+	return llp;
+}
+
+void kwarp_socket_done(struct kwarp_llp *llp)
+{
+	if (unlikely(llp->gate.taken))
+		kwarp_take_leave(llp);
+	kwarp_llp_put(llp);
+}
+
+/*
+ * The peer's FIN has been reported, and our direction was still open. A reset, or a
+ * timeout, ends that as well: the owner need not wait any longer.
+ */
+static void poll_half_closed(struct kwarp_llp *llp)
+{
+	u32 left;
+	int err = INDIRECT_CALL_1(llp->ops->over, kwarp_mpa_over, llp, &left);
+
+	if (err >= 0 || llp->sk_err)
+		return;
+	/* tcp_reset() reports EPIPE for a reset after a FIN. */
+	llp->sk_err = err == -EPIPE ? ECONNRESET : -err;
+	llp->owner->event(llp, KWARP_LLP_EV_RESET);
+}
+
+void kwarp_socket_poll(struct kwarp_llp *llp)
+{
+	u32 left;
+	int over;
+
+	kwarp_llp_assert_locked(llp);
+	if (llp->eof) {
+		poll_half_closed(llp);
+		return;
+	}
+	if (!llp->engine->readable(llp))
+		return;
+	over = INDIRECT_CALL_1(llp->ops->over, kwarp_mpa_over, llp, &left);
+	if (!over)
+		return;
+	/* The engine may have ended the connection while processing. */
+	if (!llp->qp || llp->eof)
+		return;
+	llp->eof = true;
+	llp->sk_err = over < 0 ? -over : 0;
+	llp->engine->ended(llp, llp->sk_err, left);
+	llp->owner->event(llp, over < 0 ? KWARP_LLP_EV_RESET :
+					  KWARP_LLP_EV_PEER_FIN);
+}
+
+void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
+		       const struct kwarp_socket_calls *calls,
+		       const struct kwarp_llp *listener)
+{
+	struct sock *sk = sock->sk;
+
+	sock_hold(sk);
+	llp->sk = sk;
+	llp->sock = sock;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	llp->saved_data_ready = sk->sk_data_ready;
+	llp->saved_state_change = sk->sk_state_change;
+	llp->saved_error_report = sk->sk_error_report;
+	llp->saved_write_space = sk->sk_write_space;
+	if (listener && sk->sk_data_ready == calls->data_ready)
+		llp->saved_data_ready = listener->saved_data_ready;
+	if (listener && sk->sk_state_change == calls->state_change)
+		llp->saved_state_change = listener->saved_state_change;
+	if (listener && sk->sk_error_report == calls->error_report)
+		llp->saved_error_report = listener->saved_error_report;
+	if (listener && sk->sk_write_space == calls->write_space)
+		llp->saved_write_space = listener->saved_write_space;
+	/* NOCOPY: a child of a listener starts without a connection of ours. */
+	__rcu_assign_sk_user_data_with_flags(sk, llp, SK_USER_DATA_NOCOPY);
+	sk->sk_data_ready = calls->data_ready;
+	sk->sk_state_change = calls->state_change;
+	sk->sk_error_report = calls->error_report;
+	sk->sk_write_space = calls->write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+void kwarp_socket_unhook(struct kwarp_llp *llp)
+{
+	struct sock *sk = llp->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data) {
+		rcu_assign_sk_user_data(sk, NULL);
+		sk->sk_data_ready = llp->saved_data_ready;
+		sk->sk_state_change = llp->saved_state_change;
+		sk->sk_error_report = llp->saved_error_report;
+		sk->sk_write_space = llp->saved_write_space;
+	}
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* ---- creation --------------------------------------------------------------- */
+
+int kwarp_socket_addr_len(const struct sockaddr_storage *ss)
+{
+	switch (ss->ss_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return -EAFNOSUPPORT;
+	}
+}
+
+static void set_tos(struct sock *sk, int tos)
+{
+	if (tos < 0)
+		return;
+	ip_sock_set_tos(sk, tos);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		lock_sock(sk);
+		inet6_sk(sk)->tclass = tos;
+		release_sock(sk);
+	}
+#endif
+}
+
+struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol,
+				 bool hold_net)
+{
+	int family = bind->local->ss_family;
+	struct socket *sock;
+	int ret;
+
+	might_sleep();
+	ret = kwarp_socket_addr_len(bind->local);
+	if (ret < 0)
+		return ERR_PTR(ret);
+	ret = sock_create_kern(bind->net, family, SOCK_STREAM, protocol, &sock);
+	if (ret)
+		return ERR_PTR(ret);
+	if (hold_net)
+		sk_net_refcnt_upgrade(sock->sk);
+	sock_set_reuseaddr(sock->sk);
+	set_tos(sock->sk, bind->tos);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (bind->afonly && family == AF_INET6)
+		ip6_sock_set_v6only(sock->sk);
+#endif
+	return sock;
+}
+
+int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind)
+{
+	int ret = 0;
+
+	might_sleep();
+	if (bind->ifindex)
+		ret = sock_bindtoindex(sock->sk, bind->ifindex, true);
+	if (ret)
+		return ret;
+	return kernel_bind(sock, kwarp_sockaddr(bind->local),
+			   kwarp_socket_addr_len(bind->local));
+}
+
+int kwarp_socket_hold_net(struct sock *sk)
+{
+	struct net *net;
+
+	if (sk->sk_net_refcnt)
+		return 0;
+	net = maybe_get_net(sock_net(sk));
+	if (!net)
+		return -ECONNABORTED;
+	sk_net_refcnt_upgrade(sk);
+	put_net(net);
+	return 0;
+}
+
+/* ---- the lock ---------------------------------------------------------------- */
+
+static bool lock_patiently(struct kwarp_llp *llp, long patience)
+{
+	if (unlikely(llp->gate.taken)) {
+		if (!kwarp_take_lock(llp, patience))
+			return false;
+	} else if (llp->sk) {
+		lock_sock(llp->sk);
+	}
+	llp->locked_at = jiffies;
+	return true;
+}
+
+bool kwarp_llp_lock(struct kwarp_llp *llp)
+{
+	return lock_patiently(llp, KWARP_TAKE_PATIENCE);
+}
+
+bool kwarp_llp_lock_now(struct kwarp_llp *llp)
+{
+	return lock_patiently(llp, 0);
+}
+
+void kwarp_llp_unlock(struct kwarp_llp *llp)
+{
+	if (!llp->sk)
+		return;
+	if (unlikely(llp->gate.taken))
+		kwarp_take_leave(llp);
+	release_sock(llp->sk);
+	if (llp->ops->unlocked)
+		INDIRECT_CALL_1(llp->ops->unlocked, kwarp_mpa_unlocked, llp);
+}
+
+bool kwarp_llp_held_long(const struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	return sock_owned_by_user(llp->sk) &&
+	       time_after(jiffies, llp->locked_at + KWARP_LLP_HOLD);
+}
+
+#ifdef CONFIG_LOCKDEP
+void kwarp_llp_assert_locked(const struct kwarp_llp *llp)
+{
+	if (!READ_ONCE(llp->gate.severed))
+		sock_owned_by_me(llp->sk);
+}
+#endif
+
+/* ---- the end ------------------------------------------------------------------ */
+
+void kwarp_llp_shutdown(struct kwarp_llp *llp)
+{
+	if (!kwarp_llp_lock(llp))
+		return;
+	if (llp->sk)
+		llp->ops->shutdown(llp);
+	kwarp_llp_unlock(llp);
+}
+
+void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
+{
+	struct socket *sock = llp->sock;
+
+	might_sleep();
+	if (!sock)
+		return;
+	WARN_ON_ONCE(llp->qp);
+	llp->sock = NULL;
+	if (llp->gate.taken) {
+		kwarp_take_close(llp, abort);
+		return;
+	}
+	/*
+	 * The socket lock waits for callbacks in progress, sk_callback_lock stops new
+	 * ones.
+	 */
+	lock_sock(sock->sk);
+	kwarp_socket_unhook(llp);
+	release_sock(sock->sk);
+	if (llp->ops->close)
+		llp->ops->close(llp, sock, abort);
+	if (abort)
+		sock_no_linger(sock->sk);
+	sock_release(sock);
+}

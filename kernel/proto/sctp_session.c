@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Session control of DDP over SCTP. sctp_session.h documents the functions. */
+#include "proto/sctp_session.h"
+
+/* What each function code is; Terminate is none of them. */
+static const struct {
+	u8 type;
+	u8 rev;
+	bool reject;
+} forms[] = {
+	[KWARP_SESSION_INITIATE]	= { KWARP_MPA_REQ, KWARP_MPA_REV_1, false },
+	[KWARP_SESSION_ACCEPT]		= { KWARP_MPA_REP, KWARP_MPA_REV_1, false },
+	[KWARP_SESSION_REJECT]		= { KWARP_MPA_REP, KWARP_MPA_REV_1, true },
+	[KWARP_SESSION_ENH_INITIATE]	= { KWARP_MPA_REQ, KWARP_MPA_REV_2, false },
+	[KWARP_SESSION_ENH_ACCEPT]	= { KWARP_MPA_REP, KWARP_MPA_REV_2, false },
+	[KWARP_SESSION_ENH_REJECT]	= { KWARP_MPA_REP, KWARP_MPA_REV_2, true },
+};
+
+static u16 code_of(const struct kwarp_mpa_frame *f)
+{
+	bool enhanced = kwarp_mpa_enhanced(f);
+
+	if (f->type == KWARP_MPA_REQ)
+		return enhanced ? KWARP_SESSION_ENH_INITIATE :
+				  KWARP_SESSION_INITIATE;
+	if (f->reject)
+		return enhanced ? KWARP_SESSION_ENH_REJECT : KWARP_SESSION_REJECT;
+	return enhanced ? KWARP_SESSION_ENH_ACCEPT : KWARP_SESSION_ACCEPT;
+}
+
+int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst)
+{
+	if (f->pd_len > kwarp_mpa_pd_room(f))
+		return -KWARP_MPA_E_PD_LEN;
+	put_unaligned_be16(code_of(f), dst);
+	if (!kwarp_mpa_enhanced(f))
+		return KWARP_SCTP_CODE_LEN;
+	kwarp_mpa_enhanced_encode(f, dst + KWARP_SCTP_CODE_LEN);
+	return KWARP_SCTP_CODE_LEN + KWARP_MPA_ENH_LEN;
+}
+
+int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
+			 struct kwarp_mpa_frame *f)
+{
+	u16 code;
+
+	memset(f, 0, sizeof(*f));
+	if (len < KWARP_SCTP_CODE_LEN)
+		return -KWARP_MPA_E_KEY;
+	code = get_unaligned_be16(p);
+	if (code >= ARRAY_SIZE(forms) || !forms[code].rev)
+		return -KWARP_MPA_E_KEY;
+	if (forms[code].type != type)
+		return -KWARP_MPA_E_ROLE;
+	if (len > KWARP_SCTP_CONTROL_MAX)
+		return -KWARP_MPA_E_PD_LEN;
+	f->type = type;
+	f->rev = forms[code].rev;
+	f->s = f->rev >= KWARP_MPA_REV_2;
+	f->reject = forms[code].reject;
+	f->pd_off = KWARP_SCTP_CODE_LEN;
+	if (kwarp_mpa_enhanced(f)) {
+		if (len < KWARP_SCTP_HEAD_MAX)
+			return -KWARP_MPA_E_ENHANCED;
+		kwarp_mpa_enhanced_decode(p + f->pd_off, f);
+		f->pd_off += KWARP_MPA_ENH_LEN;
+	}
+	f->pd_len = len - f->pd_off;
+	return 0;
+}
+
+bool kwarp_session_is_terminate(const u8 *p, u32 len)
+{
+	return len == KWARP_SCTP_CODE_LEN &&
+	       get_unaligned_be16(p) == KWARP_SESSION_TERMINATE;
+}

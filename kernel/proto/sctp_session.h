@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * DDP over SCTP (RFC 5043 5, 6; RFC 6581 7): chunks and session control. A chunk is a
+ * DDP-SSN and what follows it: a DDP segment, or a session control message. The latter
+ * have the meaning of MPA's startup frames, so they share the decoded form and the
+ * negotiation; revision 2 stands for the enhanced function codes, revision 1 for the
+ * others.
+ */
+#ifndef _KWARP_PROTO_SCTP_SESSION_H
+#define _KWARP_PROTO_SCTP_SESSION_H
+
+#include "proto/mpa_startup.h"
+
+#define KWARP_SCTP_ADAPTATION	1	/* RFC 5043 5.1 */
+#define KWARP_SCTP_SSN_LEN	2
+#define KWARP_SCTP_CODE_LEN	2
+#define KWARP_SCTP_HEAD_MAX	(KWARP_SCTP_CODE_LEN + KWARP_MPA_ENH_LEN)
+#define KWARP_SCTP_CONTROL_MAX	(KWARP_SCTP_CODE_LEN + KWARP_MPA_PD_MAX)
+/* SCTP drops what is further ahead of the oldest missing chunk than this (Linux). */
+#define KWARP_SCTP_WINDOW	4096
+/* RFC 5043 9: the least MULPDU; room for control chunks in the same packet. */
+#define KWARP_SCTP_MULPDU_MIN	516
+#define KWARP_SCTP_CONTROL_ROOM	20
+
+/* Payload protocol identifiers. */
+enum kwarp_sctp_ppid {
+	KWARP_SCTP_SEGMENT	= 16,
+	KWARP_SCTP_CONTROL	= 17,
+};
+
+/* Function codes. */
+enum kwarp_session_code {
+	KWARP_SESSION_INITIATE		= 1,
+	KWARP_SESSION_ACCEPT		= 2,
+	KWARP_SESSION_REJECT		= 3,
+	KWARP_SESSION_TERMINATE		= 4,
+	KWARP_SESSION_ENH_INITIATE	= 5,	/* RFC 6581 7 */
+	KWARP_SESSION_ENH_ACCEPT	= 6,
+	KWARP_SESSION_ENH_REJECT	= 7,
+};
+
+/**
+ * kwarp_session_ahead() - position of a DDP-SSN relative to the next one
+ * @ssn:	received
+ * @next:	the next in turn
+ *
+ * Return: number of messages missing before it, less than KWARP_SCTP_WINDOW; or
+ * KWARP_SCTP_WINDOW if it can be no valid one: a repetition, or too far ahead.
+ */
+static inline u32 kwarp_session_ahead(u16 ssn, u16 next)
+{
+	u16 ahead = ssn - next;
+
+	return ahead < KWARP_SCTP_WINDOW ? ahead : KWARP_SCTP_WINDOW;
+}
+
+/**
+ * kwarp_session_encode() - write a control message up to its private data
+ * @f:		request or reply, revision 1 or 2
+ * @dst:	room for KWARP_SCTP_HEAD_MAX bytes, behind the DDP-SSN
+ *
+ * RFC 6581 has no format for the depths of an Enhanced Reject: they are where the other
+ * enhanced messages have them.
+ *
+ * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
+ */
+int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst);
+
+/**
+ * kwarp_session_decode() - read a control message other than Session Terminate
+ * @p:		its bytes, behind the DDP-SSN
+ * @len:	their number
+ * @type:	KWARP_MPA_REQ or KWARP_MPA_REP: the type that is expected
+ * @f:		result
+ *
+ * Return: 0, or -KWARP_MPA_E_KEY (no known code), _ROLE (not of @type), _PD_LEN,
+ * _ENHANCED (no enhanced data).
+ */
+int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
+			 struct kwarp_mpa_frame *f);
+
+/* Is this control message a Session Terminate? It has no private data. */
+bool kwarp_session_is_terminate(const u8 *p, u32 len);
+
+#endif /* _KWARP_PROTO_SCTP_SESSION_H */

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Segmentation of messages into ULPDUs, in batches that the lower layer accepts in one
+ * call.
+ */
+#include "rdmap/tx.h"
+
+#include "core/mem.h"
+#include "llp/llp.h"
+#include "proto/ddp.h"
+#include "proto/rdmap.h"
+#include "trace.h"
+
+/**
+ * struct tx_source - the payload of the message in progress, and its next ULPDU
+ * @src:	contiguous part that is loaded
+ * @qp:		queue pair
+ * @cache:	the pass' region cache: an invalidation waits while it holds a region
+ * @piece:	length of @src in bytes when it was loaded
+ * @want:	what the next ULPDU should carry
+ * @h:		DDP header of the next ULPDU
+ * @frame:	the FPDU that results
+ */
+struct tx_source {
+	struct kwarp_payload_source src;
+	struct kwarp_qp *qp;
+	struct kwarp_mr_cache cache;
+	u32 piece;
+	struct kwarp_ulpdu_want want;
+	struct kwarp_ddp_hdr h;
+	struct kwarp_fpdu frame;
+};
+
+static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
+		       int access)
+{
+	if (kwarp_mr_access(&s->cache, s->qp->ibqp.pd, stag, addr, len, access))
+		return -EACCES;
+	s->src.n = len;
+	s->src.p = kwarp_mr_ptr(s->cache.mr, addr, &s->src.n);
+	return 0;
+}
+
+static int load(struct tx_source *s)
+{
+	struct kwarp_tx_msg *msg = &s->qp->tx.msg;
+	const struct kwarp_inread *in;
+	const struct kwarp_sge *sge;
+
+	if (msg->data) {
+		s->src.p = msg->data + msg->cur_off;
+		s->src.n = msg->len - msg->cur_off;
+		return 0;
+	}
+	if (msg->kind == KWARP_TX_RESPONSE) {
+		in = kwarp_rx_inread(&s->qp->rx, s->qp->rx.in_head);
+		return load_region(s, in->src_stag, in->src_to + msg->cur_off,
+				   msg->len - msg->cur_off,
+				   IB_ACCESS_REMOTE_READ);
+	}
+	for (;; msg->cur_sge++, msg->cur_off = 0) {
+		sge = &s->qp->tx.wqe->sge[msg->cur_sge];
+		if (msg->cur_off != sge->length)
+			break;
+	}
+	return load_region(s, sge->lkey, sge->addr + msg->cur_off,
+			   sge->length - msg->cur_off, 0);
+}
+
+/* Account for the bytes consumed from the loaded piece. */
+static void settle(struct tx_source *s)
+{
+	s->qp->tx.msg.cur_off += s->piece - s->src.n;
+	s->piece = s->src.n;
+}
+
+/* Load the next piece. Return: 0, or -EACCES if it may not be read. */
+static int source_next(struct kwarp_payload_source *src)
+{
+	struct tx_source *s = container_of(src, struct tx_source, src);
+	int ret;
+
+	settle(s);
+	ret = load(s);
+	s->piece = src->n;
+	return ret;
+}
+
+/*
+ * The next ULPDU belongs to another message, or restarts at another offset of this one.
+ */
+static void source_reset(struct tx_source *s)
+{
+	s->src.n = 0;
+	s->piece = 0;
+}
+
+/* All but h->last. */
+static void ddp_header(const struct kwarp_qp *qp, struct kwarp_ddp_hdr *h)
+{
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+
+	h->tagged = msg->tagged;
+	h->dv = kwarp_qp_version(qp);
+	h->rv = h->dv;
+	h->opcode = msg->opcode;
+	if (msg->tagged) {
+		h->stag = msg->stag;
+		h->to = msg->to + msg->done;
+	} else {
+		h->inv_stag = msg->inv_stag;
+		h->qn = msg->qn;
+		h->msn = msg->msn;
+		h->mo = msg->done;
+	}
+}
+
+static void message_sent(struct kwarp_qp *qp)
+{
+	struct kwarp_tx_msg *msg = &qp->tx.msg;
+
+	if (msg->imm) {
+		kwarp_tx_immediate(qp);
+		return;
+	}
+	if (msg->kind == KWARP_TX_RESPONSE)
+		qp->rx.in_head++;
+	else if (msg->kind == KWARP_TX_SQ &&
+		 msg->qn != KWARP_QN_READ)
+		kwarp_tx_sent(qp);
+	msg->kind = KWARP_TX_IDLE;
+}
+
+/*
+ * The source of a read was valid when the request arrived, so its STag has been revoked
+ * since. The request is not kept as received; the Terminate quotes one rebuilt with what
+ * is left to transfer (RFC 5040 4.8).
+ */
+static void response_error(struct kwarp_qp *qp, u32 done)
+{
+	const struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, rx->in_head);
+	const struct kwarp_ddp_hdr h = {
+		.last = true,
+		.dv = kwarp_qp_version(qp),
+		.rv = kwarp_qp_version(qp),
+		.opcode = RDMAP_READ_REQUEST,
+		.qn = KWARP_QN_READ,
+		.msn = rx->read_msn - (rx->in_tail - rx->in_head),
+	};
+	const struct kwarp_rdmap_read left = {
+		.sink_stag = in->sink_stag,
+		.sink_to = in->sink_to + done,
+		.len = in->len - done,
+		.src_stag = in->src_stag,
+		.src_to = in->src_to + done,
+	};
+	struct kwarp_tx *tx = &qp->tx;
+
+	static_assert(sizeof(tx->failed_seg) >=
+		      KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN);
+	tx->failed_len = kwarp_ddp_encode(&h, tx->failed_seg);
+	tx->failed_len += kwarp_rdmap_read_encode(&left, tx->failed_seg +
+							 tx->failed_len);
+	tx->failed = KWARP_ERR_RDMAP_STAG;
+	kwarp_tx_complete_sent(qp);
+}
+
+static void source_error(struct kwarp_qp *qp)
+{
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+
+	/*
+	 * The part of the message that was sent stays a fragment: the Terminate follows.
+	 */
+	if (msg->kind == KWARP_TX_RESPONSE)
+		response_error(qp, msg->done);
+	else
+		kwarp_tx_local_error(qp, msg->slot, KWARP_WC_LOC_PROT_ERR);
+}
+
+/* What the lower layer needs to know to choose the length of the next ULPDU. */
+static void want(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
+{
+	const struct kwarp_tx_msg *msg = &qp->tx.msg;
+
+	w->hdr_len = msg->raw ? 0 : kwarp_ddp_hdr_len(msg->tagged);
+	/* A peer may ask for up to 2^32 - 1 bytes: the sum with a header stays below 2^32. */
+	w->left = min_t(u32, msg->len - msg->done, KWARP_MAX_MSG_SIZE);
+	w->behind = kwarp_tx_fence_follows(qp) ?
+		    KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN : 0;
+	/* Neither for a long message nor for one that RDMAP does not segment. */
+	w->fill = !msg->done && !msg->data && msg->len <= KWARP_TX_FILL_LEN &&
+		  !qp->params.ack;
+}
+
+/* Build the next ULPDU and pass it down. Return: as @put of the lower layer. */
+static int build_one(struct kwarp_llp *llp, struct tx_source *s)
+{
+	struct kwarp_qp *qp = s->qp;
+	struct kwarp_tx_msg *msg = &qp->tx.msg;
+	u32 cur_off = msg->cur_off;
+	u16 cur_sge = msg->cur_sge;
+	int ret;
+
+	want(qp, &s->want);
+	ddp_header(qp, &s->h);
+	ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src,
+				  &s->frame);
+	if (ret < 0) {
+		msg->cur_sge = cur_sge;
+		msg->cur_off = cur_off;
+		source_reset(s);
+		return ret;
+	}
+	settle(s);
+	msg->done += s->frame.ulpdu_len - s->want.hdr_len;
+	trace_kwarp_tx_fpdu(qp, &s->frame);
+	if (msg->done == msg->len) {
+		source_reset(s);
+		message_sent(qp);
+	}
+	return ret;
+}
+
+int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct tx_source s = {
+		.src.next = source_next, .qp = qp, .cache.user = &qp->memory,
+	};
+	struct kwarp_tx *tx = &qp->tx;
+	struct kwarp_llp_counts counts;
+	int len, ret = 0;
+
+	kwarp_llp_assert_locked(llp);
+	tx->locals = 0;
+	tx->failed_len = 0;
+
+	/* The cache holds regions: do not sleep, and keep softirqs from preempting. */
+	local_bh_disable();
+	ret = llp->ops->batch_begin(llp);
+	if (ret)
+		goto out;
+	while (!tx->failed) {
+		if (tx->msg.kind == KWARP_TX_IDLE &&
+		    !kwarp_tx_next(qp, llp, &s.cache))
+			break;
+		ret = build_one(llp, &s);
+		if (ret == -EACCES) {
+			source_error(qp);
+			ret = 0;
+		}
+		if (ret)
+			break;
+	}
+	len = llp->ops->batch_end(llp, &counts);
+	kwarp_mr_cache_put(&s.cache);
+	kwarp_qp_count_n(qp, KWARP_STAT_TX_FPDUS, counts.frames);
+	kwarp_qp_count_n(qp, KWARP_STAT_TX_OCTETS, counts.bytes);
+	if (counts.markers)
+		kwarp_qp_count_n(qp, KWARP_STAT_TX_MARKERS, counts.markers);
+	ret = len ? : min(ret, 0);
+out:
+	local_bh_enable();
+	return ret;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* In-order processing of ULPDUs that were placed early. early_place.c places them. */
+#include "rdmap/early.h"
+
+int kwarp_early_init(struct kwarp_qp *qp)
+{
+	struct kwarp_early_rx *early;
+
+	might_sleep();
+	if (!qp->params.early)
+		return 0;
+	early = kvzalloc(struct_size(early, e, KWARP_LEDGER_MAX),
+			 KWARP_GFP_CONN);
+	if (!early)
+		return -ENOMEM;
+	kwarp_ledger_init(&early->ledger, early->e, KWARP_LEDGER_MAX);
+	qp->rx.early = early;
+	return 0;
+}
+
+void kwarp_early_free(struct kwarp_qp *qp)
+{
+	kvfree(qp->rx.early);
+	qp->rx.early = NULL;
+}
+
+bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			u64 addr, u32 len)
+{
+	const struct kwarp_early *e = pass->u.early;
+
+	kwarp_qp_assert_locked(pass->qp);
+	if (e && e->gen == mr->gen && e->addr == addr && e->payload == len) {
+		kwarp_qp_count(pass->qp, KWARP_STAT_OOO_DELIVERED);
+		return true;
+	}
+	if (e) {
+		/* The memory was registered again, or the receive changed. */
+		kwarp_qp_count(pass->qp, KWARP_STAT_OOO_REPLACED);
+		pass->u.early = NULL;
+	}
+	kwarp_early_written(pass, mr, addr, len);
+	return false;
+}
+
+void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
+			struct kwarp_extent *mem)
+{
+	mem->n = 0;
+	while (len) {
+		u32 n = len;
+		u64 p = (uintptr_t)kwarp_mr_ptr(mr, addr, &n);
+
+		kwarp_extent_add(mem, p, p + n);
+		addr += n;
+		len -= n;
+	}
+}
+
+void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			 u64 addr, u32 len)
+{
+	struct kwarp_ledger *ledger = &pass->early->ledger;
+	struct kwarp_extent mem;
+
+	kwarp_qp_assert_locked(pass->qp);
+	if (kwarp_ledger_sober(ledger))
+		return;
+	kwarp_early_extent(mr, addr, len, &mem);
+	kwarp_qp_count_n(pass->qp, KWARP_STAT_OOO_REPLACED,
+			 kwarp_ledger_written(ledger, pass->u.frame.pos, &mem));
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Out-of-order ULPDUs: verified like any other, and placed if their destination is known
+ * already. Nothing is delivered and no error is raised: each ULPDU is checked again when
+ * its turn in the stream comes.
+ */
+#include "llp/llp.h"
+#include "rdmap/early.h"
+#include "rdmap/place.h"
+
+/**
+ * struct target - destination of a payload
+ * @mr:		region, held by the pass' cache
+ * @addr:	address in it
+ */
+struct target {
+	struct kwarp_mr *mr;
+	u64 addr;
+};
+
+static enum kwarp_early_kind to_memory(struct kwarp_rx_pass *pass, u32 stag,
+				       u64 addr, u32 len, int access,
+				       struct target *t)
+{
+	struct kwarp_qp *qp = pass->qp;
+
+	t->addr = addr;
+	if (kwarp_mr_access(&pass->cache, qp->ibqp.pd, stag, addr, len, access))
+		return KWARP_EARLY_BAD;
+	t->mr = pass->cache.mr;
+	return KWARP_EARLY_PLACED;
+}
+
+/* @off bytes after the beginning of a scatter list; within one element only. */
+static enum kwarp_early_kind to_list(struct kwarp_rx_pass *pass,
+				     const struct kwarp_sge *sge, u32 n,
+				     u64 off, u32 len, struct target *t)
+{
+	for (; n; n--, sge++) {
+		if (off < sge->length) {
+			if (len > sge->length - off)
+				break;
+			return to_memory(pass, sge->lkey, sge->addr + off, len,
+					 IB_ACCESS_LOCAL_WRITE, t);
+		}
+		off -= sge->length;
+	}
+	return KWARP_EARLY_LEFT;
+}
+
+static enum kwarp_early_kind early_write(struct kwarp_rx_pass *pass, u32 len,
+					 struct target *t)
+{
+	if (!(pass->qp->access & IB_ACCESS_REMOTE_WRITE))
+		return KWARP_EARLY_BAD;
+	return to_memory(pass, pass->hdr.stag, pass->hdr.to, len,
+			 IB_ACCESS_REMOTE_WRITE, t);
+}
+
+/* Any of our outstanding reads: each has its own sink STag. */
+static enum kwarp_early_kind early_response(struct kwarp_rx_pass *pass,
+					    u32 len, struct target *t)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_rx *rx = &pass->qp->rx;
+	u32 i;
+
+	for (i = rx->read_head; i != rx->read_tail; i++) {
+		const struct kwarp_read *rd = kwarp_rx_read(rx, i);
+		u64 off = h->to - rd->sink_to;
+
+		if (rd->atomic || rd->sink_stag != h->stag)
+			continue;
+		if (off > rd->len || len > rd->len - off)
+			break;
+		return to_list(pass, rd->sge, rd->num_sge, off, len, t);
+	}
+	return KWARP_EARLY_BAD;
+}
+
+/*
+ * MSNs map one-to-one to the elements of a QP's own receive queue. The element that a
+ * shared receive queue will supply is unknown until the message is in order.
+ */
+static enum kwarp_early_kind early_send(struct kwarp_rx_pass *pass, u32 len,
+					struct target *t)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	const struct kwarp_rx *rx = &qp->rx;
+	u32 ahead = h->msn - rx->send_msn;
+	const struct kwarp_rqe_copy *wqe = &pass->early->wqe;
+
+	if (qp->srq)
+		return KWARP_EARLY_LEFT;
+	if (rx->recv.active && !ahead)
+		wqe = rx->recv.wqe;
+	else if (!kwarp_rq_peek(&qp->rq, ahead - rx->recv.active, &pass->early->wqe))
+		return KWARP_EARLY_LEFT;
+	return to_list(pass, wqe->sge, wqe->hdr.num_sge, h->mo, len, t);
+}
+
+static enum kwarp_early_kind find_target(struct kwarp_rx_pass *pass, u32 len,
+					 struct target *t)
+{
+	if (!len)
+		return KWARP_EARLY_LEFT;
+	switch (pass->hdr.opcode) {
+	case RDMAP_WRITE:
+		return early_write(pass, len, t);
+	case RDMAP_READ_RESPONSE:
+		return early_response(pass, len, t);
+	case RDMAP_SEND:
+	case RDMAP_SEND_INVAL:
+	case RDMAP_SEND_SE:
+	case RDMAP_SEND_SE_INVAL:
+	case RDMAP_SEND_IMM:
+	case RDMAP_SEND_SE_IMM:
+		return early_send(pass, len, t);
+	default:
+		return KWARP_EARLY_LEFT;
+	}
+}
+
+/* Place a verified ULPDU. */
+static void place(struct kwarp_rx_pass *pass, struct kwarp_early *e)
+{
+	struct kwarp_ulpdu *u = &pass->u;
+	struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_reader flat;
+	struct kwarp_payload pl;
+	struct target t;
+	u32 len;
+
+	e->kind = KWARP_EARLY_BAD;
+	if (kwarp_ddp_parse(u->seg, u->len, h) ||
+	    kwarp_rdmap_check(h, u->len, kwarp_qp_version(qp), qp->params.ext))
+		return;
+	len = u->len - h->len;
+	e->kind = find_target(pass, len, &t);
+	if (e->kind != KWARP_EARLY_PLACED)
+		return;
+
+	kwarp_early_written(pass, t.mr, t.addr, len);
+	kwarp_ulpdu_payload(u, h->len, &pl, &flat);
+	kwarp_rx_copy(&pl, t.mr, t.addr, len);
+	static_assert(sizeof(e->hdr) >= KWARP_DDP_UNTAGGED_LEN);
+	memcpy(e->hdr, u->seg, h->len);
+	e->hdr_len = h->len;
+	e->payload = len;
+	e->gen = t.mr->gen;
+	e->addr = t.addr;
+	kwarp_early_extent(t.mr, t.addr, len, &e->mem);
+	kwarp_qp_count(qp, KWARP_STAT_OOO_PLACED);
+	kwarp_qp_count_n(qp, KWARP_STAT_OOO_PLACED_OCTETS, len);
+}
+
+/* Return: true if nothing is left that could be placed now. */
+static bool run_early(struct kwarp_rx_pass *pass, struct kwarp_llp *llp)
+{
+	struct kwarp_ledger *ledger = &pass->early->ledger;
+	struct kwarp_early e;
+	enum kwarp_pull pull;
+
+	for (;;) {
+		if (pass->cost++ >= KWARP_RX_ULPDUS)
+			return false;
+		pull = llp->ops->early_pull(llp, &pass->u, &e);
+		if (pull != KWARP_PULL_ULPDU)
+			return pull == KWARP_PULL_NONE;
+		if (e.kind != KWARP_EARLY_BAD)
+			place(pass, &e);
+		if (!kwarp_ledger_add(ledger, &e) || e.kind == KWARP_EARLY_BAD)
+			return true;
+	}
+}
+
+void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_rx_pass pass = {
+		.qp = qp, .cache.user = &qp->memory, .early = qp->rx.early,
+	};
+
+	kwarp_llp_assert_locked(llp);
+	if (!pass.early || qp->rx.stopped || kwarp_rx_rtr_due(qp))
+		return;
+	/* As for an in-order pass. */
+	local_bh_disable();
+	if (llp->ops->early_begin(llp)) {
+		bool all = run_early(&pass, llp);
+
+		if (llp->ops->early_end)
+			llp->ops->early_end(llp, all);
+	}
+	kwarp_mr_cache_put(&pass.cache);
+	local_bh_enable();
+}

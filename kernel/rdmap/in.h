@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* State of the receive engine. All of it is protected by the socket lock. */
+#ifndef _KWARP_RDMAP_IN_H
+#define _KWARP_RDMAP_IN_H
+
+#include "core/wq.h"
+
+struct kwarp_early_rx;
+
+/**
+ * struct kwarp_read - one of our outstanding RDMA Reads or atomics
+ * @atomic:	an Atomic Operation: @sink_stag is its request identifier
+ * @internal:	an RTR message, or @fence: belongs to no work request
+ * @fence:	its response acknowledges what was sent before it
+ * @slot:	SQ slot to complete; fence: the slot after the last one that it covers
+ * @sink_stag:	STag we advertised as data sink: valid for this read only, never in the
+ *		STag table, so no RDMA Write can use it
+ * @sink_to:	tagged offset of the first byte
+ * @len:	bytes requested
+ * @done:	bytes placed
+ * @num_sge:	scatter elements
+ * @cur_sge:	element in progress
+ * @cur_off:	bytes of it placed
+ * @invalidate:	invalidate @inv_stag before completing (READ_WITH_INV)
+ * @inv_stag:	local STag
+ * @sge:	qp->sq.max_sge elements
+ */
+struct kwarp_read {
+	bool atomic;
+	bool internal;
+	bool fence;
+	u32 slot;
+	u32 sink_stag;
+	u64 sink_to;
+	u32 len;
+	u32 done;
+	u16 num_sge;
+	u16 cur_sge;
+	u32 cur_off;
+	bool invalidate;
+	u32 inv_stag;
+	struct kwarp_sge sge[];
+};
+
+/**
+ * struct kwarp_inread - an inbound RDMA Read Request that waits for the send engine
+ * @atomic:	an Atomic Request, already executed: @sink_stag is its request identifier
+ *		and @src_to the original value
+ * @src_stag:	STag of our region
+ * @src_to:	tagged offset in it
+ * @sink_stag:	STag of the peer's sink
+ * @sink_to:	tagged offset in it
+ * @len:	bytes
+ */
+struct kwarp_inread {
+	bool atomic;
+	u32 src_stag;
+	u64 src_to;
+	u32 sink_stag;
+	u64 sink_to;
+	u32 len;
+};
+
+/**
+ * struct kwarp_recv - the untagged message being received on queue 0
+ * @active:	a receive queue element has been taken
+ * @wqe:	copy of that element
+ * @cur_sge:	scatter element in progress
+ * @cur_off:	bytes of it filled
+ * @size:	total size of all scatter elements
+ * @len:	bytes placed: the next segment's MO
+ */
+struct kwarp_recv {
+	bool active;
+	struct kwarp_rqe_copy *wqe;
+	u16 cur_sge;
+	u32 cur_off;
+	u64 size;
+	u32 len;
+};
+
+/**
+ * struct kwarp_rx - receive engine state
+ * @ulpdus:	ULPDUs processed since Full Operation, modulo 2^32
+ * @stopped:	an error was raised or the connection ended: deliver nothing
+ * @more:	a pass ended before the queue was empty: qp->rest is queued and processes
+ *		the rest, and no other context takes any of it
+ * @ending:	a pass has found an error or a Terminate and sends what precedes it: data
+ *		that TCP receives meanwhile is not processed
+ * @got_first:	an FPDU was processed (from then on a responder may send)
+ * @send_msn:	expected on queue 0
+ * @read_msn:	expected on queue 1
+ * @atomic_msn:	expected on queue 3
+ * @write_len:	bytes of the RDMA Write in progress
+ * @written:	length of the last complete RDMA Write, for the Immediate Data that
+ *		follows it
+ * @recv:	Send being received
+ * @reads:	our outstanding reads: a ring of entries that are @read_stride bytes apart
+ * @ord:	size of @reads, power of two
+ * @read_stride: bytes
+ * @read_head:	oldest outstanding read
+ * @read_tail:	next free one
+ * @inreads:	inbound requests, a ring
+ * @ird:	size of @inreads, power of two; params.ird may be less
+ * @in_head:	next to answer (send engine)
+ * @in_tail:	next free one
+ * @early:	state of early placement, or NULL
+ */
+struct kwarp_rx {
+	u32 ulpdus;
+	bool stopped;
+	bool more;
+	bool ending;
+	bool got_first;
+	u32 send_msn;
+	u32 read_msn;
+	u32 atomic_msn;
+	u32 write_len;
+	u32 written;
+	struct kwarp_recv recv;
+	void *reads;
+	u32 ord;
+	u32 read_stride;
+	u32 read_head;
+	u32 read_tail;
+	struct kwarp_inread *inreads;
+	u32 ird;
+	u32 in_head;
+	u32 in_tail;
+	struct kwarp_early_rx *early;
+};
+
+static inline struct kwarp_inread *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)
+{
+	return &rx->inreads[idx & (rx->ird - 1)];
+}
+
+static inline struct kwarp_read *kwarp_rx_read(struct kwarp_rx *rx, u32 idx)
+{
+	return rx->reads + (size_t)(idx & (rx->ord - 1)) * rx->read_stride;
+}
+
+#endif /* _KWARP_RDMAP_IN_H */

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Selection of the next message, and its start. Messages are not interleaved (RFC 5041
+ * 5.3); responses and the send queue take turns, so neither starves.
+ */
+#include "rdmap/tx.h"
+
+#include "core/mem.h"
+#include "llp/llp.h"
+#include "proto/rdmap.h"
+#include "trace.h"
+
+static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->kind = kind;
+	msg->opcode = opcode;
+	msg->len = len;
+}
+
+/* ---- errors --------------------------------------------------------------- */
+
+void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
+{
+	kwarp_qp_assert_locked(qp);
+	/* Requests copied before it that are complete once sent are reported as such. */
+	kwarp_tx_complete_sent(qp);
+	kwarp_sq_complete(&qp->sq, slot, status);
+	qp->tx.failed = KWARP_ERR_RDMAP_LOCAL;
+}
+
+void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
+			const u8 *seg, u32 seg_len, u32 ulpdu_len)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	kwarp_qp_assert_locked(qp);
+	if (tx->state >= KWARP_TX_STOPPED)
+		return;
+	kwarp_tx_to(tx, KWARP_TX_STOPPED);
+	tx->held = false;
+	tx->msg.kind = KWARP_TX_IDLE;
+	tx->term_len = kwarp_term_encode(tx->term_msg, kwarp_qp_version(qp),
+					 err, seg, seg_len, ulpdu_len);
+	kwarp_qp_count(qp, KWARP_STAT_TX_TERMINATE);
+	trace_kwarp_terminate_sent(qp, err);
+}
+
+/* ---- reads ---------------------------------------------------------------- */
+
+static u32 reads_outstanding(const struct kwarp_rx *rx)
+{
+	return rx->read_tail - rx->read_head;
+}
+
+/* Allocate an entry for an outstanding request, which becomes the message in progress. */
+static struct kwarp_read *request_start(struct kwarp_qp *qp, u8 kind, u8 opcode,
+					u32 hdr_len)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_read *rd = kwarp_rx_read(rx, rx->read_tail);
+
+	memset(rd, 0, sizeof(*rd));
+	rd->atomic = opcode == RDMAP_ATOMIC_REQUEST;
+	rd->internal = kind != KWARP_TX_SQ;
+	rd->sink_stag = tx->stag_base + rx->read_tail++;
+
+	msg_start(&tx->msg, kind, opcode, hdr_len);
+	tx->msg.qn = KWARP_QN_READ;
+	tx->msg.msn = tx->read_msn++;
+	tx->msg.data = tx->ctrl;
+	return rd;
+}
+
+static struct kwarp_read *read_start(struct kwarp_qp *qp, u8 kind, u32 len,
+				     u32 src_stag, u64 src_to)
+{
+	struct kwarp_read *rd = request_start(qp, kind, RDMAP_READ_REQUEST,
+					      KWARP_RDMAP_READ_LEN);
+	struct kwarp_rdmap_read req = {
+		.sink_stag = rd->sink_stag,
+		.len = len,
+		.src_stag = src_stag,
+		.src_to = src_to,
+	};
+
+	rd->len = len;
+	kwarp_rdmap_read_encode(&req, qp->tx.ctrl);
+	return rd;
+}
+
+static struct kwarp_read *atomic_start(struct kwarp_qp *qp,
+				       const struct kwarp_sqe *sqe)
+{
+	bool swap = sqe->opcode == KWARP_OP_CMP_SWAP;
+	struct kwarp_read *rd = request_start(qp, KWARP_TX_SQ,
+					      RDMAP_ATOMIC_REQUEST,
+					      KWARP_RDMAP_ATOMIC_REQ_LEN);
+	struct kwarp_rdmap_atomic req = {
+		.aop = swap ? KWARP_AOP_CMP_SWAP : KWARP_AOP_FETCH_ADD,
+		.req_id = rd->sink_stag,
+		.stag = sqe->rkey,
+		.to = sqe->raddr,
+		.data = swap ? sqe->arg[1] : sqe->arg[0],
+		.mask = swap ? sqe->arg[3] : sqe->arg[2],
+		.compare = sqe->arg[0],
+		.compare_mask = sqe->arg[2],
+	};
+
+	rd->len = sizeof(u64);
+	kwarp_rdmap_atomic_encode(&req, qp->tx.ctrl);
+	return rd;
+}
+
+/* Every element of the sink must be locally writable. */
+static bool sink_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
+	int i;
+
+	for (i = 0; i < wqe->hdr.num_sge; i++) {
+		const struct kwarp_sge *sge = &wqe->sge[i];
+
+		if (sge->length &&
+		    kwarp_mr_access(cache, qp->ibqp.pd, sge->lkey, sge->addr,
+				    sge->length, IB_ACCESS_LOCAL_WRITE))
+			return false;
+	}
+	return true;
+}
+
+/* ---- send queue ------------------------------------------------------------ */
+
+static u32 gather_len(const struct kwarp_sqe_copy *wqe)
+{
+	u32 i, len = 0;
+
+	if (wqe->hdr.flags & KWARP_WQE_INLINE)
+		return wqe->hdr.inline_len;
+	for (i = 0; i < wqe->hdr.num_sge; i++)
+		len += wqe->sge[i].length;
+	return len;
+}
+
+/* READ_INV: the local STag is invalidated when the data has been placed. */
+static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		       u32 slot)
+{
+	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
+	struct kwarp_read *rd;
+
+	if (!sink_ok(qp, cache)) {
+		kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_PROT_ERR);
+		return false;
+	}
+	if (kwarp_wr_is(wqe->hdr.opcode, KWARP_WR_ATOMIC))
+		rd = atomic_start(qp, &wqe->hdr);
+	else
+		rd = read_start(qp, KWARP_TX_SQ, gather_len(wqe),
+				wqe->hdr.rkey, wqe->hdr.raddr);
+	qp->tx.msg.slot = slot;
+	rd->slot = slot;
+	rd->num_sge = wqe->hdr.num_sge;
+	memcpy(rd->sge, wqe->sge, wqe->hdr.num_sge * sizeof(rd->sge[0]));
+	rd->invalidate = wqe->hdr.opcode == KWARP_OP_READ_INV;
+	rd->inv_stag = wqe->hdr.ex;
+	return true;
+}
+
+static void start_send(struct kwarp_qp *qp, u32 slot)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+	bool se = sqe->flags & KWARP_WQE_SOLICITED;
+	u32 ex = 0;
+	u8 opcode;
+
+	if (sqe->opcode == KWARP_OP_SEND_INV) {
+		opcode = se ? RDMAP_SEND_SE_INVAL : RDMAP_SEND_INVAL;
+		ex = sqe->ex;
+	} else if (sqe->opcode == KWARP_OP_SEND_IMM) {
+		opcode = se ? RDMAP_SEND_SE_IMM : RDMAP_SEND_IMM;
+		ex = be32_to_cpu((__force __be32)sqe->ex);
+	} else {
+		opcode = se ? RDMAP_SEND_SE : RDMAP_SEND;
+	}
+	msg_start(&tx->msg, KWARP_TX_SQ, opcode, gather_len(tx->wqe));
+	tx->msg.slot = slot;
+	tx->msg.qn = KWARP_QN_SEND;
+	tx->msg.msn = tx->send_msn++;
+	tx->msg.inv_stag = ex;
+	if (sqe->flags & KWARP_WQE_INLINE)
+		tx->msg.data = tx->wqe->data;
+}
+
+static void start_write(struct kwarp_qp *qp, u32 slot)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+
+	msg_start(&tx->msg, KWARP_TX_SQ, RDMAP_WRITE, gather_len(tx->wqe));
+	tx->msg.slot = slot;
+	tx->msg.tagged = true;
+	tx->msg.stag = sqe->rkey;
+	tx->msg.to = sqe->raddr;
+	tx->msg.imm = sqe->opcode == KWARP_OP_WRITE_IMM;
+	if (sqe->flags & KWARP_WQE_INLINE)
+		tx->msg.data = tx->wqe->data;
+}
+
+void kwarp_tx_immediate(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
+	bool se = sqe->flags & KWARP_WQE_SOLICITED;
+	u32 slot = tx->msg.slot;
+
+	kwarp_qp_assert_locked(qp);
+	/* 8 bytes on the wire; verbs have 4, in network order. */
+	memset(tx->ctrl, 0, KWARP_RDMAP_IMM_LEN);
+	memcpy(tx->ctrl, &sqe->ex, sizeof(sqe->ex));
+	msg_start(&tx->msg, KWARP_TX_SQ, se ? RDMAP_IMM_SE : RDMAP_IMM,
+		  KWARP_RDMAP_IMM_LEN);
+	tx->msg.slot = slot;
+	tx->msg.qn = KWARP_QN_SEND;
+	tx->msg.msn = tx->send_msn++;
+	tx->msg.data = tx->ctrl;
+}
+
+static int do_bind(const struct kwarp_qp *qp)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	struct kwarp_mw_bind bind = {
+		.window = sqe->ex,
+		.key = sqe->rkey,
+		.lkey = sqe->arg[0],
+		.addr = sqe->raddr,
+		.length = sqe->arg[1],
+		.access = sqe->arg[2],
+	};
+
+	return kwarp_mw_bind(&qp->memory, &bind);
+}
+
+/* Work requests that send nothing. */
+static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+		     u32 slot)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	u8 status = KWARP_WC_LOC_QP_OP_ERR;
+	bool failed;
+
+	/* Invalidation waits for users of the region: we must not be one of them. */
+	kwarp_mr_cache_put(cache);
+	switch (sqe->opcode) {
+	case KWARP_OP_LOCAL_INV:
+		failed = kwarp_mr_invalidate_local(&qp->memory, sqe->ex);
+		break;
+	case KWARP_OP_BIND_MW:
+		failed = do_bind(qp);
+		status = KWARP_WC_MW_BIND_ERR;
+		break;
+	default:
+		failed = kwarp_mr_fast_reg((void *)(uintptr_t)sqe->arg[0],
+					   qp->ibqp.pd, sqe->rkey,
+					   sqe->arg[1]);
+	}
+	if (failed)
+		kwarp_tx_local_error(qp, slot, status);
+	else
+		kwarp_sq_mark_built(&qp->sq, slot);
+}
+
+/* Must the element in tx->wqe wait for outstanding reads? */
+static bool must_wait(const struct kwarp_qp *qp)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+	u32 out = reads_outstanding(&qp->rx) - qp->tx.fence_out;
+
+	if ((sqe->flags & KWARP_WQE_FENCE) && out)
+		return true;
+	return kwarp_wr_is(sqe->opcode, KWARP_WR_READ) &&
+	       (out >= qp->params.user_ord ||
+		reads_outstanding(&qp->rx) >= qp->params.ord) &&
+	       reads_outstanding(&qp->rx);
+}
+
+/* Return: true if tx->msg is set; false if the queue is empty or its head must wait. */
+static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	u32 slot;
+	u8 opcode;
+	int ret;
+
+	/*
+	 * Local requests add nothing to the batch, so their number is limited separately.
+	 */
+	while (!tx->failed && tx->locals < KWARP_TX_LOCALS) {
+		if (!tx->held) {
+			ret = kwarp_sq_fetch(&qp->sq, tx->wqe, &slot);
+			if (!ret)
+				return false;
+			if (ret < 0) {
+				kwarp_tx_local_error(qp, slot,
+						     ret == -EMSGSIZE ?
+						     KWARP_WC_LOC_LEN_ERR :
+						     KWARP_WC_LOC_QP_OP_ERR);
+				return false;
+			}
+			tx->held = true;
+			tx->held_slot = slot;
+		}
+		if (must_wait(qp))
+			return false;
+		tx->held = false;
+		slot = tx->held_slot;
+
+		opcode = tx->wqe->hdr.opcode;
+		if (kwarp_wr_is(opcode, KWARP_WR_WRITE)) {
+			start_write(qp, slot);
+			return true;
+		}
+		if (kwarp_wr_is(opcode, KWARP_WR_SEND)) {
+			start_send(qp, slot);
+			return true;
+		}
+		if (kwarp_wr_is(opcode, KWARP_WR_READ)) {
+			if (qp->params.user_ord)
+				return start_read(qp, cache, slot);
+			kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_QP_OP_ERR);
+			return false;
+		}
+		tx->locals++;
+		do_local(qp, cache, slot);
+	}
+	return false;
+}
+
+static void start_response(struct kwarp_qp *qp)
+{
+	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
+	struct kwarp_tx *tx = &qp->tx;
+	struct kwarp_tx_msg *msg = &tx->msg;
+
+	if (in->atomic) {
+		msg_start(msg, KWARP_TX_RESPONSE, RDMAP_ATOMIC_RESPONSE,
+			  KWARP_RDMAP_ATOMIC_RESP_LEN);
+		msg->qn = KWARP_QN_ATOMIC;
+		msg->msn = tx->atomic_msn++;
+		msg->data = tx->ctrl;
+		kwarp_rdmap_atomic_reply_encode(in->sink_stag, in->src_to,
+						tx->ctrl);
+		return;
+	}
+	msg_start(msg, KWARP_TX_RESPONSE, RDMAP_READ_RESPONSE, in->len);
+	msg->tagged = true;
+	msg->stag = in->sink_stag;
+	msg->to = in->sink_to;
+}
+
+/* RFC 6581 9: the initiator's first FPDU, of length zero. */
+static void start_rtr(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	u8 opcode = tx->rtr - 1;
+
+	tx->rtr = 0;
+	if (opcode == RDMAP_READ_REQUEST) {
+		read_start(qp, KWARP_TX_RTR, 0, 0, 0);
+		return;
+	}
+	msg_start(&tx->msg, KWARP_TX_RTR, opcode, 0);
+	tx->msg.tagged = opcode == RDMAP_WRITE;
+	if (!tx->msg.tagged)
+		tx->msg.msn = tx->send_msn++;
+}
+
+static void start_fence(struct kwarp_qp *qp)
+{
+	struct kwarp_read *rd = read_start(qp, KWARP_TX_FENCE, 0, 0, 0);
+
+	rd->fence = true;
+	rd->slot = kwarp_tx_fenced(qp);
+}
+
+static void start_terminate(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	msg_start(&tx->msg, KWARP_TX_TERMINATE, RDMAP_TERMINATE, tx->term_len);
+	tx->term_len = 0;
+	tx->msg.raw = true;
+	tx->msg.data = tx->term_msg;
+}
+
+/* A responder sends nothing before the initiator's first FPDU (RFC 5044 7.1.2). */
+static bool may_send(const struct kwarp_qp *qp)
+{
+	return (qp->tx.state == KWARP_TX_RUNNING ||
+		qp->tx.state == KWARP_TX_CLOSING) &&
+	       !(qp->params.wait_first && !qp->rx.got_first);
+}
+
+bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
+{
+	return may_send(qp) && !qp->tx.held &&
+	       kwarp_qp_is(qp)->sends && qp->tx.msg.kind == KWARP_TX_IDLE;
+}
+
+/*
+ * A responder answers read requests before its consumer learns of the connection, so that
+ * an error after the requests finds them answered; but not before the MPA reply is sent.
+ */
+static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
+{
+	return qp->params.wait_first && qp->rx.got_first && llp->spoke &&
+	       qp->tx.state < KWARP_TX_STOPPED;
+}
+
+/* May the send queue supply a message? Its head may turn out to be none. */
+static bool sq_due(const struct kwarp_qp *qp)
+{
+	if (qp->tx.held)
+		return !must_wait(qp);
+	return kwarp_qp_is(qp)->sends && kwarp_sq_pending(&qp->sq);
+}
+
+enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
+				const struct kwarp_llp *llp)
+{
+	bool inread = qp->rx.in_head != qp->rx.in_tail;
+	const struct kwarp_tx *tx = &qp->tx;
+
+	kwarp_qp_assert_locked(qp);
+	if (tx->term_len)
+		return KWARP_TX_TERMINATE;
+	if (!may_send(qp))
+		return inread && may_answer(qp, llp) ? KWARP_TX_RESPONSE :
+						       KWARP_TX_IDLE;
+	if (tx->rtr)
+		return KWARP_TX_RTR;
+	if (kwarp_tx_fence_due(qp, reads_outstanding(&qp->rx)))
+		return KWARP_TX_FENCE;
+	if (inread && !tx->prefer_sq)
+		return KWARP_TX_RESPONSE;
+	if (sq_due(qp))
+		return KWARP_TX_SQ;
+	return inread ? KWARP_TX_RESPONSE : KWARP_TX_IDLE;
+}
+
+bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
+		   struct kwarp_mr_cache *cache)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	kwarp_qp_assert_locked(qp);
+	switch (kwarp_tx_due(qp, llp)) {
+	case KWARP_TX_IDLE:
+		return false;
+	case KWARP_TX_TERMINATE:
+		start_terminate(qp);
+		break;
+	case KWARP_TX_RTR:
+		start_rtr(qp);
+		break;
+	case KWARP_TX_FENCE:
+		start_fence(qp);
+		break;
+	case KWARP_TX_SQ:
+		tx->prefer_sq = false;
+		if (next_from_sq(qp, cache))
+			break;
+		if (tx->failed || qp->rx.in_head == qp->rx.in_tail)
+			return false;
+		fallthrough;
+	case KWARP_TX_RESPONSE:
+		tx->prefer_sq = true;
+		start_response(qp);
+	}
+	return true;
+}

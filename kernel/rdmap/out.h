@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* State of the send engine. All of it is protected by the socket lock. */
+#ifndef _KWARP_RDMAP_OUT_H
+#define _KWARP_RDMAP_OUT_H
+
+#include "core/wq.h"
+#include "llp/ulpdu.h"
+#include "proto/terminate.h"
+
+enum kwarp_tx_limits {
+	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is released */
+	KWARP_TX_LOCALS		= 64,		/* requests per batch that send nothing */
+	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message that fills a segment */
+	KWARP_TX_BURST		= 4,		/* consecutive requests that make a burst */
+	/* Sleep after a burst without a doorbell, in passes of the engine. */
+	KWARP_TX_LINGER_PASSES	= 4,
+	KWARP_TX_LINGER_MIN_NS	= 20 * 1000,
+	KWARP_TX_LINGER_MAX_NS	= 200 * 1000,
+};
+
+/* Kinds of messages, in the order in which they are sent; the last two take turns. */
+enum kwarp_tx_kind {
+	KWARP_TX_IDLE,		/* none: between messages */
+	KWARP_TX_TERMINATE,	/* tx->term_msg; nothing follows it */
+	KWARP_TX_RTR,		/* tx->rtr: the initiator's first message, of length zero */
+	KWARP_TX_FENCE,		/* a zero-length RDMA Read (ack.c) */
+	KWARP_TX_SQ,		/* tx->wqe, of the send queue */
+	KWARP_TX_RESPONSE,	/* the response to an inbound read */
+};
+
+/**
+ * struct kwarp_tx_msg - the message being segmented into FPDUs
+ * @kind:	enum kwarp_tx_kind
+ * @slot:	SQ slot (KWARP_TX_SQ)
+ * @opcode:	RDMAP opcode on the wire
+ * @imm:	Immediate Data follows (SQ)
+ * @raw:	@data includes the DDP header (Terminate)
+ * @tagged:	DDP model
+ * @data:	payload in kernel memory (inline, headers), otherwise the gather elements
+ * @qn:		DDP queue (untagged)
+ * @msn:	message sequence number (untagged)
+ * @inv_stag:	STag of a Send with Invalidate, or our immediate data
+ * @stag:	remote STag (tagged)
+ * @to:		remote tagged offset of the first byte
+ * @len:	total payload bytes
+ * @done:	bytes put into FPDUs
+ * @cur_sge:	gather element in progress
+ * @cur_off:	bytes of it consumed
+ */
+struct kwarp_tx_msg {
+	u8 kind;
+	u32 slot;
+	u8 opcode;
+	bool imm;
+	bool raw;
+	bool tagged;
+	const u8 *data;
+	u32 qn;
+	u32 msn;
+	u32 inv_stag;
+	u32 stag;
+	u64 to;
+	u32 len;
+	u32 done;
+	u16 cur_sge;
+	u32 cur_off;
+};
+
+/* State of the send engine. It only ever moves forward. */
+enum kwarp_tx_state {
+	KWARP_TX_WAIT,		/* nothing is taken from the send queue yet */
+	KWARP_TX_WAIT_CLOSING,	/* likewise; kwarp_qp_start() makes it CLOSING */
+	KWARP_TX_RUNNING,	/* kwarp_qp_start() was called */
+	KWARP_TX_CLOSING,	/* likewise; FIN when the send queue is drained */
+	KWARP_TX_STOPPED,	/* nothing more is built; what is built is sent, then FIN */
+	KWARP_TX_FIN_SENT,	/* FIN follows all bytes */
+	KWARP_TX_DEAD,		/* nothing can be sent any more */
+};
+
+/* Messages not yet known to be delivered, on connections with acknowledgments. */
+enum kwarp_tx_unacked {
+	KWARP_TX_ACKED,		/* none, except those that the outstanding fence covers */
+	KWARP_TX_UNACKED,	/* some that no fence covers */
+	KWARP_TX_AWAITED,	/* and a completion depends on one of them */
+};
+
+/**
+ * struct kwarp_coalesce - sleep after a burst without asking for a doorbell
+ * @peer_at:	SQ slot that was next when the peer last sent a message on its own
+ * @started_at:	SQ slot that was next when qp->linger was last started
+ * @slept:	when the engine last went to sleep; ns, CLOCK_MONOTONIC
+ * @woke:	when the current pass began, or 0 if the program was not in a burst then
+ * @pass:	duration of the last pass that fetched something, ns
+ * @brisk:	the sleep before this pass was short; @slept, @woke, @pass and @brisk are
+ *		valid while the program is in a burst
+ */
+struct kwarp_coalesce {
+	u32 peer_at;
+	u32 started_at;
+	u64 slept;
+	u64 woke;
+	u64 pass;
+	bool brisk;
+};
+
+/**
+ * struct kwarp_tx - send engine state
+ * @state:	enum kwarp_tx_state
+ * @active:	kwarp_tx_run() is on the stack: TCP may process the backlog inside a send
+ *		and so call the receive engine, which must not re-enter the send engine
+ * @prefer_sq:	the send queue goes first when both sources have work
+ * @send_msn:	next on queue 0
+ * @read_msn:	next on queue 1
+ * @atomic_msn:	next on queue 3
+ * @stag_base:	source of sink STags for reads
+ * @held:	@wqe is fetched and waits: for outstanding reads (fence), or for ORD
+ * @held_slot:	its SQ slot
+ * @locals:	requests of this batch that send nothing
+ * @msg:	message in progress
+ * @wqe:	its send queue element
+ * @failed:	a work request failed: error to raise after the batch
+ * @failed_len:	bytes of @failed_seg
+ * @failed_seg:	the offending segment for the Terminate
+ * @unacked:	enum kwarp_tx_unacked (qp->params.ack)
+ * @fence_out:	a fence, the zero-length RDMA Read, is outstanding
+ * @coalesce:	sleep after bursts
+ * @rtr:	RTR message to send (cm): RDMAP opcode + 1, or 0
+ * @term_len:	bytes of @term_msg if it is to be sent, otherwise 0
+ * @term_msg:	ULPDU of the Terminate, complete
+ * @ctrl:	payload of the request, Atomic Response or Immediate Data in progress
+ */
+struct kwarp_tx {
+	u8 state;
+	bool active;
+	bool prefer_sq;
+	u32 send_msn;
+	u32 read_msn;
+	u32 atomic_msn;
+	u32 stag_base;
+	bool held;
+	u32 held_slot;
+	u32 locals;
+	struct kwarp_tx_msg msg;
+	struct kwarp_sqe_copy *wqe;
+	enum kwarp_err failed;
+	u32 failed_len;
+	u8 failed_seg[KWARP_ULPDU_SEG_MAX];
+	u8 unacked;
+	bool fence_out;
+	struct kwarp_coalesce coalesce;
+	u8 rtr;
+	u32 term_len;
+	u8 term_msg[KWARP_TERM_MAX];
+	u8 ctrl[KWARP_RDMAP_ATOMIC_REQ_LEN];
+};
+
+/* Context: socket lock held. */
+static inline void kwarp_tx_to(struct kwarp_tx *tx, enum kwarp_tx_state state)
+{
+	tx->state = max_t(u8, tx->state, state);
+}
+
+#endif /* _KWARP_RDMAP_OUT_H */

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Segments by type. DDP's checks (RFC 5041 7.1) precede RDMAP's (RFC 5040 7.2); both
+ * precede placement.
+ */
+#include "rdmap/place.h"
+
+#include "proto/mpa_startup.h"
+#include "proto/terminate.h"
+#include "rdmap/early.h"
+#include "trace.h"
+
+void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
+		   u64 addr, u32 len)
+{
+	while (len) {
+		u32 room = len;
+		u8 *dst = kwarp_mr_ptr(mr, addr, &room);
+
+		addr += room;
+		len -= room;
+		if (WARN_ON_ONCE(kwarp_payload_copy(pl, dst, room) != room))
+			return;
+	}
+}
+
+void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+		  const struct kwarp_mr *mr, u64 addr, u32 len)
+{
+	if (unlikely(pass->early) && kwarp_early_recall(pass, mr, addr, len))
+		return;
+	kwarp_rx_copy(pl, mr, addr, len);
+}
+
+/* ---- tagged ----------------------------------------------------------------- */
+
+/* A refused access, as DDP calls it with tagged segments, and RDMAP with requests. */
+static const struct {
+	enum kwarp_err tagged;
+	enum kwarp_err source;
+} mem_errs[] = {
+	[KWARP_MEM_OK]		= { KWARP_ERR_NONE, KWARP_ERR_NONE },
+	[KWARP_MEM_STAG]	= { KWARP_ERR_TAGGED_STAG, KWARP_ERR_RDMAP_STAG },
+	[KWARP_MEM_PD]		= { KWARP_ERR_TAGGED_STREAM, KWARP_ERR_RDMAP_ASSOC },
+	[KWARP_MEM_ACCESS]	= { KWARP_ERR_TAGGED_ACCESS, KWARP_ERR_RDMAP_ACCESS },
+	[KWARP_MEM_WRAP]	= { KWARP_ERR_TAGGED_WRAP, KWARP_ERR_RDMAP_WRAP },
+	[KWARP_MEM_BOUNDS]	= { KWARP_ERR_TAGGED_BOUNDS, KWARP_ERR_RDMAP_BOUNDS },
+};
+
+static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
+			       struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	enum kwarp_mem_err err;
+
+	/* RFC 5041 5.2: STag and TO of an empty message are not checked. */
+	if (len) {
+		err = kwarp_mr_access(&pass->cache, qp->ibqp.pd, h->stag, h->to,
+				      len, IB_ACCESS_REMOTE_WRITE);
+		if (err)
+			return mem_errs[err].tagged;
+		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+			return KWARP_ERR_TAGGED_ACCESS;
+		kwarp_rx_put(pass, pl, pass->cache.mr, h->to, len);
+	}
+	qp->rx.write_len += len;
+	if (h->last) {
+		qp->rx.written = qp->rx.write_len;
+		qp->rx.write_len = 0;
+	}
+	return KWARP_ERR_NONE;
+}
+
+enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
+				  struct kwarp_read *rd)
+{
+	struct kwarp_qp *qp = pass->qp;
+	u8 status = KWARP_WC_SUCCESS;
+
+	qp->rx.read_head++;
+	pass->kick_tx = true;
+	if (rd->fence)
+		qp->tx.fence_out = false;
+	/* The response shows that the peer has received everything before the request. */
+	if (qp->params.ack && (rd->fence || !rd->internal))
+		kwarp_sq_ack(&qp->sq, rd->slot);
+	if (rd->internal)
+		return KWARP_ERR_NONE;
+	if (rd->invalidate) {
+		kwarp_mr_cache_put(&pass->cache);
+		pass->cost += KWARP_RX_INVALIDATION;
+		if (kwarp_mr_invalidate_local(&qp->memory, rd->inv_stag))
+			status = KWARP_WC_LOC_QP_OP_ERR;
+	}
+	kwarp_sq_complete(&qp->sq, rd->slot, status);
+	return status ? KWARP_ERR_RDMAP_LOCAL : KWARP_ERR_NONE;
+}
+
+enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
+				   struct kwarp_read *rd,
+				   struct kwarp_payload *pl, u32 len)
+{
+	struct kwarp_qp *qp = pass->qp;
+
+	while (len) {
+		const struct kwarp_sge *sge = &rd->sge[rd->cur_sge];
+		u32 n = min(len, sge->length - rd->cur_off);
+		u64 addr = sge->addr + rd->cur_off;
+
+		if (!n) {
+			rd->cur_sge++;
+			rd->cur_off = 0;
+			continue;
+		}
+		if (kwarp_mr_access(&pass->cache, qp->ibqp.pd, sge->lkey, addr, n,
+				    IB_ACCESS_LOCAL_WRITE)) {
+			/* The consumer invalidated its own sink. */
+			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
+			return KWARP_ERR_RDMAP_LOCAL;
+		}
+		kwarp_rx_put(pass, pl, pass->cache.mr, addr, n);
+		rd->cur_off += n;
+		rd->done += n;
+		len -= n;
+	}
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * Only the oldest read can be answered (RFC 5040 5.5: responses in order), and on this
+ * transport only byte by byte in order.
+ */
+static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
+				       struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_rx *rx = &pass->qp->rx;
+	struct kwarp_read *rd;
+	enum kwarp_err err;
+
+	if (rx->read_head == rx->read_tail)
+		return KWARP_ERR_RDMAP_OPCODE;
+	rd = kwarp_rx_read(rx, rx->read_head);
+	if (rd->atomic)
+		return KWARP_ERR_RDMAP_OPCODE;
+	if (len || rd->len) {
+		if (h->stag != rd->sink_stag)
+			return KWARP_ERR_TAGGED_STAG;
+		if (h->to + len < h->to)
+			return KWARP_ERR_TAGGED_WRAP;
+		if (h->to != rd->sink_to + rd->done ||
+		    len > rd->len - rd->done)
+			return KWARP_ERR_TAGGED_BOUNDS;
+		/* The Last flag must agree with the length requested. */
+		if (h->last != (len == rd->len - rd->done))
+			return KWARP_ERR_TAGGED_BOUNDS;
+	} else if (!h->last) {
+		return KWARP_ERR_TAGGED_BOUNDS;
+	}
+	err = kwarp_rx_read_place(pass, rd, pl, len);
+	if (err || !h->last)
+		return err;
+	return kwarp_rx_read_done(pass, rd);
+}
+
+/* ---- untagged, queues 1 and 2 ----------------------------------------------- */
+
+enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err)
+{
+	return mem_errs[err].source;
+}
+
+enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	const struct kwarp_qp *qp = pass->qp;
+	const struct kwarp_rx *rx = &qp->rx;
+	enum kwarp_err err;
+	u32 granted;
+
+	/* The queue has one buffer for each inbound read granted. */
+	granted = max_t(u32, qp->params.ird, 1);
+	err = kwarp_ddp_check_msn(h->msn, rx->read_msn,
+				  granted - (rx->in_tail - rx->in_head));
+	if (err)
+		return err;
+	return h->msn == rx->read_msn ? KWARP_ERR_NONE :
+					KWARP_ERR_UNTAGGED_MSN;
+}
+
+struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_rx *rx = &pass->qp->rx;
+
+	rx->read_msn++;
+	pass->kick_tx = true;
+	return kwarp_rx_inread(rx, rx->in_tail++);
+}
+
+static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rdmap_read req;
+	struct kwarp_inread *in;
+	enum kwarp_mem_err merr;
+	enum kwarp_err err;
+
+	err = kwarp_rx_check_request(pass);
+	if (err)
+		return err;
+	kwarp_rdmap_read_parse(pass->u.seg + pass->hdr.len, &req);
+	if (req.len) {
+		merr = kwarp_mr_access(&pass->cache, qp->ibqp.pd, req.src_stag,
+				       req.src_to, req.len,
+				       IB_ACCESS_REMOTE_READ);
+		if (merr)
+			return kwarp_rx_source_err(merr);
+		if (!(qp->access & IB_ACCESS_REMOTE_READ))
+			return KWARP_ERR_RDMAP_ACCESS;
+	}
+	in = kwarp_rx_queue_answer(pass);
+	in->atomic = false;
+	in->src_stag = req.src_stag;
+	in->src_to = req.src_to;
+	in->sink_stag = req.sink_stag;
+	in->sink_to = req.sink_to;
+	in->len = req.len;
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * The peer's Terminate rejects a read and quotes its MSN; reads before it need not have
+ * been answered. If the MSN matches no outstanding read, it must mean the oldest.
+ */
+static void read_terminated(struct kwarp_qp *qp,
+			    const struct kwarp_term_msg *term)
+{
+	const struct kwarp_term_err *err = &term->err;
+	struct kwarp_rx *rx = &qp->rx;
+	u32 out = rx->read_tail - rx->read_head;
+	u32 back = qp->tx.read_msn - term->ddp.msn;
+	const struct kwarp_read *rd;
+
+	if (!out || err->layer != KWARP_LAYER_RDMAP)
+		return;
+	if (!back || back > out)
+		back = out;
+	rd = kwarp_rx_read(rx, rx->read_tail - back);
+	if (rd->internal)
+		return;
+	if (qp->params.ack)
+		kwarp_sq_ack(&qp->sq, rd->slot);
+	if (err->etype == KWARP_RDMAP_PROTECTION)
+		kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_REM_ACCESS_ERR);
+	else if (err->etype == KWARP_RDMAP_OPERATION)
+		kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_REM_OP_ERR);
+}
+
+/* Completion status that InfiniBand consumers expect for a Terminate of the peer. */
+static u8 term_status(const struct kwarp_term_err *err)
+{
+	if (err->layer == KWARP_LAYER_RDMAP)
+		return err->etype == KWARP_RDMAP_PROTECTION ?
+		       KWARP_WC_REM_ACCESS_ERR : KWARP_WC_REM_OP_ERR;
+	if (err->layer != KWARP_LAYER_DDP)
+		return KWARP_WC_REM_OP_ERR;
+	if (err->etype == KWARP_DDP_TAGGED)
+		return KWARP_WC_REM_ACCESS_ERR;
+	if (err->etype == KWARP_DDP_UNTAGGED &&
+	    err->code == kwarp_err_term(KWARP_ERR_UNTAGGED_NO_BUFFER)->code)
+		return KWARP_WC_RNR_RETRY_EXC_ERR;
+	return KWARP_WC_REM_INV_REQ_ERR;
+}
+
+/*
+ * With acknowledgments, a message that the peer rejects has not completed yet: it is the
+ * oldest one of its kind, if the Terminate tells the kind.
+ */
+static void message_terminated(struct kwarp_qp *qp,
+			       const struct kwarp_term_msg *term)
+{
+	u8 flags = KWARP_WR_WRITE | KWARP_WR_SEND;
+
+	if (term->has_ddp)
+		flags = term->ddp.tagged ? KWARP_WR_WRITE : KWARP_WR_SEND;
+	kwarp_sq_refused(&qp->sq, kwarp_wr_mask(flags),
+			 term_status(&term->err));
+}
+
+static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_term_msg term;
+
+	if (pass->hdr.msn != KWARP_DDP_FIRST_MSN)
+		return KWARP_ERR_UNTAGGED_MSN;
+	kwarp_qp_count(qp, KWARP_STAT_RX_TERMINATE);
+	WRITE_ONCE(qp->err_from, KWARP_ERR_FROM_PEER_UNKNOWN);
+	if (!kwarp_term_parse(pass->u.seg + pass->hdr.len,
+			      pass->u.seg_len - pass->hdr.len, &term)) {
+		kwarp_qp_set_err(qp, &term.err, KWARP_ERR_FROM_PEER);
+		trace_kwarp_terminate_received(qp, &term.err);
+		if (term.has_ddp && !term.ddp.tagged &&
+		    term.ddp.qn == KWARP_QN_READ)
+			read_terminated(qp, &term);
+		else if (qp->params.ack)
+			message_terminated(qp, &term);
+	}
+	pass->terminated = true;
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * RFC 6581 9.2: the initiator's first message must be an indication that the reply named,
+ * of length zero. A Terminate is allowed as well.
+ */
+static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	u8 rtr = pass->qp->params.rtr;
+	struct kwarp_rdmap_read rd;
+
+	switch (h->opcode) {
+	case RDMAP_SEND:
+		return rtr & KWARP_RTR_SEND && !len && h->last;
+	case RDMAP_WRITE:
+		return rtr & KWARP_RTR_WRITE && !len && h->last;
+	case RDMAP_READ_REQUEST:
+		kwarp_rdmap_read_parse(pass->u.seg + h->len, &rd);
+		return rtr & KWARP_RTR_READ && !rd.len;
+	default:
+		return h->opcode == RDMAP_TERMINATE;
+	}
+}
+
+enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_reader flat;
+	struct kwarp_payload pl;
+	enum kwarp_err err;
+	u32 len;
+
+	kwarp_qp_assert_locked(pass->qp);
+	err = kwarp_ddp_parse(pass->u.seg, pass->u.len, h);
+	if (err)
+		return err;
+	err = kwarp_rdmap_check(h, pass->u.len,
+				kwarp_qp_version(pass->qp),
+				pass->qp->params.ext);
+	if (err)
+		return err;
+	trace_kwarp_rx_fpdu(pass->qp, &pass->u.frame, h);
+	len = pass->u.len - h->len;
+	if (unlikely(kwarp_rx_rtr_due(pass->qp)) && !is_rtr(pass, len)) {
+		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_RTR_ERR);
+		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_NEGOTIATION);
+		return KWARP_ERR_MPA_RTR;
+	}
+
+	switch (h->opcode) {
+	case RDMAP_READ_REQUEST:
+		return do_read_request(pass);
+	case RDMAP_ATOMIC_REQUEST:
+		return kwarp_rx_atomic_request(pass);
+	case RDMAP_ATOMIC_RESPONSE:
+		kwarp_rx_deliver(pass, false);
+		return kwarp_rx_atomic_response(pass);
+	case RDMAP_TERMINATE:
+		kwarp_rx_deliver(pass, false);
+		return do_terminate(pass);
+	}
+	kwarp_ulpdu_payload(&pass->u, h->len, &pl, &flat);
+	if (h->opcode == RDMAP_READ_RESPONSE) {
+		kwarp_rx_deliver(pass, false);
+		return do_read_response(pass, &pl, len);
+	}
+	/* The peer sends on its own: a program that answers it is not in a burst. */
+	pass->qp->tx.coalesce.peer_at = pass->qp->sq.fetched;
+	if (h->opcode == RDMAP_WRITE)
+		return do_write(pass, &pl, len);
+	return kwarp_rx_send(pass, &pl, len);
+}

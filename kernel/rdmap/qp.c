@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The queue pair: lifetime, claims, state. */
+#include "rdmap/qp.h"
+
+#include <linux/wait_bit.h>
+
+#include "llp/llp.h"
+#include "trace.h"
+
+/* ---- lifetime ------------------------------------------------------------ */
+
+void kwarp_qp_get(struct kwarp_qp *qp)
+{
+	refcount_inc(&qp->refs);
+}
+
+void kwarp_qp_put(struct kwarp_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->free);
+}
+
+struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
+{
+	struct kwarp_qp *qp = NULL;
+	struct ib_qp *ibqp;
+	unsigned long flags;
+
+	/*
+	 * Take the table lock, not RCU: the core frees QPs without a grace
+	 * period. iw_cm calls this with interrupts off.
+	 */
+	xa_lock_irqsave(&dev->qps, flags);
+	ibqp = xa_load(&dev->qps, qpn);
+	if (ibqp && refcount_inc_not_zero(&to_kqp(ibqp)->refs))
+		qp = to_kqp(ibqp);
+	xa_unlock_irqrestore(&dev->qps, flags);
+	return qp;
+}
+
+struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp;
+
+	rcu_read_lock();
+	llp = rcu_dereference(qp->llp);
+	if (llp && !refcount_inc_not_zero(&llp->refs))
+		llp = NULL;
+	rcu_read_unlock();
+	return llp;
+}
+
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
+{
+	lockdep_assert_held(&qp->mutex);
+	if (!kwarp_qp_is(qp)->idle || kwarp_qp_is(qp)->partner != partner ||
+	    qp->claimed)
+		return false;
+	WARN_ON_ONCE(rcu_access_pointer(qp->llp));
+	qp->claimed = true;
+	return true;
+}
+
+void kwarp_qp_unclaim(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	WRITE_ONCE(qp->claimed, false);
+	wake_up_var(&qp->claimed);
+}
+
+/* ---- state --------------------------------------------------------------- */
+
+/* Both queues' locks are held, or the queue pair is not published yet. */
+static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
+{
+	const struct kwarp_qp_traits *is = &kwarp_qp_traits_of[state];
+	struct kwarp_sq *sq = &qp->sq;
+	struct kwarp_rq *rq = &qp->rq;
+
+	WRITE_ONCE(qp->state, state);
+	if (kwarp_qp_is_failed(state)) {
+		WRITE_ONCE(sq->gate, KWARP_WQ_FLUSHED);
+		WRITE_ONCE(rq->gate, KWARP_WQ_FLUSHED);
+	} else {
+		WRITE_ONCE(sq->gate, is->sends ? KWARP_WQ_OPEN :
+				     is->sq_closed ? KWARP_WQ_CLOSED :
+						     KWARP_WQ_HELD);
+		WRITE_ONCE(rq->gate, is->rq_closed ? KWARP_WQ_CLOSED :
+						     KWARP_WQ_OPEN);
+	}
+	/* For user space, which owns the rings. */
+	WRITE_ONCE(sq->ctl->closed, is->sq_closed);
+	WRITE_ONCE(rq->ctl->closed, is->rq_closed);
+}
+
+void kwarp_qp_state_init(struct kwarp_qp *qp)
+{
+	set_state(qp, KWARP_QP_IDLE);
+}
+
+bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step)
+{
+	enum kwarp_qp_state next;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	spin_lock(&qp->rq.lock);
+	next = kwarp_qp_next(qp->state, step);
+	if (next != KWARP_QP_REFUSED && next != qp->state) {
+		trace_kwarp_qp_state(qp, qp->state, next);
+		set_state(qp, next);
+	}
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return next != KWARP_QP_REFUSED;
+}
+
+void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
+		      enum kwarp_err_from from)
+{
+	u16 vendor_err = err->layer << 12 | err->etype << 8 | err->code;
+
+	qp->err = *err;
+	WRITE_ONCE(qp->err_from, from);
+	WRITE_ONCE(qp->sq.vendor_err, vendor_err);
+	WRITE_ONCE(qp->rq.vendor_err, vendor_err);
+}

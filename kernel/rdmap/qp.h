@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The queue pair, which is the RDMAP stream: data, state, references. stream.h has its
+ * relation to a connection.
+ */
+#ifndef _KWARP_RDMAP_QP_H
+#define _KWARP_RDMAP_QP_H
+
+#include <linux/hrtimer.h>
+
+#include "core/mem.h"
+#include "core/wq.h"
+#include "kwarp.h"
+#include "llp/llp.h"
+#include "proto/errors.h"
+#include "proto/qp_state.h"
+#include "proto/rdmap.h"
+#include "proto/rendezvous.h"
+#include "rdmap/in.h"
+#include "rdmap/out.h"
+
+struct kwarp_attach;
+struct kwarp_llp;
+struct kwarp_srq;
+struct mem_cgroup;
+
+/**
+ * struct kwarp_qp_params - parameters agreed on at connection setup
+ * @ird:	inbound reads (size of the responder's queue)
+ * @ord:	outbound reads
+ * @early:	ULPDUs are placed out of order if the lower layer can supply them
+ * @mpa_rev:	MPA revision in force
+ * @initiator:	we sent the MPA request
+ * @wait_first:	responder: send nothing before the peer's first FPDU
+ *		(RFC 5044 7.1.2); RDMA Read Responses to it included
+ * @rtr:	responder: the first FPDU must be one of these ready-to-receive
+ *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
+ *		consumer does not see; 0: none was agreed
+ * @ext:	messages beyond RFC 5040: KWARP_RDMAP_EXT_*
+ * @ack:	sends complete when the peer has received them: when the response to a
+ *		zero-length RDMA Read after them arrives. Rendezvous only
+ * @user_ord:	the part of @ord that work requests may use
+ */
+struct kwarp_qp_params {
+	u16 ird;
+	u16 ord;
+	bool early;
+	u8 mpa_rev;
+	bool initiator;
+	bool wait_first;
+	u8 rtr;
+	u8 ext;
+	bool ack;
+	u16 user_ord;
+};
+
+/**
+ * struct kwarp_rdv - a queue pair whose peer was set by modify_qp: qp->state tells if so,
+ * and then the fields are valid
+ * @initiator:	we make the connection
+ * @missed:	the partner is lost and a request is unacknowledged: the QP fails at
+ *		@deadline
+ * @matched:	an endpoint has, or had, the partner: @peer_rq_psn is known
+ * @wrong:	attempts with wrong PSNs so far
+ * @peer_rq_psn: first PSN that the partner expects
+ * @delay_ms:	delay before the next attempt
+ * @deadline:	end of all attempts, or of the wait for an acknowledgment; jiffies
+ * @id:		identities of this QP and of the partner
+ * @ord:	maximum outbound reads; unknown before RTS
+ * @ird:	maximum inbound reads
+ * @tos:	traffic class of the path
+ * @work:	next attempt, or the deadline; cancelled before the QP is freed. Once the
+ *		partner is lost, it is queued on kwarp_wq
+ *
+ * Protected by qp->mutex, unless noted otherwise.
+ */
+struct kwarp_rdv {
+	bool initiator;
+	bool missed;
+	bool matched;
+	u8 wrong;
+	u32 peer_rq_psn;
+	u16 delay_ms;
+	unsigned long deadline;
+	struct kwarp_rdv_id id;
+	u16 ord;
+	u16 ird;
+	u8 tos;
+	struct delayed_work work;
+};
+
+/* Who has raised the error that ended a stream. */
+enum kwarp_err_from {
+	KWARP_ERR_FROM_NOBODY,
+	KWARP_ERR_FROM_US,
+	KWARP_ERR_FROM_PEER,
+	KWARP_ERR_FROM_PEER_UNKNOWN,	/* the peer's Terminate does not say what it was */
+};
+
+/**
+ * struct kwarp_qp - a queue pair
+ * @ibqp:	RDMA core's part; ibqp.qp_num is the index in dev->qps
+ * @dev:	device
+ * @memory:	its identity in access checks of registered memory; constant
+ * @refs:	table, connection, iw_cm
+ * @free:	completed when @refs is zero: destroy_qp waits for it
+ * @mutex:	modify_qp, attach, detach
+ * @state:	changed by kwarp_qp_step(), under @mutex (except to an error, or when the
+ *		partner is lost), the socket lock if a connection is attached, sq.lock and
+ *		rq.lock; stable under any of them, except for the changes by modify_qp to
+ *		a QP with a partner
+ * @llp:	connection; RCU, changed under @mutex; holds a reference
+ * @srq:	source of receives instead of @rq, or NULL
+ * @access:	IB_ACCESS_REMOTE_* granted to the peer on this QP
+ * @access_named: @access was set by the consumer, not by the connection manager; @mutex
+ * @owner:	thread group of the process that created it; NULL for a kernel consumer
+ * @memcg:	memory cgroup of a user QP's creator, also charged for the memory of its
+ *		connections; or NULL. Holds a reference
+ * @sq:		send queue
+ * @rq:		receive queue
+ * @tx:		send engine, socket lock
+ * @rx:		receive engine, socket lock
+ * @params:	agreed at connection setup, constant while attached
+ * @err:	first error raised here or reported by the peer's Terminate, as sent
+ * @err_from:	who raised @err
+ * @stream_end:	FIN or reset ended the stream, with no error before it; socket lock
+ * @stats:	counters of this QP alone; written under the socket lock, read without
+ * @told:	@stats when last added to the bound counter, while there is one;
+ *		dev->counted_lock
+ * @counted_link: in dev->counted_qps while bound to a counter
+ * @mem:	memory of the rings
+ * @mmap:	entry of a user's QP, else NULL
+ * @attr:	attributes stored for query_qp, except the state
+ * @wq:		workqueue of @work and @retry: kwarp_wq or kwarp_taken_wq
+ * @work:	runs the send engine
+ * @rest:	runs both engines, for what they left over: kwarp_tx_defer()
+ * @retry:	runs the send engine after a delay, when memory was short
+ * @linger:	runs it after a burst; cancelled before the QP is freed
+ * @claimed:	a connection owns the QP, even one still being set up: kwarp_qp_claim();
+ *		@mutex; changes wake waiters on this address
+ * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
+ * @rdv:	connection setup to a partner by modify_qp (cm/rendezvous.c); @mutex
+ */
+struct kwarp_qp {
+	struct ib_qp ibqp;
+	struct kwarp_device *dev;
+	struct kwarp_mr_user memory;
+	refcount_t refs;
+	struct completion free;
+	struct mutex mutex;	/* see above */
+	enum kwarp_qp_state state;
+	struct kwarp_llp __rcu *llp;
+	struct kwarp_srq *srq;
+	int access;
+	bool access_named;
+	struct pid *owner;
+	struct mem_cgroup *memcg;
+	struct kwarp_sq sq;
+	struct kwarp_rq rq;
+	struct kwarp_tx tx;
+	struct kwarp_rx rx;
+	struct kwarp_qp_params params;
+	struct kwarp_term_err err;
+	enum kwarp_err_from err_from;
+	bool stream_end;
+	u64 stats[KWARP_STAT_QP];
+	u64 *told;
+	struct list_head counted_link;
+	void *mem;
+	struct rdma_user_mmap_entry *mmap;
+	struct ib_qp_attr attr;
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	struct work_struct rest;
+	struct delayed_work retry;
+	struct hrtimer linger;
+	bool claimed;
+	struct kwarp_attach *attach;
+	struct kwarp_rdv rdv;
+};
+
+/* The socket lock of the connection is held, if one is attached. */
+static inline void kwarp_qp_assert_locked(const struct kwarp_qp *qp)
+{
+#ifdef CONFIG_LOCKDEP
+	const struct kwarp_llp *llp = rcu_access_pointer(qp->llp);
+
+	if (llp)
+		kwarp_llp_assert_locked(llp);
+#endif
+}
+
+/* Count for the device and the QP. Context: socket lock held. */
+static inline void kwarp_qp_count_n(struct kwarp_qp *qp, enum kwarp_counter id,
+				    u64 n)
+{
+	kwarp_count_n(qp->dev, id, n);
+	WRITE_ONCE(qp->stats[id], qp->stats[id] + n);
+}
+
+static inline void kwarp_qp_count(struct kwarp_qp *qp, enum kwarp_counter id)
+{
+	kwarp_qp_count_n(qp, id, 1);
+}
+
+static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct kwarp_qp, ibqp);
+}
+
+/* DDP and RDMAP version in force: enum kwarp_ddp_version. */
+static inline u8 kwarp_qp_version(const struct kwarp_qp *qp)
+{
+	return qp->params.mpa_rev ? KWARP_DDP_V_IETF : KWARP_DDP_V_RDMAC;
+}
+
+void kwarp_qp_get(struct kwarp_qp *qp);
+void kwarp_qp_put(struct kwarp_qp *qp);
+
+/* Look-up by number with a reference, or NULL. Context: any. */
+struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
+
+/* The QP's connection with a reference, or NULL. Context: any. */
+struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
+ * @qp:		queue pair with a reference, its mutex held
+ * @partner:	for its rendezvous partner, otherwise for another connection
+ *
+ * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous.
+ *
+ * Return: false if the QP is not idle, has a connection (even one being set up), or if
+ * exactly one of the QP and @partner is in rendezvous mode.
+ */
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner);
+
+/**
+ * kwarp_qp_unclaim() - undo kwarp_qp_claim()
+ * @qp:		queue pair with a reference, its mutex held; not INIT if attached
+ */
+void kwarp_qp_unclaim(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_step() - change the state as proto/qp_state.c defines it
+ * @qp:		queue pair
+ * @step:	event
+ *
+ * Also opens and closes the queues to posts: outside the states that allow them (sends
+ * from RTS, or from RTR in a rendezvous or once accepted; receives in all but RESET) a
+ * post fails immediately, as with InfiniBand and most providers.
+ * Context: any; the caller holds the socket lock if a connection is attached, otherwise
+ * qp->mutex, and the latter for everything that modify_qp does.
+ *
+ * Return: false if the state does not allow @step; the state is unchanged.
+ */
+bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step);
+
+/* A new queue pair's first state: IDLE, as iWARP consumers expect. */
+void kwarp_qp_state_init(struct kwarp_qp *qp);
+
+/* Is the QP in an error state? Then posted requests are flushed. */
+static inline bool kwarp_qp_failed(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is_failed(READ_ONCE(qp->state));
+}
+
+/* Has the rendezvous partner ended the connection? */
+static inline bool kwarp_qp_lost(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is_lost(READ_ONCE(qp->state));
+}
+
+static inline const struct kwarp_qp_traits *
+kwarp_qp_is(const struct kwarp_qp *qp)
+{
+	return &kwarp_qp_traits_of[READ_ONCE(qp->state)];
+}
+
+/**
+ * kwarp_qp_set_err() - set the error that completions and `rdma resource` report
+ * @qp:		queue pair, socket lock held
+ * @err:	as in a Terminate, sent or received
+ * @from:	who raised it
+ */
+void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
+		      enum kwarp_err_from from);
+
+#endif /* _KWARP_RDMAP_QP_H */

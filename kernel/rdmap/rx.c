@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The receive engine's loop: pull a ULPDU, parse, place, deliver. The lower layer
+ * consumes the data of a pass in one step.
+ */
+#include "rdmap/rx.h"
+
+#include "core/srq.h"
+#include "llp/llp.h"
+#include "rdmap/early.h"
+#include "rdmap/place.h"
+#include "rdmap/stream.h"
+#include "rdmap/tx.h"
+#include "trace.h"
+
+static bool at_limit(const struct kwarp_rx_pass *pass)
+{
+	return pass->bytes >= KWARP_RX_BYTES || pass->cost >= KWARP_RX_ULPDUS;
+}
+
+/*
+ * Stops at an error or a Terminate, because handling these must not run with bottom
+ * halves disabled, and at the limits of a pass.
+ * Return: KWARP_ERR_NONE or the error to raise.
+ */
+static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
+				 struct kwarp_llp *llp)
+{
+	struct kwarp_rx *rx = &pass->qp->rx;
+	enum kwarp_err err;
+
+	while (!pass->terminated) {
+		if (unlikely(at_limit(pass))) {
+			pass->more = true;
+			break;
+		}
+		switch (kwarp_llp_pull(llp, &pass->u)) {
+		case KWARP_PULL_NONE:
+			return KWARP_ERR_NONE;
+		case KWARP_PULL_ERR:
+			return pass->u.err;
+		case KWARP_PULL_ULPDU:
+			break;
+		}
+		err = kwarp_rx_segment(pass);
+		if (err)
+			return err;
+		rx->ulpdus++;
+		pass->bytes += pass->u.len;
+		pass->cost++;
+	}
+	return KWARP_ERR_NONE;
+}
+
+static void first_ulpdu(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	qp->rx.got_first = true;
+	if (!qp->params.initiator)
+		llp->owner->event(llp, KWARP_LLP_EV_RTR);
+	/* The send queue may have waited for this (RFC 5044 7.1.2). */
+	kwarp_tx_run(qp, llp, 1);
+}
+
+/*
+ * A worker takes over until the queue is empty: otherwise data that arrives meanwhile
+ * would make each softirq last as long as a pass may.
+ */
+static void come_again(struct kwarp_qp *qp)
+{
+	qp->rx.more = true;
+	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
+	kwarp_tx_defer(qp);
+}
+
+static void count(struct kwarp_qp *qp, const struct kwarp_llp_counts *counts)
+{
+	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, counts->frames);
+	kwarp_qp_count_n(qp, KWARP_STAT_RX_OCTETS, counts->bytes);
+	if (counts->markers)
+		kwarp_qp_count_n(qp, KWARP_STAT_RX_MARKERS, counts->markers);
+	if (unlikely(counts->replaced))
+		kwarp_qp_count_n(qp, KWARP_STAT_OOO_REPLACED, counts->replaced);
+}
+
+/* Pull, place and deliver what has arrived. Return: as run_ulpdus(). */
+static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
+			       struct kwarp_llp_counts *counts)
+{
+	struct kwarp_qp *qp = pass->qp;
+	enum kwarp_err err;
+
+	if (unlikely(qp->rx.early) && !kwarp_ledger_empty(&qp->rx.early->ledger))
+		pass->early = qp->rx.early;
+
+	/* The cache holds regions: do not sleep, and keep softirqs from preempting. */
+	local_bh_disable();
+	err = run_ulpdus(pass, llp);
+	kwarp_mr_cache_put(&pass->cache);
+	kwarp_rx_deliver(pass, false);
+	local_bh_enable();
+
+	qp->rx.ending = err || pass->terminated;
+	llp->ops->pull_end(llp, !err, counts);
+	if (pass->more && counts->left)
+		come_again(qp);
+	count(qp, counts);
+	return err;
+}
+
+/*
+ * The consumer of a completion may also have ended the connection. If an error follows
+ * read requests, these are answered as far as there is room now; the Terminate does not
+ * wait for the rest.
+ */
+static void answer(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
+		   enum kwarp_err err, bool any)
+{
+	struct kwarp_qp *qp = pass->qp;
+
+	if (!qp->rx.stopped && !pass->terminated) {
+		if (any && !qp->rx.got_first)
+			first_ulpdu(qp, llp);
+		else if (pass->kick_tx)
+			kwarp_tx_run(qp, llp, err ? KWARP_TX_BUDGET : 1);
+	}
+	if (err)
+		kwarp_qp_raise(qp, err, pass->u.seg_len ? pass->u.seg : NULL,
+			       pass->u.seg_len, pass->u.len);
+	else if (pass->terminated)
+		kwarp_qp_fail(qp);
+}
+
+bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_cqe cqes[KWARP_RX_CQES];
+	struct kwarp_rx_pass pass = {
+		.qp = qp, .cache.user = &qp->memory, .cqes = cqes,
+	};
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_llp_counts counts;
+	enum kwarp_err err;
+
+	kwarp_llp_assert_locked(llp);
+	if (rx->stopped) {
+		llp->ops->discard(llp);
+		return true;
+	}
+	if (rx->more || rx->ending)
+		return false;
+	if (!llp->ops->pull_begin(llp))
+		return true;
+	if (kwarp_llp_held_long(llp)) {
+		come_again(qp);
+		return false;
+	}
+	err = pull_all(&pass, llp, &counts);
+	trace_kwarp_rx_batch(qp, counts.frames, counts.bytes, counts.left);
+	answer(&pass, llp, err, counts.frames);
+	rx->ending = false;
+	if (rx->stopped) {
+		llp->ops->discard(llp);
+		return true;
+	}
+	/* While sending, TCP may have received more and run this engine again. */
+	return !rx->more;
+}
+
+void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	might_sleep();
+	kwarp_llp_assert_locked(llp);
+	if (!qp->rx.more)
+		return;
+	qp->rx.more = false;
+	kwarp_llp_poll(llp);
+}
+
+int kwarp_rx_init(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+	const struct kwarp_rq *rq;
+
+	memset(rx, 0, sizeof(*rx));
+	rx->send_msn = KWARP_DDP_FIRST_MSN;
+	rx->read_msn = KWARP_DDP_FIRST_MSN;
+	rx->atomic_msn = KWARP_DDP_FIRST_MSN;
+	/* One more than ORD: an RTR read is sent even if ORD is zero. */
+	rx->ord = roundup_pow_of_two(qp->params.ord + 1);
+	rx->ird = roundup_pow_of_two(max_t(u32, qp->params.ird, 1));
+	rx->read_stride = struct_size_t(struct kwarp_read, sge,
+					qp->sq.max_sge);
+	rq = qp->srq ? &qp->srq->rq : &qp->rq;
+	rx->recv.wqe = kmalloc(max_t(u32, rq->stride, sizeof(rx->recv.wqe->hdr)),
+			       KWARP_GFP_CONN);
+	rx->reads = kvcalloc(rx->ord, rx->read_stride, KWARP_GFP_CONN);
+	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), KWARP_GFP_CONN);
+	if (!rx->recv.wqe || !rx->reads || !rx->inreads ||
+	    kwarp_early_init(qp)) {
+		kwarp_rx_free(qp);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void kwarp_rx_free(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+
+	kwarp_early_free(qp);
+	kvfree(rx->inreads);
+	kvfree(rx->reads);
+	kfree(rx->recv.wqe);
+	rx->inreads = NULL;
+	rx->reads = NULL;
+	rx->recv.wqe = NULL;
+	rx->stopped = true;
+}
+
+void kwarp_rx_stop(struct kwarp_qp *qp)
+{
+	struct kwarp_rx *rx = &qp->rx;
+	struct kwarp_cqe cqe = {};
+
+	kwarp_qp_assert_locked(qp);
+	if (rx->stopped)
+		return;
+	rx->stopped = true;
+	if (!rx->recv.active)
+		return;
+	rx->recv.active = false;
+	cqe.wr_id = rx->recv.wqe->hdr.wr_id;
+	cqe.opcode = KWARP_OP_RECV;
+	cqe.status = KWARP_WC_WR_FLUSH_ERR;
+	kwarp_rq_complete(&qp->rq, &cqe, false);
+}

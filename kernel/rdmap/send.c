@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Sends: untagged queue 0, into elements of the receive queue. */
+#include "rdmap/place.h"
+
+#include "core/srq.h"
+
+static u32 recv_queue_size(const struct kwarp_qp *qp)
+{
+	const struct kwarp_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
+
+	return max(READ_ONCE(rq->size), 1U);
+}
+
+/* Receives refer to memory of the protection domain of their queue. */
+static struct ib_pd *recv_pd(const struct kwarp_qp *qp)
+{
+	return qp->srq ? qp->srq->ibsrq.pd : qp->ibqp.pd;
+}
+
+static u64 recv_size(const struct kwarp_recv *recv)
+{
+	u64 size = 0;
+	int i;
+
+	for (i = 0; i < recv->wqe->hdr.num_sge; i++)
+		size += recv->wqe->sge[i].length;
+	return size;
+}
+
+void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
+{
+	if (pass->nr_cqes)
+		kwarp_cq_push(pass->qp->rq.cq, pass->cqes, pass->nr_cqes,
+			      solicited);
+	pass->nr_cqes = 0;
+}
+
+/* @cqe: filled in, except for the fields taken from the receive element. */
+static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
+			  bool solicited)
+{
+	struct kwarp_qp *qp = pass->qp;
+
+	qp->rx.recv.active = false;
+	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
+	cqe->qp_num = qp->ibqp.qp_num;
+	pass->cqes[pass->nr_cqes++] = *cqe;
+	if (solicited || pass->nr_cqes == KWARP_RX_CQES)
+		kwarp_rx_deliver(pass, solicited);
+}
+
+static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
+{
+	struct kwarp_recv *recv = &pass->qp->rx.recv;
+	struct kwarp_cqe cqe = {
+		.wr_id = recv->wqe->hdr.wr_id,
+		.opcode = KWARP_OP_RECV,
+		.status = status,
+		.byte_len = recv->len,
+	};
+
+	kwarp_rx_deliver(pass, false);
+	recv->active = false;
+	kwarp_rq_complete(&pass->qp->rq, &cqe, true);
+}
+
+/* From the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
+static int take(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
+{
+	if (!qp->srq)
+		return kwarp_rq_take(&qp->rq, wqe);
+	return kwarp_qp_failed(qp) ? -ENOBUFS : kwarp_srq_fetch(qp->srq, wqe);
+}
+
+/* Take a receive for a message that begins. */
+static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_recv *recv = &qp->rx.recv;
+	int ret = take(qp, recv->wqe);
+
+	if (ret == -ENOBUFS)
+		return KWARP_ERR_UNTAGGED_NO_BUFFER;
+	recv->active = true;
+	recv->cur_sge = 0;
+	recv->cur_off = 0;
+	recv->len = 0;
+	if (ret) {
+		recv_failed(pass, KWARP_WC_LOC_QP_OP_ERR);
+		return KWARP_ERR_RDMAP_LOCAL;
+	}
+	recv->size = recv_size(recv);
+	return KWARP_ERR_NONE;
+}
+
+static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
+				 struct kwarp_payload *pl, u32 len)
+{
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_recv *recv = &qp->rx.recv;
+	struct ib_pd *pd = recv_pd(qp);
+
+	while (len) {
+		const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
+		u32 n = min(len, sge->length - recv->cur_off);
+		u64 addr = sge->addr + recv->cur_off;
+
+		if (!n) {
+			recv->cur_sge++;
+			recv->cur_off = 0;
+			continue;
+		}
+		if (kwarp_mr_access(&pass->cache, pd, sge->lkey, addr, n,
+				    IB_ACCESS_LOCAL_WRITE)) {
+			recv_failed(pass, KWARP_WC_LOC_PROT_ERR);
+			return KWARP_ERR_RDMAP_LOCAL;
+		}
+		kwarp_rx_put(pass, pl, pass->cache.mr, addr, n);
+		recv->cur_off += n;
+		recv->len += n;
+		len -= n;
+	}
+	return KWARP_ERR_NONE;
+}
+
+static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_cqe cqe = {
+		.opcode = KWARP_OP_RECV,
+		.byte_len = qp->rx.recv.len,
+	};
+
+	if (op->flags & KWARP_RDMAP_F_INVAL) {
+		/* Invalidation waits for users of the region: release our reference. */
+		kwarp_mr_cache_put(&pass->cache);
+		pass->cost += KWARP_RX_INVALIDATION;
+		if (kwarp_mr_invalidate(&qp->memory, pass->hdr.inv_stag))
+			return KWARP_ERR_RDMAP_INVALIDATE;
+		cqe.flags = KWARP_CQE_WITH_INV;
+		cqe.ex = pass->hdr.inv_stag;
+	} else if (op->flags & KWARP_RDMAP_F_OWN) {
+		cqe.flags = KWARP_CQE_WITH_IMM;
+		cqe.ex = (__force u32)cpu_to_be32(pass->hdr.inv_stag);
+	}
+	qp->rx.send_msn++;
+	qp->rx.written = 0;
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	return KWARP_ERR_NONE;
+}
+
+/*
+ * Immediate Data (RFC 7306 6) consumes a receive without filling it. Verbs carry its
+ * first 32 bits and report it as the end of an RDMA Write with Immediate, with the length
+ * of the Write before.
+ */
+static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
+{
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_cqe cqe = {
+		.opcode = KWARP_OP_RECV_IMM,
+		.byte_len = qp->rx.written,
+		.flags = KWARP_CQE_WITH_IMM,
+	};
+
+	memcpy(&cqe.ex, pass->u.seg + pass->hdr.len, sizeof(cqe.ex));
+	qp->rx.send_msn++;
+	qp->rx.written = 0;
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	return KWARP_ERR_NONE;
+}
+
+static bool is_imm(const struct kwarp_rx_pass *pass)
+{
+	return pass->hdr.opcode == RDMAP_IMM || pass->hdr.opcode == RDMAP_IMM_SE;
+}
+
+enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
+			     struct kwarp_payload *pl, u32 len)
+{
+	const struct kwarp_ddp_hdr *h = &pass->hdr;
+	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rx *rx = &qp->rx;
+	enum kwarp_err err;
+
+	kwarp_qp_assert_locked(pass->qp);
+	/* How many receives are posted shows when they are taken: the ring is the limit. */
+	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, recv_queue_size(qp));
+	if (err)
+		return err;
+	/* The stream is in order, so only the message in progress is in range. */
+	if (h->msn != rx->send_msn)
+		return KWARP_ERR_UNTAGGED_MSN;
+	if (unlikely(kwarp_rx_rtr_due(qp))) {
+		if (h->mo)
+			return KWARP_ERR_UNTAGGED_MO;
+		/* RFC 6581 flag B: it indicates readiness and consumes no receive. */
+		rx->send_msn++;
+		return KWARP_ERR_NONE;
+	}
+	/* Another message begins before the one in progress is complete. */
+	if (rx->recv.active && is_imm(pass))
+		return KWARP_ERR_UNTAGGED_MO;
+	if (!rx->recv.active) {
+		if (h->mo)
+			return KWARP_ERR_UNTAGGED_MO;
+		err = recv_start(pass);
+		if (err)
+			return err;
+		if (is_imm(pass))
+			return deliver_imm(pass);
+	}
+	err = kwarp_ddp_check_mo(h->mo, len, rx->recv.size);
+	if (err) {
+		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
+			recv_failed(pass, KWARP_WC_LOC_LEN_ERR);
+		return err;
+	}
+	if (h->mo != rx->recv.len)
+		return KWARP_ERR_UNTAGGED_MO;
+	err = recv_place(pass, pl, len);
+	if (err || !h->last)
+		return err;
+	return recv_deliver(pass);
+}

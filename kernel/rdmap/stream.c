@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* A queue pair and its connection. stream.h documents the functions. */
+#include "rdmap/stream.h"
+
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
+
+#include "llp/llp.h"
+#include "rdmap/early.h"
+#include "rdmap/error.h"
+#include "rdmap/rx.h"
+#include "rdmap/tx.h"
+#include "trace.h"
+
+/* Longest wait for an acknowledgment that may never arrive; jiffies. */
+#define QP_PATIENCE_MAX	(4UL * HZ)
+
+void kwarp_qp_expect(struct kwarp_qp *qp)
+{
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	kwarp_qp_step(qp, KWARP_QP_ACCEPT);
+	mutex_unlock(&qp->mutex);
+}
+
+static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
+{
+	struct ib_event ev = {
+		.device = qp->ibqp.device,
+		.event = type,
+		.element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+}
+
+/*
+ * Enter the error state and flush; the caller has stopped the engines. A receive taken
+ * from a shared queue has been returned by then, so no more of them complete here.
+ */
+static void enter_error(struct kwarp_qp *qp)
+{
+	bool first = !kwarp_qp_failed(qp);
+
+	kwarp_qp_step(qp, KWARP_QP_TO_ERR);
+	kwarp_wq_flush(&qp->sq, &qp->rq);
+	if (first && qp->srq)
+		qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void kwarp_qp_unreachable(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->mutex);
+	kwarp_sq_blame(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
+	enter_error(qp);
+	qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
+/*
+ * Duration of all InfiniBand retries of a request: 4.096 us * 2^timeout each; 0 is
+ * infinite.
+ */
+static unsigned long patience(const struct kwarp_qp *qp)
+{
+	u64 ns = 4096ULL << min_t(u8, qp->attr.timeout, 31);
+
+	if (!qp->attr.timeout)
+		return QP_PATIENCE_MAX;
+	ns *= qp->attr.retry_cnt + 1;
+	return min(nsecs_to_jiffies(ns) + 1, QP_PATIENCE_MAX);
+}
+
+void kwarp_qp_check_lost(struct kwarp_qp *qp)
+{
+	struct kwarp_rdv *rdv = &qp->rdv;
+	unsigned long wait;
+	bool idle;
+
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	/* Still attached: kwarp_qp_detach() checks again. */
+	if (!kwarp_qp_lost(qp) || rcu_access_pointer(qp->llp))
+		goto unlock;
+	idle = kwarp_sq_idle(&qp->sq, false);
+	if (idle && kwarp_sq_drained(&qp->sq))
+		goto unlock;
+	if (!rdv->missed) {
+		wait = patience(qp);
+		rdv->missed = true;
+		rdv->deadline = jiffies + wait;
+		mod_delayed_work(kwarp_wq, &rdv->work, wait);
+	} else if (time_after_eq(jiffies, rdv->deadline)) {
+		kwarp_sq_blame(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
+		enter_error(qp);
+	}
+unlock:
+	mutex_unlock(&qp->mutex);
+}
+
+/* Stable while a connection is attached and the socket lock is held. */
+static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = rcu_dereference_protected(qp->llp, true);
+
+	kwarp_llp_assert_locked(llp);
+	return llp;
+}
+
+void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
+		    const u8 *seg, u32 seg_len, u32 ulpdu_len)
+{
+	const struct kwarp_term_err *term = kwarp_err_term(err);
+	struct kwarp_llp *llp = attached_llp(qp);
+	u32 tx_pos, rx_pos;
+
+	kwarp_qp_assert_locked(qp);
+	if (kwarp_qp_failed(qp))
+		return;
+	kwarp_qp_set_err(qp, term, KWARP_ERR_FROM_US);
+	llp->ops->where(llp, &tx_pos, &rx_pos);
+	trace_kwarp_error(qp, term, ulpdu_len, tx_pos, rx_pos);
+	kwarp_error_count(qp, err);
+	kwarp_rx_stop(qp);
+	kwarp_tx_terminate(qp, term, seg, seg_len, ulpdu_len);
+	enter_error(qp);
+	qp_event(qp, kwarp_error_event(err));
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+/* Not in ERR yet. The caller informs the connection's owner. */
+static void fail(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	enter_error(qp);
+	if (qp->err_from >= KWARP_ERR_FROM_PEER)
+		qp_event(qp, IB_EVENT_QP_FATAL);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+void kwarp_qp_fail(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = attached_llp(qp);
+
+	if (kwarp_qp_failed(qp))
+		return;
+	fail(qp, llp);
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+}
+
+/* ---- connection ---------------------------------------------------------- */
+
+static bool engine_readable(struct kwarp_llp *llp)
+{
+	return kwarp_rx_run(llp->qp, llp);
+}
+
+static void engine_writable(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp = llp->qp;
+
+	/* Run it now: a worker would have to wait for the CPU of a program that polls. */
+	if (qp->tx.active)
+		kwarp_tx_kick(qp);
+	else if (kwarp_llp_held_long(llp))
+		kwarp_tx_defer(qp);
+	else
+		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+static void engine_early(struct kwarp_llp *llp)
+{
+	kwarp_rx_early(llp->qp, llp);
+}
+
+/* Does the stream end inside a message, or before an outstanding response? */
+static bool cut_short(const struct kwarp_qp *qp)
+{
+	return qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail;
+}
+
+/* Has the peer sent no FPDU yet? Then the QP may look for its partner again. */
+static bool never_met(const struct kwarp_qp *qp)
+{
+	return kwarp_qp_is_met(qp->state) && qp->params.wait_first &&
+	       !qp->rx.got_first;
+}
+
+/*
+ * The rendezvous partner has closed the connection. An InfiniBand peer sends no notice:
+ * the requester detects it by a missing acknowledgment, after a timeout. The queue pair
+ * keeps its state, receives included: see kwarp_qp_check_lost().
+ * Return: false if the QP has no such partner, or the stream ended inside a message.
+ */
+static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	if (!(kwarp_qp_is_met(qp->state) || kwarp_qp_is_lost(qp->state)) ||
+	    qp->rx.recv.active)
+		return false;
+	if (!never_met(qp))
+		kwarp_qp_step(qp, KWARP_QP_LOSE);
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	return true;
+}
+
+static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
+{
+	struct kwarp_qp *qp = llp->qp;
+
+	/* After an error, which has been counted, the end is expected. */
+	qp->stream_end = !kwarp_qp_failed(qp);
+	if (qp->stream_end && (err || left || cut_short(qp)))
+		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
+	if (err)
+		kwarp_tx_to(&qp->tx, KWARP_TX_DEAD);
+	/*
+	 * The owner gets one event, after this, which tells how the stream ended: from a
+	 * preceding QP_ERR event a worker on another CPU could conclude that it ended
+	 * without error.
+	 */
+	if (!err && left)
+		/* FIN inside an FPDU; our direction is still open. */
+		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
+	else if (!partner_gone(qp, llp) && !kwarp_qp_failed(qp))
+		fail(qp, llp);
+}
+
+static const struct kwarp_llp_engine qp_engine = {
+	.readable = engine_readable,
+	.writable = engine_writable,
+	.early = engine_early,
+	.ended = engine_ended,
+};
+
+static void clear_err(struct kwarp_qp *qp)
+{
+	memset(&qp->err, 0, sizeof(qp->err));
+	WRITE_ONCE(qp->err_from, KWARP_ERR_FROM_NOBODY);
+	WRITE_ONCE(qp->sq.vendor_err, 0);
+	WRITE_ONCE(qp->rq.vendor_err, 0);
+}
+
+/* Charge the allocations to the QP's owner, although a worker may allocate. */
+static int engines_init(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct mem_cgroup *before = set_active_memcg(qp->memcg);
+	int ret;
+
+	ret = kwarp_rx_init(qp);
+	if (!ret)
+		ret = kwarp_tx_init(qp);
+	if (!ret)
+		ret = llp->ops->begin(llp);
+	set_active_memcg(before);
+	if (ret) {
+		kwarp_tx_free(qp);
+		kwarp_rx_free(qp);
+	}
+	return ret;
+}
+
+int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
+		    const struct kwarp_qp_params *params)
+{
+	int ret = -EISCONN;
+
+	might_sleep();
+	mutex_lock(&qp->mutex);
+	if (!kwarp_qp_is(qp)->idle || rcu_access_pointer(qp->llp))
+		goto out;
+	qp->params = *params;
+	qp->sq.ops = kwarp_wr_allowed(qp->sq.kernel, params->ext);
+	clear_err(qp);
+	qp->stream_end = false;
+	ret = engines_init(qp, llp);
+	if (ret)
+		goto out;
+	WRITE_ONCE(qp->wq, llp->gate.taken ? kwarp_taken_wq : kwarp_wq);
+	if (!kwarp_llp_lock(llp)) {
+		llp->ops->end(llp);
+		kwarp_tx_free(qp);
+		kwarp_rx_free(qp);
+		ret = -ECONNRESET;
+		goto out;
+	}
+	kwarp_qp_get(qp);
+	kwarp_llp_get(llp);
+
+	llp->engine = &qp_engine;
+	llp->qp = qp;
+	/*
+	 * No consumer has to be notified first; requests that arrive with the first FPDU
+	 * are answered in the pass that processes it.
+	 */
+	if (kwarp_qp_is(qp)->partner && params->wait_first)
+		kwarp_tx_to(&qp->tx, KWARP_TX_RUNNING);
+	rcu_assign_pointer(qp->llp, llp);
+	trace_kwarp_qp_attach(qp, params, &llp->framing);
+	kwarp_qp_step(qp, KWARP_QP_ATTACH);
+	if (qp->rx.early) {
+		llp->ledger = &qp->rx.early->ledger;
+		llp->ops->watch(llp, true);
+	}
+	kwarp_llp_poll(llp);
+	kwarp_llp_unlock(llp);
+out:
+	mutex_unlock(&qp->mutex);
+	return ret;
+}
+
+void kwarp_qp_start(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return;
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp) {
+			kwarp_tx_to(&qp->tx,
+				    qp->tx.state == KWARP_TX_WAIT_CLOSING ?
+				    KWARP_TX_CLOSING : KWARP_TX_RUNNING);
+			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		}
+		kwarp_llp_unlock(llp);
+	}
+	kwarp_llp_put(llp);
+}
+
+/*
+ * No other context uses the engines: the socket lock is held, or the connection is
+ * severed.
+ */
+static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	kwarp_rx_stop(qp);
+	kwarp_tx_stop(qp);
+	if (never_met(qp))
+		kwarp_qp_step(qp, KWARP_QP_UNMEET);
+	else if (!kwarp_qp_failed(qp) && !kwarp_qp_lost(qp))
+		enter_error(qp);
+	llp->ledger = NULL;
+	llp->ops->end(llp);
+	kwarp_tx_free(qp);
+	kwarp_rx_free(qp);
+}
+
+/* Without the socket lock, which a program holds. @llp->qp still belongs to the owner. */
+static struct kwarp_qp *detach_severed(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp;
+
+	kwarp_llp_sever(llp);
+	qp = llp->qp;
+	if (!qp)
+		return NULL;
+	trace_kwarp_qp_detach(qp);
+	/* Excludes other paths without the socket lock: cut_off(). */
+	mutex_lock(&qp->mutex);
+	llp->qp = NULL;
+	end_engines(qp, llp);
+	mutex_unlock(&qp->mutex);
+	return qp;
+}
+
+static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp = llp->qp;
+
+	if (!qp)
+		return NULL;
+	/* It may release the lock, and who gets it then must find all of the stream. */
+	if (llp->ops->halt)
+		llp->ops->halt(llp);
+	/* From here on no callback and no doorbell reaches the QP. */
+	llp->qp = NULL;
+	llp->ops->watch(llp, false);
+	trace_kwarp_qp_detach(qp);
+	end_engines(qp, llp);
+	return qp;
+}
+
+void kwarp_qp_detach(struct kwarp_llp *llp)
+{
+	struct kwarp_qp *qp;
+
+	might_sleep();
+	if (kwarp_llp_lock(llp)) {
+		qp = detach_locked(llp);
+		kwarp_llp_unlock(llp);
+	} else {
+		qp = detach_severed(llp);
+	}
+	if (!qp)
+		return;
+
+	mutex_lock(&qp->mutex);
+	rcu_assign_pointer(qp->llp, NULL);
+	mutex_unlock(&qp->mutex);
+	if (kwarp_qp_lost(qp))
+		kwarp_qp_check_lost(qp);
+	kwarp_llp_put(llp);
+	kwarp_qp_put(qp);
+}
+
+static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
+			      bool abrupt)
+{
+	if (abrupt) {
+		kwarp_qp_fail(qp);
+		return;
+	}
+	if (qp->state != KWARP_QP_OPEN)
+		return;
+	kwarp_qp_step(qp, KWARP_QP_TO_SQD);
+	kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT ?
+			     KWARP_TX_WAIT_CLOSING : KWARP_TX_CLOSING);
+	llp->owner->event(llp, KWARP_LLP_EV_DRAIN);
+	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+}
+
+/*
+ * A program holds its socket's lock: nothing more is sent, and the owner is notified as
+ * for any error. The owner detaches the rest.
+ */
+static bool cut_off(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	lockdep_assert_held(&qp->mutex);
+	kwarp_llp_sever(llp);
+	if (llp->qp != qp)
+		return false;
+	end_engines(qp, llp);
+	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
+	return true;
+}
+
+void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	bool attached = false;
+
+	lockdep_assert_held(&qp->mutex);
+	might_sleep();
+	if (!llp) {
+		/* Nothing attached. */
+	} else if (abrupt ? kwarp_llp_lock_now(llp) : kwarp_llp_lock(llp)) {
+		attached = llp->qp == qp;
+		if (attached)
+			disconnect_locked(qp, llp, abrupt);
+		kwarp_llp_unlock(llp);
+	} else if (abrupt) {
+		attached = cut_off(qp, llp);
+	}
+	if (llp)
+		kwarp_llp_put(llp);
+	/* No engine runs: the state belongs to the caller, which holds qp->mutex. */
+	if (!attached && abrupt)
+		enter_error(qp);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The send engine's loop: build a batch, hand it over, report completions.
+ *
+ * It runs in the context of whatever brings work (a user's doorbell, arriving read
+ * requests, acknowledgments that make room) until it would block. If its budget is used
+ * up while nothing is in flight, it continues on kwarp_wq.
+ */
+#include "rdmap/tx.h"
+
+#include "llp/llp.h"
+#include "rdmap/rx.h"
+#include "rdmap/stream.h"
+
+#define TX_RETRY	(HZ / 50 + 1)
+
+/* Send FIN, once, when TCP has everything before it. */
+static void try_fin(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	if (tx->state >= KWARP_TX_FIN_SENT)
+		return;
+	if (tx->state != KWARP_TX_STOPPED &&
+	    !(tx->state == KWARP_TX_CLOSING && !tx->held && kwarp_sq_drained(&qp->sq) &&
+	      qp->rx.in_head == qp->rx.in_tail))
+		return;
+	kwarp_tx_to(tx, KWARP_TX_FIN_SENT);
+	llp->ops->shutdown(llp);
+	llp->owner->event(llp, KWARP_LLP_EV_FIN_SENT);
+}
+
+/* Memory is short: retry after a delay. */
+static void tx_retry(struct kwarp_qp *qp)
+{
+	kwarp_qp_get(qp);
+	if (!queue_delayed_work(READ_ONCE(qp->wq), &qp->retry, TX_RETRY))
+		kwarp_qp_put(qp);
+}
+
+/* Cheap check before kwarp_tx_build(). */
+static bool has_work(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
+{
+	return qp->tx.msg.kind != KWARP_TX_IDLE ||
+	       kwarp_tx_due(qp, llp) != KWARP_TX_IDLE;
+}
+
+/* A work request failed: raise its error after the batch. */
+static void raise_failed(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	enum kwarp_err err = tx->failed;
+
+	tx->failed = KWARP_ERR_NONE;
+	kwarp_qp_raise(qp, err, tx->failed_len ? tx->failed_seg : NULL,
+		       tx->failed_len, tx->failed_len);
+}
+
+/* Return: true to continue. */
+static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
+
+	if (ret == -EAGAIN) {
+		/*
+		 * If there is room, memory was short: no write-space event will follow.
+		 */
+		if (llp->ops->writeable(llp))
+			tx_retry(qp);
+		return false;
+	}
+	if (ret < 0) {
+		/* The socket's own callback reports its end. */
+		kwarp_tx_to(tx, KWARP_TX_DEAD);
+		llp->ops->drop(llp);
+		return false;
+	}
+	kwarp_tx_complete_sent(qp);
+	if ((*budget)-- <= 0 && has_work(qp, llp)) {
+		/* Continue on the next acknowledgment, if one is expected. */
+		if (llp->ops->in_flight(llp))
+			llp->ops->want_space(llp);
+		else
+			kwarp_tx_kick(qp);
+		return false;
+	}
+	if (!llp->ops->writeable(llp)) {
+		llp->ops->want_space(llp);
+		return false;
+	}
+	ret = has_work(qp, llp) ? kwarp_tx_build(qp, llp) : 0;
+	if (unlikely(tx->failed)) {
+		raise_failed(qp);
+		/* The Terminate follows at once: a consumer may close when it sees the error. */
+		*budget = max(*budget, 1);
+		return true;
+	}
+	if (ret > 0)
+		return true;
+	/* Local work requests complete without sending a byte. */
+	kwarp_tx_complete_sent(qp);
+	if (ret < 0) {
+		tx_retry(qp);
+		return false;
+	}
+	try_fin(qp, llp);
+	return kwarp_tx_can_fetch(qp) &&
+	       !kwarp_sq_idle(&qp->sq, kwarp_tx_linger(qp));
+}
+
+void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	kwarp_llp_assert_locked(llp);
+	if (!tx->wqe || tx->active)
+		return;
+	tx->active = true;
+	kwarp_tx_woken(qp);
+	if (kwarp_tx_can_fetch(qp))
+		kwarp_sq_busy(&qp->sq);
+	while (run_once(qp, llp, &budget))
+		;
+	tx->active = false;
+}
+
+void kwarp_tx_kick(struct kwarp_qp *qp)
+{
+	kwarp_qp_get(qp);
+	if (!queue_work(READ_ONCE(qp->wq), &qp->work))
+		kwarp_qp_put(qp);
+}
+
+void kwarp_tx_defer(struct kwarp_qp *qp)
+{
+	struct workqueue_struct *wq = READ_ONCE(qp->wq);
+
+	kwarp_qp_get(qp);
+	if (!queue_work(wq == kwarp_wq ? kwarp_rest_wq : wq, &qp->rest))
+		kwarp_qp_put(qp);
+}
+
+static void enter(struct kwarp_qp *qp, bool rest)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	if (!llp)
+		return;
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp) {
+			if (rest)
+				kwarp_rx_continue(qp, llp);
+			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		}
+		kwarp_llp_unlock(llp);
+	}
+	kwarp_llp_put(llp);
+}
+
+void kwarp_tx_enter(struct kwarp_qp *qp)
+{
+	enter(qp, false);
+}
+
+static void worker(struct kwarp_qp *qp, bool rest)
+{
+	enter(qp, rest);
+	if (kwarp_qp_lost(qp))
+		kwarp_qp_check_lost(qp);
+	kwarp_qp_put(qp);
+}
+
+void kwarp_tx_work(struct work_struct *work)
+{
+	worker(container_of(work, struct kwarp_qp, work), false);
+}
+
+void kwarp_tx_rest_work(struct work_struct *work)
+{
+	worker(container_of(work, struct kwarp_qp, rest), true);
+}
+
+void kwarp_tx_retry_work(struct work_struct *work)
+{
+	struct kwarp_qp *qp =
+		container_of(to_delayed_work(work), struct kwarp_qp, retry);
+
+	kwarp_tx_enter(qp);
+	kwarp_qp_put(qp);
+}
+
+int kwarp_tx_init(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	memset(tx, 0, sizeof(*tx));
+	tx->wqe = kmalloc(qp->sq.stride, KWARP_GFP_CONN);
+	if (!tx->wqe)
+		return -ENOMEM;
+	tx->send_msn = 1;
+	tx->read_msn = 1;
+	tx->atomic_msn = 1;
+	tx->stag_base = get_random_u32();
+	return 0;
+}
+
+void kwarp_tx_free(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	kfree(tx->wqe);
+	tx->wqe = NULL;
+}
+
+void kwarp_tx_stop(struct kwarp_qp *qp)
+{
+	kwarp_qp_assert_locked(qp);
+	kwarp_tx_to(&qp->tx, KWARP_TX_STOPPED);
+	qp->tx.term_len = 0;
+	qp->tx.msg.kind = KWARP_TX_IDLE;
+}
+
+void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return;
+	if (kwarp_llp_lock(llp)) {
+		if (llp->qp == qp)
+			qp->tx.rtr = opcode + 1;
+		kwarp_llp_unlock(llp);
+	}
+	kwarp_llp_put(llp);
+}

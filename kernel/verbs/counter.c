@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Counters of single queue pairs. A QP always counts, under its socket lock.
+ * When a counter is read, the difference since the last read is added to the
+ * core's counter.
+ *
+ * The core calls these with the counter's mutex held; dev->counted_lock nests
+ * inside.
+ */
+#include "verbs/counter.h"
+
+#include <linux/slab.h>
+#include <rdma/rdma_counter.h>
+
+#include "rdmap/qp.h"
+
+struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter)
+{
+	return kwarp_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+int kwarp_counter_dealloc(struct rdma_counter *counter)
+{
+	/* All QPs have been unbound; the core has the final values. */
+	return 0;
+}
+
+/* Transfer what a QP has counted since the last transfer. */
+static void settle(struct kwarp_qp *qp, struct rdma_counter *counter)
+{
+	struct kwarp_device *dev = qp->dev;
+	int i;
+
+	lockdep_assert_held(&dev->counted_lock);
+	for (i = 0; i < KWARP_STAT_QP; i++) {
+		u64 now = READ_ONCE(qp->stats[i]);
+		u64 delta = now - qp->told[i];
+
+		qp->told[i] = now;
+		counter->stats->value[i] += delta;
+		dev->counted.v[i] += delta;
+	}
+}
+
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_device *dev = qp->dev;
+	u64 *told;
+	int i;
+
+	told = kmalloc_array(KWARP_STAT_QP, sizeof(*told), GFP_KERNEL_ACCOUNT);
+	if (!told)
+		return -ENOMEM;
+	spin_lock(&dev->counted_lock);
+	for (i = 0; i < KWARP_STAT_QP; i++)
+		told[i] = READ_ONCE(qp->stats[i]);
+	qp->told = told;
+	list_add_tail(&qp->counted_link, &dev->counted_qps);
+	ibqp->counter = counter;
+	spin_unlock(&dev->counted_lock);
+	return 0;
+}
+
+int kwarp_counter_unbind(struct ib_qp *ibqp)
+{
+	struct kwarp_qp *qp = to_kqp(ibqp);
+	struct kwarp_device *dev = qp->dev;
+	u64 *told;
+
+	spin_lock(&dev->counted_lock);
+	settle(qp, ibqp->counter);
+	list_del(&qp->counted_link);
+	ibqp->counter = NULL;
+	told = qp->told;
+	qp->told = NULL;
+	spin_unlock(&dev->counted_lock);
+	kfree(told);
+	return 0;
+}
+
+int kwarp_counter_update_stats(struct rdma_counter *counter)
+{
+	struct kwarp_device *dev = to_kdev(counter->device);
+	struct kwarp_qp *qp;
+
+	spin_lock(&dev->counted_lock);
+	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
+		if (qp->ibqp.counter == counter)
+			settle(qp, counter);
+	}
+	spin_unlock(&dev->counted_lock);
+	return 0;
+}
+
+void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
+{
+	const struct kwarp_qp *qp;
+	int i;
+
+	spin_lock(&dev->counted_lock);
+	memcpy(sum, dev->counted.v, sizeof(dev->counted.v));
+	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
+		for (i = 0; i < KWARP_STAT_QP; i++)
+			sum[i] += READ_ONCE(qp->stats[i]) - qp->told[i];
+	}
+	spin_unlock(&dev->counted_lock);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Counters of single queue pairs, for `rdma statistic qp`. */
+#ifndef _KWARP_VERBS_COUNTER_H
+#define _KWARP_VERBS_COUNTER_H
+
+#include "kwarp.h"
+
+struct ib_qp;
+struct rdma_counter;
+struct rdma_hw_stats;
+
+/* Uses the names of the port's counters (stats.c), as the core requires. */
+struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter);
+int kwarp_counter_dealloc(struct rdma_counter *counter);
+int kwarp_counter_update_stats(struct rdma_counter *counter);
+
+/* kwarp_counter_bind(), kwarp_counter_unbind() are declared in compat.h. */
+
+/**
+ * kwarp_counter_bound() - the part of the device's sums held by QP counters
+ * @dev:	device
+ * @sum:	receives the values that the core adds by itself
+ *
+ * The core shows a port's counter as the port's own value plus those of all queue pairs'
+ * counters, past and present: hardware counts each event in one place only.
+ * Context: process.
+ */
+void kwarp_counter_bound(struct kwarp_device *dev,
+			 u64 sum[KWARP_STAT_COUNT]);
+
+#endif /* _KWARP_VERBS_COUNTER_H */

@@ -1,0 +1,136 @@
+#!/bin/bash
+# docs.sh: the documentation as HTML and man pages, by Sphinx in the Debian 13 tree; a warning is
+# an error.
+#
+#   build/docs/html   Documentation/*.rst, and the kernel-doc comments of kernel/
+#   build/docs/man    the pages that conf.py names; what is installed are copies of them, so that
+#                     only those who change a page need Sphinx
+#   build/docs/src    what Sphinx reads: copies of Documentation/, api/ made by the kernel's own
+#                     kernel-doc
+. "$(dirname "$0")/../lib.sh"
+need_root
+lock docs
+
+docs=$BUILD/docs
+src=$docs/src
+log=$BUILD/log/docs.log
+
+# kernel_doc FILE: its comments as RST; false if one of them is wrong. Sphinx has one name space for
+# functions and structures, so a function that has the name of a structure is described and not
+# declared.
+kernel_doc() {
+	in_tree sh -c '
+		doc=$(ls /usr/lib/linux-kbuild-*/scripts/kernel-doc | head -n 1)
+		exec perl "$doc" -rst -Wall -Werror "$1"' sh "$1" |
+		awk '
+			/^\.\. c:struct:: / { struct[$3] = 1 }
+			/^\.\. c:function:: / {
+				name = $0; sub(/ *\(.*/, "", name); sub(/.*[ *]/, "", name)
+				if (name in struct) sub(/c:function/, "describe")
+			}
+			{ print }'
+}
+
+# title TEXT UNDERLINE
+title() {
+	printf '%s\n%s\n\n' "$1" "${1//?/$2}"
+}
+
+# rooms: the folders of kernel/ with kernel-doc comments; . is kernel/ itself
+rooms() {
+	(cd "$TOP/kernel" && grep -rl --include='*.[ch]' '^/\*\*' .) |
+		sed 's|/[^/]*$||; s|^\./||' | LC_ALL=C sort -u
+}
+
+# room_page ROOM: a section for each of its files
+room_page() {
+	local file rst
+	title "kernel/${1#.}" =
+	for file in "$TOP/kernel/$1"/*.[hc]; do
+		grep -q '^/\*\*' "$file" || continue
+		file=$(realpath --relative-to="$TOP" "$file")
+		rst=$(kernel_doc "$file" 2>>"$log") || {
+			tail -n 5 "$log" >&2
+			fail "kernel-doc of $file"
+		}
+		title "$file" -
+		printf '%s\n\n' "$rst"
+	done
+}
+
+# api: a page for each room, and one that lists them
+api() {
+	local room page
+	mkdir -p "$src/api"
+	{
+		title 'Kernel interfaces' =
+		echo 'The kernel-doc comments of ``kernel/``, folder by folder.'
+		printf '\n.. toctree::\n\n'
+		for room in $(rooms); do
+			page=${room//\//-}
+			[ "$room" != . ] || page=kernel
+			echo "   $page"
+			room_page "$room" >"$src/api/$page.rst"
+		done
+	} >"$src/api/index.rst"
+}
+
+# readme_links: the links of README.md that lead nowhere
+readme_links() {
+	grep -oE '\]\([^)#]+' "$TOP/README.md" | cut -c3- | grep -v '^[a-z]*:' |
+		while read -r link; do
+			[ -e "$TOP/$link" ] || echo "README.md: no $link"
+		done
+}
+
+# named_files: the files of the project that pages and map.csv name and that do not exist; capitals
+# and * stand for others
+named_files() {
+	{
+		grep -ohE '``(Documentation|include|kernel|scripts|tests|userspace)/[^` :]+' \
+			"$TOP"/Documentation/*.rst | cut -c3-
+		tail -n +2 "$TOP/Documentation/map.csv" | cut -d, -f2 | tr ' ' '\n'
+	} | grep -vE '[A-Z*]{3}|\*' | LC_ALL=C sort -u | while read -r file; do
+		[ -e "$TOP/$file" ] || echo "Documentation: no file $file"
+	done
+}
+
+# named_symbols: the functions, structures and constants of the project that pages name and that no
+# source has; X stands for others
+named_symbols() {
+	grep -ohE '``[A-Za-z0-9_]*(kwarp|KWARP)[A-Za-z0-9_]*(\(\))?``' "$TOP"/Documentation/*.rst |
+		tr -d '`()' | grep -v '_X$' | LC_ALL=C sort -u | while read -r name; do
+		git -C "$TOP" grep -qwF -e "$name" -- . ':!Documentation' ||
+			echo "Documentation: no source has $name"
+	done
+}
+
+step 'documentation'
+mkdir -p "$BUILD/log"
+: >"$log"
+# Only here: the suites need no Sphinx.
+in_tree sh -c '
+	command -v sphinx-build || {
+		apt-get update && apt-get install -y --no-install-recommends python3-sphinx
+	}' \
+	>>"$log" 2>&1 || { tail -n 5 "$log" >&2; fail "python3-sphinx: $log"; }
+rm -rf "$src" "$docs/html" "$docs/man"
+mkdir -p "$src"
+cp -r "$TOP"/Documentation/. "$src"
+api
+bad=$(readme_links; named_files; named_symbols)
+[ -z "$bad" ] || fail "$bad"
+for builder in html man; do
+	in_tree sphinx-build -q -W --keep-going -b $builder -d build/docs/doctrees \
+		"${src#"$TOP/"}" "build/docs/$builder" >>"$log" 2>&1 || {
+		cat "$log" >&2
+		fail "sphinx-build -b $builder; build/docs/src/NAME.rst is Documentation/NAME.rst"
+	}
+done
+for page in "$docs"/man/*; do
+	for installed in "$TOP"/userspace/*/"${page##*/}"; do
+		cmp -s "$page" "$installed" ||
+			fail "copy build/docs/man/${page##*/} to ${installed#"$TOP/"}: it is older"
+	done
+done
+step "build/docs/html/index.html, build/docs/man"

@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * RDMAP above a lower layer that is not MPA: messages in any order and with any
+ * segmentation, errors at each call. It runs when the module is loaded, and reports TAP
+ * lines to the kernel log.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include <rdma/ib_verbs.h>
+
+#include "mock_llp.h"
+#include "proto/errors.h"
+#include "proto/rdmap.h"
+#include "rdmap/pass.h"
+#include "rdmap/stream.h"
+
+#define WRS	32
+#define BYTES	(64 * 1024)
+#define PATIENCE_MS	10000
+
+/* The memory of the peer that does not exist. */
+#define PEER_STAG	0x77
+#define PEER_TO		0x1000
+
+static char *netdev;
+module_param(netdev, charp, 0444);
+MODULE_PARM_DESC(netdev, "network interface of a kwarp device");
+
+static uint seed = 1;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "of what comes at random");
+
+static struct ib_device *ibdev;
+static struct rnd_state rnd;
+static int cases, failures;
+
+static void tap(const char *name, int ret)
+{
+	cases++;
+	failures += ret != 0;
+	if (ret)
+		pr_info("ktest: not ok %d - %s (%d)\n", cases, name, ret);
+	else
+		pr_info("ktest: ok %d - %s\n", cases, name);
+}
+
+/**
+ * struct env - a queue pair above the mock
+ * @m:		lower layer
+ * @local:	source memory for sends
+ * @remote:	memory that the peer writes to and reads from, and that receives use
+ * @done:	number of successful completions
+ * @flushed:	number of other completions
+ * @wc:		the last successful completion
+ */
+struct env {
+	struct mock m;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	u8 *local;
+	u8 *remote;
+	int done;
+	int flushed;
+	struct ib_wc wc;
+};
+
+static void env_close(struct env *e)
+{
+	if (e->m.llp.owner) {
+		kwarp_qp_detach(&e->m.llp);
+		mock_close(&e->m);
+	}
+	if (!IS_ERR_OR_NULL(e->qp))
+		ib_destroy_qp(e->qp);
+	if (!IS_ERR_OR_NULL(e->cq))
+		ib_free_cq(e->cq);
+	if (!IS_ERR_OR_NULL(e->pd))
+		ib_dealloc_pd(e->pd);
+	kvfree(e->local);
+	kvfree(e->remote);
+	kfree(e);
+}
+
+/* Attached; the send engine waits for kwarp_qp_start(). */
+static struct env *env_open_stopped(void)
+{
+	const struct kwarp_qp_params params = {
+		.ird = 4, .ord = 4, .user_ord = 4, .mpa_rev = 2,
+		.ext = KWARP_RDMAP_EXT_7306, .initiator = true,
+	};
+	struct ib_qp_init_attr attr = {
+		.cap = {
+			.max_send_wr = WRS, .max_recv_wr = WRS,
+			.max_send_sge = 4, .max_recv_sge = 4,
+		},
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+	};
+	struct env *e = kzalloc(sizeof(*e), GFP_KERNEL);
+	int i;
+
+	if (!e)
+		return NULL;
+	e->local = kmalloc(BYTES, GFP_KERNEL);
+	e->remote = kzalloc(BYTES, GFP_KERNEL);
+	e->pd = ib_alloc_pd(ibdev, IB_PD_UNSAFE_GLOBAL_RKEY);
+	e->cq = ib_alloc_cq(ibdev, NULL, 4 * WRS, 0, IB_POLL_DIRECT);
+	if (!e->local || !e->remote || IS_ERR(e->pd) || IS_ERR(e->cq))
+		goto err;
+	for (i = 0; i < BYTES; i++)
+		e->local[i] = prandom_u32_state(&rnd);
+	attr.send_cq = e->cq;
+	attr.recv_cq = e->cq;
+	e->qp = ib_create_qp(e->pd, &attr);
+	if (IS_ERR(e->qp) ||
+	    mock_open(&e->m, to_kdev(ibdev), prandom_u32_state(&rnd)) ||
+	    kwarp_qp_attach(to_kqp(e->qp), &e->m.llp, &params))
+		goto err;
+	return e;
+
+err:
+	env_close(e);
+	return NULL;
+}
+
+static struct env *env_open(void)
+{
+	struct env *e = env_open_stopped();
+
+	if (e)
+		kwarp_qp_start(to_kqp(e->qp));
+	return e;
+}
+
+static int post(struct env *e, enum ib_wr_opcode opcode, u32 at, u32 len)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)(opcode == IB_WR_RDMA_READ ? e->remote : e->local) + at,
+		.length = len, .lkey = e->pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.opcode = opcode, .wr.sg_list = &sge, .wr.num_sge = !!len,
+		.remote_addr = PEER_TO + at, .rkey = PEER_STAG,
+	};
+
+	return ib_post_send(e->qp, &wr.wr, NULL);
+}
+
+static int post_recv(struct env *e, u32 at, u32 len)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)e->remote + at, .length = len,
+		.lkey = e->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+
+	return ib_post_recv(e->qp, &wr, NULL);
+}
+
+static void poll_cq(struct env *e)
+{
+	struct ib_wc wc;
+
+	while (ib_poll_cq(e->cq, 1, &wc) == 1) {
+		if (wc.status == IB_WC_SUCCESS) {
+			e->done++;
+			e->wc = wc;
+		} else {
+			e->flushed++;
+		}
+	}
+}
+
+/* The engine may continue in a worker, or when there is room. */
+static int wait_for(struct env *e, int done, int flushed)
+{
+	int ms;
+
+	for (ms = 0; ms < PATIENCE_MS; ms++) {
+		poll_cq(e);
+		if (e->done >= done && e->flushed >= flushed)
+			break;
+		mock_room(&e->m);
+		fsleep(1000);
+	}
+	return e->done == done && e->flushed == flushed ? 0 : -ETIMEDOUT;
+}
+
+/* ---- the wire ---------------------------------------------------------------- */
+
+/**
+ * struct want - a message that should have been sent
+ * @opcode:	RDMAP_*
+ * @len:	length of its payload
+ * @data:	payload, or NULL: not compared
+ * @stag:	of a tagged message: where the peer places it
+ * @to:		likewise
+ */
+struct want {
+	u8 opcode;
+	u32 len;
+	const u8 *data;
+	u32 stag;
+	u64 to;
+};
+
+static int segment_ok(const struct kwarp_ddp_hdr *h, const struct want *w,
+		      const u8 *p, u32 len, u32 off)
+{
+	bool last = off + len == w->len;
+
+	if (h->opcode != w->opcode || off + len > w->len || h->last != last)
+		return -EPROTO;
+	if (!h->tagged && h->mo != off)
+		return -EPROTO;
+	if (h->tagged && (h->stag != w->stag || h->to != w->to + off))
+		return -EPROTO;
+	return w->data && memcmp(p, w->data + off, len) ? -EIO : 0;
+}
+
+static int sent_locked(struct env *e, const struct want *w, int count)
+{
+	struct mock_ulpdu *u;
+	struct kwarp_ddp_hdr h;
+	u32 msn = 0, off = 0;
+	int i = 0, ret = 0;
+
+	list_for_each_entry(u, &e->m.sent, link) {
+		if (i == count || kwarp_ddp_parse(u->data + 2, u->len, &h))
+			return -EPROTO;
+		ret = segment_ok(&h, &w[i], u->data + 2 + h.len, u->len - h.len, off);
+		if (ret)
+			return ret;
+		if (h.opcode == RDMAP_SEND && !off && h.msn != ++msn)
+			return -EPROTO;
+		off += u->len - h.len;
+		if (h.last) {
+			off = 0;
+			i++;
+		}
+	}
+	return i == count && !off ? 0 : -ENODATA;
+}
+
+/* Check that exactly these messages were sent, each complete, in this order. */
+static int sent(struct env *e, const struct want *w, int count)
+{
+	int ret = -ECONNRESET;
+
+	if (kwarp_llp_lock(&e->m.llp)) {
+		ret = sent_locked(e, w, count);
+		kwarp_llp_unlock(&e->m.llp);
+	}
+	return ret;
+}
+
+/* Receive a message with random segmentation; deliver some of it immediately. */
+static int come(struct env *e, struct kwarp_ddp_hdr h, const u8 *data, u32 len)
+{
+	u32 off = 0, n;
+	int ret;
+
+	h.dv = KWARP_DDP_V_IETF;
+	h.rv = KWARP_DDP_V_IETF;
+	do {
+		n = min(len - off, 1 + prandom_u32_state(&rnd) % 1400);
+		h.last = off + n == len;
+		ret = mock_come(&e->m, &h, data + off, n);
+		if (ret)
+			return ret;
+		off += n;
+		h.to += n;
+		h.mo += n;
+		if (prandom_u32_state(&rnd) % 3 == 0)
+			mock_deliver(&e->m);
+	} while (off < len);
+	return 0;
+}
+
+/* Wait until everything received is consumed; a worker may have the rest. */
+static int delivered(struct env *e)
+{
+	int ms;
+
+	mock_deliver(&e->m);
+	for (ms = 0; mock_pending(&e->m); ms++) {
+		if (ms == PATIENCE_MS)
+			return -ETIMEDOUT;
+		fsleep(1000);
+	}
+	return 0;
+}
+
+/* ---- cases ------------------------------------------------------------------- */
+
+static const u32 cuts[] = { 82, 128, 1442, MOCK_MULPDU_MAX, 0 };
+
+static int post_all(struct env *e, struct want *w)
+{
+	*w++ = (struct want){ RDMAP_SEND, 5000, e->local };
+	*w++ = (struct want){
+		RDMAP_WRITE, 3000, e->local + 8000, PEER_STAG, PEER_TO + 8000,
+	};
+	*w++ = (struct want){ RDMAP_SEND, 0, e->local };
+	*w++ = (struct want){ RDMAP_SEND, 1, e->local + 20000 };
+	*w++ = (struct want){
+		RDMAP_WRITE, 40000, e->local + 1, PEER_STAG, PEER_TO + 1,
+	};
+	return post(e, IB_WR_SEND, 0, 5000) ? : post(e, IB_WR_RDMA_WRITE, 8000, 3000) ? :
+	       post(e, IB_WR_SEND, 0, 0) ? : post(e, IB_WR_SEND, 20000, 1) ? :
+	       post(e, IB_WR_RDMA_WRITE, 1, 40000);
+}
+
+static int messages_out(u32 cut)
+{
+	struct env *e = env_open();
+	struct want w[5];
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.mulpdu = cut;
+	ret = post_all(e, w) ? : wait_for(e, 5, 0) ? : sent(e, w, 5);
+	env_close(e);
+	return ret;
+}
+
+/* Return: 1 if there are fewer calls than @at. */
+static int failed_call(enum mock_call call, u32 at)
+{
+	struct env *e = env_open();
+	struct want w[5];
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.mulpdu = 1000;
+	e->m.fail_at[call] = e->m.calls[call] + at;
+	ret = post_all(e, w) ? : wait_for(e, 5, 0) ? : sent(e, w, 5);
+	if (!ret && e->m.calls[call] < e->m.fail_at[call])
+		ret = 1;
+	env_close(e);
+	return ret;
+}
+
+static int each_call(enum mock_call call)
+{
+	int at, ret = 0;
+
+	for (at = 1; !ret && at < 100; at++)
+		ret = failed_call(call, at);
+	/* The loop has ended, and not at the first call. */
+	return ret == 1 && at > 3 ? 0 : ret == 1 ? -EIO : ret ? : -E2BIG;
+}
+
+static int answer(struct env *e, const struct kwarp_rdmap_read *rd)
+{
+	const struct kwarp_ddp_hdr h = {
+		.tagged = true, .opcode = RDMAP_READ_RESPONSE,
+		.stag = rd->sink_stag, .to = rd->sink_to,
+	};
+
+	return come(e, h, e->local, rd->len);
+}
+
+/* Post a read and answer it. */
+static int read_out(struct env *e, u32 len)
+{
+	struct kwarp_rdmap_read rd;
+	struct mock_ulpdu *u;
+	int ret, ms;
+
+	mock_forget(&e->m);
+	memset(e->remote, 0, len);
+	ret = post(e, IB_WR_RDMA_READ, 0, len);
+	for (ms = 0; !ret && list_empty(&e->m.sent) && ms < PATIENCE_MS; ms++)
+		fsleep(1000);
+	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
+	if (ret || !u || (u->data[3] & 15) != RDMAP_READ_REQUEST)
+		return ret ? : -ENODATA;
+	kwarp_rdmap_read_parse(u->data + 2 + KWARP_DDP_UNTAGGED_LEN, &rd);
+	ret = rd.len == len && rd.src_stag == PEER_STAG && rd.src_to == PEER_TO ?
+	      answer(e, &rd) : -EPROTO;
+	mock_deliver(&e->m);
+	return ret ? : wait_for(e, e->done + 1, 0) ? :
+	       memcmp(e->remote, e->local, len) ? -EIO : 0;
+}
+
+static int write_in(struct env *e, u32 at, u32 len)
+{
+	const struct kwarp_ddp_hdr h = {
+		.tagged = true, .opcode = RDMAP_WRITE,
+		.stag = e->pd->unsafe_global_rkey, .to = (uintptr_t)e->remote + at,
+	};
+	int ret = come(e, h, e->local + at, len) ? : delivered(e);
+
+	return ret ? : memcmp(e->remote + at, e->local + at, len) ? -EIO : 0;
+}
+
+static int send_in(struct env *e, u32 msn, u32 at, u32 len)
+{
+	const struct kwarp_ddp_hdr h = { .opcode = RDMAP_SEND, .msn = msn };
+	int ret = post_recv(e, at, len) ? : come(e, h, e->local + at, len);
+
+	mock_deliver(&e->m);
+	return ret ? : wait_for(e, e->done + 1, 0) ? :
+	       e->wc.byte_len != len || memcmp(e->remote + at, e->local + at, len) ? -EIO : 0;
+}
+
+/* The peer reads: check that it gets the contents of the memory. */
+static int read_in(struct env *e, u32 msn, u32 at, u32 len)
+{
+	const struct want w = { RDMAP_READ_RESPONSE, len, e->remote + at, 5, 900 };
+	const struct kwarp_ddp_hdr h = {
+		.opcode = RDMAP_READ_REQUEST, .qn = KWARP_QN_READ, .msn = msn,
+		.last = true, .dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
+	};
+	const struct kwarp_rdmap_read rd = {
+		.sink_stag = 5, .sink_to = 900, .len = len,
+		.src_stag = e->pd->unsafe_global_rkey,
+		.src_to = (uintptr_t)e->remote + at,
+	};
+	u8 body[KWARP_RDMAP_READ_LEN];
+	int ret, ms;
+
+	mock_forget(&e->m);
+	memcpy(e->remote, e->local, BYTES);
+	kwarp_rdmap_read_encode(&rd, body);
+	ret = mock_come(&e->m, &h, body, sizeof(body));
+	mock_deliver(&e->m);
+	for (ms = 0; !ret && sent(e, &w, 1) && ms < PATIENCE_MS; ms++) {
+		mock_room(&e->m);
+		fsleep(1000);
+	}
+	return ret ? : sent(e, &w, 1);
+}
+
+static int any_order(u32 piece)
+{
+	struct env *e = env_open();
+	u32 sends = 0, reads = 0, at, len;
+	int i, ret = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.piece = piece;
+	for (i = 0; i < 200 && !ret; i++) {
+		at = prandom_u32_state(&rnd) % (BYTES / 2);
+		len = 1 + prandom_u32_state(&rnd) % (BYTES / 2);
+		memset(e->remote, 0, BYTES);
+		switch (prandom_u32_state(&rnd) % 4) {
+		case 0:
+			ret = send_in(e, ++sends, at, len);
+			break;
+		case 1:
+			ret = write_in(e, at, len);
+			break;
+		case 2:
+			ret = read_in(e, ++reads, at, len);
+			break;
+		default:
+			ret = read_out(e, len);
+		}
+	}
+	env_close(e);
+	return ret;
+}
+
+/* Only the Terminate is sent, and it reports the error. */
+static int framing_error(enum kwarp_err err)
+{
+	const struct kwarp_term_err *term = kwarp_err_term(err);
+	struct env *e = env_open();
+	struct kwarp_ddp_hdr h;
+	struct mock_ulpdu *u;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	ret = post_recv(e, 0, 100) ? : post_recv(e, 0, 100);
+	e->m.pull_err = err;
+	mock_deliver(&e->m);
+	ret = ret ? : wait_for(e, 0, 2);
+	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
+	if (!ret && (!u || !list_is_singular(&e->m.sent) ||
+		     kwarp_ddp_parse(u->data + 2, u->len, &h) ||
+		     h.opcode != RDMAP_TERMINATE ||
+		     u->data[2 + h.len] != (term->layer << 4 | term->etype) ||
+		     u->data[3 + h.len] != term->code))
+		ret = -EPROTO;
+	if (!ret && (!e->m.shut || !test_bit(KWARP_LLP_EV_QP_ERR, &e->m.events)))
+		ret = -EPIPE;
+	env_close(e);
+	return ret;
+}
+
+static int nothing_goes(void)
+{
+	struct env *e = env_open();
+	int ret, ms;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.broken = true;
+	ret = post_recv(e, 0, 100) ? : post(e, IB_WR_RDMA_READ, 0, 100) ? :
+	      post(e, IB_WR_SEND, 0, 10);
+	for (ms = 0; !READ_ONCE(e->m.calls[MOCK_PUT]) && ms < PATIENCE_MS; ms++)
+		fsleep(1000);
+	/* What was built is dropped, and the engine stops: nothing is built again. */
+	if (!ret && kwarp_llp_lock(&e->m.llp)) {
+		if (!e->m.calls[MOCK_PUT] || !list_empty(&e->m.batch) ||
+		    to_kqp(e->qp)->tx.state != KWARP_TX_DEAD)
+			ret = -EIO;
+		kwarp_llp_unlock(&e->m.llp);
+	}
+	mock_end(&e->m, ECONNRESET);
+	ret = ret ? : wait_for(e, 0, 3);
+	env_close(e);
+	return ret;
+}
+
+/* Built FPDUs that were not accepted are discarded with the connection. */
+static int detached(u32 at)
+{
+	struct env *e = env_open();
+	struct want w[5];
+	int ret, ms;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.mulpdu = 500;
+	e->m.fail_at[MOCK_PUSH] = e->m.calls[MOCK_PUSH] + at;
+	ret = post_all(e, w);
+	for (ms = 0; READ_ONCE(e->m.calls[MOCK_PUSH]) < e->m.fail_at[MOCK_PUSH]; ms++) {
+		if (ms == PATIENCE_MS)
+			return -ETIMEDOUT;
+		fsleep(1000);
+	}
+	kwarp_qp_detach(&e->m.llp);
+	if (!ret && !list_empty(&e->m.batch))
+		ret = -EBUSY;
+	poll_cq(e);
+	if (!ret && e->done + e->flushed != 5)
+		ret = -EIO;
+	env_close(e);
+	return ret;
+}
+
+/* ---- regions of an unusual kind ----------------------------------------------- */
+
+/* A region of 4 GiB that is e->remote again and again. */
+static struct ib_mr *region_open(struct env *e)
+{
+	const u32 blocks = (1ULL << 32) / BYTES;
+	struct ib_mr *ibmr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, 1);
+	struct kwarp_mr *mr;
+	void **all;
+	u32 i;
+
+	if (IS_ERR(ibmr))
+		return NULL;
+	all = kvmalloc_array(blocks, sizeof(*all), GFP_KERNEL);
+	if (!all) {
+		ib_dereg_mr(ibmr);
+		return NULL;
+	}
+	for (i = 0; i < blocks; i++)
+		all[i] = e->remote;
+	mr = to_kmr(ibmr);
+	kvfree(mr->blocks);
+	mr->blocks = all;
+	mr->nr_blocks = blocks;
+	mr->max_blocks = blocks;
+	mr->first = 0;
+	mr->shift = ilog2(BYTES);
+	mr->iova = 0;
+	mr->length = 1ULL << 32;
+	mr->access = IB_ACCESS_REMOTE_READ;
+	smp_store_release(&mr->state, KWARP_MR_VALID); /* after all of the above */
+	return ibmr;
+}
+
+static int request_in(struct env *e, const struct ib_mr *mr, u32 len)
+{
+	const struct kwarp_ddp_hdr h = {
+		.opcode = RDMAP_READ_REQUEST, .qn = KWARP_QN_READ, .msn = 1,
+		.last = true, .dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
+	};
+	const struct kwarp_rdmap_read rd = {
+		.sink_stag = 5, .len = len, .src_stag = mr->rkey,
+	};
+	u8 body[KWARP_RDMAP_READ_LEN];
+	int ret;
+
+	kwarp_rdmap_read_encode(&rd, body);
+	ret = mock_come(&e->m, &h, body, sizeof(body));
+	mock_deliver(&e->m);
+	return ret;
+}
+
+/* The peer asks for so much that length and header do not fit into 32 bits. */
+static int longest_response(u32 len)
+{
+	struct env *e = env_open();
+	struct kwarp_ddp_hdr h;
+	struct mock_ulpdu *u;
+	struct ib_mr *mr;
+	u64 to = 0;
+	int ret, ms, n = 0;
+
+	if (!e)
+		return -ENOMEM;
+	mr = region_open(e);
+	e->m.mulpdu = 1000;
+	e->m.fail_at[MOCK_PUSH] = e->m.calls[MOCK_PUSH] + 3;
+	ret = mr ? request_in(e, mr, len) : -ENOMEM;
+	for (ms = 0; !ret && READ_ONCE(e->m.writeable); ms++) {
+		if (ms == PATIENCE_MS)
+			ret = -ETIMEDOUT;
+		fsleep(1000);
+	}
+	/* The third batch was refused: nothing is sent until there is room. */
+	if (!ret) {
+		list_for_each_entry(u, &e->m.sent, link) {
+			if (kwarp_ddp_parse(u->data + 2, u->len, &h) ||
+			    h.opcode != RDMAP_READ_RESPONSE || h.last || h.to != to ||
+			    u->len != 1000)
+				ret = -EPROTO;
+			to += u->len - h.len;
+			n++;
+		}
+		if (!n)
+			ret = -ENODATA;
+	}
+	kwarp_qp_detach(&e->m.llp);
+	if (mr)
+		ib_dereg_mr(mr);
+	env_close(e);
+	return ret;
+}
+
+/* The region is gone when the answer is built: the Terminate goes out in the same pass. */
+static int revoked_response(void)
+{
+	struct env *e = env_open();
+	struct kwarp_ddp_hdr h;
+	struct mock_ulpdu *u;
+	struct ib_mr *mr;
+	int ret, ms;
+
+	if (!e)
+		return -ENOMEM;
+	mr = region_open(e);
+	if (mr) {
+		e->m.revoke = to_kmr(mr);
+		ret = request_in(e, mr, 10000);
+	} else {
+		ret = -ENOMEM;
+	}
+	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
+	if (!ret && (!u || kwarp_ddp_parse(u->data + 2, u->len, &h) ||
+		     h.opcode != RDMAP_TERMINATE))
+		ret = -EPROTO;
+	/* FIN may be a worker's. */
+	for (ms = 0; !ret && !READ_ONCE(e->m.shut); ms++) {
+		if (ms == PATIENCE_MS)
+			ret = -ETIMEDOUT;
+		fsleep(1000);
+	}
+	kwarp_qp_detach(&e->m.llp);
+	if (mr)
+		ib_dereg_mr(mr);
+	env_close(e);
+	return ret;
+}
+
+/* ---- limits and order ----------------------------------------------------------- */
+
+/* A pass that reaches its limit with the last ULPDU leaves nothing to a worker. */
+static int just_a_pass(u32 ulpdus)
+{
+	const struct kwarp_ddp_hdr h = {
+		.tagged = true, .opcode = RDMAP_WRITE, .last = true,
+		.dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
+	};
+	struct env *e = env_open();
+	u64 wanted = ulpdus > KWARP_RX_ULPDUS;
+	int ret = 0;
+	u32 i;
+
+	if (!e)
+		return -ENOMEM;
+	for (i = 0; i < ulpdus && !ret; i++)
+		ret = mock_come(&e->m, &h, NULL, 0);
+	ret = ret ? : delivered(e);
+	if (!ret && to_kqp(e->qp)->stats[KWARP_STAT_RX_CONTINUED] != wanted)
+		ret = -EIO;
+	env_close(e);
+	return ret;
+}
+
+/* Closing begins before the stream does: nothing is sent until it has begun. */
+static int closed_before_start(void)
+{
+	struct env *e = env_open_stopped();
+	struct kwarp_qp *qp;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	qp = to_kqp(e->qp);
+	ret = post(e, IB_WR_SEND, 0, 10);
+	mutex_lock(&qp->mutex);
+	kwarp_qp_disconnect(qp, false);
+	mutex_unlock(&qp->mutex);
+	msleep(20);
+	if (!ret && (!list_empty(&e->m.sent) || e->m.shut))
+		ret = -EALREADY;
+	kwarp_qp_start(qp);
+	ret = ret ? : wait_for(e, 1, 0);
+	if (!ret && (list_empty(&e->m.sent) || !e->m.shut))
+		ret = -ENODATA;
+	env_close(e);
+	return ret;
+}
+
+static void run(void)
+{
+	static const enum kwarp_err framing[] = {
+		KWARP_ERR_MPA_CRC, KWARP_ERR_MPA_MARKER, KWARP_ERR_MPA_LENGTH,
+	};
+	int i, ret;
+
+	for (i = 0, ret = 0; i < ARRAY_SIZE(cuts) && !ret; i++)
+		ret = messages_out(cuts[i]);
+	tap("seam.messages_out__any_cut", ret);
+	tap("seam.batch_begin_fails__at_each_call", each_call(MOCK_BATCH_BEGIN));
+	tap("seam.put_fails__at_each_call", each_call(MOCK_PUT));
+	tap("seam.push_is_refused__at_each_call", each_call(MOCK_PUSH));
+	tap("seam.any_order__contiguous", any_order(0));
+	tap("seam.any_order__in_single_bytes", any_order(1));
+	tap("seam.any_order__in_pieces", any_order(37));
+	for (i = 0, ret = 0; i < ARRAY_SIZE(framing) && !ret; i++)
+		ret = framing_error(framing[i]);
+	tap("seam.framing_error__terminate", ret);
+	tap("seam.push_fails_for_good", nothing_goes());
+	for (i = 1, ret = 0; i < 6 && !ret; i++)
+		ret = detached(i);
+	tap("seam.detached_with_a_batch", ret);
+	tap("seam.response__of_2_31_bytes", longest_response(1U << 31));
+	tap("seam.response__of_2_32_minus_14_bytes", longest_response(-14U));
+	tap("seam.response__of_2_32_minus_1_bytes", longest_response(-1U));
+	tap("seam.response__region_revoked", revoked_response());
+	tap("seam.pass__up_to_its_limit", just_a_pass(KWARP_RX_ULPDUS));
+	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
+	tap("seam.closed_before_start", closed_before_start());
+}
+
+static int __init seam_init(void)
+{
+	struct net_device *ndev = dev_get_by_name(&init_net, netdev);
+
+	if (!ndev)
+		return -ENODEV;
+	ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+	dev_put(ndev);
+	if (!ibdev)
+		return -ENODEV;
+	prandom_seed_state(&rnd, seed);
+	pr_info("ktest: seed %u\n", seed);
+	run();
+	ib_device_put(ibdev);
+	pr_info("ktest: 1..%d\n", cases);
+	return 0;
+}
+
+static void __exit seam_exit(void)
+{
+}
+
+module_init(seam_init);
+module_exit(seam_exit);
+MODULE_DESCRIPTION("Test of kwarp's RDMAP above a lower layer of its own");
+MODULE_LICENSE("Dual BSD/GPL");

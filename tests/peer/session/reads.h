@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The victim's RDMA Reads of the peer, and their answers.
+#pragma once
+
+#include "session.h"
+
+namespace peer {
+
+inline constexpr uint32_t source_stag = 0x77777700;
+inline constexpr uint64_t source_to = 0x4000;
+inline constexpr size_t read_len = 400;
+inline constexpr size_t sink_at = 64;
+
+// The victim's next Read Request.
+ReadRequest next_request(Session &s);
+// Makes the victim read n bytes into its local region; what it asks for.
+ReadRequest asked(Session &s, size_t n = read_len, size_t at = sink_at);
+// The answer that is right.
+Segment answer(const ReadRequest &rr);
+// It has come.
+void done(Session &s, size_t n = read_len, size_t at = sink_at);
+
+// Asked for n bytes, the peer answers in segments that begin where told.
+void answer_in_parts(Session &s, size_t n, const std::vector<size_t> &cuts);
+// A response that is right except for one change; what it says may be placed before it is seen.
+Act answer_with(std::function<void(Segment &)> change);
+// A first segment that is right, and one that is not: of so many bytes, so far behind the sink's
+// beginning.
+void answer_in_two(Session &s, size_t first, size_t at, size_t second);
+
+} // namespace peer

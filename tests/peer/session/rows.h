@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Tables of cases for GoogleTest: a row is a test.
+#pragma once
+
+#include <concepts>
+#include <gtest/gtest.h>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "../victim/lab.h"
+
+namespace peer {
+
+struct Row {
+	std::string name;
+	const char *rfc; // where the outcome is said
+};
+
+template <std::derived_from<Row> T>
+void PrintTo(const T &row, std::ostream *os)
+{
+	*os << row.name << " (" << row.rfc << ")";
+}
+
+// For INSTANTIATE_TEST_SUITE_P: the row's name.
+struct RowName {
+	template <typename P>
+	std::string operator()(const testing::TestParamInfo<P> &info) const
+	{
+		return info.param.name;
+	}
+};
+
+// For INSTANTIATE_TEST_SUITE_P: all that these functions add.
+template <typename T, typename... F>
+auto rows(void (*first)(std::vector<T> &), F... more)
+{
+	std::vector<T> all;
+	first(all);
+	(more(all), ...);
+	return testing::ValuesIn(all);
+}
+
+// Rows that are about MPA: none over SCTP.
+template <typename T>
+auto of_mpa(void (*add)(std::vector<T> &))
+{
+	return [add](std::vector<T> &rows) {
+		if (!victim::lab().sctp)
+			add(rows);
+	};
+}
+
+// "_A_C" for the bits 5 of {"A", "B", "C"}.
+std::string named_bits(unsigned bits, std::initializer_list<const char *> names);
+
+std::string hex(uint64_t n);
+
+} // namespace peer

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "session.h"
+
+namespace peer {
+namespace {
+
+unsigned begin(Testbed &bed)
+{
+	bed.begin();
+	return bed.v.connections();
+}
+
+} // namespace
+
+Listener::Listener()
+{
+	const Address any(lab().peer_ip, 0);
+	if (lab().sctp)
+		listener_ = sctp::Listener(any, {.netns = lab().peer_netns});
+	else
+		listener_ = Socket::listen(any, lab().peer_socket());
+}
+
+Address Listener::address() const
+{
+	const auto *sctp = std::get_if<sctp::Listener>(&listener_);
+	return Address(lab().peer_ip,
+		       sctp ? sctp->port() : std::get<Socket>(listener_).local().port());
+}
+
+Peer Listener::accept(Millis timeout)
+{
+	return std::visit([=](auto &l) { return Peer(l.accept(timeout)); }, listener_);
+}
+
+Peer Listener::asked()
+{
+	Peer p = accept();
+	p.receive_request();
+	EXPECT_EQ(p.request.key, bytes(request_key));
+	return p;
+}
+
+Session::Session(const Options &o)
+	: bed(Testbed::the(o)), v(bed.v), p(Socket()), index_(begin(bed)),
+	  history_(v.history().size())
+{
+}
+
+Session::Session(const Terms &t) : Session(t.victim.value_or(usual.victim))
+{
+	if (lab().device.policy("crc")) { // others have the defaults
+		bed.policy.must("mpa_rev", 2U);
+		bed.policy.must("crc", t.crc);
+		bed.policy.must("markers", t.markers_in);
+	}
+	StartupFrame r = StartupFrame::request(t.rev);
+	if (t.rev >= 2) {
+		r.s = true;
+		r.enhanced = Enhanced{.ird = v.options().ord, .ord = v.options().ird};
+	}
+	r.c = t.crc && t.peer_wants_crc;
+	r.m = t.markers_out;
+	dial(r, 0, lab().peer_socket(t.rcvbuf));
+}
+
+void Session::dial(const StartupFrame &request, size_t cut, const PeerOptions &o)
+{
+	p = Peer::reach(v.address(), o);
+	if (!cut) {
+		p.send_request(request);
+	} else {
+		const Bytes bytes = request.encode();
+		p.request = request;
+		p.socket.send(View(bytes).first(cut));
+		// A segment of its own: the next bytes do not leave before it is acknowledged.
+		wait_acknowledged(p.socket);
+		p.socket.send(View(bytes).subspan(cut));
+	}
+	p.receive_reply();
+	if (p.reply.rev == 0) {
+		// RFC 5044 figure 14: whatever the frames say.
+		version = 0;
+		p.out = FpduEncoder({true, true});
+		p.in = FpduDecoder({true, true});
+	}
+	if (!p.reply.r)
+		bed.expect_count("accepts");
+	v.connection(index_);
+}
+
+void Session::call(Listener &listener, const std::function<StartupFrame(const Peer &)> &reply)
+{
+	v.connect(listener.address());
+	p = listener.asked();
+	p.send_reply(reply(p));
+}
+
+Session::~Session()
+{
+	if (!dropped_ && v.connections() > index_) {
+		p.close();
+		v.settled(index_, Millis{5000});
+		v.drop(index_);
+	}
+	if (usual.shared)
+		bed.policy.restore();
+}
+
+void Session::sends(const Segment &s, const FpduFault &fault)
+{
+	p.send(s, fault);
+	delivers(s.payload);
+}
+
+void Session::begins(const Bytes &first)
+{
+	p.send(send_segment(p.send_msn, first, 0, false));
+	fills_slot(first);
+}
+
+void Session::writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault)
+{
+	p.send(write_segment(r.rkey(), r.base() + at, data), fault);
+	places(r, static_cast<ptrdiff_t>(at), data);
+}
+
+void Session::offend(const Segment &s, const FpduFault &fault)
+{
+	offence_ = s;
+	// The victim may find fault with the beginning and close before it has all.
+	p.try_send(s, fault);
+}
+
+void Session::places(Region &r, ptrdiff_t at, Bytes bytes)
+{
+	placed_.push_back({&r, {at, bytes.size()}, std::move(bytes)});
+}
+
+void Session::may_touch(Region &r, Range range)
+{
+	placed_.push_back({&r, range, {}});
+}
+
+void Session::delivers(const Bytes &message)
+{
+	std::optional<ibv_wc> wc = v.completion();
+	ASSERT_TRUE(wc) << "a correct message does not arrive";
+	ASSERT_EQ(wc->status, IBV_WC_SUCCESS);
+	EXPECT_EQ(wc->opcode, IBV_WC_RECV);
+	EXPECT_EQ(wc->byte_len, message.size());
+	EXPECT_EQ(Victim::connection_of(wc->wr_id), index_);
+	EXPECT_EQ(Victim::index_of(wc->wr_id), delivered_) << "not the oldest receive";
+	places(c().recv, c().slot(delivered_++).at, message);
+}
+
+Segment Session::segment(Bytes payload)
+{
+	Segment s = send_segment(p.send_msn++, std::move(payload));
+	s.dv = s.rv = version;
+	return s;
+}
+
+void Session::message(size_t len)
+{
+	sends(segment(pattern(len, delivered_ + 1000)));
+}
+
+void Session::completes(ibv_wc_opcode opcode)
+{
+	std::optional<ibv_wc> wc = v.completion();
+	ASSERT_TRUE(wc) << "no completion of the victim's own work request";
+	EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
+	EXPECT_EQ(wc->opcode, opcode);
+	(opcode == IBV_WC_RDMA_READ ? reads_ : sends_)++;
+}
+
+void Session::judge(const Verdict &verdict)
+{
+	SCOPED_TRACE("judging how the victim took it");
+	if (verdict.fate == Fate::either)
+		return judge_life();
+	if (verdict.fate == Fate::lives)
+		check_life();
+	check_end(verdict);
+	check_victim(verdict.fate == Fate::terminates);
+	let_go();
+}
+
+// Whatever the victim has made of it: if the connection goes on, nothing counts as an error.
+void Session::judge_life()
+{
+	if (!alive())
+		return judge(ends());
+	EXPECT_TRUE(bed.all_counted()) << "something legal was counted as an error";
+	bed.expect_anything();
+	p.close();
+	check_victim(false);
+	let_go();
+}
+
+bool Session::alive()
+{
+	const Bytes data = pattern(64, 4711);
+	if (!p.try_send(send_segment(p.send_msn, data)))
+		return false;
+	while (std::optional<ibv_wc> wc = v.completion()) {
+		if (wc->status != IBV_WC_SUCCESS)
+			return false;
+		if (Victim::is_send(wc->wr_id)) {
+			(wc->opcode == IBV_WC_RDMA_READ ? reads_ : sends_)++;
+			continue;
+		}
+		const unsigned slot = Victim::index_of(wc->wr_id);
+		may_touch_slot();
+		delivered_++;
+		if (wc->byte_len == data.size() && c().received(slot, data.size()) == data)
+			return true;
+	}
+	return false;
+}
+
+void Session::judge_gone(const std::string &counter)
+{
+	SCOPED_TRACE("judging how the victim took it");
+	if (!counter.empty())
+		bed.expect_count(counter);
+	check_victim(false);
+	let_go();
+}
+
+void Session::let_go()
+{
+	p.close();
+	check_memory();
+	v.drop(index_);
+	dropped_ = true;
+	bed.finish();
+}
+
+void Session::give_up()
+{
+	let_go();
+}
+
+void Session::check_life()
+{
+	message(64);
+	if (testing::Test::HasFatalFailure())
+		return;
+	victim_sends(100);
+	p.finish();
+}
+
+void Session::victim_sends(size_t len)
+{
+	const Bytes answer = v.spare->copy(0, len);
+	c().post_send(*v.spare, 0, len);
+	for (;;) {
+		std::optional<Segment> s = p.receive();
+		ASSERT_TRUE(s) << "the victim does not send";
+		ASSERT_NE(s->opcode, op_terminate)
+			<< "it is legal, and is answered with a Terminate";
+		// Others may be Read Responses that the case has not waited for.
+		if (s->opcode != op_send)
+			continue;
+		EXPECT_EQ(s->payload, answer);
+		EXPECT_EQ(s->dv, version);
+		EXPECT_EQ(s->rv, version);
+		break;
+	}
+	completes(IBV_WC_SEND);
+}
+
+void Session::check_end(const Verdict &verdict)
+{
+	End end = p.end();
+	EXPECT_TRUE(end.closed()) << "the connection was not closed";
+	EXPECT_FALSE(end.bad_terminate) << "the Terminate does not parse";
+	switch (verdict.fate) {
+	case Fate::lives:
+		EXPECT_FALSE(end.terminate);
+		EXPECT_EQ(end.event, Event::fin);
+		break;
+	case Fate::terminates:
+		check_terminate(end, verdict);
+		break;
+	case Fate::closes:
+		EXPECT_FALSE(end.terminate) << "Terminate says " << end.terminate->code;
+		if (!verdict.counter.empty())
+			bed.expect_count(verdict.counter);
+		break;
+	default:
+		bed.expect_some_error();
+		break;
+	}
+	EXPECT_TRUE(end.event != Event::fin || p.shut_down())
+		<< "no SHUTDOWN behind the Session Terminate";
+	p.close();
+}
+
+void Session::check_terminate(const End &end, const Verdict &verdict)
+{
+	ASSERT_TRUE(end.terminate)
+		<< "no Terminate; expected " << verdict.codes.front()
+		<< (end.closed() ? "; connection was closed" : "; connection still open");
+	const Code &got = end.terminate->code;
+	EXPECT_TRUE(verdict.fits(got))
+		<< "Terminate says " << got << "; expected " << verdict.codes.front()
+		<< (verdict.codes.size() > 1 ? " or another" : "");
+	// A reset could take the Terminate away from the peer.
+	EXPECT_EQ(end.event, Event::fin) << "no FIN behind the Terminate";
+	check_headers(*end.terminate);
+	bed.expect_count("tx_terminate");
+	bed.expect_count(verdict.counter_for(got));
+}
+
+// RFC 5040 4.8, figure 10 and 7.1.
+void Session::check_headers(const Terminate &t)
+{
+	EXPECT_EQ(t.reserved, 0);
+	if (t.code.layer == 2 || t.code.etype == 0) {
+		EXPECT_FALSE(t.m || t.d || t.r) << "no headers belong into this Terminate";
+		return;
+	}
+	if (!offence_)
+		return;
+	EXPECT_TRUE(t.m && t.d)
+		<< "the DDP header and the segment length belong into this Terminate";
+	EXPECT_EQ(t.ddp_header, offence_->header());
+	EXPECT_EQ(t.segment_len, offence_->encode().size());
+	bool read = offence_->opcode == op_read_request && !offence_->tagged;
+	if (read && t.code.layer == 0 && t.code.etype == 1) {
+		EXPECT_TRUE(t.r) << "the Read Request belongs into this Terminate";
+		EXPECT_EQ(t.rdmap_header, offence_->payload);
+	} else if (!read || t.code.layer == 1) {
+		EXPECT_FALSE(t.r);
+	}
+}
+
+void Session::check_victim(bool fatal)
+{
+	Connection &con = c();
+	EXPECT_TRUE(v.settled(index_)) << "a posted work request never completed";
+	EXPECT_TRUE(eventually([&] { return con.state() == IBV_QPS_ERR; }))
+		<< "QP state " << con.state();
+	// A passive connection of the peer-to-peer model may end before it was established.
+	auto told = [&] {
+		const auto &h = con.happened;
+		return h.disconnected || (h.connect && *h.connect != RDMA_CM_EVENT_ESTABLISHED);
+	};
+	EXPECT_TRUE(v.wait(told)) << "the consumer is not told of the end";
+	unsigned received = 0, reads = 0;
+	for (size_t i = history_; i < v.history().size(); i++) {
+		const ibv_wc &wc = v.history()[i];
+		if (Victim::connection_of(wc.wr_id) != index_ || wc.status != IBV_WC_SUCCESS)
+			continue;
+		if (!Victim::is_send(wc.wr_id))
+			received++;
+		else
+			reads += wc.opcode == IBV_WC_RDMA_READ;
+	}
+	EXPECT_EQ(received, delivered_) << "something wrong was delivered";
+	EXPECT_EQ(reads, reads_) << "a read succeeded that was not answered well";
+	if (fatal) {
+		EXPECT_TRUE(v.wait([&] { return con.happened.fatal; }))
+			<< "no asynchronous error event";
+	}
+}
+
+void Session::check_memory()
+{
+	std::vector<Region *> regions = v.all();
+	regions.push_back(&c().recv);
+	for (Region *r : regions) {
+		std::vector<Range> allowed;
+		for (const Placed &q : placed_)
+			if (q.region == r)
+				allowed.push_back(q.range);
+		EXPECT_EQ(r->changed(allowed), "");
+	}
+	for (const Placed &q : placed_)
+		if (q.bytes) {
+			EXPECT_EQ(q.region->copy(static_cast<size_t>(q.range.at), q.range.len),
+				  *q.bytes);
+		}
+}
+
+Act offends(std::function<Segment(Session &)> right, std::function<void(Segment &)> change)
+{
+	return [=](Session &s) {
+		Segment g = right(s);
+		change(g);
+		s.offend(g);
+	};
+}
+
+Segment write_to(const Region &r, int64_t at, Bytes payload, bool last)
+{
+	return write_segment(r.rkey(), r.base() + static_cast<uint64_t>(at), std::move(payload),
+			     last);
+}
+
+} // namespace peer

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One connection in Full Operation and how it must end. Cases are rows of tables: name, RFC
+// section, verdict, and what the peer does.
+#pragma once
+
+#include <functional>
+#include <variant>
+
+#include "rows.h"
+#include "testbed.h"
+#include "verdict.h"
+
+namespace peer {
+
+struct Terms {
+	uint8_t rev = 1;
+	bool crc = true;		 // false: neither side wants it
+	bool peer_wants_crc = true;	 // false: only the victim does
+	bool markers_in = false;	 // in what the victim receives
+	bool markers_out = false;	 // in what it sends
+	int rcvbuf = 0;			 // of the peer, 0: the system's choice
+	std::optional<Options> victim{}; // other than usual
+};
+
+// Where the victim connects to.
+class Listener {
+public:
+	Listener();
+	Address address() const;
+	Peer accept(Millis timeout = patience);
+	// With its request.
+	Peer asked();
+	void close() { listener_ = Socket(); }
+
+private:
+	std::variant<Socket, sctp::Listener> listener_;
+};
+
+class Session {
+public:
+	// The account begins; then one of dial() and call().
+	explicit Session(const Options &o = usual.victim);
+	// The victim as responder, startup as usual under these terms.
+	explicit Session(const Terms &t);
+	~Session();
+
+	// The victim is the responder: this request, cut in two (0: not cut); throws without a
+	// reply.
+	void dial(const StartupFrame &request, size_t cut = 0,
+		  const PeerOptions &o = lab().peer_socket());
+	// The victim is the initiator: it connects to the listener.
+	void call(Listener &listener, const std::function<StartupFrame(const Peer &)> &reply);
+
+	Testbed &bed;
+	Victim &v;
+	Peer p;
+
+	// Of DDP and RDMAP: 0 for a peer of the RDMA Consortium's revision (RFC 5044 appendix C).
+	uint8_t version = 1;
+
+	Connection &c() { return v.connection(index_); }
+	Segment segment(Bytes payload); // a Send, the next
+
+	// Sends what is right, and the victim has received it as its next message.
+	void sends(const Segment &s, const FpduFault &fault = {});
+	// The first segment of the next message, which is placed; others are to follow.
+	void begins(const Bytes &first);
+	// Sends an RDMA Write that is right: of these bytes, to this place in the region.
+	void writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault = {});
+	// Sends the segment that is wrong; the Terminate must quote its header.
+	void offend(const Segment &s, const FpduFault &fault = {});
+	// What a Terminate must quote although it was sent in another way.
+	void quotes(const Segment &s) { offence_ = s; }
+	// Memory: exactly these bytes there; or: may have changed, because it was part of an
+	// error.
+	void places(Region &r, ptrdiff_t at, Bytes bytes);
+	void may_touch(Region &r, Range range);
+	void may_touch_slot() { may_touch(c().recv, c().slot(delivered_)); }
+	// The first bytes of the next receive.
+	void fills_slot(const Bytes &data) { places(c().recv, c().slot(delivered_).at, data); }
+	// The victim has received this as its next message.
+	void delivers(const Bytes &message);
+	// A correct message, and its delivery.
+	void message(size_t len = 40);
+	void read_answered() { reads_++; }
+	// A completion of the victim's own work request.
+	void completes(ibv_wc_opcode opcode);
+	// The victim sends, the peer receives.
+	void victim_sends(size_t len);
+
+	// Does the next message arrive? Others may, before it.
+	bool alive();
+	// It is alive: both directions. Then the peer sends FIN.
+	void check_life();
+	// The judgement, as GoogleTest failures. Ends the connection.
+	void judge(const Verdict &verdict);
+	// The peer has gone; the counter moves by one, or none does.
+	void judge_gone(const std::string &counter);
+	// The end of a startup that led to no connection.
+	void give_up();
+
+private:
+	struct Placed {
+		Region *region;
+		Range range;
+		std::optional<Bytes> bytes;
+	};
+
+	void judge_life();
+	void check_end(const Verdict &verdict);
+	void check_terminate(const End &end, const Verdict &verdict);
+	void check_headers(const Terminate &t);
+	void check_victim(bool fatal);
+	void let_go();
+	void check_memory();
+
+	unsigned index_;
+	std::optional<Segment> offence_;
+	std::vector<Placed> placed_;
+	size_t history_;
+	unsigned delivered_ = 0;
+	unsigned reads_ = 0;
+	unsigned sends_ = 0;
+	bool dropped_ = false;
+};
+
+// What a case does with a session.
+using Act = std::function<void(Session &)>;
+
+// Sends a segment that is right but for one change.
+Act offends(std::function<Segment(Session &)> right, std::function<void(Segment &)> change);
+
+struct Case : Row {
+	Verdict verdict;
+	Act act;
+	Terms terms{};
+};
+
+// One test per row.
+class Wire : public testing::TestWithParam<Case> {};
+
+// An RDMA Write into a region, at an offset from its base.
+Segment write_to(const Region &r, int64_t at, Bytes payload, bool last = true);
+
+} // namespace peer

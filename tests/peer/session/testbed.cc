@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "testbed.h"
+
+#include <set>
+
+namespace peer {
+namespace {
+
+constexpr Millis long_patience{20000};
+
+// Errors by class. A device may have finer counters besides.
+const std::set<std::string> errors{
+	"backlog_drops",
+	"chunk_errors",
+	"cq_overflows",
+	"crc_errors",
+	"ddp_tagged_errors",
+	"ddp_untagged_errors",
+	"length_errors",
+	"llp_lost",
+	"local_errors",
+	"marker_errors",
+	"rdmap_operation_errors",
+	"rdmap_protection_errors",
+	"session_errors",
+	"ssn_errors",
+	"startup_closed",
+	"startup_key_errors",
+	"startup_length_errors",
+	"startup_negotiation_errors",
+	"startup_revision_errors",
+	"startup_timeouts",
+};
+const std::set<std::string> events{"accepts",	   "connects",	 "revision_fallbacks", "rx_rejects",
+				   "rx_terminate", "tx_rejects", "tx_terminate"};
+
+// Not those of traffic, which the other connection has, too.
+Counts known(Counts all)
+{
+	std::erase_if(all, [](const auto &c) {
+		return !errors.contains(c.first) && !events.contains(c.first);
+	});
+	return all;
+}
+
+} // namespace
+
+bool eventually(const std::function<bool()> &condition)
+{
+	return soon(condition, long_patience);
+}
+
+void wait_acknowledged(const Socket &s)
+{
+	for (auto end = std::chrono::steady_clock::now() + long_patience; s.unacknowledged();) {
+		if (std::chrono::steady_clock::now() > end)
+			throw Timeout("the other side acknowledges nothing");
+		std::this_thread::sleep_for(std::chrono::microseconds(50));
+	}
+}
+
+Testbed &Testbed::the(const Options &o)
+{
+	Victim &victim = lasting_victim(o); // outlives it
+	static std::vector<std::unique_ptr<Testbed>> all;
+	for (const auto &bed : all)
+		if (&bed->v == &victim)
+			return *bed;
+	all.emplace_back(new Testbed(victim));
+	return *all.back();
+}
+
+namespace {
+
+Policy &device_policy()
+{
+	static Policy p;
+	return p;
+}
+
+} // namespace
+
+Testbed::Testbed(Victim &victim)
+	: v(victim), policy(device_policy()), nldev_(lab().device.name()),
+	  bystander_(new Witness(victim))
+{
+}
+
+void Testbed::begin()
+{
+	Counts now = known(nldev_.counters());
+	if (judged_ && !usual.shared) {
+		EXPECT_EQ(difference(now, counters_), "")
+			<< "counted after the case before was judged";
+	}
+	if (!judged_) // nobody has judged the session before
+		restore();
+	counters_ = now;
+	resources_ = nldev_.resources();
+	expected_.clear();
+	some_error_ = anything_ = judged_ = false;
+}
+
+void Testbed::finish()
+{
+	check_counters();
+	check_resources();
+	EXPECT_EQ(v.ledger_fault(), "");
+	restore();
+	judged_ = true;
+	check_bystander();
+}
+
+void Testbed::restore()
+{
+	for (Region *r : v.all())
+		r->restore();
+}
+
+// What the counters are to be; names that do not exist are a failure.
+Counts Testbed::wanted() const
+{
+	Counts all = counters_;
+	for (const auto &[name, n] : expected_) {
+		EXPECT_TRUE(all.contains(name)) << "no such counter: " << name;
+		all[name] += n;
+	}
+	return all;
+}
+
+bool Testbed::all_counted()
+{
+	return known(nldev_.counters()) == wanted();
+}
+
+void Testbed::check_counters()
+{
+	if (counters_.empty()) // another driver
+		return;
+	const Counts want = wanted();
+	Counts now;
+	auto right = [&] {
+		now = known(nldev_.counters());
+		if (anything_)
+			return true;
+		if (!some_error_)
+			return now == want;
+		// At least one error, each of its classes once.
+		bool any = false;
+		for (auto &[name, n] : now) {
+			const bool error = errors.contains(name) || name == "rx_terminate";
+			if ((!error && name != "tx_terminate") || n > want.at(name) + 1)
+				continue;
+			any |= error && n > want.at(name);
+			n = want.at(name);
+		}
+		return any && now == want;
+	};
+	EXPECT_TRUE(eventually(right)) << "counters: " << difference(now, want)
+				       << (some_error_ ? "no error counted, or one twice" : "");
+	counters_ = known(nldev_.counters());
+}
+
+void Testbed::check_resources()
+{
+	Counts now;
+	EXPECT_TRUE(eventually([&] { return (now = nldev_.resources()) == resources_; }))
+		<< "objects left: " << difference(now, resources_);
+}
+
+void Testbed::check_bystander()
+{
+	const std::string fault = bystander_->turn();
+	EXPECT_EQ(fault, "") << "another connection has suffered";
+	if (fault.empty())
+		return;
+	// The next case shall be judged by itself.
+	judged_ = false;
+	while (v.completion(Millis{200}))
+		;
+	bystander_ = std::make_unique<Witness>(v);
+}
+
+} // namespace peer

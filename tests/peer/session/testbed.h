@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What all cases share: one victim on the device under test, a connection that nothing may disturb,
+// and the device's own account of errors and objects.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "../victim/nldev.h"
+#include "../victim/witness.h"
+
+namespace peer {
+
+using namespace iwarp;
+using namespace victim;
+
+// Number of receives posted on each connection, and their size.
+inline constexpr unsigned receives = 4;
+inline constexpr uint32_t receive_size = 2048;
+inline constexpr size_t region_size = 8192;
+// More than its buffers for sending hold: a read of it takes until the peer receives.
+inline constexpr size_t rw_size = 1024 * 1024;
+inline constexpr uint8_t depth = 4; // IRD and ORD
+
+// What holds in a program unless a case says otherwise.
+struct Usual {
+	Options victim{.receives = receives,
+		       .receive_size = receive_size,
+		       .ird = depth,
+		       .ord = depth,
+		       .region_size = region_size,
+		       .rw_size = rw_size};
+	// Other tests use the device, too: the policy is put back after each session, and between
+	// two of them counters may move.
+	bool shared = false;
+};
+inline Usual usual;
+
+class Testbed {
+public:
+	static Testbed &the(const Options &o = usual.victim);
+
+	// Before and after a case. finish() tells, as GoogleTest failures, what the case has left
+	// behind: objects, counts other than expected, foreign memory changed, the other connection
+	// hurt.
+	void begin();
+	void finish();
+
+	// A counter that must have moved by n when the case ends.
+	void expect_count(const std::string &name, uint64_t n = 1) { expected_[name] += n; }
+	// Have they?
+	bool all_counted();
+	// One error of a class that no RFC names.
+	void expect_some_error() { some_error_ = true; }
+	// Whatever else is counted from now on.
+	void expect_anything() { anything_ = true; }
+
+	Victim &v;
+	Policy &policy;
+
+private:
+	explicit Testbed(Victim &victim);
+	void restore();
+	Counts wanted() const;
+	void check_counters();
+	void check_resources();
+	void check_bystander();
+
+	Nldev nldev_;
+	std::unique_ptr<Witness> bystander_;
+	Counts resources_, counters_, expected_;
+	bool some_error_ = false, anything_ = false;
+	bool judged_ = false; // the session before
+};
+
+// Waits for the condition as long as a slow machine may need.
+bool eventually(const std::function<bool()> &condition);
+
+// Until all that was sent is acknowledged: what TCP sends then is another segment.
+void wait_acknowledged(const Socket &s);
+
+} // namespace peer

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "witness.h"
+
+namespace victim {
+
+using namespace iwarp;
+
+namespace {
+
+constexpr Millis long_wait{25000};
+
+} // namespace
+
+// The first message tells which connection it is.
+Witness::Witness(Victim &v)
+	: v_(v), p_(Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket()))
+{
+	p_.send_message({});
+	const std::optional<ibv_wc> wc = completion();
+	if (!wc || wc->status != IBV_WC_SUCCESS)
+		throw std::runtime_error("the first message of a new connection does not arrive");
+	index_ = Victim::connection_of(wc->wr_id);
+	v.connection(index_).post_receive(Victim::index_of(wc->wr_id));
+}
+
+Witness::~Witness()
+{
+	p_.close();
+	Connection &c = v_.connection(index_);
+	v_.wait([&] { return c.happened.disconnected; });
+	v_.settled(index_);
+	v_.drop(index_);
+}
+
+// The victim may hear late that another connection has ended: its requests come back flushed, ours
+// do not.
+std::optional<ibv_wc> Witness::completion()
+{
+	std::optional<ibv_wc> wc;
+	do
+		wc = v_.completion(long_wait);
+	while (wc && wc->status == IBV_WC_WR_FLUSH_ERR);
+	return wc;
+}
+
+std::string Witness::turn()
+try {
+	turns_++;
+	const Bytes sent = pattern(100, turns_ + 7), written = pattern(300, turns_);
+	if (std::string fault = send_and_write(sent, written); !fault.empty())
+		return fault;
+	return read(written);
+} catch (const std::exception &e) {
+	return e.what();
+}
+
+std::string Witness::send_and_write(const Bytes &sent, const Bytes &written)
+{
+	Connection &c = v_.connection(index_);
+	p_.send(write_segment(v_.spare->rkey(), v_.spare->base(), written));
+	p_.send_message(sent);
+	const std::optional<ibv_wc> wc = completion();
+	if (!wc || wc->status != IBV_WC_SUCCESS || Victim::connection_of(wc->wr_id) != index_)
+		return "its message does not arrive";
+	const unsigned slot = Victim::index_of(wc->wr_id);
+	if (slot != turns_ % v_.options().receives)
+		return "its message is not in the oldest receive";
+	if (c.received(slot, sent.size()) != sent || v_.spare->copy(0, written.size()) != written)
+		return "bytes arrive changed";
+	c.post_receive(slot);
+	return {};
+}
+
+std::string Witness::read(const Bytes &written)
+{
+	p_.read({1, 2, static_cast<uint32_t>(written.size()), v_.spare->rkey(), v_.spare->base()});
+	Bytes got;
+	while (got.size() < written.size()) {
+		std::optional<Segment> s = p_.receive(long_wait);
+		if (!s || s->opcode != op_read_response)
+			return "its read is not answered";
+		put(got, s->payload);
+	}
+	if (got != written)
+		return "its read returns other bytes";
+	return v_.spare->changed({{0, written.size()}});
+}
+
+} // namespace victim

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Several paths between the hosts (suite vm-multihoming, which makes the second one): one of them
+// is cut in mid-stream, for both directions, as by a switch that fails; nothing is lost.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "network.h"
+#include "traffic.h"
+
+using namespace rdma;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// A netdev of each host.
+struct Wire {
+	std::string a;
+	std::string b;
+};
+
+const Wire &first()
+{
+	static const Wire wire{lab::a().netdev, lab::b().netdev};
+	return wire;
+}
+
+const Wire &second()
+{
+	static const Wire wire{"pA", "pB"};
+	return wire;
+}
+
+class Cut {
+public:
+	explicit Cut(const Wire &wire) : wire_(wire) { both("add", " netem loss 100%"); }
+	~Cut() { both("del", ""); }
+	Cut(const Cut &) = delete;
+	Cut &operator=(const Cut &) = delete;
+
+private:
+	void both(const std::string &what, const std::string &how) const
+	{
+		lab::shell(lab::a(), "tc qdisc " + what + " dev " + wire_.a + " root" + how);
+		lab::shell(lab::b(), "tc qdisc " + what + " dev " + wire_.b + " root" + how);
+	}
+
+	const Wire &wire_;
+};
+
+uint64_t failures()
+{
+	return lab::a().counter("path_failures") + lab::b().counter("path_failures");
+}
+
+class failover : public testing::TestWithParam<lab::Family> {
+protected:
+	// Traffic until a path has failed, and 5 rounds more. Tells how long the longest took. On a
+	// busy machine a path may have failed before it was cut, so its state counts, too.
+	void fails_over(const char *what)
+	{
+		const uint64_t before = failures();
+		auto longest = Clock::duration::zero();
+		for (int after = 0; after < 5;) {
+			const auto begin = Clock::now();
+			traffic_.rounds(1);
+			longest = std::max(longest, Clock::now() - begin);
+			ASSERT_FALSE(HasFailure());
+			if (failures() > before || active_paths() < 2)
+				after++;
+		}
+		EXPECT_EQ(traffic_.state(), IBV_QPS_RTS);
+		printf("# summary: %s: the longest round took %lld ms\n", what,
+		       static_cast<long long>(
+			       std::chrono::duration_cast<Milliseconds>(longest).count()));
+	}
+
+	// Until both paths work, as the probes say.
+	void both_work()
+	{
+		const auto end = Clock::now() + std::chrono::seconds(120);
+		while (active_paths() < 2 && Clock::now() < end)
+			std::this_thread::sleep_for(Milliseconds(100));
+		ASSERT_GE(active_paths(), 2) << "the path that was cut is not used again";
+		traffic_.rounds(5);
+		EXPECT_EQ(traffic_.state(), IBV_QPS_RTS);
+	}
+
+	// The peer's addresses that the client regards as active.
+	static int active_paths()
+	{
+		lab::Inside inside(lab::a());
+		std::ifstream in("/proc/thread-self/net/sctp/remaddr");
+		int n = 0;
+		for (std::string line; std::getline(in, line);)
+			n += line.ends_with(" 2");
+		return n;
+	}
+
+	Traffic traffic_{GetParam()};
+};
+
+} // namespace
+
+TEST_P(failover, path__cut)
+{
+	both_work();
+	Cut cut(first());
+	fails_over("first path cut");
+}
+
+TEST_P(failover, path__cut_and_restored_and_the_other_cut)
+{
+	both_work();
+	{
+		Cut cut(first());
+		fails_over("first path cut");
+	}
+	both_work();
+	{
+		// It is idle but for heartbeats.
+		Cut cut(second());
+		traffic_.rounds(5);
+		EXPECT_EQ(traffic_.state(), IBV_QPS_RTS);
+	}
+	both_work();
+	Cut cut(first());
+	fails_over("first path cut again");
+}
+
+// As when a cable is pulled.
+TEST_P(failover, path__netdev_goes_down)
+{
+	both_work();
+	lab::shell(lab::b(), "ip link set " + first().b + " down");
+	fails_over("netdev down");
+	lab::shell(lab::b(), "ip link set " + first().b + " up");
+	lab::shell(lab::b(), "ip addr replace " + lab::b().ip6 + "/64 dev " + first().b + " nodad");
+	lab::shell(lab::a(), "ip addr replace " + lab::a().ip6 + "/64 dev " + first().a + " nodad");
+}
+
+INSTANTIATE_TEST_SUITE_P(family, failover, testing::Values(lab::Family::ipv4, lab::Family::ipv6),
+			 [](const testing::TestParamInfo<lab::Family> &info) {
+				 return info.param == lab::Family::ipv4 ? "ipv4" : "ipv6";
+			 });

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// RFC 5043 5, 6, 10: messages of an established session, and how it ends. The device is the
+// passive side.
+#include "session.h"
+
+#include <thread>
+
+#include "iwarp/terminate.h"
+
+using namespace rdma;
+using namespace sctp;
+namespace wire = iwarp::sctp;
+
+namespace {
+
+// The device's RDMAP Terminate, then its Session Terminate, then the end.
+void expect_terminated(Session &s, const char *counter, uint64_t before)
+{
+	auto m = s.peer.receive();
+	ASSERT_TRUE(m) << "no Terminate";
+	EXPECT_EQ(m->ppid, wire::ppid_segment);
+	auto terminate = iwarp::Segment::decode(m->segment());
+	ASSERT_TRUE(terminate);
+	EXPECT_EQ(terminate->opcode, iwarp::op_terminate);
+	m = s.peer.receive();
+	ASSERT_TRUE(m) << "no Session Terminate";
+	EXPECT_EQ(m->ppid, wire::ppid_control);
+	EXPECT_EQ(m->code(), wire::terminate);
+	s.server.disconnected();
+	EXPECT_EQ(lab::b().counter(counter), before + 1) << counter;
+}
+
+// What the device does about a message that is wrong.
+void expect_error(const char *counter, const Message &m)
+{
+	Session s;
+	const uint64_t before = lab::b().counter(counter);
+	s.peer.send(m);
+	expect_terminated(s, counter, before);
+}
+
+} // namespace
+
+TEST(sctp_data, send__in_turn)
+{
+	Session s;
+	for (uint32_t msn = 1; msn <= 20; msn++) {
+		const size_t size = msn * 37;
+		post_recv(s.server.qp(), msn, {s.server.memory().sge(0, size)});
+		s.peer.segment(send_of(msn, size));
+		s.expect_send(msn, size);
+	}
+}
+
+// Unordered delivery brings messages in any order; they are delivered in that of the DDP-SSN.
+TEST(sctp_data, ssn__reversed)
+{
+	constexpr uint16_t n = 60;
+	Config config;
+	config.recv_wr = n;
+	config.memory = n * 100;
+	Session s({}, config);
+	for (uint16_t i = 0; i < n; i++)
+		post_recv(s.server.qp(), i, {s.server.memory().sge(i * 100, 100)});
+	for (uint16_t i = n; i > 0; i--)
+		s.peer.send(segment_at(i, send_of(i, 100)));
+	const auto all = wait_ok(s.server.rcq(), n);
+	for (uint16_t i = 0; i < n; i++) {
+		EXPECT_EQ(all[i].wr_id, i);
+		EXPECT_TRUE(filled(s.server.memory().span(i * 100, 100), i + 1U)) << i;
+	}
+}
+
+TEST(sctp_data, ssn__gap_that_is_filled)
+{
+	Session s;
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+	post_recv(s.server.qp(), 2, {s.server.memory().sge(100, 100)});
+	s.peer.send(segment_at(2, send_of(2, 100)));
+	EXPECT_TRUE(drain(s.server.rcq()).empty()) << "delivered before its turn";
+	s.peer.send(segment_at(1, send_of(1, 100)));
+	wait_ok(s.server.rcq(), 2);
+	EXPECT_TRUE(filled(s.server.memory().span(0, 100), 1));
+	EXPECT_TRUE(filled(s.server.memory().span(100, 100), 2));
+}
+
+// Past the end of 16 bits.
+TEST(sctp_data, ssn__wraps)
+{
+	Session s;
+	for (uint32_t i = 1; i <= 0x10010; i++) {
+		Bytes empty = iwarp::write_segment(0, 0, {}).encode();
+		s.peer.segment(empty);
+	}
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+	s.peer.segment(send_of(1, 100));
+	s.expect_send(1, 100);
+}
+
+TEST(sctp_data, ssn__repeated)
+{
+	// An old one, and one that is held.
+	expect_error("ssn_errors", segment_at(0, send_of(1, 10)));
+	Session s;
+	const uint64_t before = lab::b().counter("ssn_errors");
+	s.peer.send(segment_at(5, send_of(2, 10)));
+	s.peer.send(segment_at(5, send_of(2, 10)));
+	expect_terminated(s, "ssn_errors", before);
+}
+
+TEST(sctp_data, ssn__too_far_ahead)
+{
+	expect_error("ssn_errors", segment_at(1 + 4096, send_of(1, 10)));
+	expect_error("ssn_errors", segment_at(0x8001, send_of(1, 10)));
+}
+
+// As many as the DDP-SSN allows, behind a gap.
+TEST(sctp_data, held__whole_window)
+{
+	constexpr uint16_t n = 4095;
+	Session s;
+	for (uint16_t i = 0; i < n; i++)
+		s.peer.send(segment_at(2 + i, iwarp::write_segment(s.server.remote().rkey,
+								   s.server.remote(i * 10).address,
+								   pattern(i, 10))
+						      .encode()));
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(60000, 100)});
+	s.peer.send(segment_at(1, send_of(1, 100)));
+	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 1U);
+	post_recv(s.server.qp(), 2, {s.server.memory().sge(60000, 100)});
+	s.peer.send(segment_at(2 + n, send_of(2, 100)));
+	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 2U);
+	for (uint16_t i = 0; i < n; i++)
+		ASSERT_TRUE(filled(s.server.memory().span(i * 10, 10), i)) << i;
+}
+
+// What is held has a limit, above the socket's first receive buffer.
+TEST(sctp_data, held__more_than_the_limit)
+{
+	constexpr uint16_t n = 4095;
+	const auto large = [](Session &s, uint16_t ssn) {
+		return segment_at(ssn, iwarp::write_segment(s.server.remote().rkey,
+							    s.server.remote().address,
+							    pattern(ssn, 1400))
+					       .encode());
+	};
+	{
+		Session s;
+		for (uint16_t i = 0; i < n / 2; i++)
+			s.peer.send(large(s, 2 + i));
+		post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+		s.peer.send(segment_at(1, send_of(1, 100)));
+		EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 1U);
+	}
+	Session s;
+	const uint64_t before = lab::b().counter("chunk_errors");
+	try {
+		for (uint16_t i = 0; i < n; i++)
+			s.peer.send(large(s, 2 + i));
+	} catch (const std::system_error &) {
+		// The device has ended the association.
+	}
+	s.server.disconnected();
+	EXPECT_EQ(lab::b().counter("chunk_errors"), before + 1);
+}
+
+TEST(sctp_data, chunk__illegal)
+{
+	Message wrong = segment_at(1, send_of(1, 10));
+	wrong.ppid = 15;
+	expect_error("chunk_errors", wrong);
+	wrong = segment_at(1, send_of(1, 10));
+	wrong.unordered = false;
+	expect_error("chunk_errors", wrong);
+	expect_error("chunk_errors", {.data = {0}});
+}
+
+TEST(sctp_data, session__control_out_of_sequence)
+{
+	for (uint8_t code : {0, 1, 2, 3, 5, 6, 7, 8}) {
+		SCOPED_TRACE(int(code));
+		expect_error("session_errors",
+			     {.ppid = wire::ppid_control, .data = {0, 1, 0, code}});
+	}
+	// A Terminate has no private data.
+	expect_error("session_errors", {.ppid = wire::ppid_control, .data = {0, 1, 0, 4, 0}});
+}
+
+// Too short for a DDP header; RFC 5041 leaves nothing to interpret.
+TEST(sctp_data, segment__too_short)
+{
+	for (size_t size : {0, 1, 13, 17})
+		expect_error("length_errors", segment_at(1, Bytes(size, 0x41)));
+}
+
+// RFC 5043 9 lets a sender fragment where IP would have to.
+TEST(sctp_data, message__fragmented_by_sctp)
+{
+	Config config;
+	config.memory = 40000;
+	Session s({.netns{}, .most = 700}, config);
+	for (size_t size : {2000, 39000}) {
+		const uint32_t msn = size == 2000 ? 1 : 2;
+		post_recv(s.server.qp(), msn, {s.server.memory().sge(0, size)});
+		s.peer.segment(send_of(msn, size));
+		s.expect_send(msn, size);
+	}
+}
+
+TEST(sctp_data, bundle__many_small_messages)
+{
+	constexpr uint32_t n = 2000;
+	Session s;
+	for (uint32_t i = 0; i < n; i++)
+		s.peer.segment(iwarp::write_segment(s.server.remote().rkey,
+						    s.server.remote(i).address,
+						    {static_cast<uint8_t>(i)})
+				       .encode());
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(n, 10)});
+	s.peer.segment(send_of(1, 10));
+	wait_ok(s.server.rcq());
+	for (uint32_t i = 0; i < n; i++)
+		ASSERT_EQ(s.server.memory().span(i, 1)[0], static_cast<uint8_t>(i)) << i;
+}
+
+// ---- the end ----
+
+// Whether the device's Terminate is sent by a callback's worker or by the one that closes the
+// association is a race: neither may leave it out.
+TEST(sctp_end, terminate__by_the_peer)
+{
+	for (int round = 0; round < 25; round++) {
+		SCOPED_TRACE(round);
+		Session s;
+		s.peer.control(wire::terminate);
+		s.server.disconnected();
+		auto m = s.peer.receive();
+		ASSERT_TRUE(m) << "no Session Terminate";
+		EXPECT_EQ(m->code(), wire::terminate);
+		EXPECT_FALSE(s.peer.receive()) << "SHUTDOWN follows";
+	}
+}
+
+TEST(sctp_end, terminate__by_the_device)
+{
+	Session s;
+	s.server.disconnect();
+	auto m = s.peer.receive();
+	ASSERT_TRUE(m);
+	EXPECT_EQ(m->ppid, wire::ppid_control);
+	EXPECT_EQ(m->code(), wire::terminate);
+	s.peer.control(wire::terminate);
+	s.server.disconnected();
+	EXPECT_TRUE(s.peer.ends());
+}
+
+// What came before it is delivered.
+TEST(sctp_end, terminate__overtakes_data)
+{
+	Session s;
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+	s.peer.send({.ppid = wire::ppid_control, .data = {0, 2, 0, wire::terminate}});
+	s.peer.send(segment_at(1, send_of(1, 100)));
+	s.expect_send(1, 100);
+	s.server.disconnected();
+}
+
+TEST(sctp_end, shutdown__without_terminate)
+{
+	Session s;
+	s.peer.close();
+	s.server.disconnected();
+	EXPECT_TRUE(s.server.reaches(IBV_QPS_ERR));
+}
+
+TEST(sctp_end, abort__by_the_peer)
+{
+	Session s;
+	const uint64_t before = lab::b().counter("llp_lost");
+	s.peer.abort();
+	s.server.disconnected();
+	EXPECT_TRUE(s.server.reaches(IBV_QPS_ERR));
+	EXPECT_EQ(lab::b().counter("llp_lost"), before + 1);
+}
+
+TEST(sctp_end, destroy__sends_terminate)
+{
+	Session s;
+	s.server.destroy_qp();
+	auto m = s.peer.receive();
+	ASSERT_TRUE(m);
+	EXPECT_EQ(m->code(), wire::terminate);
+	s.peer.control(wire::terminate);
+	EXPECT_TRUE(s.peer.ends());
+}
+
+// A worker answers the peer's Session Terminate while the association is closed: no connection
+// stays, or the suite cannot delete the devices.
+TEST(sctp_end, terminate__by_the_peer_and_destroy)
+{
+	for (int round = 0; round < 400; round++) {
+		Session s;
+		s.peer.control(wire::terminate);
+		std::this_thread::sleep_for(std::chrono::microseconds(round * 5 / 2));
+	}
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side.
+#include <thread>
+
+#include "session.h"
+
+using namespace rdma;
+using namespace sctp;
+namespace wire = iwarp::sctp;
+
+namespace {
+
+struct Asked {
+	Listener listener{lab::b()};
+	Association peer{associate(listener)};
+	Event request;
+
+	Asked(uint16_t code, const Bytes &data) : request(ask(code, data)) {}
+
+private:
+	Event ask(uint16_t code, const Bytes &data)
+	{
+		peer.control(code, data);
+		return listener.request();
+	}
+};
+
+// IRD 5 and ORD 3 in front of the private data.
+Bytes enhanced(const Bytes &data)
+{
+	Bytes all{0, 5, 0, 3};
+	all.insert(all.end(), data.begin(), data.end());
+	return all;
+}
+
+void expect_control(const std::optional<Message> &m, uint16_t code)
+{
+	ASSERT_TRUE(m) << "the association ended";
+	EXPECT_EQ(m->ppid, wire::ppid_control);
+	EXPECT_TRUE(m->unordered);
+	EXPECT_EQ(m->stream, 0);
+	EXPECT_EQ(m->code(), code);
+}
+
+// The device ends what it did not like, and no consumer has heard of it.
+void expect_refused(Listener &listener, Association &peer)
+{
+	EXPECT_TRUE(peer.ends());
+	EXPECT_FALSE(listener.channel().next(Milliseconds(50)));
+}
+
+void expect_first_refused(const Message &first)
+{
+	Listener listener(lab::b());
+	Association peer = associate(listener);
+	peer.send(first);
+	expect_refused(listener, peer);
+}
+
+Message control(uint16_t code, size_t data = 0)
+{
+	Message m{.ppid = wire::ppid_control};
+	m.data = {0, 0, static_cast<uint8_t>(code >> 8), static_cast<uint8_t>(code)};
+	m.data.resize(4 + data);
+	return m;
+}
+
+} // namespace
+
+TEST(sctp_startup, accept__plain)
+{
+	for (size_t size : {0, 1, 255}) {
+		Asked asked(wire::initiate, pattern(1, size));
+		EXPECT_EQ(asked.request.data, pattern(1, size)) << size;
+		Endpoint server(asked.request);
+		server.accept({pattern(2, size)});
+		auto reply = asked.peer.receive();
+		expect_control(reply, wire::accept);
+		EXPECT_EQ(reply->private_data(), pattern(2, size)) << size;
+		server.established();
+	}
+}
+
+TEST(sctp_startup, accept__enhanced)
+{
+	for (size_t size : {0, 1, 255}) {
+		Asked asked(wire::enhanced_initiate, enhanced(pattern(1, size)));
+		EXPECT_EQ(asked.request.data, pattern(1, size)) << size;
+		EXPECT_EQ(asked.request.initiator_depth, 5) << "the peer's IRD";
+		EXPECT_EQ(asked.request.responder_resources, 3) << "the peer's ORD";
+		Endpoint server(asked.request);
+		server.accept({pattern(2, size), 7, 8});
+		auto reply = asked.peer.receive();
+		expect_control(reply, wire::enhanced_accept);
+		const Bytes data = reply->private_data();
+		ASSERT_GE(data.size(), 4u);
+		EXPECT_EQ(iwarp::get16(data, 0) & 0x3fff, 7) << "IRD";
+		EXPECT_EQ(iwarp::get16(data, 2) & 0x3fff, 5) << "ORD, no more than the peer's IRD";
+		EXPECT_EQ(iwarp::slice(data, 4, data.size() - 4), pattern(2, size)) << size;
+		server.established();
+	}
+}
+
+TEST(sctp_startup, reject__plain)
+{
+	Asked asked(wire::initiate, {});
+	Endpoint(asked.request).reject(pattern(3, 40));
+	auto reply = asked.peer.receive();
+	expect_control(reply, wire::reject);
+	EXPECT_EQ(reply->private_data(), pattern(3, 40));
+	expect_control(asked.peer.receive(), wire::terminate);
+}
+
+TEST(sctp_startup, reject__enhanced)
+{
+	Asked asked(wire::enhanced_initiate, enhanced({}));
+	Endpoint(asked.request).reject(pattern(3, 40));
+	auto reply = asked.peer.receive();
+	expect_control(reply, wire::enhanced_reject);
+	EXPECT_EQ(iwarp::slice(reply->private_data(), 4, 40), pattern(3, 40));
+}
+
+// iw_cm has room for 255 bytes; RFC 5043 6.3: only the ULP rejects, others terminate.
+TEST(sctp_startup, private_data__more_than_a_consumer_can_get)
+{
+	for (size_t size : {256, 512}) {
+		Listener listener(lab::b());
+		Association peer = associate(listener);
+		peer.control(wire::initiate, pattern(1, size));
+		expect_control(peer.receive(), wire::terminate);
+		EXPECT_FALSE(listener.channel().next(Milliseconds(50)));
+	}
+}
+
+// RFC 5043 11.1
+TEST(sctp_startup, indication__missing_or_another)
+{
+	for (auto adaptation : {std::optional<uint32_t>{}, std::optional<uint32_t>{2}}) {
+		Listener listener(lab::b());
+		Association peer = associate(listener, {.netns{}, .adaptation = adaptation});
+		peer.control(wire::initiate);
+		expect_refused(listener, peer);
+	}
+}
+
+// RFC 5043 6.1
+TEST(sctp_startup, sequence__first_message)
+{
+	for (uint16_t code : {0, 2, 3, 4, 6, 7, 8, 0x100, 0xffff}) {
+		SCOPED_TRACE(code);
+		expect_first_refused(control(code));
+	}
+	expect_first_refused(control(wire::initiate, 513));
+	expect_first_refused(control(wire::enhanced_initiate, 3));
+	expect_first_refused({.data = iwarp::join({Bytes{0, 0}, send_of(1, 10)})});
+}
+
+// RFC 5043 5.2, 10
+TEST(sctp_startup, chunk__illegal)
+{
+	auto wrong = control(wire::initiate);
+	wrong.ppid = 18;
+	expect_first_refused(wrong);
+	wrong.ppid = 0;
+	expect_first_refused(wrong);
+	wrong = control(wire::initiate);
+	wrong.unordered = false;
+	expect_first_refused(wrong);
+	wrong = control(wire::initiate);
+	wrong.data = {0};
+	expect_first_refused(wrong);
+	wrong = control(wire::initiate);
+	wrong.data[0] = 0x10; // 4096 ahead
+	expect_first_refused(wrong);
+}
+
+TEST(sctp_startup, sequence__segment_before_the_answer)
+{
+	Asked asked(wire::initiate, {});
+	asked.peer.segment(send_of(1, 10));
+	EXPECT_TRUE(asked.peer.ends());
+	rdma_destroy_id(asked.request.id);
+}
+
+TEST(sctp_startup, sequence__initiate_behind_another_message)
+{
+	Listener listener(lab::b());
+	Association peer = associate(listener);
+	auto first = control(wire::initiate), second = control(wire::initiate);
+	second.data[1] = 1;
+	peer.send(second);
+	try {
+		peer.send(first);
+	} catch (const std::system_error &) {
+		// The association has ended already.
+	}
+	// The second one is illegal once the first one has its turn.
+	EXPECT_TRUE(peer.ends());
+}
+
+// Whatever the device sends about it meets the Accept, which is being sent.
+TEST(sctp_startup, sequence__segment_while_accepting)
+{
+	for (int round = 0; round < 100; round++) {
+		SCOPED_TRACE(round);
+		Asked asked(wire::initiate, {});
+		Endpoint server(asked.request);
+		std::thread peer([&] {
+			std::this_thread::sleep_for(std::chrono::microseconds(round * 5));
+			asked.peer.send({.data = {0, 1, 0x41, 0x42}});
+		});
+		server.try_accept();
+		peer.join();
+		asked.peer.abort();
+	}
+	Asked asked(wire::initiate, {});
+	Endpoint server(asked.request);
+	server.accept();
+	expect_control(asked.peer.receive(), wire::accept);
+}
+
+TEST(sctp_startup, silence__is_limited)
+{
+	lab::Policy limit(lab::b(), "startup_timeout_ms", 300);
+	Listener listener(lab::b());
+	Association peer = associate(listener);
+	expect_refused(listener, peer);
+}
+
+TEST(sctp_startup, listener__of_tcp_is_not_reached)
+{
+	lab::Policy tcp(lab::b(), "llp", "tcp");
+	Listener listener(lab::b());
+	EXPECT_THROW(associate(listener), std::system_error);
+}
+
+// ---- the device is the active side ----
+
+namespace {
+
+struct Active {
+	wire::Listener at{{lab::b().ip4, 0}, {.netns = "/run/netns/" + lab::b().netns}};
+	Endpoint client{lab::a()};
+
+	explicit Active(const Param &param = {})
+	{
+		client.resolve(lab::b().ip4, at.port());
+		client.connect(param);
+	}
+};
+
+} // namespace
+
+TEST(sctp_active, accept__enhanced)
+{
+	Active active({pattern(1, 30), 6, 4});
+	Association peer = active.at.accept();
+	auto request = peer.receive();
+	expect_control(request, wire::enhanced_initiate);
+	const Bytes data = request->private_data();
+	EXPECT_EQ(iwarp::get16(data, 0), 6) << "IRD; no flags: either side may send first";
+	EXPECT_EQ(iwarp::get16(data, 2), 4) << "ORD";
+	EXPECT_EQ(iwarp::slice(data, 4, 30), pattern(1, 30));
+	peer.control(wire::enhanced_accept, enhanced(pattern(2, 20)));
+	EXPECT_EQ(active.client.established().data, pattern(2, 20));
+}
+
+// The responder's first segment may follow its Accept at once, and even overtake it.
+TEST(sctp_active, accept__behind_a_segment)
+{
+	Active active;
+	post_recv(active.client.qp(), 1, {active.client.memory().sge(0, 100)});
+	Association peer = active.at.accept();
+	peer.receive();
+	Message accept = control(wire::enhanced_accept), segment{};
+	accept.data = iwarp::join({accept.data, enhanced({})});
+	segment.data = iwarp::join({Bytes{0, 1}, send_of(1, 100)});
+	peer.send(segment);
+	peer.send(accept);
+	active.client.established();
+	EXPECT_EQ(wait_ok(active.client.rcq()).byte_len, 100u);
+}
+
+TEST(sctp_active, fallback__to_the_plain_form)
+{
+	const uint64_t before = lab::a().counter("revision_fallbacks");
+	Active active({pattern(1, 30)});
+	Association first = active.at.accept();
+	expect_control(first.receive(), wire::enhanced_initiate);
+	first.control(wire::terminate);
+	Association second = active.at.accept();
+	auto request = second.receive();
+	expect_control(request, wire::initiate);
+	EXPECT_EQ(request->private_data(), pattern(1, 30));
+	second.control(wire::accept, pattern(2, 20));
+	EXPECT_EQ(active.client.established().data, pattern(2, 20));
+	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before + 1);
+}
+
+TEST(sctp_active, reject__with_private_data)
+{
+	Active active;
+	Association peer = active.at.accept();
+	peer.receive();
+	peer.control(wire::enhanced_reject, enhanced(pattern(3, 9)));
+	Event event = active.client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNREFUSED);
+	EXPECT_EQ(event.data, pattern(3, 9));
+}
+
+// The reason counts, not that the association is gone when it is read.
+TEST(sctp_active, reject__and_gone)
+{
+	for (int round = 0; round < 20; round++) {
+		SCOPED_TRACE(round);
+		Active active;
+		Association peer = active.at.accept();
+		peer.receive();
+		peer.control(wire::enhanced_reject, enhanced(pattern(3, 9)));
+		peer.abort();
+		Event event = active.client.channel().expect(RDMA_CM_EVENT_REJECTED);
+		EXPECT_EQ(event.status, -ECONNREFUSED);
+		EXPECT_EQ(event.data, pattern(3, 9));
+	}
+}
+
+TEST(sctp_active, indication__missing)
+{
+	wire::Listener at{{lab::b().ip4, 0},
+			  {.netns = "/run/netns/" + lab::b().netns, .adaptation{}}};
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, at.port());
+	client.connect();
+	Association peer = at.accept();
+	EXPECT_TRUE(peer.ends());
+	EXPECT_NE(client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+TEST(sctp_active, connect__nobody_listens)
+{
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, 1);
+	client.connect();
+	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNREFUSED);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "sysfs.h"
+
+#include "error.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <format>
+#include <system_error>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace kwarpctl {
+namespace {
+
+[[noreturn]] void throw_errno(const fs::path &file)
+{
+	throw std::system_error(errno, std::generic_category(), file.string());
+}
+
+class Fd {
+public:
+	Fd(const fs::path &file, int flags) : fd_(::open(file.c_str(), flags | O_CLOEXEC))
+	{
+		if (fd_ < 0)
+			throw_errno(file);
+	}
+	Fd(const Fd &) = delete;
+	Fd &operator=(const Fd &) = delete;
+	~Fd() { ::close(fd_); }
+	operator int() const { return fd_; }
+
+private:
+	int fd_;
+};
+
+} // namespace
+
+bool is_plain_name(const std::string &name)
+{
+	return !name.empty() && name != "." && name != ".." &&
+	       name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
+}
+
+std::vector<std::string> Sysfs::devices() const
+{
+	std::vector<std::string> names;
+	std::error_code none;
+	for (const auto &entry : fs::directory_iterator(class_dir_, none)) {
+		std::string name = entry.path().filename();
+		if (fs::is_directory(policy_dir(name), none))
+			names.push_back(name);
+	}
+	std::ranges::sort(names);
+	return names;
+}
+
+void Sysfs::require_device(const std::string &device) const
+{
+	std::error_code none;
+	if (!is_plain_name(device) || !fs::is_directory(class_dir_ / device, none))
+		throw Error(failure, std::format("there is no RDMA device '{}'", device));
+	if (!fs::is_directory(policy_dir(device), none))
+		throw Error(failure, std::format("'{}' is not a kwarp device", device));
+}
+
+std::vector<std::string> attribute_names(const fs::path &dir)
+{
+	std::vector<std::string> names;
+	std::error_code none;
+	for (const auto &entry : fs::directory_iterator(dir, none))
+		if (entry.is_regular_file(none))
+			names.push_back(entry.path().filename());
+	std::ranges::sort(names);
+	return names;
+}
+
+std::string read_attribute(const fs::path &file)
+{
+	char buffer[4096]; // the limit of sysfs
+	Fd fd(file, O_RDONLY);
+	ssize_t length = ::read(fd, buffer, sizeof(buffer));
+	if (length < 0)
+		throw_errno(file);
+
+	std::string text(buffer, static_cast<std::size_t>(length));
+	text.erase(text.find_last_not_of(" \n") + 1);
+	return text;
+}
+
+void write_attribute(const fs::path &file, const std::string &value)
+{
+	Fd fd(file, O_WRONLY | O_TRUNC);
+	std::string line = value + '\n';
+	ssize_t written = ::write(fd, line.data(), line.size());
+	if (written < 0)
+		throw_errno(file);
+	if (static_cast<std::size_t>(written) != line.size())
+		throw std::system_error(EIO, std::generic_category(), file.string());
+}
+
+} // namespace kwarpctl
