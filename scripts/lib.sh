@@ -121,12 +121,23 @@ guest_command() {
 	} >"$results/command"
 }
 
+# patience: prints the factor, in percent, by which limits grow: how much longer than on the machine
+# on which they were chosen a loop takes on each processor at a time; at least 100.
+patience() {
+	local nominal=330 began
+	began=$(date +%s%N)
+	seq "$(nproc)" | xargs -P 0 -I{} bash -c 'for ((i = 0; i < 300000; i++)); do :; done'
+	awk -v ms=$((($(date +%s%N) - began) / 1000000)) -v nominal=$nominal 'BEGIN {
+		percent = int(100 * ms / nominal)
+		print percent < 100 ? 100 : percent > 1000 ? 1000 : percent }'
+}
+
 # suite_limit NAME: time limit of the suite tests/vm/NAME.test.sh in seconds, from the line
-# "# Timeout: N" in it.
+# "# Timeout: N" in it, times KWARP_PATIENCE percent.
 suite_limit() {
 	local limit
 	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$TOP/tests/vm/$1.test.sh" | head -n 1)
-	echo "${limit:-1200}"
+	echo $((${limit:-1200} * ${KWARP_PATIENCE:-100} / 100))
 }
 
 # Kernel messages that report a fault. Plain "error" is left out on purpose.
@@ -135,6 +146,8 @@ KERNEL_COMPLAINTS+='|inconsistent lock state|suspicious RCU usage|bad unlock bal
 KERNEL_COMPLAINTS+='|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops'
 KERNEL_COMPLAINTS+='|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG'
 KERNEL_COMPLAINTS+='|scheduling while atomic|sleeping function called|invalid opcode|divide error'
+# Those of them that a machine without processor time for its guests causes, too.
+KERNEL_STALLS='soft lockup|INFO: rcu|INFO: task|hung_task|BUG: workqueue lockup'
 
 # kernel_complaints FILE...: prints the lines that match; prints nothing and fails when the logs are
 # clean. Not counted are: all that a log has before its "guest ready" line, which concerns the
@@ -169,6 +182,11 @@ kernel_complaints() {
 		}
 		!inside
 		END { if (inside) printf "%s", report }' | grep -aE "$KERNEL_COMPLAINTS"
+}
+
+# kernel_defects FILE: of the complaints in FILE, prints those that are no stall
+kernel_defects() {
+	grep -avE "$KERNEL_STALLS|Call Trace" "$1"
 }
 
 # guest_verdict RESULTS EMULATOR_STATUS LIMIT: exits with the command's status, or 125 if the kernel

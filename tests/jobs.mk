@@ -29,7 +29,7 @@ module-debug: kernel-debug stage
 
 # ---- suites of this machine ----
 
-shellcheck requirements rooms: packages
+shellcheck requirements rooms runner: packages
 	$(suite)
 fuzz: packages
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
@@ -49,5 +49,5 @@ build sparse provider kwarpctl peer cost: stage
 	$(suite)
 
 .PHONY: packages tree stage stage-rt kernel-debug module-debug \
-	shellcheck requirements rooms fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
+	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
 	provider cost format

@@ -9,9 +9,11 @@
 #
 # Its prerequisites must have been built (tests/jobs.mk lists them). The output is left in
 # $LOGS/check-JOB.log (default: build/log), the kernel's in build/results/JOB, and the line "JOB
-# SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR" is appended to $TALLY, if set; PROCESSOR is
-# processor time in seconds. JOBS is the number of suites in this run, STARTED the second in which
-# it began. The exit status is always 0: results are in the tally.
+# SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR AGAIN LOAD" is appended to $TALLY, if set;
+# PROCESSOR is processor time in seconds, AGAIN what again() prints, LOAD the load average at the
+# end. JOBS is the number of suites in this run, STARTED the second in which it began. TRY=2 or 3
+# is a second or third try; with SEED=N it repeats what a fuzzer has drawn from that seed. The exit
+# status is always 0: results are in the tally.
 . "$(dirname "$0")/../scripts/lib.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
 set +e # what fails is counted; the tally has it
@@ -19,9 +21,12 @@ set +e # what fails is counted; the tally has it
 job=$1
 suite=${job%@*}
 kernel=${job#"$suite"}
-results=$BUILD/results/$job${SLOT:+.$SLOT}
+results=$BUILD/results/$job${SLOT:+.$SLOT}${TRY:+.try$TRY}
 log=${LOGS:-$BUILD/log}/check-$job.log
 mkdir -p "$(dirname "$log")" "$results"
+
+[ -z "${SEED:-}" ] ||
+	export KWARP_FUZZ_SEED=$SEED KWARP_FUZZ_ROUNDS=1 KWARP_FUZZ_SESSIONS=1
 
 # The suite's name without vm- and the lower layer that it runs over.
 name=${suite#vm-}
@@ -69,6 +74,23 @@ judged() {
 	fi
 }
 
+# again: says whether the failed suite may be run again: "yes"; "seed=N" for a property that does not
+# hold in what a fuzzer has drawn from seed N; or "no" for what cannot be chance. That is any failure
+# of a suite of this machine, wrong data, a leak, and each complaint of the kernel that is no stall.
+again() {
+	local seed
+	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || grep -aqF 'wrong data' "$log"; then
+		echo no
+	elif grep -aq 'Oops: int3' "$results/complaints" && [ ! -s "$results/status" ]; then
+		echo yes # the emulator's fault; see scripts/guest/vm.sh
+	elif kernel_defects "$results/complaints" >"$results/defects"; then
+		echo no
+	else
+		seed=$(sed -nE 's/^# seed: ([0-9]+).*/\1/p' "$log" | head -n 1)
+		echo "${seed:+seed=}${seed:-yes}"
+	fi 2>/dev/null
+}
+
 # total WORD: the sum of GoogleTest's closing lines "[  WORD  ] N tests", one for each program.
 total() {
 	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$log" |
@@ -94,6 +116,8 @@ times >"$log.times"
 processor=$(awk -F'[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$log.times")
 rm "$log.times"
 
+own=$(($(lines '^(not )?ok [0-9]+') - $(lines '^(not )?ok 999[0-9] ') + $(total PASSED) +
+	$(total FAILED) + $(total SKIPPED)))
 skipped=$(($(lines '^ok [0-9]+.*# SKIP') + $(total SKIPPED)))
 passed=$(($(lines '^ok [0-9]+') - $(lines '^ok [0-9]+.*# SKIP') + $(total PASSED)))
 failed=$(($(lines '^not ok [0-9]+') + $(total FAILED)))
@@ -101,16 +125,19 @@ retries=$(lines '^# retry: ')
 if [ $failed -eq 0 ] && [ $status -ne 0 ]; then
 	failed=1
 	echo "not ok 9997 - ends with status $status" >>"$log"
-elif [ $((passed + failed + skipped)) -eq 0 ]; then
+elif [ $own -eq 0 ] && [ $failed -eq 0 ]; then
 	failed=1
 	echo 'not ok 9997 - runs a test' >>"$log"
 fi
 
-[ -z "${TALLY:-}" ] || echo "$job $seconds $passed $failed $skipped $retries $processor" >>"$TALLY"
+[ -z "${TALLY:-}" ] ||
+	echo "$job $seconds $passed $failed $skipped $retries $processor $(again)" \
+		"$(cut -d' ' -f1 /proc/loadavg)" >>"$TALLY"
 [ $failed -gt 0 ] || [ -z "$kernel" ] || [ -n "${KEEP:-}" ] || rm -rf "$results" "$results.lock"
-printf '[%4ds] %3s/%-3s %-26s %4d passed, %d failed%s%s  (%d s)\n' \
-	$(($(date +%s) - ${STARTED:-began})) \
-	"$([ -z "${TALLY:-}" ] || wc -l <"$TALLY")" "${JOBS:-}" "$job" $passed $failed \
+place=try/${TRY:-}
+[ -n "${TRY:-}" ] || place=$([ -z "${TALLY:-}" ] || wc -l <"$TALLY")/${JOBS:-}
+printf '[%4ds] %7s  %-26s %4d passed, %d failed%s%s  (%d s)\n' \
+	$(($(date +%s) - ${STARTED:-began})) "$place" "$job" $passed $failed \
 	"$([ $skipped -eq 0 ] || echo ", $skipped skipped")" \
 	"$([ "$retries" -eq 0 ] || echo ", $retries retried")" $seconds
 # lines that a suite wants to be shown

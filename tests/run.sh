@@ -3,14 +3,24 @@
 # cases. Called by "make quick", "make check" (the default) and "make check-all".
 #
 # SUITES="unit vm-cm vm-rping@stock" runs the suites named; one without "@KERNEL" runs where "make
-# check" runs it. SUITES=list lists all jobs. Each job's output is in build/log/check-JOB.log;
-# build/check-times.tsv keeps its duration and its processor time. JOBS_AT_ONCE jobs run at a time:
-# two for each processor, since a guest is idle for a third of its time or more. After CHECK_LIMIT
-# seconds (5100; none for "all") the run ends, and jobs that have not run count as failed.
+# check" runs it, or else where "make check-all" does. SUITES=list lists all jobs, SUITES=modes the
+# suites of each mode. Each job's output is in build/log/check-JOB.log; build/check-times.tsv keeps
+# its duration and its processor time. JOBS_AT_ONCE jobs run at a time: two for each processor,
+# since a guest is idle for a third of its time or more. After CHECK_LIMIT seconds (5100; none for
+# "all") the run ends, and jobs that have not run count as failed.
+#
+# A guest's suite that fails is run again, by itself, when all others have ended, unless its failure
+# cannot be chance (again() in run-suite.sh): TRIES times in all (3, in "all" 1). A suite that passes
+# then counts as passed and as flaky: a line of its own before the last one, a row in
+# build/flaky.tsv, all logs kept in build/flaky. If more than five suites fail in such a way, nothing
+# is run again: the machine or the change is at fault.
+#
+# build/check-passed has the commit and the verdict of the last whole run of "check" or "all".
 . "$(dirname "$0")/../scripts/lib.sh"
 
 mode=${1:-check}
 times=$BUILD/check-times.tsv
+most_flaky=5
 export TALLY=$BUILD/check.tally LOGS=$BUILD/log STARTED
 STARTED=$(date +%s)
 
@@ -45,6 +55,15 @@ chosen() {
 	done
 }
 
+# modes: prints which jobs each mode has
+modes() {
+	local of
+	for of in quick check all; do
+		printf '%-5s %3d: %s\n' $of "$(listed $of | wc -l)" \
+			"$(listed $of | cut -d' ' -f1 | paste -sd' ')"
+	done
+}
+
 # by_time: sorts jobs, longest first, by their last duration here or else by the table
 by_time() {
 	awk 'FILENAME != "-" { last[$1] = $2; next } { print $1, ($1 in last) ? last[$1] : $2 }' \
@@ -56,6 +75,24 @@ last_time() {
 	awk -F'\t' -v run="($mode $1)" '
 		$1 == run { printf "; last time: %d min %d s", $2 / 60, $2 % 60 }' \
 		"$times" 2>/dev/null || :
+}
+
+# contained SECONDS COMMAND...: runs it in a process namespace, so that all that a suite starts ends
+# with its first process, and that with this script. 0 is no limit.
+contained() {
+	timeout -s KILL "$1" unshare --pid --fork --kill-child --mount-proc "${@:2}" &
+	trap 'pkill -KILL -P $!' EXIT
+	trap 'exit 130' INT TERM HUP
+	wait $! || :
+	trap - EXIT
+}
+
+# seconds_left: how long the run may last yet
+seconds_left() {
+	local left=$((limit - ($(date +%s) - STARTED)))
+	[ "$limit" -ne 0 ] || left=0
+	[ "$limit" -eq 0 ] || [ $left -gt 1 ] || left=1
+	echo $left
 }
 
 # keep: stores the durations of this run in place of older ones of the same jobs
@@ -78,6 +115,60 @@ slowest() {
 		"$TALLY"
 }
 
+# first_case LOG: prints the name of the first failed case
+first_case() {
+	grep -aE '^not ok|^\[  FAILED  \] .* ms\)' "$1" | head -n 1 | cut -c1-100
+}
+
+# second_tries: runs the suites again whose failure may be chance. A try that passes replaces the
+# first one in the tally.
+second_tries() {
+	local job again load try seed failed left
+	left=$(awk '$4 > 0 && $8 != "no"' "$TALLY" | wc -l)
+	[ "$tries" -gt 1 ] && [ "$left" -gt 0 ] || return 0
+	[ "$left" -le $most_flaky ] || {
+		crowd="$left suites, more than $most_flaky, failed as if by chance: either the"
+		crowd+=" machine or the change is at fault; no second tries; load average"
+		crowd+=" $(awk '$4 > 0 { print $9 }' "$TALLY" | sort -n | tail -n 1)"
+		return 0
+	}
+	while read -r job again load; do
+		seed=${again#yes}
+		for try in $(seq 2 "$tries"); do
+			mv "$LOGS/check-$job.log" "$LOGS/check-$job.try$((try - 1)).log"
+			: >"$TALLY.try"
+			TRY=$try SEED=${seed#seed=} TALLY=$TALLY.try contained "$(seconds_left)" \
+				"$TOP/tests/run-suite.sh" "$job"
+			read -r _ _ _ failed _ _ _ again _ <"$TALLY.try" || failed=1 again=no
+			[ "$failed" -gt 0 ] || {
+				passed_later "$job" "$load"
+				break
+			}
+			# A seed that fails twice is a defect.
+			[ -z "$seed" ] || break
+			[ "$again" != no ] || break
+		done
+	done < <(awk '$4 > 0 && $8 != "no" { print $1, $8, $9 }' "$TALLY")
+}
+
+# passed_later JOB LOAD: the last try counts for the job, which is flaky; LOAD is the load average
+# at the end of the first try
+passed_later() {
+	local job=$1 to case
+	to=flaky/$job.$(date +%Y%m%d-%H%M%S)
+	case=$(first_case "$LOGS/check-$job.try1.log")
+	{
+		grep -v "^$job " "$TALLY" || :
+		cat "$TALLY.try"
+	} >"$TALLY.new"
+	mv "$TALLY.new" "$TALLY"
+	mkdir -p "$BUILD/$to"
+	cp -r "$LOGS/check-$job".try*.log "$LOGS/check-$job.log" "$BUILD/results/$job" "$BUILD/$to/"
+	printf '%s\t%s\t%s\t%s\t%s\n' "$(date +%F)" "$COMMIT" "$job" "$case" "$2" \
+		>>"$BUILD/flaky.tsv"
+	echo "flaky: $job: $case (build/$to, load $2)" >>"$TALLY.flaky"
+}
+
 # failures: prints, for the first four failed suites, their and their kernel's last lines, and how
 # to repeat them
 failures() {
@@ -97,24 +188,47 @@ failures() {
 	done
 }
 
+# passed VERDICT: leaves what is known of this commit
+passed() {
+	{
+		echo "commit $COMMIT"
+		echo "tree $CLEAN"
+		echo "mode $mode"
+		echo "verdict $1"
+		cat "$TALLY.flaky"
+	} >"$BUILD/check-passed"
+}
+
 case $mode in
 quick | check) limit=${CHECK_LIMIT:-5100} ;;
 all) limit=${CHECK_LIMIT:-0} ;;
 *) fail 'usage: run.sh [quick|check|all]' ;;
 esac
-[ "${SUITES:-}" != list ] || { listed all | cut -d' ' -f1; exit; }
+tries=${TRIES:-3}
+[ "$mode" != all ] || tries=1
+case ${SUITES:-} in
+list) listed all | cut -d' ' -f1; exit ;;
+modes) modes; exit ;;
+esac
 need_root
 mkdir -p "$LOGS"
-rm -rf "$TALLY" "$TALLY.steps" "$TALLY.done"
+rm -rf "$TALLY" "$TALLY".*
 mkdir "$TALLY.done"
-touch "$TALLY" "$TALLY.steps"
+touch "$TALLY" "$TALLY.steps" "$TALLY.flaky"
 table=$(chosen | sort -u -k1,1 | by_time)
 mapfile -t goals < <(cut -d' ' -f1 <<<"$table")
 export JOBS=${#goals[@]}
+whole=${SUITES:+no}
 unset SUITES
+COMMIT=$(git -C "$TOP" rev-parse HEAD 2>/dev/null) || COMMIT=unknown
+CLEAN=dirty
+git -C "$TOP" status --porcelain >"$TALLY.status" 2>/dev/null && [ -s "$TALLY.status" ] ||
+	CLEAN=clean
+KWARP_PATIENCE=${KWARP_PATIENCE:-$(patience)}
+export KWARP_PATIENCE
 case $mode in
-quick) export CHANGED=1 ;;
-check) export FUZZ_SECONDS="${FUZZ_SECONDS:-30}" ;;
+quick) export CHANGED=1 KWARP_SHORT=1 ;;
+check) export FUZZ_SECONDS="${FUZZ_SECONDS:-5}" KWARP_SHORT=1 ;;
 all)
 	export FUZZ_SECONDS="${FUZZ_SECONDS:-600}" KWARP_THOROUGH=1
 	export KWARP_FUZZ_SECONDS="${KWARP_FUZZ_SECONDS:-600}"
@@ -123,7 +237,7 @@ esac
 count() { grep -c "$1" <<<"$table" || :; }
 echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guests with the" \
 	"debug kernel, $(count @stock) with the stock kernel, $(count @rt) with" \
-	"PREEMPT_RT$(last_time "$JOBS")"
+	"PREEMPT_RT$(last_time "$JOBS"); limits are $KWARP_PATIENCE %"
 
 # First the builds and the suites of this machine, then the suites of guests, whose prerequisites
 # are ready by then: make takes goals in their given order only if they do not have to wait for
@@ -138,35 +252,36 @@ for job in "${goals[@]}"; do
 	*) first+=("$job") ;;
 	esac
 done
-# A process namespace: all that a suite starts ends with its first process, and that with this
-# script.
 # shellcheck disable=SC2016 # expanded inside
-timeout -s KILL "$limit" unshare --pid --fork --kill-child --mount-proc sh -c '
+contained "$limit" sh -c '
 	make="make -C $1 -f jobs.mk -k -s -j$2"
 	$make $3
 	[ -z "$5" ] || $make $5 &
 	[ -z "$4" ] || $make $4
 	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) * 2))}" \
-	"${first[*]:-packages}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log" &
-trap 'pkill -KILL -P $!' EXIT
-trap 'exit 130' INT TERM HUP
-wait $! || :
-trap - EXIT
+	"${first[*]:-packages}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log"
 set +e # the report is printed to its end, whose status is this script's
 
 for job in "${goals[@]}"; do
 	grep -q "^$job " "$TALLY" || {
 		echo "not ok 1 - a prerequisite failed, or no time was left: $LOGS/check-make.log" \
 			>"$LOGS/check-$job.log"
-		echo "$job 0 0 1 0 0 0" >>"$TALLY"
+		echo "$job 0 0 1 0 0 0 no 0" >>"$TALLY"
 	}
 done
+second_tries
 keep
 slowest
 failures
 awk '$6 > 0 { printf "retried: %d in %s\n", $6, $1 }' "$TALLY"
-awk '{ p += $3; f += $4; s += $5 }
+cat "$TALLY.flaky"
+[ -z "${crowd:-}" ] || echo "FAILED: $crowd"
+verdict=$(awk '{ p += $3; f += $4; s += $5 }
 	END {
 		printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""
 		exit f > 0 || p + s == 0
-	}' "$TALLY"
+	}' "$TALLY")
+status=$?
+[ "$mode" = quick ] || [ -n "$whole" ] || passed "$verdict"
+echo "$verdict"
+exit $status
