@@ -30,9 +30,10 @@ static int messages(struct kt_env *e, bool back, int count)
 	}
 	for (i = 0; i < count && !ret; i++) {
 		ret = kt_op_wait(to, &ops[i]);
-		if (!ret && (ops[i].wc.byte_len != PAGE_SIZE ||
-			     *(u32 *)page_address(sink->page[1 + i]) != i))
+		if (!ret && ops[i].wc.byte_len != PAGE_SIZE)
 			ret = -EIO;
+		if (!ret && *(u32 *)page_address(sink->page[1 + i]) != i)
+			ret = KT_WRONG_DATA;
 	}
 	return ret;
 }
@@ -114,7 +115,8 @@ static void inline_send(struct kt_env *e)
 	ret = kt_recv(&e->p.server, NULL, e->b, 5, &ops[0]) ? :
 	      kt_do(&e->p.client, &wr) ? : kt_op_wait(&e->p.server, &ops[0]);
 	kt_tap("inline data from the stack",
-	       ret ? : memcmp(page_address(e->b->page[5]), text, sizeof(text)));
+	       ret ? : memcmp(page_address(e->b->page[5]), text, sizeof(text)) ?
+		       KT_WRONG_DATA : 0);
 }
 
 /*
@@ -308,7 +310,8 @@ static void shared_queue(struct kt_env *first)
 		      kt_op_wait(&p.server, &ops[i]);
 	kt_tap("receives in their order",
 	       ret ? : memcmp(page_address(m->page[10]),
-			      page_address(first->a->page[0]), PAGE_SIZE));
+			      page_address(first->a->page[0]), PAGE_SIZE) ?
+		       KT_WRONG_DATA : 0);
 	kt_tap("not yet at the limit", completion_done(&limit_reached));
 	ret = kt_rdma(&p.client, IB_WR_SEND, kt_page(&p.client, first->a, 0), 0, 0) ? :
 	      kt_op_wait(&p.server, &ops[3]);

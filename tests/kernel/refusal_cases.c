@@ -85,7 +85,7 @@ static int refused(struct kt_env *e, struct kt_env *owner,
 				      key);
 	if (write ? ret <= 0 : ret != IB_WC_REM_ACCESS_ERR)
 		return ret ? : -EACCES;
-	return kt_filled(e->a, 11) && kt_filled(owner->b, 22) ? 0 : -EIO;
+	return kt_filled(e->a, 11) && kt_filled(owner->b, 22) ? 0 : KT_WRONG_DATA;
 }
 
 static void one_refusal(const struct refusal *r)

@@ -17,7 +17,7 @@ static int written(struct kt_env *e, u8 seed)
 	kt_fill(e->a, seed);
 	ret = kt_write_all(&e->p.client, e->a, e->b) ? :
 	      kt_settle(&e->p.client, e->a, e->b);
-	return ret ? : kt_filled(e->b, seed) ? 0 : -EIO;
+	return ret ? : kt_filled(e->b, seed) ? 0 : KT_WRONG_DATA;
 }
 
 static void registration(struct kt_env *e)
@@ -69,13 +69,13 @@ static void at_an_offset(struct kt_env *e)
 	      kt_rdma(&e->p.client, IB_WR_RDMA_WRITE, sge, mr->iova,
 		      mr->rkey) ? :
 	      kt_settle(&e->p.client, e->a, e->b);
-	if (!ret)
-		ret = memchr_inv(page_address(e->b->page[0]), 0, 100) ||
-		      memchr_inv(page_address(e->b->page[0]) + 100, 0xee,
-				 PAGE_SIZE - 100) ||
-		      memchr_inv(page_address(e->b->page[1]), 0xee, 100) ||
-		      memchr_inv(page_address(e->b->page[1]) + 100, 7,
-				 PAGE_SIZE - 100);
+	if (!ret && (memchr_inv(page_address(e->b->page[0]), 0, 100) ||
+		     memchr_inv(page_address(e->b->page[0]) + 100, 0xee,
+				PAGE_SIZE - 100) ||
+		     memchr_inv(page_address(e->b->page[1]), 0xee, 100) ||
+		     memchr_inv(page_address(e->b->page[1]) + 100, 7,
+				PAGE_SIZE - 100)))
+		ret = KT_WRONG_DATA;
 	kt_tap("a write there is where it should be", ret);
 	kt_tap("which is closed again", kt_local_inv(server, e->b));
 }
@@ -98,8 +98,9 @@ static void key_renewal(struct kt_env *e)
 			      e->b->mr->iova, e->b->mr->rkey) ? :
 		      kt_settle(&e->p.client, e->a, e->b) ? :
 		      kt_local_inv(server, e->b);
-		if (!ret && (memchr_inv(to, (u8)i, 8) ||
-			     e->b->mr->rkey == before ||
+		if (!ret && memchr_inv(to, (u8)i, 8))
+			ret = KT_WRONG_DATA;
+		if (!ret && (e->b->mr->rkey == before ||
 			     (e->b->mr->rkey ^ before) >> 8))
 			ret = -EIO;
 		before = e->b->mr->rkey;
@@ -182,15 +183,15 @@ static void read_with_inv(struct kt_env *e)
 	kt_fill(e->b, 77);
 	ret = read_into(e, IB_WR_RDMA_READ_WITH_INV);
 	kt_tap("READ_WITH_INV of 2 MiB",
-	       ret ? : kt_filled(e->a, 77) ? 0 : -EIO);
+	       ret ? : kt_filled(e->a, 77) ? 0 : KT_WRONG_DATA);
 	kt_tap("the sink can be registered again",
 	       kt_reg(client, e->a, IB_ACCESS_LOCAL_WRITE));
 	ret = read_into(e, IB_WR_RDMA_READ_WITH_INV);
 	kt_fill(e->b, 78);
 	/* This ends the connection. */
 	kt_tap("a sink that is closed takes nothing",
-	       ret ? : read_into(e, IB_WR_RDMA_READ) != IB_WC_LOC_PROT_ERR ||
-		       !kt_filled(e->a, 77));
+	       ret ? : read_into(e, IB_WR_RDMA_READ) != IB_WC_LOC_PROT_ERR ? -EACCES :
+		       kt_filled(e->a, 77) ? 0 : KT_WRONG_DATA);
 }
 
 static int atomic(struct kt_env *e, enum ib_wr_opcode opcode, u64 compare_add,

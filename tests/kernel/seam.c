@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "ktest.h"
 #include "mock_llp.h"
 #include "proto/errors.h"
 #include "proto/rdmap.h"
@@ -19,7 +20,7 @@
 
 #define WRS	32
 #define BYTES	(64 * 1024)
-#define PATIENCE_MS	10000
+#define PATIENCE_MS	60000	/* only what hangs takes so long */
 
 /* The memory of the peer that does not exist. */
 #define PEER_STAG	0x77
@@ -42,7 +43,8 @@ static void tap(const char *name, int ret)
 	cases++;
 	failures += ret != 0;
 	if (ret)
-		pr_info("ktest: not ok %d - %s (%d)\n", cases, name, ret);
+		pr_info("ktest: not ok %d - %s%s (%d)\n", cases,
+			ret == KT_WRONG_DATA ? "wrong data: " : "", name, ret);
 	else
 		pr_info("ktest: ok %d - %s\n", cases, name);
 }
@@ -190,6 +192,19 @@ static int wait_for(struct env *e, int done, int flushed)
 	return e->done == done && e->flushed == flushed ? 0 : -ETIMEDOUT;
 }
 
+/* FIN may be a worker's. */
+static int wait_for_fin(struct env *e)
+{
+	int ms;
+
+	for (ms = 0; !READ_ONCE(e->m.shut); ms++) {
+		if (ms == PATIENCE_MS)
+			return -ETIMEDOUT;
+		fsleep(1000);
+	}
+	return 0;
+}
+
 /* ---- the wire ---------------------------------------------------------------- */
 
 /**
@@ -219,7 +234,7 @@ static int segment_ok(const struct kwarp_ddp_hdr *h, const struct want *w,
 		return -EPROTO;
 	if (h->tagged && (h->stag != w->stag || h->to != w->to + off))
 		return -EPROTO;
-	return w->data && memcmp(p, w->data + off, len) ? -EIO : 0;
+	return w->data && memcmp(p, w->data + off, len) ? KT_WRONG_DATA : 0;
 }
 
 static int sent_locked(struct env *e, const struct want *w, int count)
@@ -387,7 +402,7 @@ static int read_out(struct env *e, u32 len)
 	      answer(e, &rd) : -EPROTO;
 	mock_deliver(&e->m);
 	return ret ? : wait_for(e, e->done + 1, 0) ? :
-	       memcmp(e->remote, e->local, len) ? -EIO : 0;
+	       memcmp(e->remote, e->local, len) ? KT_WRONG_DATA : 0;
 }
 
 static int write_in(struct env *e, u32 at, u32 len)
@@ -398,7 +413,7 @@ static int write_in(struct env *e, u32 at, u32 len)
 	};
 	int ret = come(e, h, e->local + at, len) ? : delivered(e);
 
-	return ret ? : memcmp(e->remote + at, e->local + at, len) ? -EIO : 0;
+	return ret ? : memcmp(e->remote + at, e->local + at, len) ? KT_WRONG_DATA : 0;
 }
 
 static int send_in(struct env *e, u32 msn, u32 at, u32 len)
@@ -407,8 +422,8 @@ static int send_in(struct env *e, u32 msn, u32 at, u32 len)
 	int ret = post_recv(e, at, len) ? : come(e, h, e->local + at, len);
 
 	mock_deliver(&e->m);
-	return ret ? : wait_for(e, e->done + 1, 0) ? :
-	       e->wc.byte_len != len || memcmp(e->remote + at, e->local + at, len) ? -EIO : 0;
+	return ret ? : wait_for(e, e->done + 1, 0) ? : e->wc.byte_len != len ? -EIO :
+	       memcmp(e->remote + at, e->local + at, len) ? KT_WRONG_DATA : 0;
 }
 
 /* The peer reads: check that it gets the contents of the memory. */
@@ -484,7 +499,7 @@ static int framing_error(enum kwarp_err err)
 	ret = post_recv(e, 0, 100) ? : post_recv(e, 0, 100);
 	e->m.pull_err = err;
 	mock_deliver(&e->m);
-	ret = ret ? : wait_for(e, 0, 2);
+	ret = ret ? : wait_for(e, 0, 2) ? : wait_for_fin(e);
 	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
 	if (!ret && (!u || !list_is_singular(&e->m.sent) ||
 		     kwarp_ddp_parse(u->data + 2, u->len, &h) ||
@@ -492,7 +507,7 @@ static int framing_error(enum kwarp_err err)
 		     u->data[2 + h.len] != (term->layer << 4 | term->etype) ||
 		     u->data[3 + h.len] != term->code))
 		ret = -EPROTO;
-	if (!ret && (!e->m.shut || !test_bit(KWARP_LLP_EV_QP_ERR, &e->m.events)))
+	if (!ret && !test_bit(KWARP_LLP_EV_QP_ERR, &e->m.events))
 		ret = -EPIPE;
 	env_close(e);
 	return ret;
@@ -650,7 +665,7 @@ static int revoked_response(void)
 	struct kwarp_ddp_hdr h;
 	struct mock_ulpdu *u;
 	struct ib_mr *mr;
-	int ret, ms;
+	int ret;
 
 	if (!e)
 		return -ENOMEM;
@@ -665,12 +680,7 @@ static int revoked_response(void)
 	if (!ret && (!u || kwarp_ddp_parse(u->data + 2, u->len, &h) ||
 		     h.opcode != RDMAP_TERMINATE))
 		ret = -EPROTO;
-	/* FIN may be a worker's. */
-	for (ms = 0; !ret && !READ_ONCE(e->m.shut); ms++) {
-		if (ms == PATIENCE_MS)
-			ret = -ETIMEDOUT;
-		fsleep(1000);
-	}
+	ret = ret ? : wait_for_fin(e);
 	kwarp_qp_detach(&e->m.llp);
 	if (mr)
 		ib_dereg_mr(mr);
@@ -721,8 +731,8 @@ static int closed_before_start(void)
 	if (!ret && (!list_empty(&e->m.sent) || e->m.shut))
 		ret = -EALREADY;
 	kwarp_qp_start(qp);
-	ret = ret ? : wait_for(e, 1, 0);
-	if (!ret && (list_empty(&e->m.sent) || !e->m.shut))
+	ret = ret ? : wait_for(e, 1, 0) ? : wait_for_fin(e);
+	if (!ret && list_empty(&e->m.sent))
 		ret = -ENODATA;
 	env_close(e);
 	return ret;

@@ -20,6 +20,8 @@
 #include <poll.h>
 #include <string>
 
+#include "../peer/patience.h"
+
 namespace {
 
 [[noreturn]] void fail(const char *what)
@@ -185,9 +187,10 @@ int hold_connection(bool server, const char *ip, const char *port)
 		need(rdma_listen(id, 1), "rdma_listen");
 		expect(channel, RDMA_CM_EVENT_CONNECT_REQUEST, &id);
 	} else {
-		need(rdma_resolve_addr(id, nullptr, address->ai_addr, 5000), "rdma_resolve_addr");
+		const int ms = static_cast<int>(machine::one_event.count());
+		need(rdma_resolve_addr(id, nullptr, address->ai_addr, ms), "rdma_resolve_addr");
 		expect(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-		need(rdma_resolve_route(id, 5000), "rdma_resolve_route");
+		need(rdma_resolve_route(id, ms), "rdma_resolve_route");
 		expect(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	}
 	Objects objects(id->verbs);

@@ -16,7 +16,7 @@ part() {
 	# Not "ip netns exec": sysfs of the namespace has no hw_counters.
 	nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B \
 		VICTIM_ADDR6=$IP6_A PEER_ADDR6=$IP6_B PEER_NETNS=/run/netns/hostB \
-		timeout -k 5 1100 "$binary" --gtest_brief=1 --gtest_filter="$1" \
+		timeout -k 5 "$(patience 1100)" "$binary" --gtest_brief=1 --gtest_filter="$1" \
 		>"$log" 2>&1 || rc=$?
 	[ $rc -eq 0 ] || FAILED=$((FAILED + 1))
 	tr -cd '[:print:]\n\t' <"$log" | grep -v '^Note: Google Test filter'

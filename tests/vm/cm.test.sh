@@ -12,4 +12,4 @@ mpa='peer_to_peer.off__*:peer_to_peer.on__no_kind_in_common:revision.server_firs
 mpa+=':revision.*rdmac*:connect_fails.refused__other_end_closes'
 mpa+=':connect_fails.timeout__nobody_answers:disconnect_hard.reset__by_the_network'
 [ "${LLP:-tcp}" != sctp ] || set -- --gtest_filter="-$mpa" "$@"
-timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/cm" "$@"
+timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/cm" "$@"

@@ -7,5 +7,5 @@
 . "$(dirname "$0")/local-fuzz.sh"
 
 # gives modify_qp states to move to
-local_fuzz command_fuzz rendezvous on
+local_fuzz command_fuzz 60 rendezvous on
 done_testing

@@ -23,7 +23,8 @@ fi
 
 # Not "ip netns exec": sysfs of the namespace has no hw_counters.
 nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B \
-	PEER_NETNS=/run/netns/hostB timeout -k 5 1100 "$binary" --gtest_brief=1 "$@" 2>&1 |
+	PEER_NETNS=/run/netns/hostB timeout -k 5 "$(patience 1100)" \
+	"$binary" --gtest_brief=1 "$@" 2>&1 |
 	tee "$WORK/log"
 rc=${PIPESTATUS[0]}
 [ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))

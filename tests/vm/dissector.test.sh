@@ -3,6 +3,7 @@
 # captured sessions: startup of MPA revision 2, and DDP over SCTP. Each field has the right value,
 # and nothing is malformed. In altered captures it reports what was altered.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/capture.sh"
 
 cmp userspace/wireshark/kwarp.lua /usr/lib/*/wireshark/plugins/kwarp.lua ||
 	bail 'another script is installed; scripts/build/stage.sh installs this one'
@@ -15,36 +16,15 @@ LIMIT=300
 
 # ---- captures ----
 
-# ended FILE: prints how many connections are complete in it. SCTP's last packet is SHUTDOWN
-# COMPLETE or ABORT, that of TCP comes after two FINs.
-ended() {
-	tcpdump -nnr "$1" 2>/dev/null | awk '
-		{
-			sub(/:$/, "", $5)
-			pair = $3 < $5 ? $3 " " $5 : $5 " " $3
-		}
-		/sctp.*\[(SHUTDOWN COMPLETE|ABORT)\]/ { over[pair] }
-		/Flags \[F/ { fin[$3, $5] }
-		/Flags \[F/ && ($5, $3) in fin { over[pair] }
-		END {
-			for (pair in over)
-				n++
-			print n + 0
-		}'
-}
-
-complete() { [ "$(ended "$1")" -ge "$2" ]; }
-
 # capture NAME CONNECTIONS COMMAND...: runs the command, with all packets in $WORK/NAME.pcap, which
 # it decodes
 capture() {
 	local file=$WORK/$1.pcap connections=$2
 	NAME=$1
 	shift 2
-	server tcpdump on_a tcpdump -i vA -s 0 -B 8192 -U -w "$file" "$LLP"
-	must wait_for test -s "$file"
+	must capture_begins "$file" "$LLP"
 	ok "$NAME: session" "$@"
-	ok "$NAME: all of it is captured" wait_for complete "$file" "$connections"
+	ok "$NAME: all of it is captured" wait_for captured_all "$file" "$connections"
 	stop tcpdump
 	decode "$file"
 }
@@ -173,11 +153,15 @@ def cut(packet, length):
     put(packet, IP + 2, length - IP)
 
 def chunks():
+    """All DATA chunks, without those that SCTP has sent twice: Wireshark decodes only the first."""
+    seen = set()
     for _, packet in packets:
         at = CHUNK
         while packet[IP + 9] == SCTP and at + 4 <= len(packet):
             length = get(packet, at + 2)
-            if packet[at] == 0:
+            name = bytes(packet[IP + 12:IP + 24] + packet[at + 4:at + 8])    # both ends, and TSN
+            if packet[at] == 0 and name not in seen:
+                seen.add(name)
                 yield packet, at
             at += (length + 3) // 4 * 4
 

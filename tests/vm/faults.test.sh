@@ -8,4 +8,4 @@
 hosts_up
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
-timeout -k 5 1780 "$(dirname "$0")/../../build/verbs/faults" "$@"
+timeout -k 5 "$(patience 1780)" "$(dirname "$0")/../../build/verbs/faults" "$@"

@@ -10,7 +10,7 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-timeout -k 5 1100 "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
+timeout -k 5 "$(patience 1100)" "$top/build/verbs/ib_style" "$@" || FAILED=$((FAILED + 1))
 [ $# -eq 0 ] || done_testing
 
 must rendezvous on
@@ -21,6 +21,9 @@ pair() {
 		{ report 1 "$*: server listens" "$WORK/pair.log"; return; }
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
 	ok "$*: server" finish pair
+	# with -c: its exit status says nothing about the data
+	wrong_data "$WORK/pair.log" >"$WORK/out"
+	[ ! -s "$WORK/out" ] || report 1 "$*: data" "$WORK/out"
 }
 
 two_devices() {
@@ -32,7 +35,7 @@ two_devices() {
 
 port_in_use() {
 	PORT=7601 server taken on_b python3 -c \
-		'import socket,time; s=socket.create_server(("", 7601)); time.sleep(60)' &&
+		'import signal,socket; s=socket.create_server(("", 7601)); signal.pause()' &&
 		echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
 }
 
@@ -83,7 +86,7 @@ pair ib_send_lat -F -x "$v4" -n 100
 pair ib_atomic_bw -F -x "$v4" -n 100
 
 # Neither open connections nor waiting listeners keep anything.
-server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
+PORT=18515 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
 ok 'two devices of one namespace have the same port' two_devices
 fails 'a port that is in use is refused' port_in_use

@@ -41,12 +41,14 @@ target_down() {
 }
 
 iscsid_up() {
+	local noop
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
 	echo "InitiatorName=iqn.2026-11.test:initiator" >/etc/iscsi/initiatorname.iscsi
-	# notice a lost connection soon, and give it up soon
+	# notice a lost connection soon
+	noop=$(patience 5)
 	sed -i -e 's/^iscsid.startup.*//' \
-		-e 's/^\(node.session.timeo.replacement_timeout = \).*/\1120/' \
-		-e 's/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\12/' \
+		-e "s/^\(node.session.timeo.replacement_timeout = \).*/\1$(patience 120)/" \
+		-e "s/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\1$noop/" \
 		/etc/iscsi/iscsid.conf
 	# iscsid kills its whole process group when it is stopped, so it gets its own.
 	server iscsid on_a setsid iscsid -f -d 2
@@ -102,7 +104,7 @@ has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
 	ok 'device removed: the load succeeds' load_ends_well
 	ok 'logout under load: load' load "$(disk)"
 	ok 'logout under load' iscsiadm $NODE --logout
-	ok 'logout under load: the load ends' wait_for ended
+	ok 'logout under load: the load ends' load_is_over
 }
 ok 'no session is left' wait_for sh -c '! ls -d /sys/class/iscsi_session/session*'
 stop iscsid

@@ -13,6 +13,10 @@
 # the kernel's default (shared) RDMA mode both devices are visible in both namespaces; rdma_cm finds
 # the right one by address. DRIVER is kwarp, or siw to run a suite without kwarp; DRIVER_A and
 # DRIVER_B mix them.
+#
+# Nothing is measured against a clock: what must come is awaited, and limits are for what hangs. The
+# runner exports in KWARP_PATIENCE, in percent, how much longer all takes on this machine (100). A
+# suite's function replaces one of the same name here, also where others of these call it.
 
 DRIVER=${DRIVER:-kwarp}
 DRIVER_A=${DRIVER_A:-$DRIVER}
@@ -27,6 +31,11 @@ TESTS=0
 FAILED=0
 declare -A SERVERS
 
+# patience SECONDS: prints how many are as much on this machine
+patience() {
+	echo $((($1 * ${KWARP_PATIENCE:-100} + 99) / 100))
+}
+
 # ---- TAP ----
 
 # report STATUS NAME [FILE]: prints one TAP line; a failure is followed by the last lines of FILE
@@ -40,15 +49,39 @@ report() {
 		FAILED=$((FAILED + 1))
 		echo "not ok $TESTS - $2"
 		{
-			[ -z "${3:-}" ] || tail -n 30 "$3"
+			wrong_data ${3:+"$3"}
+			[ -z "${3:-}" ] || tail -n 40 "$3"
 			for server in "${!SERVERS[@]}"; do
 				echo "server $server:"
+				wrong_data "$WORK/$server.log"
 				tail -n 10 "$WORK/$server.log"
 			done
 			counted
 		} | tr -cd '[:print:]\n\t' | sed 's/^/#   /'
 	fi
 	return "$1"
+}
+
+# What programs print if bytes that they received are not those that were sent: rping, rstream and
+# riostream, ibv_*_pingpong, qperf, fi_pingpong, fio, rdma-core's Python suite; and ours.
+WRONG_DATA='wrong data: |data mismatch!|data verification failed byte|invalid data in page'
+WRONG_DATA+='|mismatch, sequence [0-9]+, expected|Error at iteration=[0-9]+ size=[0-9]+ byte='
+WRONG_DATA+='|verify failed at file|verify: bad (magic )?header|[Dd]ata validation fail'
+
+# wrong_data [FILE...]: prints such lines with the mark by which the runner knows that a failure is
+# not chance. Only a difference of bytes gets it, not data that have not come.
+wrong_data() {
+	[ $# -eq 0 ] || grep -ahE -m 5 "$WRONG_DATA" "$@" 2>/dev/null | cut -c 1-200 |
+		sed -E 's/^(# wrong data: )?/# wrong data: /'
+}
+
+# same_data SENT RECEIVED: the files are identical. cmp prints a difference of bytes on its standard
+# output, a file that is too short or cannot be read on the other.
+same_data() {
+	local differ
+	differ=$(cmp "$1" "$2") && return
+	[ -z "$differ" ] || echo "# wrong data: $differ"
+	return 1
 }
 
 # counted: prints every counter that is not 0, one line for each device
@@ -64,12 +97,12 @@ counted() {
 }
 
 # ok NAME COMMAND...: passes if COMMAND succeeds (time limit 60 seconds for a program; LIMIT=N
-# changes it). The output is in $WORK/out.
+# changes it; see patience). The output is in $WORK/out.
 ok() {
 	local name=$1 rc=0
 	shift
 	run "$@" || rc=$?
-	[ $rc -ne 124 ] || echo "time limit of ${LIMIT:-60} s reached" >>"$WORK/out"
+	[ $rc -ne 124 ] || echo "time limit of $(patience "${LIMIT:-60}") s reached" >>"$WORK/out"
 	[ $rc -eq 0 ] || echo "exit status $rc: $*" >>"$WORK/out"
 	report $((rc != 0)) "$name" "$WORK/out"
 }
@@ -124,10 +157,12 @@ done_testing() {
 # run COMMAND...: runs it with its output in $WORK/out; a program gets a time limit, functions of
 # the suite do not.
 run() {
+	local limit
+	limit=$(patience "${LIMIT:-60}")
 	case $1 in
-	on_a) shift; set -- ip netns exec hostA timeout -k 5 "${LIMIT:-60}" "$@" ;;
-	on_b) shift; set -- ip netns exec hostB timeout -k 5 "${LIMIT:-60}" "$@" ;;
-	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "${LIMIT:-60}" "$@" ;;
+	on_a) shift; set -- ip netns exec hostA timeout -k 5 "$limit" "$@" ;;
+	on_b) shift; set -- ip netns exec hostB timeout -k 5 "$limit" "$@" ;;
+	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "$limit" "$@" ;;
 	esac
 	# A function may call run again: append both outputs rather than overwrite the first one.
 	: >"$WORK/out"
@@ -137,13 +172,16 @@ run() {
 on_a() { ip netns exec hostA "$@"; }
 on_b() { ip netns exec hostB "$@"; }
 
-# wait_for COMMAND...: waits until COMMAND succeeds, for a minute at most; only a busy machine takes
-# that long. Prints the output of the last attempt if it does not.
+# wait_for COMMAND...: waits until COMMAND succeeds, for a minute at most; PATIENCE=N changes it. A
+# second counts only if COMMAND was tried in it: while this process gets no processor, what it waits
+# for may get none either. Prints the output of the last attempt if all fail.
 wait_for() {
-	local end=$((SECONDS + ${PATIENCE:-60}))
+	local left now=$SECONDS
+	left=$(patience "${PATIENCE:-60}")
 	until "$@" >"$WORK/attempt" 2>&1; do
-		[ $SECONDS -lt $end ] || { cat "$WORK/attempt"; return 1; }
+		[ "$left" -gt 0 ] || { cat "$WORK/attempt"; return 1; }
 		sleep 0.1
+		[ $SECONDS -eq "$now" ] || { now=$SECONDS; left=$((left - 1)); }
 	done
 }
 
@@ -211,30 +249,33 @@ perftest_pair() {
 }
 
 # finish NAME [SECONDS]: waits until the server ends by itself; returns its exit status (124: it has
-# not ended)
+# not ended). The end of a failed server's output goes to standard error.
 finish() {
-	local pid=${SERVERS[$1]} end=$((SECONDS + ${2:-60})) rc=0
-	while kill -0 "$pid" 2>/dev/null; do
-		[ $SECONDS -lt $end ] || { stop "$1"; return 124; }
-		sleep 0.1
-	done
-	wait "$pid" || rc=$?
-	unset "SERVERS[$1]"
+	local pid=${SERVERS[$1]} rc=0
+	if PATIENCE=${2:-60} wait_for exited "$pid"; then
+		wait "$pid" || rc=$?
+		unset "SERVERS[$1]"
+	else
+		stop "$1"
+		rc=124
+	fi
+	[ $rc -eq 0 ] || tail -n 10 "$WORK/$1.log" | sed 's/^[^#]/# &/' >&2
 	return $rc
 }
 
-# stop NAME: ends the server
+# stop NAME: ends the server; by signal 9 if it does not end otherwise
 stop() {
 	local pid=${SERVERS[$1]:-}
 	[ -n "$pid" ] || return 0
 	kill "$pid" 2>/dev/null
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		kill -0 "$pid" 2>/dev/null || break
-		sleep 0.1
-	done
-	kill -9 "$pid" 2>/dev/null
+	PATIENCE=10 wait_for exited "$pid" || kill -9 "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	unset "SERVERS[$1]"
+}
+
+# exited PID: that child has ended
+exited() {
+	! kill -0 "$1" 2>/dev/null
 }
 
 # ---- hosts ----
@@ -417,29 +458,53 @@ reordering() {
 
 # hosts_down: removes everything in the order in which an administrator would; nothing may be left
 hosts_down() {
-	local name
+	local name devices=()
 	for name in "${!SERVERS[@]}"; do
 		stop "$name"
 	done
-	# Without timeout: one that waits in the kernel for a last connection cannot be killed.
-	devices_down &
-	PATIENCE=30 wait_for ended $! || report 1 "$DEV_A and $DEV_B can be deleted"
+	for name in "$DEV_A" "$DEV_B"; do
+		[ ! -d "/sys/class/infiniband/$name" ] || devices+=("$name")
+	done
+	[ ${#devices[@]} -eq 0 ] || devices_down "${devices[@]}"
 	wire_down >/dev/null 2>&1
 }
 
+# devices_down DEVICE...: deletes them, in the background and without timeout: what waits in the
+# kernel for a last connection cannot be killed. A file says when it has ended.
 devices_down() {
-	local name
-	for name in "$DEV_A" "$DEV_B"; do
-		[ ! -d "/sys/class/infiniband/$name" ] || rdma link delete "$name"
+	local name pid
+	rm -f "$WORK/deleted"
+	{
+		for name; do
+			rdma link delete "$name"
+		done
+		: >"$WORK/deleted"
+	} &
+	pid=$!
+	if wait_for test -e "$WORK/deleted"; then
+		wait $pid
+	else
+		what_hangs $pid >"$WORK/hangs" 2>&1
+		report 1 "$* can be deleted" "$WORK/hangs"
+	fi
+}
+
+# what_hangs PID: prints what the process and its children do, and which tasks no signal can end
+what_hangs() {
+	local pid
+	for pid in "$1" $(ps -o pid= --ppid "$1"); do
+		echo "process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+		grep -E '^(State|PPid|SigPnd|SigBlk|SigIgn):' "/proc/$pid/status" | paste -sd' '
+		echo "wchan: $(cat "/proc/$pid/wchan")"
+		head -n 12 "/proc/$pid/stack"
 	done
+	ps -eo pid,ppid,stat,wchan:32,args | awk 'NR == 1 || $3 ~ /^D/' | head -n 8
 }
 
-# ended PID
-ended() {
-	! kill -0 "$1" 2>/dev/null
-}
-
+# suite_end: only in this shell. A child that gets a signal between fork() and exec() still has the
+# traps of its parent.
 suite_end() {
+	[ "$BASHPID" -eq $$ ] || return
 	hosts_down 2>/dev/null
 	rm -rf "$WORK"
 }

@@ -39,7 +39,7 @@ side_right() {
 	local side=$1 patience=60 rc=0
 	wait_for over_or_left "$side"
 	! left "$side" || patience=5
-	finish "$side" $patience || rc=$?
+	finish "$side" $patience 2>/dev/null || rc=$?
 	[ $rc -ne 0 ] || return 0
 	echo "exit status $rc"
 	[ $rc -eq 124 ] && left "$side" && [ -n "$(results "$WORK/$side.log")" ]

@@ -49,7 +49,7 @@ connected() {
 
 # both_end: the holders notice and end by themselves
 both_end() {
-	finish holdA 15 && finish holdB 15
+	finish holdA && finish holdB
 }
 
 port_state() {

@@ -11,4 +11,4 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 mountpoint -q /sys/fs/cgroup || must mount -t cgroup2 none /sys/fs/cgroup
 must sh -c 'echo +rdma +memory >/sys/fs/cgroup/cgroup.subtree_control'
-timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/limits" "$@"
+timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/limits" "$@"

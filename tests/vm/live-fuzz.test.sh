@@ -2,7 +2,8 @@
 # live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random
 # deviations; tests/peer/fuzz. Host A's device is the victim. Runs for KWARP_FUZZ_SECONDS (60),
 # starting with KWARP_FUZZ_SEED (random). KWARP_FUZZ_SESSIONS limits the number of sessions: to
-# repeat a failed one, set its seed and 1. With LLP=sctp the sessions are of DDP over SCTP.
+# repeat a failed one, set its seed and 1. With KWARP_SHORT 300 sessions from a fixed seed. With
+# LLP=sctp the sessions are of DDP over SCTP.
 . "$(dirname "$0")/lib.sh"
 
 binary=${LIVE_FUZZ:-build/peer/live_fuzz}
@@ -15,14 +16,15 @@ nothing_left() {
 
 seconds=${KWARP_FUZZ_SECONDS:-60}
 limits=(--seconds "$seconds")
+[ -z "${KWARP_SHORT:-}" ] || limits=(--sessions 300 --seed 1)
 [ -z "${KWARP_FUZZ_SEED:-}" ] || limits+=(--seed "$KWARP_FUZZ_SEED")
 [ -z "${KWARP_FUZZ_SESSIONS:-}" ] ||
 	limits=(--sessions "$KWARP_FUZZ_SESSIONS" --seed "${KWARP_FUZZ_SEED:-1}" --verbose)
 
 # Not "ip netns exec": sysfs of the namespace has no kwarp directory.
 nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=$IP_A PEER_ADDR=$IP_B \
-	PEER_NETNS=/run/netns/hostB timeout -k 5 $((seconds + 250)) "$binary" "${limits[@]}" \
-	>"$WORK/fuzz" 2>&1 </dev/null
+	PEER_NETNS=/run/netns/hostB timeout -k 5 "$(patience $((seconds + 250)))" \
+	"$binary" "${limits[@]}" >"$WORK/fuzz" 2>&1 </dev/null
 status=$?
 grep -av '^1\.\.' "$WORK/fuzz"
 TESTS=$(grep -acE '^(not )?ok ' "$WORK/fuzz")

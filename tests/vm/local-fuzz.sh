@@ -13,15 +13,15 @@ nothing_left() {
 # delayed NETNS NETDEV
 delayed() { tc -n "$1" qdisc add dev "$2" root netem delay 1ms; }
 
-# local_fuzz PROGRAM [COMMAND...]: runs the program; COMMAND runs first, when the hosts are up
+# local_fuzz PROGRAM ROUNDS [COMMAND...]: runs the program for KWARP_FUZZ_SECONDS (60), or with
+# KWARP_SHORT for ROUNDS rounds from a fixed seed; COMMAND runs first, when the hosts are up
 local_fuzz() {
 	local seconds=${KWARP_FUZZ_SECONDS:-60} status limits end
 	limits=(--seconds "$seconds")
+	[ -z "${KWARP_SHORT:-}" ] || limits=(--rounds "$2" --seed 1)
 	[ -z "${KWARP_FUZZ_SEED:-}" ] || limits+=(--seed "$KWARP_FUZZ_SEED")
 	[ -z "${KWARP_FUZZ_ROUNDS:-}" ] ||
 		limits=(--rounds "$KWARP_FUZZ_ROUNDS" --seed "${KWARP_FUZZ_SEED:-1}" --verbose)
-	# an emulated processor runs at a tenth of the speed
-	grep -q 'User Mode Linux' /proc/cpuinfo || limits+=(--limit 1000)
 
 	hosts_up
 	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
@@ -32,12 +32,12 @@ local_fuzz() {
 		# shellcheck disable=SC2086 # two words
 		must delayed $end
 	done
-	[ $# -eq 1 ] || must "${@:2}"
+	[ $# -eq 2 ] || must "${@:3}"
 	# Do not rate-limit the line for each round, so that a complaint follows its seed in the
 	# log.
 	must sysctl -qw kernel.printk_devkmsg=on
 	# Print at once: a thread that hangs in the kernel keeps the program from ending.
-	timeout -k 5 $((seconds + 600)) \
+	timeout -k 5 "$(patience $((seconds + 500)))" \
 		"$(dirname "$0")/../../build/verbs/$1" "${limits[@]}" 2>&1 </dev/null |
 		tee "$WORK/fuzz" | grep -av --line-buffered '^1\.\.'
 	status=${PIPESTATUS[0]}

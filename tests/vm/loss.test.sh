@@ -11,7 +11,8 @@ on_a ping -qc 1 $IP6_B >"$WORK/ping"
 not='*/ooo:*.early__*:soak.*:*failover.*'
 # Markers are MPA's, and these set options of TCP.
 [ "${LLP:-tcp}" != sctp ] || not+=':*/markers:*.tcp__*:*.buffers__small/*'
-timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/loss" --gtest_filter="-$not" "$@" || {
+timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/loss" \
+	--gtest_filter="-$not" "$@" || {
 	rc=$?
 	counted | sed 's/^/# /'
 	exit $rc

@@ -19,7 +19,7 @@ is 'rmmod with a connection: the connection is unharmed' \
 stop holdA
 stop holdB
 wait_for nothing_left
-ok 'rmmod with devices, unused' rmmod "$DRIVER"
+ok 'rmmod with devices, unused' wait_for rmmod "$DRIVER"
 ok 'rmmod: devices are gone' both_gone
 
 # Nothing loads it explicitly: the RDMA core requests rdma-link-kwarp.

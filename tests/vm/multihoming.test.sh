@@ -80,7 +80,8 @@ must set_paths pB
 stop rping
 PORT=7174 server rping on_b rping -s -a :: -P
 ok 'a listener for all addresses' wait_for has_addresses $IP_B 10.0.1.2
-is 'of both families' "$(addresses | grep -cE '^fd00:.*:0002$')" 2
+both_families() { [ "$(addresses | grep -cE '^fd00:.*:0002$')" -eq 2 ]; }
+ok 'of both families' wait_for both_families
 
 # ---- what a connection has ----
 
@@ -89,9 +90,9 @@ ip netns exec hostA rping -c -a $IP_B >"$WORK/client.log" 2>&1 </dev/null &
 client=$!
 # ends HOST: the IPv4 addresses of both ends of the association
 ends() { "$1" grep -oE '10\.[0-9.]+' /proc/net/sctp/assocs | sort -u | paste -sd' '; }
-connected() { [ "$(ends on_a)" = '10.0.0.1 10.0.0.2 10.0.1.1 10.0.1.2' ]; }
-ok 'an association has both paths' wait_for connected
-is 'of the other end, too' "$(ends on_b)" '10.0.0.1 10.0.0.2 10.0.1.1 10.0.1.2'
+connected() { [ "$(ends "$1")" = '10.0.0.1 10.0.0.2 10.0.1.1 10.0.1.2' ]; }
+ok 'an association has both paths' wait_for connected on_a
+ok 'of the other end, too' wait_for connected on_b
 is 'and no address of other netdevs' "$(on_b grep -c '192\.0\.2\.1' /proc/net/sctp/assocs)" 0
 kill $client
 wait $client 2>/dev/null
@@ -102,7 +103,8 @@ stop rping
 # On a busy machine the path's RTO, and so each of these, takes seconds.
 filter='*failover.*'
 [ -n "${KWARP_THOROUGH:-}" ] || filter+='-*restored*/ipv6:*goes_down/ipv6'
-timeout -k 5 900 "$(dirname "$0")/../../build/verbs/loss" --gtest_filter="$filter" "$@" ||
+timeout -k 5 "$(patience 900)" "$(dirname "$0")/../../build/verbs/loss" \
+	--gtest_filter="$filter" "$@" ||
 	FAILED=$((FAILED + 1))
 is 'failures were counted' "$(($(counter "$DEV_A" path_failures) > 0))" 1
 

@@ -65,7 +65,7 @@ each_serves() {
 	ok "$1: any address, B to A" on_b rping -c -a $IP_A -v -V -C 5
 	stop rpingA
 	ok "$1: any address, one server has ended: the other does not answer for it" \
-		refused on_b timeout 20 rping -c -a $IP_A -C 1
+		refused on_b timeout "$(patience 20)" rping -c -a $IP_A -C 1
 	ok "$1: any address, the other keeps serving" on_a rping -c -a $IP_B -v -V -C 5
 	stop rpingB
 }
@@ -80,7 +80,7 @@ removals() {
 	killed holdA
 	ok "$1: last program gone: the device is removed" wait_for nowhere "$DEV_A"
 	holds "$1: last program gone: peer is notified" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
-	finish holdB 20
+	finish holdB
 	ok "$1: the other namespace is removed" no_hosts
 
 	hosts
@@ -90,7 +90,7 @@ removals() {
 	holds "$1: netdev moved: its program is told" told holdA \
 		'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
 	# The peer cannot be told: its end of the wire has lost its neighbour.
-	holds "$1: netdev moved: the program ends" finish holdA 20
+	holds "$1: netdev moved: the program ends" finish holdA
 	stop holdB
 	ok "$1: netdev moved: a device in its new namespace" \
 		on_b rdma link add "$DEV_A" type kwarp netdev vA
@@ -102,7 +102,7 @@ removals() {
 	ok "$1: netdev moved: a device of the same name on it at once" on_b rdma link add "$DEV_A" \
 		type kwarp netdev vA
 	ok "$1: netdev moved: it is there" wait_for anywhere "$DEV_A"
-	holds "$1: netdev moved: the old device's program has ended" finish holdA 20
+	holds "$1: netdev moved: the old device's program has ended" finish holdA
 	stop holdB
 	ok "$1: and removed, again" no_hosts
 
@@ -113,7 +113,7 @@ removals() {
 		wait_for nowhere "$DEV_B"
 	ok "$1: nothing is left" no_hosts
 }
-both_end() { finish holdA 20 && finish holdB 20; }
+both_end() { finish holdA && finish holdB; }
 killed() { kill -9 "${SERVERS[$1]}"; finish "$1" 2>/dev/null; }
 refuses_to_end() {
 	local name
@@ -188,7 +188,7 @@ must told holdX '^ready'
 removals shared
 holds "shared: a program elsewhere that had it open was told" told holdX \
 	'async local catastrophic error'
-finish holdX 20
+finish holdX
 
 # ---- exclusive ----
 
@@ -218,7 +218,8 @@ holds 'moved: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/outp
 finish holdA
 ok 'moved: opened where it is now' on_b ibv_devinfo -d "$DEV_A"
 PORT=7174 server rping on_b rping -s -a $IP_B
-ok 'moved: its netdev, which stayed, cannot use it' refused on_a timeout 20 rping -c -a $IP_B -C 1
+ok 'moved: its netdev, which stayed, cannot use it' \
+	refused on_a timeout "$(patience 20)" rping -c -a $IP_B -C 1
 stop rping
 must on_b rdma dev set "$DEV_A" netns hostA
 works 'moved back'
@@ -233,5 +234,5 @@ must rdma system set netns shared
 hosts
 works 'shared again'
 ok 'nothing is left' no_hosts
-ok 'module unloads' rmmod "$DRIVER"
+ok 'module unloads' wait_for rmmod "$DRIVER"
 done_testing

@@ -48,7 +48,7 @@ must ip -n hostA link set lo up
 must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
 # the RDMA core: "RDMA doesn't run on lo interface or loopback IP address"
 resolve_refused() {
-	! on_a timeout 20 rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 &&
+	! on_a timeout "$(patience 20)" rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 &&
 		grep -q 'rdma_resolve_addr: Invalid argument' "$WORK/refused"
 }
 ok 'lo: rdma_cm refuses loopback addresses' resolve_refused 127.0.0.1

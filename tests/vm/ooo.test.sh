@@ -10,7 +10,8 @@ build=$(realpath "$(dirname "$0")/../../build")
 segments() {
 	nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=10.9.0.1 \
 		PEER_ADDR=10.9.0.2 VICTIM_ADDR6=fd09::1 PEER_ADDR6=fd09::2 \
-		timeout -k 5 1100 "$build/peer/ooo" --gtest_brief=1 "$@" >"$WORK/log" 2>&1
+		timeout -k 5 "$(patience 1100)" "$build/peer/ooo" --gtest_brief=1 "$@" \
+		>"$WORK/log" 2>&1
 }
 
 # nothing_left: all objects of the program are gone; the last ones go when the process ends
@@ -70,7 +71,7 @@ LIMIT=280 ok 'every operation, over a network that loses and reorders' "$loss" \
 	--gtest_filter="$filter" --gtest_brief=1
 grep -a '^# ' "$WORK/out"
 reordering
-LIMIT=180 ok 'the contents of 10000 messages' "$loss" --gtest_filter=soak.every_operation \
+LIMIT=180 ok 'the contents of many messages' "$loss" --gtest_filter=soak.every_operation \
 	--gtest_brief=1
 grep -a '^# ' "$WORK/out"
 

@@ -7,4 +7,4 @@ hosts_up
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
-timeout -k 5 1100 "$(dirname "$0")/../../build/verbs/options" "$@"
+timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/options" "$@"

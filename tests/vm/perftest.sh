@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # For the suites of perftest, after lib.sh.
 
-# perf PROGRAM OPTION...: server on B, client on A; the client's table must have plausible figures.
+# perf PROGRAM OPTION...: server on B, client on A; the client must print a table.
 perf() {
 	ok "$*" perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@"
 	perf_ended "$*"
@@ -22,27 +22,12 @@ perf_by_number() {
 	rendezvous off
 }
 
-# perf_ended NAME: the server has ended, too, and the client's figures are plausible
+# perf_ended NAME: the server has ended, too, and the client has figures. How large they are is up
+# to the machine, and on a busy one perftest may not find out how fast the processor's clock is.
 perf_ended() {
 	cp "$WORK/out" "$WORK/client"
 	ok "$1: server" finish perftest
-	grep -aE 'Correlation|^ *#bytes|^ *[0-9]+ +[0-9]+ ' "$WORK/client" "$WORK/perftest.log" \
-		>"$WORK/figures"
-	report "$(figures_bad "$WORK/perftest.log" "$WORK/client")" "$1: figures" "$WORK/figures"
-}
-
-# figures_bad SERVER_LOG CLIENT_LOG: prints 0 if the client's table has a line, and each has a
-# bandwidth, message rate or typical latency above zero (few large messages on a slow machine are
-# 0.000000 million a second); else 1. If other load disturbs perftest's measurement of the
-# processor's clock, perftest reports it and prints 0 or inf; then any line passes. This also holds
-# for the server's measurement: with bidirectional traffic the client adds the server's figures to
-# its own.
-figures_bad() {
-	awk '/Correlation coefficient/ { no_clock = 1 }
-		FILENAME == ARGV[2] && $1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 5 {
-			n++
-			if (!no_clock && (!($4 > 0 || $5 > 0) || $4 == "inf" || $5 == "inf"))
-				bad = 1
-		}
-		END { print !(n && !bad) }' "$1" "$2"
+	grep -aE '^ *[0-9]+ +[0-9]+( +[^ ]+){3}' "$WORK/client" >"$WORK/figures"
+	report $? "$1: figures" "$WORK/client"
+	sed 's/^/# /' "$WORK/figures"
 }

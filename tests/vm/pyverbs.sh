@@ -36,16 +36,19 @@ pyverbs_down() {
 	local driver
 	for driver in kwarp siw rxe; do
 		[ ! -d "/sys/class/infiniband/${driver}0" ] ||
-			timeout 30 rdma link delete "${driver}0"
+			timeout "$(patience 30)" rdma link delete "${driver}0"
 		ip link delete "dummy-$driver"
 	done
 	sysctl -qw vm.nr_hugepages=0
 } >/dev/null 2>&1
 trap 'pyverbs_down; suite_end' EXIT
 
-# pyverbs_prepare DIR: unpacks the suite and reserves the huge pages that some of its tests need
+# pyverbs_prepare DIR: unpacks the suite, gives it this machine's patience, and reserves the huge
+# pages that some of its tests need
 pyverbs_prepare() {
 	mkdir -p "$1" && cp "$PYVERBS"/*.py* "$1" && gunzip "$1"/*.gz || return
+	sed -i "s/^POLL_CQ_TIMEOUT = .*/POLL_CQ_TIMEOUT = $(patience 60)/" "$1/utils.py" &&
+		sed -i "s/\(Barrier(.*timeout=\)15)/\1$(patience 15))/" "$1/base.py" || return
 	[ ! -e /proc/sys/vm/nr_hugepages ] || sysctl -qw vm.nr_hugepages=16
 }
 
@@ -87,7 +90,7 @@ pyverbs_run() {
 	while :; do
 		rc=0
 		(
-			cd "$dir" && timeout -k 5 "${LIMIT:-600}" \
+			cd "$dir" && timeout -k 5 "$(patience "${LIMIT:-600}")" \
 				python3 run_tests.py --dev "$dev" -v "${names[@]}"
 		) >"$results.out" 2>"$results.err" </dev/null || rc=$?
 		cat "$results.out" "$results.err" >>"$log"

@@ -31,6 +31,7 @@ while read -r file; do
 	report $(($? != 0)) "$file: each of $(grep -c . "$WORK/expected.1") tests as expected" \
 		"$WORK/out"
 done <"$WORK/files"
+[ $FAILED -eq 0 ] || wrong_data "$WORK/results.log"
 is 'as many results as tests' "$(grep -c . "$WORK/results")" "$(grep -c . "$WORK/results.all")"
 pyverbs_summary "$WORK/results" kwarp
 ok 'the device is removed' rdma link delete kwarp0

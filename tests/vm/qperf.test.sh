@@ -13,7 +13,7 @@ PORT=19765 server qperf on_b qperf
 
 # client OPTION...
 client() {
-	run on_a qperf "$IP_B" -cm1 -to 30 "$@"
+	run on_a qperf "$IP_B" -cm1 -to "$(patience 30)" "$@"
 }
 
 # measure TEST [OPTION...]: runs for two seconds; it ends, and each figure that it prints is above
@@ -25,7 +25,7 @@ measure() {
 	ok "$test $*" client -t 2 -uu -un "$@" "$test"
 	if [ "$(figures_bad)" -ne 0 ]; then
 		echo "# retry: $test $*: no message in two seconds"
-		run client -t 20 -uu -un "$@" "$test"
+		run client -t "$(patience 20)" -uu -un "$@" "$test"
 	fi
 	report "$(figures_bad)" "$test $*: figures" "$WORK/out"
 }
@@ -54,9 +54,9 @@ for size in 1 1429 65536; do
 	measure rc_rdma_write_lat -m $size
 done
 # Writes with immediate data, as many as possible, each of which takes one of the server's 1024
-# receives. There is no flow control here either: the server's program may get no processor for as
-# long as 1024 of them take, so they have to be large.
-measure rc_rdma_write_bw -m 65536
+# receives. There is no flow control here either, and the server's program may get no processor: so
+# they are so large that nothing makes 1024 of them in the time.
+measure rc_rdma_write_bw -m 1048576
 # It posts 1024 reads before it looks for completions: large ones would take all of the time.
 measure rc_rdma_read_bw -m 1
 measure rc_rdma_read_bw -m 512

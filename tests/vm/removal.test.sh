@@ -10,4 +10,5 @@ PROGRAM=$(dirname "$0")/../../build/verbs/removal
 # These have peers of their own, which speak TCP.
 not=
 [ "${LLP:-tcp}" != sctp ] || not='*.connecting__peer_says_nothing:*.refused__peers_stay'
-RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 1100 "$PROGRAM" ${not:+"--gtest_filter=-$not"} "$@"
+RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 "$(patience 1100)" \
+	"$PROGRAM" ${not:+"--gtest_filter=-$not"} "$@"

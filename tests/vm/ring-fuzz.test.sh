@@ -7,5 +7,5 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/local-fuzz.sh"
 
-local_fuzz ring_fuzz
+local_fuzz ring_fuzz 60
 done_testing

@@ -17,6 +17,10 @@ rping_over() {
 	ok "$client to $address: server $*" finish rping
 	is "$client to $address: data of the last round $*" \
 		"$(grep -ac "rdma-ping-$((ROUNDS - 1)): " "$WORK/rping.log")" 1
+	# the server prints what it has read in each round
+	[ "$(grep -ac '^server ping data: ' "$WORK/rping.log")" -ne $ROUNDS ] ||
+		[ "$(grep -ac '^server ping data: rdma-ping-' "$WORK/rping.log")" -eq $ROUNDS ] ||
+		echo '# wrong data: what the server of rping has read'
 }
 
 rping_over on_b on_a $IP_B

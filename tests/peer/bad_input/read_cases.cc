@@ -156,10 +156,15 @@ void too_many(Session &s, unsigned extra)
 {
 	const uint32_t len = static_cast<uint32_t>(s.v.rw->size());
 	ReadRequest rr{sink_stag, sink_to, len, s.v.rw->rkey(), s.v.rw->base()};
+	auto counted = [] { return lab().device.counter("ddp_untagged_errors"); };
+	const std::optional<uint64_t> before = counted();
 	for (unsigned i = 0; i < s.v.options().ird + extra; i++)
 		s.p.read(rr);
-	// Time to fill socket buffers and to see the last request.
-	std::this_thread::sleep_for(moment);
+	// Until socket buffers are full and the last request is seen.
+	if (before)
+		ASSERT_TRUE(eventually([&] { return counted() > before; })) << "not noticed";
+	else
+		std::this_thread::sleep_for(moment);
 }
 
 void add_depth(std::vector<Case> &c)

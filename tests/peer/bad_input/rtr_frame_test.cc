@@ -120,13 +120,20 @@ TEST_F(Forms, rtr_frame__something_else_comes)
 
 TEST_F(Forms, rtr_frame__never_comes)
 {
-	PolicyScope quick(lab().device, "startup_timeout_ms", "500");
 	uint64_t before = counter("startup_timeouts");
-	Victim v;
-	Peer p = ask(v, request_with(1, true));
-	expect_failed(v, v.connection(0));
+	Victim v({.answer = Answer::hold});
+	Peer p(Socket::connect(v.address(), lab().peer_socket()));
+	p.send_request(request_with(1, true));
+	Connection &c = v.connection(0);
+	{
+		PolicyScope quick(lab().device, "startup_timeout_ms", "500");
+		c.accept();
+		expect_failed(v, c);
+	}
 	expect_moves("startup_timeouts", before);
+	p.receive_reply();
 	expect_closed(p);
+	v.answers(Answer::accept);
 	expect_healthy(v);
 }
 

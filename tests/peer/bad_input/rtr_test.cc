@@ -78,11 +78,8 @@ void expect_ready(Victim &v, Connection &c, Peer &p, Kind kind)
 	// nothing of it for the consumer: its first receive is for the first message
 	EXPECT_FALSE(v.completion(moment));
 	p.send_message(pattern(50));
-	std::optional<ibv_wc> wc = v.completion();
-	ASSERT_TRUE(wc);
-	EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
-	EXPECT_EQ(Victim::index_of(wc->wr_id), 0U);
-	EXPECT_EQ(c.received(0, 50), pattern(50));
+	EXPECT_EQ(Victim::index_of(expect_success(v).wr_id), 0U);
+	EXPECT_TRUE(same(c.received(0, 50), pattern(50)));
 	c.post_receive(0);
 	expect_data_both_ways(v, c, p);
 }
@@ -158,7 +155,7 @@ TEST(RtrNone, any_message_may_be_first)
 		bool takes_a_receive = f.name.starts_with("send");
 		for (int i = 0; i < 1 + takes_a_receive; i++)
 			expect_success(v);
-		EXPECT_EQ(v.connection(0).received(takes_a_receive, 60), pattern(60));
+		EXPECT_TRUE(same(v.connection(0).received(takes_a_receive, 60), pattern(60)));
 	}
 }
 

@@ -93,8 +93,8 @@ TEST(Conformance, responder_waits_for_the_first_fpdu)
 		ASSERT_EQ(s.p.last_event, Event::quiet);
 		s.p.send(write_segment(0, 0, {})); // zero-length: enough
 		const Segment g = s.p.next();
-		EXPECT_EQ(g.payload, s.v.rw->original(0, 100));
-		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
+		EXPECT_TRUE(same(g.payload, s.v.rw->original(0, 100)));
+		expect_success(s.v);
 	}
 }
 
@@ -139,9 +139,9 @@ TEST(Conformance, every_length_of_fpdu)
 	for (uint32_t n = 0; n < 130; n++) {
 		s.c().post_send(*s.v.rw, n, n);
 		const Segment g = s.p.next();
-		EXPECT_EQ(g.payload, s.v.rw->original(n, n));
+		EXPECT_TRUE(same(g.payload, s.v.rw->original(n, n)));
 		EXPECT_EQ(g.msn, n + 1);
-		EXPECT_EQ(s.v.completion()->status, IBV_WC_SUCCESS);
+		expect_success(s.v);
 	}
 }
 
@@ -156,7 +156,7 @@ TEST(Conformance, ird_reads_at_once)
 		const Segment answer = receive_message(s.p, op_read_response);
 		EXPECT_EQ(answer.stag, i + 1);
 		EXPECT_EQ(answer.to, 0U);
-		EXPECT_EQ(answer.payload, s.v.rw->original(0, 256 * 1024));
+		EXPECT_TRUE(same(answer.payload, s.v.rw->original(0, 256 * 1024)));
 	}
 	s.judge(lives());
 	expect_healthy(s.v);

@@ -200,7 +200,7 @@ std::string Script::judge_completions()
 			return which + " is of another message";
 		if (c.received(want, m.len) !=
 		    pattern(m.len, seed(m.kind, p_.send_msn - receives_posted + slot - 1)))
-			return which + " has other bytes";
+			return "wrong data: " + which + " has other bytes";
 	}
 	return {};
 }
@@ -220,7 +220,7 @@ std::string Script::judge_memory()
 			 size_t n) {
 		ranges.push_back({static_cast<ptrdiff_t>(at), m.len});
 		if (r.copy(at, m.len) != pattern(m.len, seed(m.kind, n)))
-			fault = "wrong bytes were placed";
+			fault = "wrong data: other bytes were placed";
 	};
 	for (const Message &m : messages_) {
 		if (m.kind == Message::write)
@@ -258,7 +258,7 @@ std::string Script::judge_answers()
 			last = s->last;
 		}
 		if (got != v_->ro->copy(0, m.len))
-			return "answer " + std::to_string(n) + " has other bytes";
+			return "wrong data: answer " + std::to_string(n) + " has other bytes";
 		n++;
 	}
 	return {};

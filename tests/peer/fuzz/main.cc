@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned hang_limit = 150; // seconds for one session
+constexpr std::chrono::seconds hang_limit{200}; // for one session; more than all waits in it
 constexpr unsigned most_failures = 10;
 
 struct Options {
@@ -37,15 +37,12 @@ struct Totals {
 	unsigned tests = 0, failures = 0;
 };
 
-char running[64];
+char running[128];
 
 // A call that never returns is a failure of the kernel; say in which session.
 void too_long(int)
 {
-	const char text[] = "not ok 9998 - a session hangs: --seed ";
-	ssize_t n = write(STDOUT_FILENO, text, sizeof(text) - 1);
-	n += write(STDOUT_FILENO, running, strlen(running));
-	_exit(n > 0 ? 3 : 4);
+	_exit(write(STDOUT_FILENO, running, strlen(running)) > 0 ? 3 : 4);
 }
 
 void report(Totals &t, const std::string &name, const std::string &fault)
@@ -100,9 +97,11 @@ private:
 		uint64_t seed = options_.seed + totals_.sessions++;
 		Plan plan = draw(seed, victim::lab().sctp);
 
-		snprintf(running, sizeof(running), "%llu --sessions 1\n",
+		snprintf(running, sizeof(running),
+			 "# seed: %llu\nnot ok 9998 - a session hangs: --seed %llu --sessions 1\n",
+			 static_cast<unsigned long long>(seed),
 			 static_cast<unsigned long long>(seed));
-		alarm(hang_limit);
+		alarm(machine::patience_s(hang_limit));
 		if (options_.verbose)
 			std::cout << "# seed " << seed << "\n" << plan << std::flush;
 		set(plan.policy);
@@ -119,6 +118,8 @@ private:
 			return;
 		std::ostringstream text;
 		text << fault << "\n" << plan;
+		// tests/run-suite.sh repeats it
+		std::cout << "# seed: " << seed << "\n";
 		report(totals_, "session --seed " + std::to_string(seed) + " --sessions 1",
 		       text.str());
 	}

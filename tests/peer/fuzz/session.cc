@@ -118,15 +118,17 @@ void Session::handle(Segment s)
 		if (!s.last)
 			return;
 		if (reads_.front().got != reads_.front().data)
-			fault("a read returns other bytes than are there");
+			fault("wrong data: a read returns other bytes than are there");
 		reads_.pop_front();
 	} else if (untagged_send || s.opcode == op_write) {
 		put(partial_, s.payload);
 		if (!s.last)
 			return;
 		if (incoming_.empty() || incoming_.front().first != s.opcode ||
-		    incoming_.front().second != partial_)
+		    incoming_.front().second.size() != partial_.size())
 			return fault("a message of the victim is not what it posted");
+		if (incoming_.front().second != partial_)
+			return fault("wrong data: a message has other bytes than were posted");
 		partial_.clear();
 		incoming_.pop_front();
 	} else {
@@ -161,10 +163,11 @@ void Session::completions()
 			      ibv_wc_status_str(wc->status));
 		} else if (Victim::is_send(wc->wr_id)) {
 			posted_--;
-		} else if (to_receive_.empty() || to_receive_.front().size() != wc->byte_len ||
-			   c_->received(Victim::index_of(wc->wr_id), wc->byte_len) !=
-				   to_receive_.front()) {
-			fault("a receive completes with other bytes than were sent");
+		} else if (to_receive_.empty() || to_receive_.front().size() != wc->byte_len) {
+			fault("a receive completes that is of no message");
+		} else if (c_->received(Victim::index_of(wc->wr_id), wc->byte_len) !=
+			   to_receive_.front()) {
+			fault("wrong data: a receive has other bytes than were sent");
 		} else {
 			to_receive_.pop_front();
 		}
@@ -222,7 +225,7 @@ void Session::finish_right()
 	settle();
 	for (auto &[r, bytes] : image_)
 		if (right_ && faults_.empty() && r->copy(0, r->size()) != bytes)
-			fault("the bytes placed are not those that were sent");
+			fault("wrong data: the bytes placed are not those that were sent");
 	// What completes from now on is flushed.
 	right_ = false;
 	if (plan_.ending == Ending::victim_disconnects)

@@ -15,7 +15,8 @@
 
 namespace live_fuzz {
 
-inline constexpr iwarp::Millis long_patience{25000};
+// Longer than the startup timeout of the policy.
+inline const iwarp::Millis long_patience = iwarp::patience;
 
 class Session {
 public:

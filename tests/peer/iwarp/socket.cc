@@ -20,7 +20,6 @@ namespace iwarp {
 namespace {
 
 constexpr int backlog = 64;
-constexpr Millis stuck{5000}; // a send that does not move for so long is a failure
 
 [[noreturn]] void fail(const char *what)
 {
@@ -142,7 +141,7 @@ bool Socket::try_send(View v)
 	while (!v.empty()) {
 		ssize_t n = ::send(fd_, v.data(), v.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN) {
-			if (!wait_for(fd_, POLLOUT, stuck))
+			if (!wait_for(fd_, POLLOUT, patience))
 				throw Timeout("the other side does not read");
 			continue;
 		}

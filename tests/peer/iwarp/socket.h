@@ -8,12 +8,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "../patience.h"
 #include "bytes.h"
 
 namespace iwarp {
 
 using Millis = std::chrono::milliseconds;
-inline constexpr Millis patience{15000}; // for what must come
+inline const Millis patience = machine::one_event; // for what must come
 
 struct Timeout : std::runtime_error {
 	using std::runtime_error::runtime_error;

@@ -94,8 +94,8 @@ TEST_P(Limit, end_comes_last)
 	s.finish();
 	s.send(first);
 	delivers_all(s);
+	ASSERT_TRUE(disconnected(s));
 	EXPECT_TRUE(s.written(5000, 100, 2));
-	EXPECT_TRUE(disconnected(s));
 	EXPECT_GE(s.counter("rx_continued") - before, rounds);
 	EXPECT_EQ(s.counter("llp_lost"), lost)
 		<< "the end was found before what lies in front of it";
@@ -109,8 +109,8 @@ TEST_P(Limit, reset_comes_last)
 	s.send(first);
 	s.abort();
 	delivers_all(s);
+	ASSERT_TRUE(disconnected(s));
 	EXPECT_TRUE(s.written(5000, 100, 2));
-	EXPECT_TRUE(disconnected(s));
 }
 
 // Inside of an FPDU.
@@ -142,7 +142,7 @@ TEST_P(Limit, error_has_its_turn)
 	s.send(first);
 	delivers_all(s);
 	EXPECT_TRUE(s.terminate());
-	EXPECT_TRUE(disconnected(s));
+	ASSERT_TRUE(disconnected(s));
 	EXPECT_TRUE(s.written(5000, 100, 2));
 }
 

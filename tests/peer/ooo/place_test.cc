@@ -33,14 +33,14 @@ TEST_P(Place, write)
 	s.write(0, 40, 1);
 	Span later = s.write(5000, len, 2);
 	s.send(later);
-	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	EXPECT_TRUE(s.written(5000, len, 2)) << "not placed although it is complete";
 	EXPECT_FALSE(s.written(0, 40, 1));
 	s.message(30, 3);
 	s.nothing_delivered();
 	s.fill();
 	s.delivers(30, 3);
-	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
+	ASSERT_EQ(s.counted(), (Counted{0, 1, 0}));
 	EXPECT_TRUE(s.written(0, 40, 1));
 	EXPECT_TRUE(s.written(5000, len, 2));
 }
@@ -52,10 +52,10 @@ TEST_P(Place, send)
 	s.message(100, 1);
 	Span second = s.message(len, 2), third = s.message(len, 3);
 	s.send(third);
-	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	EXPECT_TRUE(s.slot_has(2, 0, pattern(len, 3)));
 	s.send(second);
-	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	EXPECT_TRUE(s.slot_has(1, 0, pattern(len, 2)));
 	s.nothing_delivered();
 	s.fill();
@@ -75,7 +75,7 @@ TEST(PlaceSend, second_half)
 	Span a = s.add(halves[0]), gap = s.write(0, 40, 1), b = s.add(halves[1]);
 	s.send(a);
 	s.send(b);
-	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	EXPECT_TRUE(s.slot_has(0, len, halves[1].payload));
 	s.nothing_delivered();
 	s.send(gap);
@@ -90,7 +90,7 @@ TEST(PlaceSend, shared_receive_queue)
 	s.message(100, 1);
 	Span second = s.message(len, 2), w = s.write(0, len, 3);
 	s.send(second.from, w.to);
-	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 	EXPECT_TRUE(s.written(0, len, 3));
 	s.nothing_delivered();
 	s.fill();
@@ -128,7 +128,7 @@ TEST(PlaceRead, responses)
 	Span b = s.add(two[0]), c = s.add(two[1]);
 	s.send(c);
 	s.send(b);
-	EXPECT_EQ(s.counted(), (Counted{2, 0, 0}));
+	ASSERT_EQ(s.counted(), (Counted{2, 0, 0}));
 	EXPECT_TRUE(s.written(4000, 2 * len, 2));
 	s.nothing_delivered();
 	s.fill();
@@ -154,8 +154,10 @@ TEST(PlaceMixed, tagged_and_untagged)
 	s.write(5000, len, 6);
 	s.message(len, 7);
 	s.send(from.from, s.end());
-	EXPECT_EQ(s.counted(), (Counted{6, 0, 0}));
-	EXPECT_TRUE(s.written(1000, len, 2) && s.written(3000, 8, 4) && s.written(5000, len, 6));
+	ASSERT_EQ(s.counted(), (Counted{6, 0, 0}));
+	EXPECT_TRUE(s.written(1000, len, 2));
+	EXPECT_TRUE(s.written(3000, 8, 4));
+	EXPECT_TRUE(s.written(5000, len, 6));
 	s.nothing_delivered();
 	s.fill();
 	s.delivers(len, 3);
@@ -178,11 +180,12 @@ TEST(PlaceSegments, three_in_every_order)
 			EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 			s.send(cut[i], cut[i + 1]);
 		}
-		EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		EXPECT_TRUE(s.written(4000, 3000, 2));
 		s.fill();
-		EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
-		EXPECT_TRUE(s.written(0, 40, 1) && s.written(4000, 3000, 2));
+		ASSERT_EQ(s.counted(), (Counted{0, 1, 0}));
+		EXPECT_TRUE(s.written(0, 40, 1));
+		EXPECT_TRUE(s.written(4000, 3000, 2));
 	} while (std::next_permutation(order.begin(), order.end()));
 }
 
@@ -263,7 +266,8 @@ TEST(PlaceSplit, every_end)
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0})) << cut << " bytes were missing";
 		s.fill();
 		ASSERT_EQ(s.counted(), (Counted{0, 2, 0}));
-		ASSERT_TRUE(s.written(1000, 600, cut + 1) && s.written(3000, 500, cut + 2));
+		ASSERT_TRUE(s.written(1000, 600, cut + 1));
+		ASSERT_TRUE(s.written(3000, 500, cut + 2));
 	}
 }
 
@@ -300,7 +304,8 @@ void waits(const Terms &t)
 	EXPECT_FALSE(s.written(5000, len, 2));
 	s.fill();
 	s.delivers(30, 3);
-	EXPECT_TRUE(s.written(0, 40, 1) && s.written(5000, len, 2));
+	EXPECT_TRUE(s.written(0, 40, 1));
+	EXPECT_TRUE(s.written(5000, len, 2));
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 }
 

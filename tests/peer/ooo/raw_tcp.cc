@@ -18,7 +18,6 @@ namespace {
 constexpr uint8_t fin = 1, syn = 2, rst = 4, psh = 8, ack = 16;
 constexpr uint8_t protocol_tcp = 6;
 constexpr size_t tcp_header = 20;
-constexpr auto patience = std::chrono::seconds(20);
 
 [[noreturn]] void fail(const char *what)
 {

@@ -36,10 +36,10 @@ public:
 	// An RDMA Write of a pattern into the region that all may write to.
 	Span write(size_t at, size_t len, uint32_t seed);
 	// Is the pattern there?
-	bool written(size_t at, size_t len, uint32_t seed);
+	testing::AssertionResult written(size_t at, size_t len, uint32_t seed);
 	// The next completion must be this message's.
 	void delivers(size_t len, uint32_t seed);
-	bool slot_has(unsigned slot, size_t at, View bytes);
+	testing::AssertionResult slot_has(unsigned slot, size_t at, View bytes);
 	void nothing_delivered();
 	// All that is missing is sent, and behind it a message that arrives as well.
 	void fill_and_deliver();

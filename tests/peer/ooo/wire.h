@@ -7,6 +7,7 @@
 
 #include "../iwarp/peer.h"
 #include "../victim/nldev.h"
+#include "../victim/same.h"
 #include "../victim/victim.h"
 #include "raw_tcp.h"
 

@@ -6,8 +6,6 @@
 namespace peer {
 namespace {
 
-constexpr Millis long_patience{20000};
-
 // Errors by class. A device may have finer counters besides.
 const std::set<std::string> errors{
 	"backlog_drops",
@@ -47,12 +45,12 @@ Counts known(Counts all)
 
 bool eventually(const std::function<bool()> &condition)
 {
-	return soon(condition, long_patience);
+	return soon(condition);
 }
 
 void wait_acknowledged(const Socket &s)
 {
-	for (auto end = std::chrono::steady_clock::now() + long_patience; s.unacknowledged();) {
+	for (auto end = std::chrono::steady_clock::now() + patience; s.unacknowledged();) {
 		if (std::chrono::steady_clock::now() > end)
 			throw Timeout("the other side acknowledges nothing");
 		std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "../victim/nldev.h"
+#include "../victim/same.h"
 #include "../victim/witness.h"
 
 namespace peer {

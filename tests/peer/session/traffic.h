@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "../iwarp/peer.h"
+#include "../victim/same.h"
 #include "../victim/victim.h"
 
 namespace peer {
@@ -18,7 +19,7 @@ Segment in_version(uint8_t version, Segment s);
 // All segments of the next message as one; every field of their headers is checked.
 Segment receive_message(Peer &p, uint8_t opcode, uint8_t version = 1);
 
-// The next completion; it is a success.
+// The next completion; throws if it is no success.
 ibv_wc expect_success(Victim &v);
 // The same for a receive of this message, whose receive is posted again.
 void expect_received(Victim &v, Connection &c, const Bytes &message);

@@ -103,6 +103,6 @@ struct Lab {
 const Lab &lab();
 
 // Whether the condition comes true in time.
-bool soon(const std::function<bool()> &condition, iwarp::Millis limit = std::chrono::seconds(10));
+bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::patience);
 
 } // namespace victim

@@ -54,8 +54,8 @@ std::string Region::changed(const std::vector<Range> &allowed) const
 	if (wrong == want.end())
 		return {};
 	ptrdiff_t at = wrong - want.begin() - static_cast<ptrdiff_t>(guard);
-	return "byte " + std::to_string(at) + " of a region of " + std::to_string(size_) +
-	       " was changed";
+	return "wrong data: byte " + std::to_string(at) + " of a region of " +
+	       std::to_string(size_) + " was changed";
 }
 
 } // namespace victim

@@ -16,7 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int cq_size = 1024;
 constexpr uint32_t srq_size = 256;
-constexpr int resolve_ms = 2000;
 constexpr auto poll_pause = std::chrono::microseconds(100);
 
 [[noreturn]] void fail(const char *what)
@@ -140,12 +139,13 @@ Connection &Victim::connect(const iwarp::Address &to)
 		std::lock_guard guard(lock_);
 		resolved_.reset();
 	};
+	const int ms = static_cast<int>(iwarp::patience.count());
 	if (rdma_create_id(channel_, &id, nullptr, RDMA_PS_TCP))
 		fail("rdma_create_id");
-	if (rdma_resolve_addr(id, nullptr, dst.sa(), resolve_ms))
+	if (rdma_resolve_addr(id, nullptr, dst.sa(), ms))
 		fail("rdma_resolve_addr");
 	resolved(RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (rdma_resolve_route(id, resolve_ms))
+	if (rdma_resolve_route(id, ms))
 		fail("rdma_resolve_route");
 	resolved(RDMA_CM_EVENT_ROUTE_RESOLVED);
 

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "../patience.h"
+
 namespace victim {
 namespace {
 
-constexpr unsigned limit = 180; // seconds for one test
+constexpr std::chrono::seconds limit{300}; // for one test
 
 char running[256];
 
@@ -25,7 +27,7 @@ class Watchdog : public testing::EmptyTestEventListener {
 	void OnTestStart(const testing::TestInfo &t) override
 	{
 		snprintf(running, sizeof(running), "%s.%s\n", t.test_suite_name(), t.name());
-		alarm(limit);
+		alarm(machine::patience_s(limit));
 	}
 	void OnTestEnd(const testing::TestInfo &) override { alarm(0); }
 };

@@ -3,8 +3,8 @@
 
 namespace victim {
 
-// Ends the process, with the test's name, when one takes three minutes: a call that never returns
-// is a failure of the kernel. One that does takes 47 seconds in the debug kernel, on a machine with
+// Ends the process, with the test's name, when one takes five minutes: a call that never returns is
+// a failure of the kernel. One that does takes 47 seconds in the debug kernel, on a machine with
 // other work.
 void watch_tests();
 

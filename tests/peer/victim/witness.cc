@@ -5,12 +5,6 @@ namespace victim {
 
 using namespace iwarp;
 
-namespace {
-
-constexpr Millis long_wait{25000};
-
-} // namespace
-
 // The first message tells which connection it is.
 Witness::Witness(Victim &v)
 	: v_(v), p_(Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket()))
@@ -38,7 +32,7 @@ std::optional<ibv_wc> Witness::completion()
 {
 	std::optional<ibv_wc> wc;
 	do
-		wc = v_.completion(long_wait);
+		wc = v_.completion();
 	while (wc && wc->status == IBV_WC_WR_FLUSH_ERR);
 	return wc;
 }
@@ -66,7 +60,7 @@ std::string Witness::send_and_write(const Bytes &sent, const Bytes &written)
 	if (slot != turns_ % v_.options().receives)
 		return "its message is not in the oldest receive";
 	if (c.received(slot, sent.size()) != sent || v_.spare->copy(0, written.size()) != written)
-		return "bytes arrive changed";
+		return "wrong data: its bytes arrive changed";
 	c.post_receive(slot);
 	return {};
 }
@@ -76,13 +70,13 @@ std::string Witness::read(const Bytes &written)
 	p_.read({1, 2, static_cast<uint32_t>(written.size()), v_.spare->rkey(), v_.spare->base()});
 	Bytes got;
 	while (got.size() < written.size()) {
-		std::optional<Segment> s = p_.receive(long_wait);
+		std::optional<Segment> s = p_.receive();
 		if (!s || s->opcode != op_read_response)
 			return "its read is not answered";
 		put(got, s->payload);
 	}
 	if (got != written)
-		return "its read returns other bytes";
+		return "wrong data: its read returns other bytes";
 	return v_.spare->changed({{0, written.size()}});
 }
 

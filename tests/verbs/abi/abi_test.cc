@@ -182,7 +182,8 @@ TEST_F(abi, modify_srq__reply)
 		for (size_t i = size; i < c.written; i++)
 			ASSERT_EQ(reply[i], 0) << i;
 		for (size_t i = c.written; i < reply.size(); i++)
-			ASSERT_EQ(reply[i], raw::untouched) << i;
+			ASSERT_EQ(reply[i], raw::untouched)
+				<< "wrong data: behind the reply, " << i;
 		elements *= 2;
 	}
 }

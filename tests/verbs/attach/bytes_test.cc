@@ -60,7 +60,7 @@ struct Trial {
 		EXPECT_EQ(wc.byte_len, payload.size());
 		std::span<uint8_t> got =
 			side.memory().span((wc.wr_id & 0xff) * 1024, payload.size());
-		EXPECT_TRUE(std::equal(got.begin(), got.end(), payload.begin()));
+		EXPECT_TRUE(std::equal(got.begin(), got.end(), payload.begin())) << "wrong data";
 	}
 	void post_receives(unsigned int n)
 	{

@@ -43,9 +43,10 @@ struct Caller {
 		lab::Inside inside(lab::a());
 		id = rdma::create_id(lab::a(), channel);
 		Address to(lab::b().ip4, silent.port());
-		check(rdma_resolve_addr(id.get(), nullptr, to.get(), 5000), "rdma_resolve_addr");
+		check(rdma_resolve_addr(id.get(), nullptr, to.get(), rdma::resolve_ms),
+		      "rdma_resolve_addr");
 		channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-		check(rdma_resolve_route(id.get(), 5000), "rdma_resolve_route");
+		check(rdma_resolve_route(id.get(), rdma::resolve_ms), "rdma_resolve_route");
 		channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	}
 	int connect(Player &player)

@@ -18,7 +18,7 @@ using namespace attach;
 
 namespace {
 
-constexpr auto limit = std::chrono::seconds(30);
+const auto limit = rdma::patience;
 
 struct AttachStuck : removal::Devices {
 	void SetUp() override

@@ -162,7 +162,8 @@ TEST_F(atomic, race__connections_and_the_program_itself)
 		for (Pair *p : pairs)
 			wait_ok(p->client.scq(), 10);
 	}
-	EXPECT_EQ(counter[0].load(), uint64_t(rounds * connections + rounds / 10 * 10000));
+	EXPECT_EQ(counter[0].load(), uint64_t(rounds * connections + rounds / 10 * 10000))
+		<< "wrong data: increments are lost";
 }
 
 TEST_F(atomic, error__not_aligned)

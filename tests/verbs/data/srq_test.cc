@@ -259,10 +259,10 @@ TEST_F(srq_data, resize__under_traffic)
 		for (int i = 0; i < 200; i++) {
 			s.send(0, i + 1);
 			ibv_wc wc = wait_ok(s.servers[0]->rcq());
-			if (wc.wr_id != uint64_t(i % 8) ||
-			    !filled(s.memory->span(i % 8 * size, size), i + 1))
+			if (wc.wr_id != uint64_t(i % 8))
 				throw Failure("message " + std::to_string(i) + " in " +
 					      std::to_string(wc.wr_id));
+			EXPECT_TRUE(filled(s.memory->span(i % 8 * size, size), i + 1)) << i;
 			s.receive(i % 8);
 		}
 	} catch (const std::exception &e) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -11,12 +12,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "lab/host.h"
+
 namespace faults {
 namespace {
 
 constexpr const char *file = "/proc/thread-self/fail-nth";
 constexpr int too_many = 10000;
-constexpr int stride = 16;
+const int stride = lab::repetitions(16, 61);
 
 class FailNth {
 public:
@@ -124,8 +127,7 @@ int each(const std::function<void()> &action, int dense)
 {
 	int threw = 0, tried = 0;
 
-	if (getenv("KWARP_THOROUGH"))
-		dense = too_many;
+	dense = getenv("KWARP_THOROUGH") ? too_many : lab::repetitions(dense, std::min(dense, 100));
 	quiet();
 	for (int n = 1; n < too_many; n += n < dense ? 1 : stride, tried++) {
 		FailNth fail;

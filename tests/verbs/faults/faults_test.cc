@@ -142,10 +142,11 @@ TEST_F(fault, connection__memory_is_scarce)
 	// each may fail, none may hang or leave anything behind
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
+	const int tries = lab::repetitions(50, 10);
 	int failed = 0;
 	{
 		faults::Scarce scarce(10);
-		for (int i = 0; i < 50; i++)
+		for (int i = 0; i < tries; i++)
 			try {
 				talk();
 			} catch (const std::exception &) {
@@ -153,7 +154,7 @@ TEST_F(fault, connection__memory_is_scarce)
 			}
 		EXPECT_GT(scarce.failed(), 0);
 	}
-	std::cout << "# " << failed << " of 50 failed\n";
+	std::cout << "# " << failed << " of " << tries << " failed\n";
 	talk();
 }
 

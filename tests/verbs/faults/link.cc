@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../peer/patience.h"
+
 namespace faults {
 namespace {
 
@@ -44,8 +46,8 @@ int answer(int fd)
 
 int ask(int fd, const std::vector<char> &message)
 {
-	timeval patience{20, 0};
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	timeval limit{machine::one_event.count() / 1000, 0};
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	return send(fd, message.data(), message.size(), 0) < 0 ? errno : answer(fd);
 }
 

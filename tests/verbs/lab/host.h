@@ -35,6 +35,9 @@ const Host &b();
 // Whether both devices are kwarp's.
 bool both_kwarp();
 
+// How often a test about chance repeats: few times with KWARP_SHORT, which "make check" sets.
+int repetitions(int many, int few);
+
 // Puts the calling thread into the host's network namespace until the end of the scope.
 class Inside {
 public:

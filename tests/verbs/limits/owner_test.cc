@@ -48,9 +48,10 @@ struct Caller {
 	Caller(const std::string &ip, uint16_t port) : id(make_id(channel))
 	{
 		Address to(ip, port);
-		check(rdma_resolve_addr(id.get(), nullptr, to.get(), 5000), "rdma_resolve_addr");
+		check(rdma_resolve_addr(id.get(), nullptr, to.get(), resolve_ms),
+		      "rdma_resolve_addr");
 		channel.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-		check(rdma_resolve_route(id.get(), 5000), "rdma_resolve_route");
+		check(rdma_resolve_route(id.get(), resolve_ms), "rdma_resolve_route");
 		channel.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	}
 	// errno or 0

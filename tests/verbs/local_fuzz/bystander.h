@@ -3,7 +3,6 @@
 // reads, and checks each byte that arrives.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <sys/types.h>
@@ -20,7 +19,7 @@ public:
 
 	// Waits until it has completed a turn that began after the call. Returns the error, or
 	// nothing.
-	std::string turn(std::chrono::seconds patience = std::chrono::seconds(60));
+	std::string turn();
 	uint64_t turns() const;
 
 private:

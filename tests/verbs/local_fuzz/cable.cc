@@ -12,8 +12,7 @@ using namespace rdma;
 
 namespace {
 
-constexpr int resolve_ms = 20000;
-constexpr Milliseconds long_wait{60000};
+const Milliseconds long_wait = 2 * patience;
 
 rdma_conn_param param(uint32_t qpn)
 {

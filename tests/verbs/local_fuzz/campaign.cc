@@ -12,18 +12,20 @@
 #include <stdexcept>
 #include <unistd.h>
 
+#include "patience.h"
+
 namespace local_fuzz {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned hang_limit = 180; // seconds for one round
+constexpr std::chrono::seconds hang_limit{300}; // for one round
 constexpr unsigned most_failures = 5;
 constexpr unsigned batch = 100;
 
 /*
- * A slow call is repeated from the same seed: the kernel is slow again, a busy machine is not. Only
- * an extreme duration counts at once.
+ * With --limit, a slow call is repeated from the same seed: the kernel is slow again, a busy
+ * machine is not. Only an extreme duration counts at once.
  */
 constexpr unsigned most_repeats = 5;
 constexpr Nanoseconds beyond_measure{10s};
@@ -55,9 +57,11 @@ std::string milliseconds(Nanoseconds time)
 
 void hangs(const char *how)
 {
-	char text[160];
-	int n = snprintf(text, sizeof(text), "not ok 9998 - --seed %llu --rounds 1: %s\n",
-			 static_cast<unsigned long long>(running.load()), how);
+	char text[200];
+	const unsigned long long seed = running;
+	int n = snprintf(text, sizeof(text),
+			 "# seed: %llu\nnot ok 9998 - --seed %llu --rounds 1: %s\n", seed, seed,
+			 how);
 	if (write(STDOUT_FILENO, text, static_cast<size_t>(n)) < 0)
 		_exit(4);
 	_exit(3);
@@ -115,7 +119,8 @@ try {
 Campaign::Campaign(const Options &o, Bystander &bystander) : options_(o), bystander_(bystander)
 {
 	signal(SIGALRM, alarmed);
-	stopwatch().allow(o.limit);
+	if (o.limit)
+		stopwatch().allow(*o.limit);
 }
 
 std::string Campaign::summary() const
@@ -129,7 +134,8 @@ std::string Campaign::summary() const
 	return text.str();
 }
 
-// Reports what took too long since the last call; empty if nothing did.
+// Notes what took long since the last call. Return: what took too long; empty if nothing did, or
+// there is no limit.
 std::string Campaign::too_slow()
 {
 	const Stopwatch::Seen calls = stopwatch().take();
@@ -138,6 +144,8 @@ std::string Campaign::too_slow()
 	if (calls.longest.time > longest_.time)
 		longest_ = calls.longest;
 	latest_ = std::max(latest_, delay);
+	if (!options_.limit)
+		return "";
 	if (calls.excess.time > beyond_measure || delay > beyond_measure)
 		repeats_ = most_repeats;
 	if (delay > beyond_measure)
@@ -157,7 +165,7 @@ std::string Campaign::once(uint64_t seed, const Round &round)
 	note(seed);
 	if (options_.verbose)
 		std::cout << "# seed " << seed << std::endl;
-	alarm(hang_limit);
+	alarm(machine::patience_s(hang_limit));
 	try {
 		fault = round(seed);
 	} catch (const std::exception &e) {
@@ -213,8 +221,11 @@ int Campaign::run(const Round &round)
 		for (unsigned i = 0; i < batch && more(); i++) {
 			const uint64_t seed = options_.seed + rounds_++;
 			std::string fault = judged(seed, round);
-			if (!fault.empty())
-				report("--seed " + std::to_string(seed) + " --rounds 1", fault);
+			if (fault.empty())
+				continue;
+			// tests/run-suite.sh repeats it
+			std::cout << "# seed: " << seed << "\n";
+			report("--seed " + std::to_string(seed) + " --rounds 1", fault);
 		}
 		if (failures_ == failures)
 			report("rounds from seed " + std::to_string(first) + " to " +

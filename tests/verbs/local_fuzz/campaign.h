@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -21,7 +22,9 @@ struct Options {
 	uint64_t seed = std::random_device()();
 	uint64_t rounds = UINT64_MAX;
 	std::chrono::seconds time{UINT32_MAX};
-	std::chrono::milliseconds limit{100}; // for a call's time in the kernel
+	// For a call's time in the kernel; without one it is only reported. It has a meaning where
+	// the machine has nothing else to do.
+	std::optional<std::chrono::milliseconds> limit;
 	bool verbose = false;
 };
 

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "campaign.h"
+#include "patience.h"
 
 namespace local_fuzz {
 namespace {
 
 constexpr Nanoseconds beat{20ms};
-constexpr Nanoseconds dead{20s};
+// Much more than the underlying machine takes a processor away for.
+const Nanoseconds dead = machine::patience(60s);
 
 // The time to allocate or free memory depends on its size.
 constexpr Nanoseconds per_mebibyte{20ms};

@@ -35,7 +35,8 @@ public:
 	};
 
 	Stopwatch();
-	// The limit of a call; operator() takes the number of bytes that the call works on.
+	// The limit of a call (none before); operator() takes the number of bytes that the call
+	// works on.
 	void allow(Nanoseconds limit) { limit_ = limit; }
 	template <class Function>
 	auto operator()(const char *name, Function call, uint64_t bytes = 0)
@@ -52,7 +53,7 @@ public:
 private:
 	void took(Call call, uint64_t bytes);
 
-	std::atomic<Nanoseconds> limit_{Nanoseconds(100ms)};
+	std::atomic<Nanoseconds> limit_{Nanoseconds(24h)};
 	std::atomic<Nanoseconds> longest_{Nanoseconds{}};
 	std::atomic<uint64_t> calls_ = 0;
 	Seen seen_;

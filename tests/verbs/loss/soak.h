@@ -13,6 +13,11 @@
 
 namespace rdma {
 
+// Bytes that were delivered are not those that were sent. No Failure, which the end of a device is.
+struct WrongData : std::runtime_error {
+	explicit WrongData(const std::string &what) : std::runtime_error("wrong data: " + what) {}
+};
+
 // One direction of a connection: the requests of one end, judged at the end that learns of them. A
 // message's bytes are a random part of its sender's source area; a slot held another part before.
 class Way {
@@ -68,7 +73,7 @@ class Soak {
 public:
 	// Half of the connections receive on host B from one shared receive queue.
 	explicit Soak(unsigned int connections);
-	// Runs this many in all. Throws if one is wrong, or if nothing happens for a minute.
+	// Runs this many in all. Throws if one is wrong, or if nothing happens any more.
 	void run(uint64_t messages);
 	Way::Counts counts() const;
 	uint64_t bytes() const;

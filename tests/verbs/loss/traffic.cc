@@ -12,7 +12,8 @@ constexpr size_t slot = 65540;
 constexpr size_t area = sizes.size() * slot;
 // The four areas of each end's memory.
 enum Area { source, sent_to, written_to, read_into, areas };
-constexpr Milliseconds stall{60000};
+// TCP waits longer each time before it sends a segment again.
+const Milliseconds stall = 3 * patience;
 
 constexpr size_t at(Area a, size_t i)
 {

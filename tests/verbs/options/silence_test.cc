@@ -69,18 +69,19 @@ TEST(keepalive, peer_vanishes__both_ends_notice)
 TEST(keepalive, peer_is_silent_but_there)
 {
 	lab::Policy a(lab::a(), "keepalive_s", 1);
-	lab::Sysctl interval("tcp_keepalive_intvl", "1"), probes("tcp_keepalive_probes", "2");
+	// several, since an answer may be late
+	lab::Sysctl interval("tcp_keepalive_intvl", "1"), probes("tcp_keepalive_probes", "5");
 	Pair pair;
-	EXPECT_FALSE(pair.client.channel().next(Milliseconds(5000)));
+	EXPECT_FALSE(pair.client.channel().next(Milliseconds(9000)));
 	EXPECT_EQ(pair.client.state(), IBV_QPS_RTS);
 }
 
 // Unacknowledged data are left to TCP without any policy: net.ipv4.tcp_retries2.
 TEST(retransmission, peer_vanishes__with_work_in_flight)
 {
-	lab::Sysctl retries("tcp_retries2", "2");
 	Pair pair;
 	lab::BadNetwork cut("loss 100%");
+	lab::Sysctl retries("tcp_retries2", "2");
 	post(pair.client.qp(), read(1, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
 	expect_end(pair.client);
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_WR_FLUSH_ERR);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t length = 64 * 1024 - 1024; // one FPDU
 constexpr uint8_t written = 0xaa, closed = 0x55;
-constexpr int rounds = 48;
+const int rounds = lab::repetitions(48, 8);
 constexpr int rw = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr int windowed = all_access | IBV_ACCESS_MW_BIND;
 
@@ -126,7 +126,8 @@ void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepar
 		late += target.last != closed;
 		target.finish();
 	}
-	EXPECT_EQ(late, 0) << "of " << rounds << " rounds";
+	EXPECT_EQ(late, 0) << "wrong data: written to after it was closed, in so many of " << rounds
+			   << " rounds";
 }
 
 // Changes the contents of a kernel file for a while.
@@ -349,9 +350,9 @@ TEST_F(closing, window_invalidated_by_the_peer)
 		ibv_wc wc = wait_ok(t.pair.server.rcq());
 		ASSERT_TRUE(wc.wc_flags & IBV_WC_WITH_INV);
 		ASSERT_EQ(wc.invalidated_rkey, mw->rkey);
-		ASSERT_EQ(t.last, written);
+		ASSERT_EQ(t.last, written) << "wrong data: not placed";
 		t.last = closed;
 		ASSERT_TRUE(t.pair.server.reaches(IBV_QPS_ERR));
-		ASSERT_EQ(t.last, closed);
+		ASSERT_EQ(t.last, closed) << "wrong data: written to after it was closed";
 	}
 }

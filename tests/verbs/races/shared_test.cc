@@ -120,8 +120,8 @@ TEST_F(shared, atomic__cmp_swap)
 	for (auto &t : threads)
 		t.join();
 	for (const std::string &e : errors)
-		EXPECT_EQ(e, "");
-	EXPECT_EQ(number[0].load(), own + connections * each);
+		ASSERT_EQ(e, "");
+	EXPECT_EQ(number[0].load(), own + connections * each) << "wrong data: increments are lost";
 }
 
 // A process makes a context, a domain and a region, passes them on, and exits without cleanup.

@@ -69,9 +69,9 @@ void Crowd::add()
 	Address to(listener_.ip(), listener_.port());
 	rdma_conn_param param{};
 
-	check(rdma_resolve_addr(client.get(), nullptr, to.get(), 5000), "rdma_resolve_addr");
+	check(rdma_resolve_addr(client.get(), nullptr, to.get(), resolve_ms), "rdma_resolve_addr");
 	channel_.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-	check(rdma_resolve_route(client.get(), 5000), "rdma_resolve_route");
+	check(rdma_resolve_route(client.get(), resolve_ms), "rdma_resolve_route");
 	channel_.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	a_.create_qp(client.get());
 	{

@@ -18,8 +18,6 @@ rdma_conn_param to_conn_param(const Param &param)
 	return p;
 }
 
-constexpr int resolve_ms = 5000;
-
 } // namespace
 
 Endpoint::Endpoint(const lab::Host &host, const Config &config)

@@ -28,9 +28,9 @@ RawListener::~RawListener()
 	close(fd_);
 }
 
-bool RawListener::slam_door()
+bool RawListener::slam_door(Milliseconds limit)
 {
-	if (!readable(fd_, Milliseconds(2000)))
+	if (!readable(fd_, limit))
 		return false;
 	int child = accept(fd_, nullptr, nullptr);
 	return child >= 0 && !close(child);

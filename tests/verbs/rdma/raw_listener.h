@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "lab/host.h"
+#include "work.h"
 
 namespace rdma {
 
@@ -16,8 +17,8 @@ public:
 	RawListener &operator=(const RawListener &) = delete;
 
 	uint16_t port() const { return port_; }
-	// Accepts the next connection and closes it; false if there is none in two seconds.
-	bool slam_door();
+	// Accepts the next connection and closes it; false if there is none in time.
+	bool slam_door(Milliseconds limit = patience);
 
 private:
 	int fd_;

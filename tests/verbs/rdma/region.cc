@@ -49,8 +49,8 @@ testing::AssertionResult filled(std::span<const uint8_t> bytes, unsigned int see
 	for (size_t i = 0; i < bytes.size(); i++)
 		if (bytes[i] != pattern(seed, i))
 			return testing::AssertionFailure()
-			       << "byte " << i << " of " << bytes.size() << " is " << int(bytes[i])
-			       << " instead of " << int(pattern(seed, i));
+			       << "wrong data: byte " << i << " of " << bytes.size() << " is "
+			       << int(bytes[i]) << " instead of " << int(pattern(seed, i));
 	return testing::AssertionSuccess();
 }
 
@@ -59,8 +59,8 @@ testing::AssertionResult all_equal(std::span<const uint8_t> bytes, uint8_t value
 	for (size_t i = 0; i < bytes.size(); i++)
 		if (bytes[i] != value)
 			return testing::AssertionFailure()
-			       << "byte " << i << " of " << bytes.size() << " is " << int(bytes[i])
-			       << " instead of " << int(value);
+			       << "wrong data: byte " << i << " of " << bytes.size() << " is "
+			       << int(bytes[i]) << " instead of " << int(value);
 	return testing::AssertionSuccess();
 }
 

@@ -8,11 +8,15 @@
 #include <optional>
 #include <vector>
 
+#include "../../peer/patience.h"
+
 namespace rdma {
 
 using Milliseconds = std::chrono::milliseconds;
-// Emulation is slow: this limit only has to be finite.
-constexpr Milliseconds patience{20000};
+// For what must come: this limit only has to be finite.
+inline const Milliseconds patience = machine::one_event;
+// The same for calls of rdma_cm that resolve something.
+inline const int resolve_ms = static_cast<int>(patience.count());
 
 // The address of the other side's memory.
 struct Remote {

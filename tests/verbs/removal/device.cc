@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "../../peer/patience.h"
+
 namespace removal {
 namespace {
 
@@ -17,7 +19,8 @@ void restore(const lab::Host &host)
 
 void remove(const lab::Host &host)
 {
-	lab::shell(host, "timeout 60 rdma link delete " + host.device);
+	const auto limit = machine::patience_s(std::chrono::seconds(60));
+	lab::shell(host, "timeout " + std::to_string(limit) + " rdma link delete " + host.device);
 	if (present(host))
 		throw std::runtime_error(host.device + " is still there");
 }

@@ -220,7 +220,8 @@ TEST(sctp_data, bundle__many_small_messages)
 	s.peer.segment(send_of(1, 10));
 	wait_ok(s.server.rcq());
 	for (uint32_t i = 0; i < n; i++)
-		ASSERT_EQ(s.server.memory().span(i, 1)[0], static_cast<uint8_t>(i)) << i;
+		ASSERT_EQ(s.server.memory().span(i, 1)[0], static_cast<uint8_t>(i))
+			<< "wrong data: byte " << i;
 }
 
 // ---- the end ----

@@ -60,7 +60,7 @@ struct Early : Session {
 		return iwarp::write_segment(to.rkey, to.address, pattern(seed, size)).encode();
 	}
 
-	bool memory_is(uint32_t seed, size_t at = 0)
+	testing::AssertionResult memory_is(uint32_t seed, size_t at = 0)
 	{
 		return filled(server.memory().span(at, size), seed);
 	}
@@ -249,5 +249,6 @@ TEST(sctp_early, write__more_than_are_remembered)
 		       placed() - s.placed_before;
 	}));
 	for (uint16_t i = 0; i < n; i++)
-		ASSERT_EQ(s.server.memory().span(i, 1)[0], static_cast<uint8_t>(i)) << i;
+		ASSERT_EQ(s.server.memory().span(i, 1)[0], static_cast<uint8_t>(i))
+			<< "wrong data: byte " << i;
 }

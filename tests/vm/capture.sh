@@ -1,0 +1,28 @@
+# shellcheck shell=bash
+# For suites that have host A's packets decoded, after lib.sh.
+
+# capture_begins FILE FILTER: its buffer has room for all packets if tcpdump gets no processor
+capture_begins() {
+	rm -f "$1"
+	server tcpdump on_a tcpdump -i vA -s 0 -B 8192 -U -w "$1" "$2"
+	wait_for test -s "$1"
+}
+
+# captured_all FILE NUMBER: so many connections are in it to their ends. SCTP's last packet is
+# SHUTDOWN COMPLETE or ABORT; TCP's comes after the FINs of both sides, or is RST.
+captured_all() {
+	tcpdump -nnr "$1" 2>/dev/null | awk -v number="$2" '
+		{
+			sub(/:$/, "", $5)
+			pair = $3 < $5 ? $3 " " $5 : $5 " " $3
+		}
+		/sctp.*\[(SHUTDOWN COMPLETE|ABORT)\]/ { over[pair] }
+		/Flags \[R/ { over[pair] }
+		/Flags \[F/ { fin[$3, $5] }
+		/Flags \[F/ && ($5, $3) in fin { over[pair] }
+		END {
+			for (pair in over)
+				n++
+			exit n + 0 < number
+		}'
+}
