@@ -333,6 +333,7 @@ static inline u32 kwarp_ep_pd_max(const struct kwarp_ep *ep)
 }
 
 /* upcall.c */
+int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev);
 int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		   u16 ird, u16 ord);
 void kwarp_up_established(struct kwarp_ep *ep, int status);

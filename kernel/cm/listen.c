@@ -162,7 +162,7 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 	/* The lock keeps the cm_id alive; the handler only queues. */
 	spin_lock(&ep->child_lock);
 	if (ep->cm_id && !list_empty(&child->sibling))
-		ret = ep->cm_id->event_handler(ep->cm_id, ev);
+		ret = kwarp_up_event(ep->cm_id, ev);
 	if (!ret)
 		list_move_tail(&child->sibling, &ep->asked);
 	spin_unlock(&ep->child_lock);

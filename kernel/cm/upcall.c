@@ -10,10 +10,37 @@
  */
 #include "cm/ep.h"
 
+/**
+ * kwarp_up_event() - give an event to iw_cm; nothing else calls its handler
+ * @id:		iw_cm's object
+ * @ev:		event; its private data, if any, need not outlive the call
+ *
+ * iw_cm copies private data that have a length and calls the consumer later, when the
+ * frame that contained them has been freed. Consumers in the kernel (rpcrdma, svcrdma,
+ * ib_iser, ib_isert) look at the pointer and not at the length, so there must be no
+ * pointer without a length.
+ *
+ * The length is exact. InfiniBand pads private data to a fixed size, so rpcrdma, svcrdma
+ * and nvmet-rdma read a structure of 8 bytes if there is a pointer, whatever the length.
+ * Of shorter data they read beyond iw_cm's copy, with any iWARP driver; that stays in the
+ * same object, because kmalloc() has no smaller ones, but KASAN reports it. Padding is no
+ * remedy: iw_cm copies and reports the same length, so programs would get bytes that the
+ * peer has not sent, and SMB Direct would not recognise its own negotiation, which it does
+ * by a length of 8.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev)
+{
+	if (!ev->private_data_len)
+		ev->private_data = NULL;
+	return id->event_handler(id, ev);
+}
+
 static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
 	lockdep_assert_held(&ep->mutex);
-	return ep->cm_id->event_handler(ep->cm_id, ev);
+	return kwarp_up_event(ep->cm_id, ev);
 }
 
 /**

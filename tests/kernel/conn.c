@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/sched.h>
+#include <rdma/ib_cm.h>
 
 static char *client_ip = "10.0.0.1";
 module_param(client_ip, charp, 0444);
@@ -129,10 +130,25 @@ void kt_side_close(struct kt_side *s)
 	close_side(s, true);
 }
 
+static void record(struct kt_event *seen, const struct rdma_cm_id *id,
+		   const struct rdma_cm_event *ev)
+{
+	if (!seen)
+		return;
+	seen->type = ev->event;
+	seen->status = ev->status;
+	seen->param = ev->param.conn;
+	seen->from = id->route.addr.src_addr;
+	seen->to = id->route.addr.dst_addr;
+	if (seen->param.private_data_len)
+		memcpy(seen->data, seen->param.private_data, seen->param.private_data_len);
+}
+
 static int side_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct kt_side *s = id->context;
 
+	record(s->seen, id, ev);
 	s->last = ev->event;
 	complete(&s->event);
 	return 0;
@@ -148,7 +164,7 @@ static int side_wait(struct kt_side *s, enum rdma_cm_event_type wanted)
 static struct rdma_conn_param param(void)
 {
 	return (struct rdma_conn_param) {
-		.responder_resources = 8, .initiator_depth = 8,
+		.responder_resources = KT_DEPTH, .initiator_depth = KT_DEPTH,
 		.retry_count = 7,
 	};
 }
@@ -198,9 +214,21 @@ static int requested(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	struct kt_pair *p = id->context;
 	struct rdma_conn_param cp = param();
 	struct kt_side *s = &p->server;
+	struct kt_talk *talk = p->talk;
 
 	if (ev->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
+	if (talk) {
+		record(&talk->asked, id, ev);
+		s->seen = &talk->server;
+		cp.private_data = talk->answer;
+		cp.private_data_len = talk->answer_len;
+	}
+	if (talk && talk->reject) {
+		rdma_reject(id, talk->answer, talk->answer_len, IB_CM_REJ_CONSUMER_DEFINED);
+		/* The core destroys the id. */
+		return -ECONNREFUSED;
+	}
 	s->id = id;
 	id->context = s;
 	id->event_handler = side_event;
@@ -262,6 +290,11 @@ int kt_pair_open(struct kt_pair *p)
 	struct rdma_conn_param cp = param();
 	int ret;
 
+	if (p->talk) {
+		p->client.seen = &p->talk->client;
+		cp.private_data = p->talk->request;
+		cp.private_data_len = p->talk->request_len;
+	}
 	ret = kt_listen(p) ? : side_resolve(&p->client, p->poll) ? :
 	      rdma_connect(p->client.id, &cp) ? :
 	      side_wait(&p->client, RDMA_CM_EVENT_ESTABLISHED) ? :
@@ -278,4 +311,11 @@ void kt_pair_close(struct kt_pair *p)
 	stop_listening(p);
 	close_side(&p->client, true);
 	close_side(&p->server, !p->server_pd);
+}
+
+int kt_pair_end(struct kt_pair *p)
+{
+	return rdma_disconnect(p->client.id) ? :
+	       side_wait(&p->client, RDMA_CM_EVENT_DISCONNECTED) ? :
+	       side_wait(&p->server, RDMA_CM_EVENT_DISCONNECTED);
 }

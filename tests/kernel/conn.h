@@ -11,6 +11,7 @@
 #define KT_SEND_WR	64
 #define KT_RECV_WR	128
 #define KT_SEND_SGE	16
+#define KT_DEPTH	8
 #define KT_INLINE	128
 
 #define KT_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
@@ -29,6 +30,46 @@ struct kt_op {
 };
 
 /**
+ * struct kt_event - an event as the consumer gets it
+ * @type:	its type
+ * @status:	its status
+ * @param:	its parameters; the private data are only there while it is handled
+ * @data:	copy of the private data
+ * @from:	source address of its id
+ * @to:		destination address of its id
+ */
+struct kt_event {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_conn_param param;
+	u8 data[U8_MAX];
+	struct sockaddr_storage from;
+	struct sockaddr_storage to;
+};
+
+/**
+ * struct kt_talk - private data of both sides, and the events that follow
+ * @request:	private data of the request
+ * @request_len: their length
+ * @answer:	private data of the answer
+ * @answer_len:	their length
+ * @reject:	the answer is a rejection
+ * @asked:	the request, at the passive side
+ * @client:	the last event of the active side
+ * @server:	the last event of the passive side, after the request
+ */
+struct kt_talk {
+	const void *request;
+	u8 request_len;
+	const void *answer;
+	u8 answer_len;
+	bool reject;
+	struct kt_event asked;
+	struct kt_event client;
+	struct kt_event server;
+};
+
+/**
  * struct kt_side - one end of a connection
  * @id:		rdma_cm id, which has the queue pair
  * @pd:		protection domain
@@ -36,6 +77,7 @@ struct kt_op {
  * @polled:	@cq is IB_POLL_DIRECT: waiters poll it
  * @event:	completed by each event of the id
  * @last:	the last event
+ * @seen:	where events are recorded, or NULL
  */
 struct kt_side {
 	struct rdma_cm_id *id;
@@ -44,6 +86,7 @@ struct kt_side {
 	bool polled;
 	struct completion event;
 	enum rdma_cm_event_type last;
+	struct kt_event *seen;
 };
 
 /**
@@ -54,6 +97,7 @@ struct kt_side {
  * @poll:	poll context of both CQs
  * @server_pd:	the caller's domain for the server, or NULL for a separate one
  * @srq:	shared receive queue of the server, or NULL
+ * @talk:	private data, or NULL
  */
 struct kt_pair {
 	struct rdma_cm_id *listen;
@@ -62,14 +106,17 @@ struct kt_pair {
 	enum ib_poll_context poll;
 	struct ib_pd *server_pd;
 	struct ib_srq *srq;
+	struct kt_talk *talk;
 };
 
 /*
- * Connect the two addresses and pass a first message. @poll, @server_pd and @srq are set
- * by the caller, everything else is zero.
+ * Connect the two addresses and pass a first message. @poll, @server_pd, @srq and @talk
+ * are set by the caller, everything else is zero.
  */
 int kt_pair_open(struct kt_pair *p);
 void kt_pair_close(struct kt_pair *p);
+/* Disconnect the client and wait until both sides know. */
+int kt_pair_end(struct kt_pair *p);
 
 /* The passive side only, in the caller's network namespace; then wait for its peer. */
 int kt_listen(struct kt_pair *p);

@@ -31,7 +31,7 @@ void kt_tap(const char *name, int ret)
 	cases++;
 	failures += ret != 0;
 	if (ret)
-		pr_info("ktest: not ok %d - %s (%d)\n", cases, name, ret);
+		pr_info("ktest: not ok %d - %s%s (%d)\n", cases, kt_mark(ret), name, ret);
 	else
 		pr_info("ktest: ok %d - %s\n", cases, name);
 }
@@ -50,6 +50,7 @@ static int __init ktest_init(void)
 		kt_region_cases();
 		kt_refusal_cases();
 		kt_queue_cases();
+		kt_event_cases();
 	}
 	pr_info("ktest: 1..%d\n", cases);
 	pr_info("ktest: %d failed\n", failures);

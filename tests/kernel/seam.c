@@ -43,8 +43,7 @@ static void tap(const char *name, int ret)
 	cases++;
 	failures += ret != 0;
 	if (ret)
-		pr_info("ktest: not ok %d - %s%s (%d)\n", cases,
-			ret == KT_WRONG_DATA ? "wrong data: " : "", name, ret);
+		pr_info("ktest: not ok %d - %s%s (%d)\n", cases, kt_mark(ret), name, ret);
 	else
 		pr_info("ktest: ok %d - %s\n", cases, name);
 }
