@@ -47,11 +47,12 @@ help:
 	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and'
 	@echo '                 perftest over kwarp'
 	@echo 'Test'
-	@echo '  make check     every suite; SUITES="unit vm-cm vm-rping@stock" runs those'
-	@echo '                 named, SUITES=list lists them'
+	@echo '  make check     the gate: what is ours, in the debug kernel; 15 minutes.'
+	@echo '                 SUITES="unit vm-cm vm-rping@stock" runs those named,'
+	@echo '                 SUITES=list lists them, SUITES=modes says which runs where'
 	@echo '  make quick     what a commit should have passed: build, unit tests, style of what'
 	@echo '                 changed, a few guests'
-	@echo '  make check-all every suite in each kernel, with longer fuzzing and'
+	@echo '  make check-all everything, in each kernel, with longer fuzzing and'
 	@echo '                 the soak test: hours'
 	@echo '  make flake     RUNS=N (20) runs of each of SUITES beside busy loops: how often'
 	@echo '                 does it fail?'
@@ -148,7 +149,10 @@ compare-pyverbs:
 docs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && scripts/build/docs.sh
 
-checkpatch fuzz sparse:
+fuzz:
+	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) SUITES=$@ tests/run.sh
+
+checkpatch sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
 clean:

@@ -24,8 +24,11 @@ stage-rt: stage
 	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
 kernel-debug: tree
 	$(step) nice -n 5 $(scripts)/guest/uml.sh kernel
-module-debug: kernel-debug stage
+module-debug: kernel-debug
 	$(step) nice -n 5 $(scripts)/guest/uml.sh module
+# modules of the debug kernel that only suites of "make check-all" load
+modules-all: module-debug
+	$(step) nice -n 5 $(scripts)/guest/uml.sh modules-all
 
 # ---- suites of this machine ----
 
@@ -45,9 +48,9 @@ build sparse provider kwarpctl peer cost: stage
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
-%@debug: $(call unless-done,module-debug)
+%@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: packages tree stage stage-rt kernel-debug module-debug \
-	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
-	provider cost format
+.PHONY: packages tree stage stage-rt kernel-debug module-debug modules-all \
+	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build \
+	sparse provider cost format

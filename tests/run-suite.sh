@@ -74,9 +74,9 @@ judged() {
 	fi
 }
 
-# again: says whether the failed suite may be run again: "yes"; "seed=N" for a property that does not
-# hold in what a fuzzer has drawn from seed N; or "no" for what cannot be chance. That is any failure
-# of a suite of this machine, wrong data, a leak, and each complaint of the kernel that is no stall.
+# again: says whether the failed suite may be run again: "yes"; "seed=N" for a property that does
+# not hold in what a fuzzer has drawn from seed N; or "no" for what cannot be chance: a failure of a
+# suite of this machine, wrong data, a leak, and each complaint of the kernel that is no stall.
 again() {
 	local seed
 	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || grep -aqF 'wrong data' "$log"; then

@@ -10,10 +10,10 @@
 # "all") the run ends, and jobs that have not run count as failed.
 #
 # A guest's suite that fails is run again, by itself, when all others have ended, unless its failure
-# cannot be chance (again() in run-suite.sh): TRIES times in all (3, in "all" 1). A suite that passes
-# then counts as passed and as flaky: a line of its own before the last one, a row in
-# build/flaky.tsv, all logs kept in build/flaky. If more than five suites fail in such a way, nothing
-# is run again: the machine or the change is at fault.
+# cannot be chance (again() in run-suite.sh): TRIES times in all (3, in "all" 1). A suite that
+# passes then counts as passed and as flaky: a line of its own before the last one, a row in
+# build/flaky.tsv, all logs kept in build/flaky. If more than five suites fail in such a way,
+# nothing is run again: the machine or the change is at fault.
 #
 # build/check-passed has the commit and the verdict of the last whole run of "check" or "all".
 . "$(dirname "$0")/../scripts/lib.sh"
@@ -228,7 +228,7 @@ KWARP_PATIENCE=${KWARP_PATIENCE:-$(patience)}
 export KWARP_PATIENCE
 case $mode in
 quick) export CHANGED=1 KWARP_SHORT=1 ;;
-check) export FUZZ_SECONDS="${FUZZ_SECONDS:-5}" KWARP_SHORT=1 ;;
+check) export KWARP_SHORT=1 ;;
 all)
 	export FUZZ_SECONDS="${FUZZ_SECONDS:-600}" KWARP_THOROUGH=1
 	export KWARP_FUZZ_SECONDS="${KWARP_FUZZ_SECONDS:-600}"
@@ -245,7 +245,11 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 first=() second=() beside=()
 for job in "${goals[@]}"; do
 	case $job in
-	*@debug) second+=("$job") first+=(module-debug) ;;
+	vm-interop-siw*@debug | vm-iser*@debug | vm-nfs*@debug | vm-private-data*@debug | \
+		vm-smbdirect*@debug)
+		second+=("$job") first+=(stage modules-all)
+		;;
+	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;
 	fuzz) beside+=("$job") ;;

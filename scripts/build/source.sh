@@ -7,6 +7,7 @@
 #   rdma-core-here          the version of this machine's libibverbs
 # Cached in build/src. These sources are used in tests only and never become part of the project.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/kept.sh"
 [ $# -ge 1 ] || fail 'usage: source.sh linux-6.12|linux-7.2|rdma-core [PART...]'
 name=$1
 shift
@@ -36,6 +37,16 @@ unpack_linux() {
 	done
 	[ "${1:-}" = all ] && args=()
 	fetch_linux "$series" | tar -x -C "$out.new" --strip-components=1 "${args[@]}"
+}
+
+# some_linux SERIES PART...: likewise; parts of a source are kept.
+some_linux() {
+	local kept
+	kept=linux-$1-$({ linux_source "$1" && echo "$@"; } | checksum)
+	kept "$kept" "$out.new" || {
+		unpack_linux "$@"
+		keep "$kept" -C "$out.new" .
+	}
 }
 
 # fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that APT's machine has, by
@@ -88,7 +99,13 @@ if [ "$have" != "$want" ] && [ "$have" != all ]; then
 	rm -rf "$out.new"
 	mkdir -p "$out.new"
 	case $name in
-	linux-*) unpack_linux "${name#linux-}" "$@" ;;
+	linux-*)
+		if [ "$want" = all ]; then
+			unpack_linux "${name#linux-}" all
+		else
+			some_linux "${name#linux-}" "$@"
+		fi
+		;;
 	rdma-core) fetch_rdma_core in_tree -w / ;;
 	rdma-core-here) own_apt_sources && fetch_rdma_core env ;;
 	esac

@@ -38,7 +38,8 @@ programs='peer verbs'
 for name in $programs; do
 	step "tests/$name"
 	quietly "$BUILD/log/tests-$name.log" \
-		in_tree -w "/src/tests/$name" make -s -j"$(nproc)" all O="/src/build/$name"
+		in_tree -w "/src/tests/$name" make -s -j"$(nproc)" all O="/src/build/$name" \
+			PEER=/src/build/peer
 done
 
 if [ -z "${NO_TESTS:-}" ]; then

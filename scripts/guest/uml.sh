@@ -1,7 +1,10 @@
 #!/bin/bash
 # uml.sh build: builds user-mode Linux from the newest kernel source, cached in build/uml-FLAVOUR,
-# with the module and the test programs for it. Its two halves are "uml.sh kernel" and, after it and
-# stage.sh, "uml.sh module".
+# with the module and the test programs for it. Its parts are
+#   uml.sh kernel       the kernel and the modules that "make check" needs
+#   uml.sh module       our module; after it and stage.sh
+#   uml.sh modules-all  the kernel's other modules, "later" in scripts/guest/uml.config; guests
+#                       that are booted afterwards have them
 # uml.sh run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]: runs COMMAND in it, as vm.sh does in QEMU.
 #
 # FLAVOUR=debug (default): KASAN, lock proving, kmemleak and other checks; see
@@ -9,6 +12,7 @@
 # FLAVOUR=fast: none of these, for benchmarks. Kernel code runs at native speed in both.
 # NO_LEAKS=1 skips the search for leaks at the end (10 s). MEM (3G) and CPUS (2) as for vm.sh.
 . "$(dirname "$0")/../lib.sh"
+. "$TOP/scripts/build/kept.sh"
 need_root
 
 flavour=${FLAVOUR:-debug}
@@ -16,11 +20,22 @@ out=$BUILD/uml-$flavour
 inside=/src/build/uml-$flavour
 stage=$out-stage
 SERIES=7.2
+# less work for the compiler than -Os, and all that the checks need
+level=-O1
+[ "$flavour" = debug ] || level=
 
 # options: prints the options for this flavour
 options() {
+	list "$TOP/scripts/guest/uml.config" | awk -v flavour="$flavour" '
+		NF == 1 { print }
+		NF == 2 && ($1 == flavour || $1 == "later") { print $2 }'
+}
+
+# later: prints variables for make's command line that leave out modules. The configuration is the
+# same with and without them, so that a module can be built later as if it had been built at once.
+later() {
 	list "$TOP/scripts/guest/uml.config" |
-		awk -v flavour="$flavour" 'NF == 1 { print } NF == 2 && $1 == flavour { print $2 }'
+		sed -n 's/^later \(.*\)=m$/CONFIG_\1=/p'
 }
 
 # configure: applies defconfig and our options, and checks that each option took effect
@@ -59,39 +74,144 @@ patched() {
 	cp --remove-destination "$TOP/scripts/guest/uml.patch" "$dir/.uml.patch"
 }
 
-kernel() {
-	local stamp
-	stamp=$({ options && cat "$TOP/scripts/guest/uml.patch"; } | sha256sum)
+# kbuild LOG ARG...: runs the kernel's own make for this flavour
+kbuild() {
+	local log=$BUILD/log/uml-$flavour$1.log
+	shift
+	quietly "$log" in_tree make -s -C "$source" O="$inside" ARCH=um KCFLAGS="$level" "$@"
+}
+
+# install_modules STAGE: installs what has been built
+install_modules() {
+	# Guests lay the stage over a root where /lib is such a link, too.
+	rm -rf "$1"
+	mkdir -p "$1/usr/lib"
+	ln -s usr/lib "$1/lib"
+	kbuild -modules INSTALL_MOD_PATH="/src${1#"$TOP"}" modules_install
+}
+
+# lock_kernel: keeps others from changing what has been built of the kernel
+lock_kernel() {
+	[ -z "${locked:-}" ] || return 0
 	lock "uml-$flavour"
-	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || [ ! -L "$stage/lib" ] || return 0
-	source=$("$TOP/scripts/build/source.sh" linux-$SERIES all)
-	source=/src${source#"$TOP"}
-	mkdir -p "$out"
+	locked=1
+}
+
+# kept_name KIND: the name under which this kernel is kept, or a part of it
+kept_name() {
+	echo "$1-$({
+		options
+		later
+		cat "$0" "$TOP/scripts/guest/uml.patch"
+		linux_source $SERIES
+		in_tree dpkg-query -W gcc-14 binutils
+	} | checksum)"
+}
+
+# build_kernel [VARIABLE...]: the kernel and its modules, without those that make's variables leave
+# out
+build_kernel() {
+	"$TOP/scripts/build/source.sh" linux-$SERIES all >/dev/null
 	patched
-	# Kbuild does not track that out-of-tree modules depend on the kernel's configuration.
-	rm -rf "$out-kwarp" "$out-ktest"
-	step "user-mode Linux $SERIES ($flavour): about 4 to 10 minutes"
 	quietly "$BUILD/log/uml-$flavour-config.log" configure
 	! grep 'did not take effect' "$BUILD/log/uml-$flavour-config.log" >&2 ||
 		fail 'the kernel configuration'
-	quietly "$BUILD/log/uml-$flavour.log" \
-		in_tree make -s -j"$(nproc)" -C "$source" O="$inside" ARCH=um linux modules
+	kbuild '' -j"$(nproc)" "$@" linux modules
 	in_tree make -s -C "$source" O="$inside" ARCH=um kernelrelease >"$out/kver"
-	# Guests lay the stage over a root where /lib is such a link, too.
-	rm -rf "$stage"
-	mkdir -p "$stage/usr/lib"
-	ln -s usr/lib "$stage/lib"
-	quietly "$BUILD/log/uml-$flavour-modules.log" \
-		in_tree make -s -C "$source" O="$inside" ARCH=um \
-		INSTALL_MOD_PATH="$inside-stage" modules_install
+}
+
+# keep_kernel NAME: keeps what guests and the build of our module need, as the kernel's own
+# scripts/package/install-extmod-build lists it
+keep_kernel() {
+	local built=uml-$flavour src=src/linux-$SERIES
+	(
+		cd "$BUILD"
+		echo headers >"$built/.parts"
+		keep "$1" --exclude='*.[ao]' --exclude='.*.cmd' --exclude='.*.d' \
+			--transform="s|^$built/.parts|$src/.parts|" \
+			"$built"/{.parts,.config,Makefile,Module.symvers,kver,linux,source} \
+			"$built"/{include,scripts,arch/um/include,arch/x86/include} \
+			"$built-stage" "$src"/{Makefile,.uml.patch,include,scripts,arch/um} \
+			"$src"/arch/x86/{Makefile*,include,um}
+	)
+}
+
+# kernel_again NAME: the same from where it is kept
+kernel_again() {
+	local new=$BUILD/uml-$flavour-kept
+	rm -rf "$new"
+	kept "$1" "$new" || return 1
+	rm -rf "$out" "$stage"
+	mv "$new/uml-$flavour" "$new/uml-$flavour-stage" "$BUILD/"
+	if [ "$(cat "$BUILD/src/linux-$SERIES/.parts" 2>/dev/null)" = all ]; then
+		patched
+	else
+		rm -rf "$BUILD/src/linux-$SERIES"
+		mkdir -p "$BUILD/src"
+		mv "$new/src/linux-$SERIES" "$BUILD/src/"
+	fi
+	rm -rf "$new"
+}
+
+kernel() {
+	local stamp name
+	stamp=$({ options && later && cat "$TOP/scripts/guest/uml.patch"; } | sha256sum)
+	lock_kernel
+	source=/src${BUILD#"$TOP"}/src/linux-$SERIES
+	[ "$(cat "$out/stamp" 2>/dev/null)" != "$stamp" ] || [ ! -L "$stage/lib" ] || return 0
+	step "user-mode Linux $SERIES ($flavour): about 4 to 8 minutes"
+	mkdir -p "$out"
+	# Kbuild does not track that out-of-tree modules depend on the kernel's configuration.
+	rm -rf "$out-kwarp" "$out-ktest" "$stage-all" "$out/stamp"
+	name=$(kept_name "uml-$flavour")
+	kernel_again "$name" || {
+		# shellcheck disable=SC2046 # words
+		build_kernel $(later)
+		install_modules "$stage"
+		keep_kernel "$name"
+	}
 	echo "$stamp" >"$out/stamp"
 }
 
-# module: builds our module for this kernel and installs it beside the kernel's own
+modules_all() {
+	local name
+	kernel
+	[ ! -d "$stage-all" ] || return 0
+	step "user-mode Linux $SERIES ($flavour): all modules"
+	rm -rf "$stage-all.new"
+	name=$(kept_name "modules-$flavour")
+	kept "$name" "$stage-all.new" || {
+		# A kernel that had been kept came without its objects.
+		if [ -f "$out/vmlinux.o" ]; then
+			kbuild -later -j"$(nproc)" modules
+		else
+			build_kernel
+		fi
+		install_modules "$stage-all.new"
+		keep "$name" -C "$stage-all.new" .
+	}
+	[ ! -f "$out-kwarp/kwarp.ko" ] || updates "$stage-all.new"
+	mv "$stage-all.new" "$stage-all"
+}
+
+# updates STAGE: installs our modules beside the kernel's own
+updates() {
+	local kver updates built
+	kver=$(cat "$out/kver")
+	updates=$1/lib/modules/$kver/updates
+	built=("$out-kwarp/kwarp.ko" "$out-ktest/kwarp_ktest.ko" "$out-ktest/kwarp_seam.ko")
+	! cmp -s <(cat "${built[@]}") <(cat "$updates"/kwarp{,_ktest,_seam}.ko 2>/dev/null) ||
+		return 0
+	install -D -m 644 -t "$updates" "${built[@]}"
+	quietly "$BUILD/log/uml-$flavour-depmod.log" in_tree depmod -b "/src${1#"$TOP"}" "$kver"
+}
+
+# module: builds our module for this kernel
 module() {
 	local kver
 	kver=$(cat "$out/kver")
 	[ "${DRIVER:-kwarp}" = kwarp ] || return 0
+	lock_kernel
 	step "module ($kver)"
 	quietly "$BUILD/log/uml-$flavour-kwarp.log" in_tree env KWARP_TEST=y make modules ARCH=um \
 		KDIR="$inside" O="$inside-kwarp"
@@ -99,14 +219,8 @@ module() {
 	quietly "$BUILD/log/uml-$flavour-ktest.log" in_tree make -s -C "$inside" ARCH=um \
 		M="$inside-ktest" W=1 KCFLAGS=-Werror KWARP_TEST=y \
 		KBUILD_EXTRA_SYMBOLS="$inside-kwarp/modules-$kver-um/Module.symvers" modules
-	lock "uml-$flavour-stage"
-	local updates=$stage/lib/modules/$kver/updates built
-	built=("$out-kwarp/kwarp.ko" "$out-ktest/kwarp_ktest.ko" "$out-ktest/kwarp_seam.ko")
-	if ! cmp -s <(cat "${built[@]}") <(cat "$updates"/kwarp{,_ktest,_seam}.ko 2>/dev/null); then
-		install -D -m 644 -t "$updates" "${built[@]}"
-		quietly "$BUILD/log/uml-$flavour-depmod.log" \
-			in_tree depmod -b "$inside-stage" "$kver"
-	fi
+	updates "$stage"
+	[ ! -d "$stage-all" ] || updates "$stage-all"
 }
 
 # emulate: boots the kernel. Its log goes to console 1, which is a file; log_buf_len is large enough
@@ -121,11 +235,12 @@ emulate() {
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/guest/uml-init \
 		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 \
 		loglevel=7 printk.time=1 log_buf_len=4M panic=-1 uml_dir=/tmp \
-		"KWARP_STAGE=$inside-stage" "KWARP_RESULTS=/src${results#"$TOP"}" \
+		"KWARP_STAGE=/src${stage#"$TOP"}" "KWARP_RESULTS=/src${results#"$TOP"}" \
 		"KWARP_MHZ=$mhz" "NO_LEAKS=${NO_LEAKS:-}" ${KERNEL_ARGS:-} \
 		</dev/null 2>"$results/console.log"
 }
 
+usage='usage: uml.sh build | kernel | module | modules-all | run [-t SECONDS] [-o DIR] COMMAND...'
 limit=900
 wanted=$BUILD/results/uml
 act=${1:-}
@@ -134,7 +249,7 @@ while getopts t:o: option; do
 	case $option in
 	t) limit=$OPTARG ;;
 	o) wanted=$OPTARG ;;
-	*) fail 'usage: uml.sh build | run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]' ;;
+	*) fail "$usage" ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -142,13 +257,15 @@ shift $((OPTIND - 1))
 case $act in
 kernel) kernel ;;
 module) module ;;
+modules-all) modules_all ;;
 build)
-	kernel
+	modules_all
 	"$TOP/scripts/build/stage.sh"
 	module
 	;;
 run)
 	[ $# -gt 0 ] || fail 'no command given'
+	[ ! -d "$stage-all" ] || stage=$stage-all
 	[ -d "$stage/lib/modules" ] || fail "not built yet; run first: FLAVOUR=$flavour $0 build"
 	guest_results "$wanted"
 	guest_command "$results" "$@"
@@ -156,5 +273,5 @@ run)
 	emulate || rc=$?
 	guest_verdict "$results" "$rc" "$limit"
 	;;
-*) fail 'usage: uml.sh build | run [-t SECONDS] [-o RESULTS] COMMAND [ARG...]' ;;
+*) fail "$usage" ;;
 esac

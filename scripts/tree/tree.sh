@@ -1,8 +1,9 @@
 #!/bin/bash
 # tree.sh: make the Debian 13 tree in build/tree, unless one with the same package list is there.
 # It is the root file system of the test VM and the place where module, provider and tests are
-# built.
+# built. It is kept for other checkouts, as long as the archive has not changed.
 . "$(dirname "$0")/../lib.sh"
+. "$TOP/scripts/build/kept.sh"
 need_root
 lock tree
 
@@ -24,6 +25,30 @@ newest_headers() {
 source_line() {
 	echo "$1 [signed-by=$keyring] $archive $2 main"
 }
+
+# releases: prints what the archive has in these suites: the lists and their checksums
+releases() {
+	local suite
+	for suite in $SUITE $SUITE-backports; do
+		/usr/lib/apt/apt-helper download-file "${archive%/}/dists/$suite/InRelease" \
+			"$BUILD/InRelease" >/dev/null 2>&1 || return 1
+		sed '/^SHA256:/,$!d' "$BUILD/InRelease"
+		rm -f "$BUILD/InRelease"
+	done
+}
+
+kept=
+if releases=$(releases); then
+	kept=tree-$(checksum <<<"$stamp $archive $releases")
+	rm -rf "$new"
+	if kept "$kept" "$new"; then
+		cp /etc/resolv.conf "$new/etc/resolv.conf"
+		rm -rf "$TREE"
+		mv "$new" "$TREE"
+		step "tree ready: kernel $(tree_kver), as it was kept"
+		exit 0
+	fi
+fi
 
 count=$(list "$TOP/scripts/tree/packages.tree" | wc -l)
 step "Debian 13 tree ($count packages and what they need; about 1 to 2 minutes)"
@@ -56,6 +81,7 @@ basename "$(ls -d "$TREE"/lib/modules/6.12*)" >"$TREE/kver"
 rm -f "$TREE"/var/cache/apt/archives/*.deb
 
 echo "$stamp" >"$TREE/stamp"
+[ -z "$kept" ] || keep "$kept" -C "$TREE" .
 TREE=${new%.new}
 rm -rf "$TREE"
 mv "$new" "$TREE"
