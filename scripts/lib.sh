@@ -124,12 +124,12 @@ guest_command() {
 # patience: prints the factor, in percent, by which limits grow: how much longer than on the machine
 # on which they were chosen a loop takes on each processor at a time; at least 100.
 patience() {
-	local nominal=330 began
+	local nominal=390 began
 	began=$(date +%s%N)
 	seq "$(nproc)" | xargs -P 0 -I{} bash -c 'for ((i = 0; i < 300000; i++)); do :; done'
 	awk -v ms=$((($(date +%s%N) - began) / 1000000)) -v nominal=$nominal 'BEGIN {
 		percent = int(100 * ms / nominal)
-		print percent < 100 ? 100 : percent > 1000 ? 1000 : percent }'
+		print (percent < 100 ? 100 : percent > 1000 ? 1000 : percent) }'
 }
 
 # suite_limit NAME: time limit of the suite tests/vm/NAME.test.sh in seconds, from the line

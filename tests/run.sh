@@ -225,6 +225,7 @@ CLEAN=dirty
 git -C "$TOP" status --porcelain >"$TALLY.status" 2>/dev/null && [ -s "$TALLY.status" ] ||
 	CLEAN=clean
 KWARP_PATIENCE=${KWARP_PATIENCE:-$(patience)}
+[ "$KWARP_PATIENCE" -ge 100 ] 2>/dev/null || fail "KWARP_PATIENCE=$KWARP_PATIENCE: not 100 or more"
 export KWARP_PATIENCE
 case $mode in
 quick) export CHANGED=1 KWARP_SHORT=1 ;;

@@ -164,7 +164,10 @@ void add_presence(std::vector<Case> &c)
 			     "RFC 5044 8 codes 2 and 3",
 			     terminates(mpa::crc, mpa::marker),
 			     [n](Session &s) {
-				     s.p.send(write_to(*s.v.rw, 0, pattern(n)),
+				     // The victim takes the first half of the STag for a length,
+				     // so it must be a possible one, which that of a region need
+				     // not be.
+				     s.p.send(write_segment(0x01234567, 0, pattern(n)),
 					      {.omit_markers = true});
 				     s.p.socket.try_send(Bytes(70000));
 			     },
