@@ -5,7 +5,7 @@
 # SUITES="unit vm-cm vm-rping@stock" runs the suites named; one without "@KERNEL" runs where "make
 # check" runs it, or else where "make check-all" does. SUITES=list lists all jobs, SUITES=modes the
 # suites of each mode. Each job's output is in build/log/check-JOB.log; build/check-times.tsv keeps
-# its duration and its processor time. JOBS_AT_ONCE jobs run at a time: two for each processor,
+# its duration and its processor time. JOBS_AT_ONCE guests run at a time: one more than processors,
 # since a guest is idle for a third of its time or more. After CHECK_LIMIT seconds (5100; none for
 # "all") the run ends, and jobs that have not run count as failed.
 #
@@ -240,9 +240,10 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 	"debug kernel, $(count @stock) with the stock kernel, $(count @rt) with" \
 	"PREEMPT_RT$(last_time "$JOBS"); limits are $KWARP_PATIENCE %"
 
-# First the builds and the suites of this machine, then the suites of guests, whose prerequisites
-# are ready by then: make takes goals in their given order only if they do not have to wait for
-# prerequisites. Fuzzing runs beside all of these.
+# First the builds and, in the gaps that these leave, suites of this machine; then the suites of
+# guests, whose prerequisites are ready by then: make takes goals in their given order only if they
+# do not have to wait for prerequisites. Beside the guests, one after the other, run the suites of
+# this machine that work in the folders of the stage.
 first=() second=() beside=()
 for job in "${goals[@]}"; do
 	case $job in
@@ -254,16 +255,17 @@ for job in "${goals[@]}"; do
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;
 	fuzz) beside+=("$job") ;;
+	build | sparse | provider | kwarpctl | peer | cost) beside+=("$job") first+=(stage) ;;
 	*) first+=("$job") ;;
 	esac
 done
 # shellcheck disable=SC2016 # expanded inside
 contained "$limit" sh -c '
-	make="make -C $1 -f jobs.mk -k -s -j$2"
-	$make $3
-	[ -z "$5" ] || $make $5 &
-	[ -z "$4" ] || $make $4
-	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) * 2))}" \
+	make="make -C $1 -f jobs.mk -k -s"
+	$make -j$2 $3
+	[ -z "$5" ] || $make -j1 $5 &
+	[ -z "$4" ] || $make -j$2 $4
+	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) + 1))}" \
 	"${first[*]:-packages}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log"
 set +e # the report is printed to its end, whose status is this script's
 

@@ -89,7 +89,7 @@ struct kwarp_rdv {
 	struct delayed_work work;
 };
 
-/* Who has raised the error that ended a stream. */
+/* The side that raised the error that ended a stream. */
 enum kwarp_err_from {
 	KWARP_ERR_FROM_NOBODY,
 	KWARP_ERR_FROM_US,

@@ -10,7 +10,7 @@
 //
 // The four modes share the single cuts, since each of them is a path through the same state
 // machine, and random cuts are fewer; KWARP_THOROUGH=1 (make check-all) makes all of them in each
-// mode.
+// mode, KWARP_SHORT=1 (make check) a third.
 #include <cstdlib>
 #include <random>
 
@@ -33,10 +33,11 @@ enum Way {
 	long_byte_by_byte
 };
 
-bool thorough()
+// KWARP_THOROUGH, which "make check-all" sets, or KWARP_SHORT of "make check".
+size_t amount(size_t most, size_t usual, size_t few)
 {
-	static const bool set = getenv("KWARP_THOROUGH") != nullptr;
-	return set;
+	static const bool thorough = getenv("KWARP_THOROUGH"), brief = getenv("KWARP_SHORT");
+	return thorough ? most : brief ? few : usual;
 }
 
 constexpr const char *ways[] = {"byte_by_byte",	    "every_single_cut", "double_cuts",
@@ -143,28 +144,28 @@ void Segmentation::run(Script &s, Way way, Mode mode, std::mt19937 &random)
 	};
 	switch (way) {
 	case byte_by_byte:
-		return times(5, all);
+		return times(amount(5, 5, 2), all);
 	case long_byte_by_byte:
 		return times(1, [](const Stream &q) {
-			return all_up_to(q, thorough() ? q.bytes.size() : 16384);
+			return all_up_to(q, amount(q.bytes.size(), 16384, 4096));
 		});
 	case every_single_cut:
-		return thorough() ?
-			       cut_everywhere(play, 1, 1) :
-			       cut_everywhere(play, 1 + (mode.crc ? 0 : 1) + (mode.markers ? 2 : 0),
-					      4);
+		return cut_everywhere(play,
+				      amount(1, 1 + (mode.crc ? 0 : 1) + (mode.markers ? 2 : 0),
+					     1 + (mode.crc ? 0 : 3) + (mode.markers ? 6 : 0)),
+				      amount(1, 4, 12));
 	case double_cuts:
-		return times(300, [&](const Stream &q) { return random_cuts(q, 2, random); });
+		return times(amount(300, 300, 60),
+			     [&](const Stream &q) { return random_cuts(q, 2, random); });
 	case resegmented:
-		return times(thorough() ? 150 : 40, [&](const Stream &q) {
+		return times(amount(150, 40, 10), [&](const Stream &q) {
 			return random_cuts(q, 1 + random() % 300, random);
 		});
 	case long_boundaries:
 		return cut_at_boundaries(play);
 	case long_resegmented:
-		times(thorough() ? 10 : 4,
-		      [&](const Stream &q) { return random_cuts(q, 2, random); });
-		return times(thorough() ? 20 : 6, [&](const Stream &q) {
+		times(amount(10, 4, 1), [&](const Stream &q) { return random_cuts(q, 2, random); });
+		return times(amount(20, 6, 2), [&](const Stream &q) {
 			return random_cuts(q, 1 + random() % 3000, random);
 		});
 	}

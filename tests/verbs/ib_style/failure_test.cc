@@ -27,18 +27,34 @@ void post_some(Player &player)
 	player.post_send(3, 0, 64);
 }
 
+// Whether the queue pair reached RTS, and did not fail on its way there.
+bool reached_rts(Player &player, const Name &partner)
+{
+	try {
+		player.bring_up(partner);
+		return true;
+	} catch (const std::exception &) {
+		if (player.state() != IBV_QPS_ERR)
+			throw;
+		return false;
+	}
+}
+
 // Brings it up and posts before it has failed: again where that takes longer than the limit.
 // Returns how often it has failed before.
 unsigned int bring_up(Player &player, const Name &partner)
 {
 	for (unsigned int failures = 0;; failures++) {
-		player.bring_up(partner);
-		post_some(player);
+		const bool posted = reached_rts(player, partner);
+		if (posted)
+			post_some(player);
 		if (player.state() == IBV_QPS_RTS)
 			return failures;
 		player.events().of(player.qp());
-		wait(player.scq(), 2);
-		wait(player.rcq());
+		if (posted) {
+			wait(player.scq(), 2);
+			wait(player.rcq());
+		}
 		check(player.modify(IBV_QPS_RESET), "RESET");
 	}
 }
