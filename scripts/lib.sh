@@ -121,9 +121,9 @@ guest_command() {
 	} >"$results/command"
 }
 
-# patience: prints the factor, in percent, by which limits grow: how much longer than on the machine
-# on which they were chosen a loop takes on each processor at a time; at least 100.
-patience() {
+# measured_patience: prints the factor, in percent, by which limits grow: how much longer than on
+# the machine on which they were chosen a loop takes on each processor at a time; at least 100.
+measured_patience() {
 	local nominal=390 began
 	began=$(date +%s%N)
 	seq "$(nproc)" | xargs -P 0 -I{} bash -c 'for ((i = 0; i < 300000; i++)); do :; done'

@@ -224,7 +224,7 @@ COMMIT=$(git -C "$TOP" rev-parse HEAD 2>/dev/null) || COMMIT=unknown
 CLEAN=dirty
 git -C "$TOP" status --porcelain >"$TALLY.status" 2>/dev/null && [ -s "$TALLY.status" ] ||
 	CLEAN=clean
-KWARP_PATIENCE=${KWARP_PATIENCE:-$(patience)}
+KWARP_PATIENCE=${KWARP_PATIENCE:-$(measured_patience)}
 [ "$KWARP_PATIENCE" -ge 100 ] 2>/dev/null || fail "KWARP_PATIENCE=$KWARP_PATIENCE: not 100 or more"
 export KWARP_PATIENCE
 case $mode in

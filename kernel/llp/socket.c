@@ -217,6 +217,18 @@ int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind)
 			   kwarp_socket_addr_len(bind->local));
 }
 
+int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *remote)
+{
+	int len = kwarp_socket_addr_len(remote);
+	int ret;
+
+	might_sleep();
+	if (len < 0)
+		return len;
+	ret = kernel_connect(sock, kwarp_sockaddr(remote), len, O_NONBLOCK);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
 int kwarp_socket_hold_net(struct sock *sk)
 {
 	struct net *net;

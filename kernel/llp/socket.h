@@ -24,6 +24,16 @@ struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol
 /* Bind it to the netdev and address of @bind. Return: 0 or the socket layer's error. */
 int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind);
 
+/**
+ * kwarp_socket_connect() - begin to connect; the callbacks report the result
+ * @sock:	with callbacks
+ * @remote:	the peer
+ *
+ * Context: process.
+ * Return: 0, -EAFNOSUPPORT, or the socket layer's error.
+ */
+int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *remote);
+
 /* A child holds the namespace even if its listener does not. Return: 0, -ECONNABORTED. */
 int kwarp_socket_hold_net(struct sock *sk);
 

@@ -21,28 +21,9 @@
 #include <string>
 
 #include "../peer/patience.h"
+#include "need.h"
 
 namespace {
-
-[[noreturn]] void fail(const char *what)
-{
-	printf("failed: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-template <class T>
-T *need(T *p, const char *what)
-{
-	if (!p)
-		fail(what);
-	return p;
-}
-
-void need(int ret, const char *what)
-{
-	if (ret)
-		fail(what);
-}
 
 char buffer[65536];
 

@@ -23,29 +23,11 @@
 #include <string>
 #include <vector>
 
+#include "need.h"
+
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-[[noreturn]] void fail(const char *what)
-{
-	printf("failed: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-template <class T>
-T *need(T *p, const char *what)
-{
-	if (!p)
-		fail(what);
-	return p;
-}
-
-void need(int ret, const char *what)
-{
-	if (ret)
-		fail(what);
-}
 
 std::mt19937 random_numbers;
 

@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/nvme.sh"
+. "$(dirname "$0")/smb.sh"
 
 PEER=$(realpath "$(dirname "$0")/../../build/verbs/private_data")
 SEED=${KWARP_FUZZ_SEED:-$RANDOM}
@@ -17,7 +18,6 @@ MOUNT=$WORK/mount
 LIO=/sys/kernel/config/target
 IQN=iqn.2026-11.test:kwarp
 TPG=$LIO/iscsi/$IQN/tpgt_1
-CONF=$WORK/ksmbd.conf
 MAGIC=f6ab0e18 # of rpcrdma's private data
 
 # beyond DATA...: prints data so short that their consumer reads beyond them, whichever iWARP driver
@@ -54,11 +54,7 @@ iser_client() { iscsiadm -m discovery -t st -p "$IP_B:3260" -I iser; }
 
 nvme_client() { nvme connect -t rdma -a "$IP_B" -s 4420 -n "$NQN" -i 1; }
 
-smb_client() {
-	local options=vers=3.1.1,username=tester,password=secret,soft,cache=none
-	options+=,echo_interval=$(patience 5)
-	mount -t cifs "//$IP_B/share" "$MOUNT" -o "rdma,$options"
-}
+smb_client() { smb_mount "$MOUNT"; }
 
 iscsid_up() {
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
@@ -157,34 +153,6 @@ iser_down() {
 nvme_up() { subsystem_up && port_up 1 "$IP_B"; }
 nvme_down() { port_down 1 && subsystem_down; }
 
-smb_up() {
-	mkdir -p "$EXPORT" && mount -t tmpfs -o size=64M export "$EXPORT" || return 1
-	cat >"$CONF" <<-CONF
-		[global]
-		    netbios name = KWARP
-		    server signing = disabled
-		    smb3 encryption = disabled
-		    map to guest = never
-		[share]
-		    path = $EXPORT
-		    read only = no
-		    oplocks = no
-		    force user = root
-		    force group = root
-	CONF
-	: >"$WORK/users"
-	ksmbd.adduser -a -p secret -C "$CONF" -P "$WORK/users" tester || return 1
-	server mountd on_b ksmbd.mountd -n -C "$CONF" -P "$WORK/users"
-	wait_for listening hostB 5445
-}
-
-smb_down() {
-	ksmbd.control -s
-	stop mountd
-	wait_for silent 5445 && umount "$EXPORT"
-}
-silent() { ! listening hostB "$1"; }
-
 # a file on the mount is the one that the server has
 same_file() {
 	head -c 300000 /dev/urandom >"$WORK/file" && cp "$WORK/file" "$MOUNT/file" &&
@@ -220,12 +188,12 @@ servers() {
 	ok 'nvmet-rdma stops' nvme_down
 
 	[ -n "$SMB" ] || return
-	ok 'ksmbd listens' smb_up
+	ok 'ksmbd listens' smb_up "$EXPORT" 64M
 	asked ksmbd 5445 - +4 +8 0000000000000000 +255
 	ok 'ksmbd and cifs: mount' smb_client
 	ok 'ksmbd and cifs: the server has the file' same_file
 	ok 'ksmbd and cifs: unmount' umount "$MOUNT"
-	ok 'ksmbd stops' smb_down
+	ok 'ksmbd stops' smb_down "$EXPORT"
 	ok 'ksmbd: the connections are gone' wait_for no_qp
 }
 

@@ -3,11 +3,10 @@
 # the suite is for user-mode Linux. ksmbd's tools talk to it in the initial namespace only.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
+. "$(dirname "$0")/smb.sh"
 
 SHARE=$WORK/share
 MOUNT=$WORK/mount
-CONF=$WORK/ksmbd.conf
-USERS=$WORK/users
 
 # offered MODULE PREFIX: it was configured with RDMA, so it has functions whose names begin with
 # PREFIX
@@ -15,39 +14,8 @@ offered() {
 	modprobe "$1" && grep -q " $2.*\[$1\]" /proc/kallsyms
 }
 
-server_up() {
-	mkdir -p "$SHARE" "$MOUNT" && mount -t tmpfs -o size=256M share "$SHARE" || return 1
-	cat >"$CONF" <<-CONF
-		[global]
-		    netbios name = KWARP
-		    server signing = disabled
-		    smb3 encryption = disabled
-		    map to guest = never
-		[share]
-		    path = $SHARE
-		    read only = no
-		    oplocks = no
-		    force user = root
-		    force group = root
-	CONF
-	: >"$USERS"
-	ksmbd.adduser -a -p secret -C "$CONF" -P "$USERS" tester || return 1
-	server mountd on_b ksmbd.mountd -n -C "$CONF" -P "$USERS"
-	wait_for listening hostB 5445
-}
-
-server_down() {
-	ksmbd.control -s
-	stop mountd
-	wait_for refused listening hostB 5445 && umount "$SHARE"
-}
-refused() { ! "$@"; }
-
 share_mount() {
-	local options=vers=3.1.1,username=tester,password=secret,soft,cache=none
-	options+=,echo_interval=$(patience 5)
-	mount -t cifs "//$IP_B/share" "$MOUNT" -o "rdma,$options${1:+,$1}" || return 1
-	grep " $MOUNT cifs" /proc/mounts
+	smb_mount "$MOUNT" "${1:-}" && grep " $MOUNT cifs" /proc/mounts
 }
 
 if ! offered ksmbd smb_direct_ || ! offered cifs smbd_; then
@@ -57,7 +25,7 @@ if ! offered ksmbd smb_direct_ || ! offered cifs smbd_; then
 fi
 
 hosts_here
-ok 'server listens' server_up || bail 'no server'
+ok 'server listens' smb_up "$SHARE" 256M || bail 'no server'
 ok 'mount' share_mount || bail 'no share'
 has 'mount: by RDMA' ',rdma,'
 tree_goes_round "$MOUNT" "$SHARE" ''
@@ -83,7 +51,7 @@ ok "server's device removed: it is added again" rdma_link hostB "$DEV_B" "$DRIVE
 ok "server's device removed: the share is back" wait_for touch "$MOUNT/newer"
 ok 'unmount again' umount "$MOUNT"
 
-ok 'server stops' server_down
+ok 'server stops' smb_down "$SHARE"
 ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_A"
 ok 'link delete, the other' rdma link delete "$DEV_B"

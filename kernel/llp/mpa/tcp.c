@@ -148,19 +148,14 @@ static struct socket *llp_socket(const struct kwarp_llp_bind *bind,
 static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		       const struct sockaddr_storage *remote)
 {
-	int len = kwarp_socket_addr_len(remote);
 	struct socket *sock;
-	int ret;
 
 	might_sleep();
-	if (len < 0)
-		return len;
 	sock = llp_socket(bind, true);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
-	ret = kernel_connect(sock, kwarp_sockaddr(remote), len, O_NONBLOCK);
-	return ret == -EINPROGRESS ? 0 : ret;
+	return kwarp_socket_connect(sock, remote);
 }
 
 static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,

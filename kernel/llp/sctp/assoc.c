@@ -690,47 +690,47 @@ static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 
 /* ---- connections -------------------------------------------------------------------- */
 
-static int assoc_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-			 const struct sockaddr_storage *remote)
+/* A socket of @bind's addresses, with our callbacks; or ERR_PTR(). */
+static struct socket *open_bound(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+				 bool hold_net)
 {
-	int len = kwarp_socket_addr_len(remote);
-	struct socket *sock;
+	struct socket *sock = open_socket(bind, hold_net);
 	int ret;
 
-	might_sleep();
-	if (len < 0)
-		return len;
-	sock = open_socket(bind, true);
 	if (IS_ERR(sock))
-		return PTR_ERR(sock);
+		return sock;
 	ret = assoc_init(llp) ? : bind_own(llp, sock, bind);
 	if (ret) {
 		sock_release(sock);
-		return ret;
+		return ERR_PTR(ret);
 	}
 	hook(llp, sock, NULL);
+	return sock;
+}
+
+static int assoc_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+			 const struct sockaddr_storage *remote)
+{
+	struct socket *sock;
+
+	might_sleep();
+	sock = open_bound(llp, bind, true);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
 	/* Until the path is known, for observers. */
 	llp->sctp->remote = *remote;
-	ret = kernel_connect(sock, kwarp_sockaddr(remote), len, O_NONBLOCK);
-	return ret == -EINPROGRESS ? 0 : ret;
+	return kwarp_socket_connect(sock, remote);
 }
 
 static int assoc_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 			int backlog, bool hold_net)
 {
 	struct socket *sock;
-	int ret;
 
 	might_sleep();
-	sock = open_socket(bind, hold_net);
+	sock = open_bound(llp, bind, hold_net);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	ret = assoc_init(llp) ? : bind_own(llp, sock, bind);
-	if (ret) {
-		sock_release(sock);
-		return ret;
-	}
-	hook(llp, sock, NULL);
 	return kernel_listen(sock, backlog);
 }
 
