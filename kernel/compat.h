@@ -34,6 +34,13 @@
 #define KWARP_WQ_PERCPU		0
 #endif
 
+/* The key by which an SCTP endpoint signs its cookies: a member of struct sctp_endpoint. */
+#if KWARP_KERNEL_FROM(6, 18)
+#define KWARP_SCTP_COOKIE_KEY	cookie_auth_key
+#else
+#define KWARP_SCTP_COOKIE_KEY	secret_key
+#endif
+
 /*
  * A device belongs to the namespace of its netdev if namespaces do not share devices.
  * Older cores put every new device into the initial namespace, where it is invisible to

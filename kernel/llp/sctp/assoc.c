@@ -734,6 +734,21 @@ static int assoc_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind
 	return kernel_listen(sock, backlog);
 }
 
+/*
+ * Let @child verify the cookies that its listener has signed. accept() gives it a key of its
+ * own. So if the peer did not get our COOKIE ACK and sends its COOKIE ECHO again, SCTP would
+ * drop that for a wrong signature, for ever, and the association would never come up.
+ */
+static void inherit_cookie_key(struct sock *child, const struct sock *listener)
+{
+	struct sctp_endpoint *to = sctp_sk(child)->ep;
+	const struct sctp_endpoint *from = sctp_sk(listener)->ep;
+
+	sock_owned_by_me(child);
+	memcpy(&to->KWARP_SCTP_COOKIE_KEY, &from->KWARP_SCTP_COOKIE_KEY,
+	       sizeof(to->KWARP_SCTP_COOKIE_KEY));
+}
+
 static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 {
 	struct socket *sock;
@@ -745,6 +760,7 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 		return ret;
 	/* Until the addresses are known callbacks would take it for the connecting end. */
 	lock_sock(sock->sk);
+	inherit_cookie_key(sock->sk, listener->sk);
 	/* Whatever fails from here on is closed by the caller, with its callbacks. */
 	hook(child, sock, listener);
 	ret = kwarp_socket_hold_net(sock->sk);

@@ -85,8 +85,21 @@ Message message(uint32_t ppid, uint16_t ssn, View body)
 Association Association::connect(const Address &to, const Options &o)
 {
 	Socket s = make(to, o);
-	if (::connect(s.fd(), to.sa(), to.len()))
+	if (!::connect(s.fd(), to.sa(), to.len()))
+		return Association(std::move(s));
+	// A signal has interrupted the call (SIGCHLD of another thread's system()), and it was
+	// repeated.
+	if (errno != EALREADY)
 		fail("SCTP connect");
+	pollfd p{s.fd(), POLLOUT, 0};
+	if (poll(&p, 1, static_cast<int>(patience.count())) != 1)
+		throw Timeout("no association");
+	int error = 0;
+	socklen_t len = sizeof(error);
+	if (getsockopt(s.fd(), SOL_SOCKET, SO_ERROR, &error, &len) || error) {
+		errno = error;
+		fail("SCTP connect");
+	}
 	return Association(std::move(s));
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side.
+#include <fstream>
+#include <future>
+#include <sstream>
 #include <thread>
 
 #include "session.h"
@@ -65,7 +68,64 @@ Message control(uint16_t code, size_t data = 0)
 	return m;
 }
 
+// Drops the packets of the device's host that begin with a chunk of this type. Beside the filters
+// of tests/vm/lib.sh.
+class Dropped {
+public:
+	explicit Dropped(int type)
+	{
+		filter("add", " protocol ip u32 match ip protocol 132 0xff match u8 " +
+				      std::to_string(type) + " 0xff at 32 action drop");
+	}
+	~Dropped() { filter("del", ""); }
+	Dropped(const Dropped &) = delete;
+	Dropped &operator=(const Dropped &) = delete;
+
+private:
+	static void filter(const std::string &what, const std::string &of)
+	{
+		const lab::Host &b = lab::b();
+		lab::shell(b, "tc filter " + what + " dev " + b.netdev + " egress pref 7" + of);
+	}
+};
+
+// Waits until the device's host has an association that was accepted.
+bool has_accepted()
+{
+	lab::Inside inside(lab::b());
+	for (const auto end = std::chrono::steady_clock::now() + patience;
+	     std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(Milliseconds(1))) {
+		std::ifstream in("/proc/thread-self/net/sctp/assocs");
+		for (std::string line; std::getline(in, line);) {
+			std::istringstream words(line);
+			std::string assoc, sock, style, socket_state, state;
+			words >> assoc >> sock >> style >> socket_state >> state;
+			// ESTABLISHED; before accept() the socket is the listener's
+			if (socket_state == "1" && state == "3")
+				return true;
+		}
+	}
+	return false;
+}
+
 } // namespace
+
+// Then the peer sends its COOKIE ECHO again, to the association that was accepted.
+TEST(sctp_startup, cookie_ack__is_lost)
+{
+	constexpr int cookie_ack = 11;
+	Listener listener(lab::b());
+	std::optional<Dropped> dropped(cookie_ack);
+	auto connecting = std::async(std::launch::async, [&] { return associate(listener); });
+	EXPECT_TRUE(has_accepted());
+	dropped.reset();
+	Association peer = connecting.get();
+	peer.control(wire::initiate);
+	Endpoint server(listener.request());
+	server.accept();
+	server.established();
+	expect_control(peer.receive(), wire::accept);
+}
 
 TEST(sctp_startup, accept__plain)
 {
