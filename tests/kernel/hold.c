@@ -2,10 +2,13 @@
 /*
  * Insert delays at points where other contexts could overtake.
  *
- * A sending thread named "holder" stops while it holds its socket's lock, until it is
- * told to continue, or for 2 s. The probes hide this time from TCP's delayed
- * acknowledgment, which would make up for a window left closed, and from kwarp, which
- * would leave received data to a worker. See tests/peer/ooo/backlog_test.cc.
+ * A sending thread named "holder" stops inside TCP's send function, where it holds its
+ * socket's lock, until it is told to continue, or for 2 s. The probes hide this time from
+ * TCP's delayed acknowledgment, which would make up for a window left closed, and from
+ * kwarp, which would leave received data to a worker. See tests/peer/ooo/backlog_test.cc.
+ *
+ * The same thread, and workers if asked for, stop where they enter SCTP's send function,
+ * for which kwarp has released the socket's lock. See tests/verbs/sctp/hold_test.cc.
  *
  * A context that raises an event of a connection continues only after a delay, when the
  * worker is already handling it. See AttachEnd.reset_is_an_asynchronous_event.
@@ -26,26 +29,55 @@ static bool go_on;
 module_param(go_on, bool, 0644);
 MODULE_PARM_DESC(go_on, "no holder stays");
 
-static int entered(struct kprobe *probe, struct pt_regs *regs)
+static bool workers;
+module_param(workers, bool, 0644);
+MODULE_PARM_DESC(workers, "workers that send by SCTP are holders, too");
+
+static bool is_holder(void)
 {
-	struct sock *sk = (void *)regs_get_kernel_argument(regs, 0);
+	return in_task() && !strcmp(current->comm, "holder");
+}
+
+static void stay(void)
+{
 	int ms;
 
-	if (!in_task() || strcmp(current->comm, "holder"))
-		return 0;
 	WRITE_ONCE(holding, true);
 	for (ms = 0; ms < 2000 && !READ_ONCE(go_on); ms++)
 		mdelay(1);
 	WRITE_ONCE(holding, false);
+}
+
+static int tcp_entered(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct sock *sk = (void *)regs_get_kernel_argument(regs, 0);
+
+	if (!is_holder())
+		return 0;
+	stay();
 	inet_csk_clear_xmit_timer(sk, ICSK_TIME_DACK);
 	clear_bit(TCP_DELACK_TIMER_DEFERRED, &sk->sk_tsq_flags);
 	return 0;
 }
 
-static struct kprobe probe = {
+static int sctp_entered(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (is_holder() || (READ_ONCE(workers) && current->flags & PF_WQ_WORKER))
+		stay();
+	return 0;
+}
+
+static struct kprobe tcp_probe = {
 	.symbol_name = "tcp_sendmsg_locked",
-	.pre_handler = entered,
+	.pre_handler = tcp_entered,
 };
+
+static struct kprobe sctp_probe = {
+	.symbol_name = "sctp_sendmsg",
+	.pre_handler = sctp_entered,
+};
+
+static bool with_sctp;
 
 static int asked(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
@@ -74,18 +106,24 @@ static struct kretprobe *returns[] = { &long_probe, &event_probe };
 
 int kt_hold(void)
 {
-	int ret = register_kprobe(&probe);
+	int ret = register_kprobe(&tcp_probe);
 
 	if (ret)
 		return ret;
 	ret = register_kretprobes(returns, ARRAY_SIZE(returns));
-	if (ret)
-		unregister_kprobe(&probe);
-	return ret;
+	if (ret) {
+		unregister_kprobe(&tcp_probe);
+		return ret;
+	}
+	/* The module sctp may be absent. */
+	with_sctp = !register_kprobe(&sctp_probe);
+	return 0;
 }
 
 void kt_hold_end(void)
 {
+	if (with_sctp)
+		unregister_kprobe(&sctp_probe);
 	unregister_kretprobes(returns, ARRAY_SIZE(returns));
-	unregister_kprobe(&probe);
+	unregister_kprobe(&tcp_probe);
 }

@@ -171,8 +171,8 @@ run() {
 	return $rc
 }
 
-# only_rping_ended FILE: in this output of a program with status 255, rping did all that it was asked
-# to do. At its end it closes the channel of its events; if the thread that waits for those is
+# only_rping_ended FILE: in this output of a program with status 255, rping did all that it was
+# asked to do. At its end it closes the channel of its events; if the thread that waits for those is
 # woken then, it ends the program with this status. A failure has another line.
 only_rping_ended() {
 	grep -aqx 'rdma_get_cm_event: Bad file descriptor' "$1" &&

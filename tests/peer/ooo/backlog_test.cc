@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What comes for a socket while a process holds its lock, which tests/kernel/hold.c makes long.
 #include <atomic>
-#include <fstream>
 #include <pthread.h>
 #include <thread>
 
+#include "../holder.h"
 #include "session.h"
 
 namespace ooo {
 namespace {
-
-const std::string parameters = "/sys/module/kwarp_ktest/parameters/";
-
-bool holding()
-{
-	char c = 'N';
-	std::ifstream(parameters + "holding") >> c;
-	return c == 'Y';
-}
-
-void go_on(bool yes)
-{
-	std::ofstream file(parameters + "go_on");
-	file << yes << std::endl;
-	ASSERT_TRUE(file);
-}
 
 // A Write without payload, of which nobody is told.
 void post_write(ibv_qp *qp)
@@ -52,21 +36,21 @@ bool open_afterwards()
 	while (s.end() < to)
 		s.write(0, 1000, 1);
 
-	go_on(false);
+	holder::go_on(false);
 	stay_on(0);
 	std::atomic<bool> over = false;
-	std::thread holder([&] {
+	std::thread sender([&] {
 		stay_on(1);
 		pthread_setname_np(pthread_self(), "holder");
 		post_write(s.c().qp());
 		over = true;
 	});
-	EXPECT_TRUE(soon([&] { return holding() || over; }));
+	EXPECT_TRUE(soon([&] { return holder::holding() || over; }));
 	for (uint32_t at = from; at < to; at += segment)
 		s.throw_in(at, std::min(at + segment, to));
-	const bool held = holding();
-	go_on(true);
-	holder.join();
+	const bool held = holder::holding();
+	holder::go_on(true);
+	sender.join();
 	if (!held)
 		return false;
 	// The peer asks for nothing.

@@ -224,6 +224,70 @@ TEST(sctp_data, bundle__many_small_messages)
 			<< "wrong data: byte " << i;
 }
 
+// ---- what nobody acknowledges ----
+
+namespace {
+
+// No packet of the peer's arrives, so no acknowledgment.
+class Silence {
+public:
+	Silence() { queue("add", " netem loss 100%"); }
+	~Silence() { queue("del", ""); }
+	Silence(const Silence &) = delete;
+	Silence &operator=(const Silence &) = delete;
+
+private:
+	static void queue(const std::string &what, const std::string &how)
+	{
+		const lab::Host &a = lab::a();
+		lab::shell(a, "tc qdisc " + what + " dev " + a.netdev + " root" + how);
+	}
+};
+
+} // namespace
+
+// RFC 5043 11.2: not delayed for bundling while others are in flight, as Nagle's algorithm would.
+TEST(sctp_data, send__while_others_are_not_acknowledged)
+{
+	Session s;
+	Silence silence;
+	for (uint32_t msn = 1; msn <= 5; msn++) {
+		post(s.server.qp(), send(msn, {s.server.memory().sge(0, 10)}));
+		auto m = s.peer.receive();
+		ASSERT_TRUE(m);
+		const auto segment = iwarp::Segment::decode(m->segment());
+		ASSERT_TRUE(segment);
+		EXPECT_EQ(segment->msn, msn);
+	}
+}
+
+// RFC 5043 10: fewer than half of the DDP-SSNs, however many are posted.
+TEST(sctp_data, unacknowledged__at_most_32767)
+{
+	constexpr uint32_t most = 32767, depth = 8192;
+	Config config;
+	config.send_wr = depth;
+	Session s({}, config);
+	const uint64_t before = lab::b().counter("tx_fpdus");
+	Silence silence;
+	// Until the queue is full, and stays so.
+	uint32_t posted = 0;
+	for (int refused = 0; posted <= most + depth && refused < 20;) {
+		if (!try_post(s.server.qp(),
+			      send(posted, {s.server.memory().sge(0, 1)}).unsignaled())) {
+			posted++;
+			refused = 0;
+		} else {
+			std::this_thread::sleep_for(Milliseconds(20));
+			refused++;
+		}
+	}
+	const uint64_t sent = lab::b().counter("tx_fpdus") - before;
+	EXPECT_GT(sent, 0U);
+	EXPECT_LE(sent, most);
+	EXPECT_LE(posted, most + depth) << "nothing limits what is sent";
+}
+
 // ---- the end ----
 
 // Whether the device's Terminate is sent by a callback's worker or by the one that closes the
