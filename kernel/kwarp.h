@@ -60,11 +60,16 @@ enum kwarp_limits {
 };
 
 /*
- * Memory of a connection is charged to the creator of its QP (kwarp_qp_attach()). If that
- * control group exceeds its limit, the connection fails: an allocation by a worker does
- * not kill any of its processes.
+ * Memory of a connection is charged to the creator of its QP (kwarp_qp_prepare()). If that
+ * control group exceeds its limit, the connection fails: none of its processes is killed. The
+ * creator's own calls may wait for memory; a worker, which serves others, too, must not.
  */
-#define KWARP_GFP_CONN	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+static inline gfp_t kwarp_gfp_conn(void)
+{
+	if (current->flags & PF_WQ_WORKER)
+		return GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN;
+	return GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+}
 
 #define KWARP_PORT		1		/* the only port */
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* bytes, as verbs reports it */
@@ -101,7 +106,8 @@ struct kwarp_paths {
  *		(proto/mpa_startup.h); 0: do not request it
  * @ird:	maximum inbound reads granted
  * @ord:	maximum outbound reads requested
- * @startup_timeout_ms:	limit of each wait in connection setup
+ * @startup_timeout_ms:	limit of each wait for the peer's host in connection setup
+ * @answer_timeout_ms:	limit of the wait for a consumer that was asked, here or there
  * @backlog:	maximum number of connections of one listener in setup
  * @keepalive_s:	seconds of silence from the peer after which TCP probes it; 0:
  *		never
@@ -128,6 +134,7 @@ struct kwarp_policy {
 	u16 ird;
 	u16 ord;
 	u32 startup_timeout_ms;
+	u32 answer_timeout_ms;
 	u32 backlog;
 	u32 keepalive_s;
 	bool fpdu_large;

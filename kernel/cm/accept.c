@@ -16,6 +16,18 @@ void kwarp_passive_drop(struct kwarp_ep *ep)
 	kwarp_ep_close(ep, false);
 }
 
+/**
+ * kwarp_passive_unwanted() - KWARP_EP_WAIT_REQ: displaced, or the listener is gone
+ * @ep:		child, mutex held
+ *
+ * A reset, as by TCP for what was not accepted. After a FIN the socket would wait for a
+ * silent peer's, and nothing would bound the number of these.
+ */
+void kwarp_passive_unwanted(struct kwarp_ep *ep)
+{
+	kwarp_ep_close(ep, true);
+}
+
 /* The peer closed the connection before startup was complete. */
 void kwarp_passive_lost(struct kwarp_ep *ep)
 {
@@ -192,7 +204,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 		return;
 	}
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
-	kwarp_ep_arm(ep, KWARP_EP_CONSUMER_MS);
+	kwarp_ep_arm(ep, READ_ONCE(dev->policy.answer_timeout_ms));
 }
 
 /* KWARP_EP_REQUESTED: the consumer has not answered in time. */
@@ -277,11 +289,12 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	su->rtr_frame = agreed.wait == KWARP_MPA_WAIT_RTR_FRAME;
 	su->agreed = agreed;
 	su->hello.have = 0;
-	if (!su->rtr_frame) {
+	if (su->rtr_frame)
+		ret = kwarp_startup_prepare(ep, su);
+	else
 		ret = kwarp_startup_attach(ep, &agreed, false);
-		if (ret)
-			goto err;
-	}
+	if (ret)
+		goto err;
 	ret = kwarp_startup_send(ep, &rep, params->private_data);
 	if (ret) {
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
@@ -311,7 +324,7 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
 		ret = kwarp_passive_answer(ep, id, params);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);
 	return ret;
@@ -330,7 +343,7 @@ int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 		reject_plain(ep, pdata, pd_len);
 		ret = 0;
 	}
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;
 }

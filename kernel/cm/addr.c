@@ -137,6 +137,21 @@ bool kwarp_addr_any(const struct sockaddr_storage *ss)
 }
 
 /**
+ * kwarp_addr_loopback() - test for a loopback address
+ * @ss:		address
+ *
+ * Return: true if so.
+ */
+bool kwarp_addr_loopback(const struct sockaddr_storage *ss)
+{
+	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)ss)->sin6_addr;
+
+	if (ss->ss_family == AF_INET)
+		return ipv4_is_loopback(((const struct sockaddr_in *)ss)->sin_addr.s_addr);
+	return ipv6_addr_loopback(in6) || ipv6_addr_v4mapped_loopback(in6);
+}
+
+/**
  * kwarp_addr_clear_port() - let TCP choose the port
  * @ss:		address
  */

@@ -450,6 +450,9 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	remember(qp, at);
 	kwarp_qp_get(qp);
 	at->qp = qp;
+	ret = kwarp_startup_prepare(ep, su);
+	if (ret)
+		goto out;
 	ret = -ENODEV;
 	net = kwarp_addr_net(qp->dev, NULL);
 	if (!net)
@@ -467,7 +470,7 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 out:
 	if (ret)
 		kwarp_ep_close(ep, false);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;
 }

@@ -4,6 +4,7 @@
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/ip.h>
 
 #include "cm/ep.h"
 #include "proto/rdmap.h"
@@ -44,6 +45,8 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 	kwarp_addr_paths(dev, &bind);
 	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
 	put_net(bind.net);
+	if (!ret && !partner)
+		ret = kwarp_startup_prepare(ep, su);
 	if (ret)
 		goto out;
 	if (id)
@@ -58,9 +61,28 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 out:
 	if (ret)
 		kwarp_ep_close(ep, true);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;
+}
+
+/*
+ * May this source port be replaced? rdma_cm chooses one of the ephemeral range without asking
+ * TCP. A consumer that binds its id to a port relies on it, unless it is of that range: such a
+ * port looks like rdma_cm's choice.
+ */
+static bool may_replace_port(struct kwarp_device *dev, const struct sockaddr_storage *from)
+{
+	/* The port is at the same place in both families. */
+	int port = ntohs(((const struct sockaddr_in *)from)->sin_port);
+	struct net *net = kwarp_addr_net(dev, NULL);
+	int low, high;
+
+	if (!net)
+		return false;
+	inet_get_local_port_range(net, &low, &high);
+	put_net(net);
+	return port >= low && port <= high;
 }
 
 /**
@@ -70,9 +92,9 @@ out:
  * @partner:	queue pair in rendezvous, or NULL
  * @su:		addresses and parameters; owned by the new endpoint on success
  *
- * rdma_cm chooses the source port without asking TCP, so another socket may use it, or
- * this connection's predecessor in TIME_WAIT. In that case any other port will do: RNICs
- * with a port mapper use other ports, too.
+ * Another socket may use the source port, or this connection's predecessor in TIME_WAIT. If
+ * rdma_cm has chosen it, any other port will do: RNICs with a port mapper use other ports, too.
+ * The reply tells rdma_cm which one it is.
  *
  * Return: 0 if the endpoint will report the result; or negative errno.
  */
@@ -81,7 +103,8 @@ int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 {
 	int ret = start(dev, id, partner, su);
 
-	if (ret != -EADDRINUSE && ret != -EADDRNOTAVAIL)
+	if ((ret != -EADDRINUSE && ret != -EADDRNOTAVAIL) ||
+	    !may_replace_port(dev, &su->from))
 		return ret;
 	kwarp_addr_clear_port(&su->from);
 	return start(dev, id, partner, su);
@@ -163,6 +186,16 @@ static void count_closed(const struct kwarp_ep *ep)
 }
 
 /*
+ * Has the peer closed the connection behind our request, which it did not understand? A reset
+ * says nothing of revisions: a busy host resets, too.
+ */
+static bool closed_by_peer(const struct kwarp_ep *ep, int ret)
+{
+	return ret == -ECONNRESET && !ep->su->hello.have &&
+	       !READ_ONCE(ep->llp.sk_err);
+}
+
+/*
  * RFC 6581 10: a responder that does not know enhanced startup closes the connection;
  * then retry once without it. Others answer in their own revision, and their consumer has
  * taken our enhanced data for private data, so the connection is unusable, too.
@@ -178,6 +211,8 @@ static void fall_back(struct kwarp_ep *ep)
 		return;
 	}
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
+	ibdev_info_ratelimited(&ep_dev(ep)->ibdev,
+			       "%pISpc does not know MPA revision 2\n", &su->to);
 	if (ep->attach) {
 		/* Only the program can open another connection. */
 		fail(ep, -EPROTO);
@@ -187,8 +222,9 @@ static void fall_back(struct kwarp_ep *ep)
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
 	su->hello.have = 0;
-	/* The new endpoint claims the QP. */
+	/* The new endpoint claims the QP, and has the same source port. */
 	kwarp_ep_unclaim(ep);
+	kwarp_llp_close(&ep->llp, true);
 	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, NULL, su);
 	if (ret) {
 		fail(ep, ret);
@@ -213,7 +249,7 @@ void kwarp_active_connected(struct kwarp_ep *ep)
 		return;
 	}
 	kwarp_ep_set_state(ep, KWARP_EP_WAIT_REP);
-	kwarp_ep_arm_startup(ep);
+	kwarp_ep_arm_answer(ep);
 }
 
 static u8 rtr_opcode(u8 rtr)
@@ -333,14 +369,20 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_params agreed;
 	struct kwarp_mpa_frame rep;
+	u32 had;
 	int ret;
 
 	if (kwarp_attach_key(ep))
 		return;
+	had = su->hello.have;
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
-	if (ret == 0)
+	if (ret == 0) {
+		/* The consumer has answered, the peer's bytes are under way. */
+		if (!had && su->hello.have)
+			kwarp_ep_arm_startup(ep);
 		return;
-	if (ret == -ECONNRESET && !su->hello.have && kwarp_mpa_enhanced(&su->req)) {
+	}
+	if (closed_by_peer(ep, ret) && kwarp_mpa_enhanced(&su->req)) {
 		fall_back(ep);
 		return;
 	}

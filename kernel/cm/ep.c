@@ -134,6 +134,15 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 
 /* ---- events and time ------------------------------------------------------ */
 
+/* Queue the work, with a reference. Context: any. */
+static void queue_ep_work(struct kwarp_ep *ep)
+{
+	kwarp_llp_get(&ep->llp);
+	if (!queue_work(ep->taken ? kwarp_taken_wq : ep_dev(ep)->cm_wq,
+			&ep->work))
+		kwarp_llp_put(&ep->llp);
+}
+
 /**
  * kwarp_ep_raise() - record an event and queue its handling
  * @ep:		endpoint; the caller holds a reference
@@ -144,10 +153,43 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 {
 	set_bit(ev, &ep->events);
-	kwarp_llp_get(&ep->llp);
-	if (!queue_work(ep->taken ? kwarp_taken_wq : ep_dev(ep)->cm_wq,
-			&ep->work))
-		kwarp_llp_put(&ep->llp);
+	queue_ep_work(ep);
+}
+
+/**
+ * kwarp_ep_unlock() - release an endpoint's mutex
+ * @ep:		endpoint, mutex held; the caller holds a reference
+ *
+ * A worker never waits for the mutex, because the consumer's calls hold it while they
+ * allocate on the consumer's account, which may take long. It leaves a mark instead, and
+ * whoever holds the mutex queues the work again.
+ */
+void kwarp_ep_unlock(struct kwarp_ep *ep)
+{
+	mutex_unlock(&ep->mutex);
+	/* Pairs with kwarp_ep_trylock(): mark, then try again. */
+	smp_mb();
+	if (test_and_clear_bit(KWARP_EP_EV_WAITING, &ep->events))
+		queue_ep_work(ep);
+}
+
+/**
+ * kwarp_ep_trylock() - take an endpoint's mutex, for its work
+ * @ep:		endpoint, referenced
+ *
+ * Return: false if somebody else has it, who will queue the work again.
+ */
+bool kwarp_ep_trylock(struct kwarp_ep *ep)
+{
+	if (mutex_trylock(&ep->mutex))
+		return true;
+	set_bit(KWARP_EP_EV_WAITING, &ep->events);
+	/* Pairs with kwarp_ep_unlock(): release, then look for the mark. */
+	smp_mb__after_atomic();
+	if (!mutex_trylock(&ep->mutex))
+		return false;
+	clear_bit(KWARP_EP_EV_WAITING, &ep->events);
+	return true;
 }
 
 /**
@@ -256,6 +298,25 @@ void kwarp_ep_arm_startup(struct kwarp_ep *ep)
 {
 	kwarp_ep_arm(ep, ep->startup_ms ? :
 		     READ_ONCE(ep_dev(ep)->policy.startup_timeout_ms));
+}
+
+/**
+ * kwarp_ep_arm_answer() - set the timer to the limit for the peer's consumer to answer
+ * @ep:		endpoint, mutex held
+ *
+ * The frames of startup are the peer's host's affair, the answer that of a program, which may
+ * allocate and register much memory before it accepts.
+ */
+void kwarp_ep_arm_answer(struct kwarp_ep *ep)
+{
+	const struct kwarp_policy *pol = &ep_dev(ep)->policy;
+
+	/* A program that attaches its socket sets its own limit; a partner answers itself. */
+	if (ep->startup_ms || ep->rendezvous)
+		kwarp_ep_arm_startup(ep);
+	else
+		kwarp_ep_arm(ep, READ_ONCE(pol->startup_timeout_ms) +
+				 READ_ONCE(pol->answer_timeout_ms));
 }
 
 /**
@@ -416,18 +477,14 @@ bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
 static bool claim(struct kwarp_ep *ep)
 {
 	struct kwarp_qp *qp = ep->qp;
-	bool ret;
 
 	if (ep->rendezvous)
 		return kwarp_qp_is(qp)->idle;
-	mutex_lock(&qp->mutex);
-	ret = kwarp_qp_claim(qp, false);
-	mutex_unlock(&qp->mutex);
-	if (ret) {
-		kwarp_qp_get(qp);
-		ep->claim = qp;
-	}
-	return ret;
+	if (!kwarp_qp_claim(qp, false))
+		return false;
+	kwarp_qp_get(qp);
+	ep->claim = qp;
+	return true;
 }
 
 /**
@@ -445,9 +502,10 @@ void kwarp_ep_unclaim(struct kwarp_ep *ep)
 	if (!qp)
 		return;
 	ep->claim = NULL;
-	mutex_lock(&qp->mutex);
+	/* Attached, its memory goes when it is detached. */
+	if (!ep->llp.qp)
+		kwarp_qp_unprepare(qp, &ep->llp);
 	kwarp_qp_unclaim(qp);
-	mutex_unlock(&qp->mutex);
 	kwarp_qp_put(qp);
 }
 
@@ -651,7 +709,7 @@ void kwarp_cm_readdress(struct kwarp_device *dev)
 
 int kwarp_cm_init(void)
 {
-	BUILD_BUG_ON(KWARP_EP_EVENTS > BITS_PER_LONG);
+	BUILD_BUG_ON(KWARP_EP_EV_WAITING >= BITS_PER_LONG);
 	return kwarp_rdv_module_init();
 }
 

@@ -54,24 +54,27 @@ enum kwarp_ep_event {
 	KWARP_EP_EV_REMOVED,	/* the device is being removed */
 	KWARP_EP_EV_READDRESS,	/* the netdev's addresses may have changed */
 	KWARP_EP_EV_DISPLACED,	/* too many endpoints linger, this one for the longest */
-	KWARP_EP_EVENTS
+	KWARP_EP_EVENTS,
+	/* No event: the work has found the mutex taken, see kwarp_ep_unlock(). */
+	KWARP_EP_EV_WAITING = KWARP_EP_EVENTS,
 };
 
 enum kwarp_ep_limits {
-	/* Time for the consumer to answer a request. Its own peer waits less. */
-	KWARP_EP_CONSUMER_MS	= 60 * 1000,
 	/* Time for a consumer's last work requests. A read may never be answered. */
 	KWARP_EP_DRAIN_MS	= 60 * 1000,
 	/* Delay before a listener that is out of memory retries. */
 	KWARP_EP_RETRY_MS	= 100,
 	/* Delay before a listener tries again to have the netdev's addresses. */
 	KWARP_EP_READDRESS_MS	= 1000,
+	/*
+	 * A child that has not sent a request for so long may be displaced. Others have
+	 * sent it before they are accepted, or at least before a worker gets to it.
+	 */
+	KWARP_EP_SILENCE_MS	= 250,
 	/* Interval of the checks whether the device is leaving. */
 	KWARP_EP_LOOK_MS	= 250,
 	/* Tenths of a second for which removal waits for connections without a word. */
 	KWARP_EP_DOWN_WAITS	= 100,
-	/* Ended connections may linger in this multiple of policy backlog. */
-	KWARP_EP_ENDED_FACTOR	= 8,
 	/* Bytes discarded in LINGER, per run and in total. */
 	KWARP_EP_DISCARD_RUN	= 64 * 1024,
 	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
@@ -152,12 +155,15 @@ struct kwarp_startup {
  *		is over; @mutex
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: its listener, with a reference, until answered; @mutex
+ * @arrived:	child: when it was accepted, jiffies
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted; the
  *		listener's @child_lock
  * @child_lock:	listener: protects its @cm_id and the fields below
  * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
  * @asked:	listener: children in KWARP_EP_REQUESTED
- * @children:	listener: number of children in both lists
+ * @children:	listener: number of children in both lists, and of places reserved
+ * @no_room:	listener: how often there was no room for a child since one has left; then a
+ *		connection waits in the socket's queue
  * @backlog:	listener: the consumer's limit; constant
  * @twin:	listener: the one of the same cm_id for the other lower layer, with a
  *		reference, or NULL; @mutex
@@ -191,11 +197,13 @@ struct kwarp_ep {
 	struct kwarp_qp *partner;
 	u32 startup_ms;
 	struct kwarp_ep *listener;
+	unsigned long arrived;
 	struct list_head sibling;
 	spinlock_t child_lock;	/* children, listener's cm_id */
 	struct list_head waiting;
 	struct list_head asked;
 	u32 children;
+	u32 no_room;
 	u32 backlog;
 	struct kwarp_ep *twin;
 };
@@ -215,12 +223,15 @@ static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 /* ep.c */
 struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
+void kwarp_ep_unlock(struct kwarp_ep *ep);
+bool kwarp_ep_trylock(struct kwarp_ep *ep);
 void kwarp_cm_delay(struct kwarp_device *dev, struct delayed_work *work,
 		    unsigned long delay);
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
 void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
 bool kwarp_ep_timed_out(struct kwarp_ep *ep);
 void kwarp_ep_arm_startup(struct kwarp_ep *ep);
+void kwarp_ep_arm_answer(struct kwarp_ep *ep);
 void kwarp_ep_disarm(struct kwarp_ep *ep);
 int kwarp_ep_set_handle(struct kwarp_ep *ep);
 void kwarp_ep_drop_handle(struct kwarp_ep *ep);
@@ -255,6 +266,7 @@ int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		       const void *pd);
 void kwarp_startup_session(struct kwarp_startup *su);
 void kwarp_startup_count(struct kwarp_device *dev, int err);
+int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su);
 int kwarp_startup_attach(struct kwarp_ep *ep,
 			 const struct kwarp_mpa_params *agreed, bool initiator);
 int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
@@ -286,6 +298,7 @@ void kwarp_passive_timeout(struct kwarp_ep *ep);
 void kwarp_passive_unanswered(struct kwarp_ep *ep);
 void kwarp_passive_orphan(struct kwarp_ep *ep);
 void kwarp_passive_drop(struct kwarp_ep *ep);
+void kwarp_passive_unwanted(struct kwarp_ep *ep);
 
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params);
@@ -321,6 +334,7 @@ int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
+bool kwarp_addr_loopback(const struct sockaddr_storage *ss);
 void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port);
 void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss);

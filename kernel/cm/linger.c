@@ -10,13 +10,6 @@
 
 #include "cm/ep.h"
 
-static u32 limit_of(const struct kwarp_device *dev, enum kwarp_linger_kind kind)
-{
-	u32 limit = READ_ONCE(dev->policy.backlog);
-
-	return kind == KWARP_LINGER_ENDED ? limit * KWARP_EP_ENDED_FACTOR : limit;
-}
-
 static void unlist(struct kwarp_device *dev, struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&dev->lock);
@@ -28,7 +21,7 @@ static void enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 {
 	struct kwarp_device *dev = ep_dev(ep);
 	struct kwarp_lingering *all = &dev->lingering[kind];
-	u32 limit = limit_of(dev, kind);
+	u32 limit = READ_ONCE(dev->policy.backlog);
 	struct kwarp_ep *oldest;
 	unsigned long flags;
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Listeners. A child counts against the backlog from TCP's handshake to the consumer's
- * answer. When the backlog is full, the oldest child whose request has not arrived is
- * dropped: peers that connect and stay silent (RFC 5042 6.4.1) then displace each other,
- * not peers that send a request.
+ * Listeners. A child counts against the backlog from accept() to the consumer's answer.
+ * While there is no room, connections stay in the socket's own queue, where they cost
+ * little and wait for their turn; their requests arrive meanwhile. So a child without a
+ * request is one that stays silent (RFC 5042 6.4.1): the oldest of these makes room for a
+ * connection that waits.
  */
 #include "cm/cm.h"
 
+#include <linux/xarray.h>
 #include <rdma/rdma_cm.h>
 
 #include "cm/ep.h"
@@ -26,39 +28,52 @@ static void unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 	ep->children--;
 }
 
-/* Add a child to the lists. Return: false if there is no room. */
-static bool enlist(struct kwarp_ep *ep, struct kwarp_ep *child)
+/* Has this child had time for its request, and sent nothing? */
+static bool is_silent(const struct kwarp_ep *child)
 {
-	struct kwarp_ep *oldest;
-	bool full;
-
-	spin_lock(&ep->child_lock);
-	full = ep->children >= child_limit(ep);
-	if (full) {
-		kwarp_count(ep_dev(ep), KWARP_STAT_BACKLOG_DROP);
-		oldest = list_first_entry_or_null(&ep->waiting,
-						  struct kwarp_ep, sibling);
-		if (oldest) {
-			unlist(ep, oldest);
-			kwarp_ep_raise(oldest, KWARP_EP_EV_UNWANTED);
-			full = false;
-		}
-	}
-	if (!full) {
-		list_add_tail(&child->sibling, &ep->waiting);
-		ep->children++;
-	}
-	spin_unlock(&ep->child_lock);
-	return !full;
+	return time_after_eq(jiffies, child->arrived +
+				      msecs_to_jiffies(KWARP_EP_SILENCE_MS)) &&
+	       !test_bit(KWARP_LLP_EV_READABLE, &child->events);
 }
 
-/* Make a new connection a child of the listener; its mutex is held. */
+/* Take room for a child, of a silent one if need be. Return: false if there is none. */
+static bool reserve_room(struct kwarp_ep *ep)
+{
+	struct kwarp_ep *oldest;
+	bool room;
+
+	spin_lock(&ep->child_lock);
+	room = ep->children < child_limit(ep);
+	if (!room) {
+		oldest = list_first_entry_or_null(&ep->waiting,
+						  struct kwarp_ep, sibling);
+		if (oldest && is_silent(oldest)) {
+			kwarp_count(ep_dev(ep), KWARP_STAT_BACKLOG_DROP);
+			unlist(ep, oldest);
+			kwarp_ep_raise(oldest, KWARP_EP_EV_UNWANTED);
+			room = true;
+		}
+	}
+	ep->children += room;
+	ep->no_room += !room;
+	spin_unlock(&ep->child_lock);
+	return room;
+}
+
+static void release_room(struct kwarp_ep *ep)
+{
+	spin_lock(&ep->child_lock);
+	ep->children--;
+	spin_unlock(&ep->child_lock);
+}
+
+/* Make a new connection, which has room, a child of the listener; its mutex is held. */
 static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
-	if (!enlist(ep, child)) {
-		kwarp_ep_close(child, false);
-		return;
-	}
+	child->arrived = jiffies;
+	spin_lock(&ep->child_lock);
+	list_add_tail(&child->sibling, &ep->waiting);
+	spin_unlock(&ep->child_lock);
 	kwarp_llp_get(&ep->llp);
 	child->listener = ep;
 	child->rendezvous = ep->rendezvous;
@@ -66,14 +81,21 @@ static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 	kwarp_ep_arm_startup(child);
 }
 
-/* Accept one child. Return: 0, -EAGAIN if there is none, other errno. */
+/* Accept one child. Return: 0, -EAGAIN if there is none, -EBUSY without room, other errno. */
 static int take_child(struct kwarp_ep *ep)
 {
-	struct kwarp_ep *child = kwarp_ep_alloc(ep_dev(ep));
+	struct kwarp_ep *child;
 	int ret;
 
-	if (!child)
+	if (!kwarp_llp_has_child(&ep->llp))
+		return -EAGAIN;
+	if (!reserve_room(ep))
+		return -EBUSY;
+	child = kwarp_ep_alloc(ep_dev(ep));
+	if (!child) {
+		release_room(ep);
 		return -ENOMEM;
+	}
 	/* The child is unpublished, so the listener's mutex is always the outer one. */
 	mutex_lock_nested(&child->mutex, SINGLE_DEPTH_NESTING);
 	kwarp_llp_get(&child->llp);
@@ -82,8 +104,10 @@ static int take_child(struct kwarp_ep *ep)
 		kwarp_ep_close(child, true);
 	else
 		adopt(ep, child);
-	mutex_unlock(&child->mutex);
+	kwarp_ep_unlock(child);
 	kwarp_llp_put(&child->llp);
+	if (ret)
+		release_room(ep);
 	return ret;
 }
 
@@ -102,6 +126,10 @@ void kwarp_listen_children(struct kwarp_ep *ep)
 		case -EPROTO:
 			break;
 		case -EAGAIN:
+			return;
+		case -EBUSY:
+			/* Again when a child leaves, or has been silent for long. */
+			kwarp_ep_arm(ep, KWARP_EP_SILENCE_MS);
 			return;
 		default:
 			/* No memory: TCP does not report waiting children again. */
@@ -176,6 +204,7 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 void kwarp_listen_leave(struct kwarp_ep *child)
 {
 	struct kwarp_ep *ep = child->listener;
+	bool resume;
 
 	lockdep_assert_held(&child->mutex);
 	if (!ep)
@@ -183,7 +212,11 @@ void kwarp_listen_leave(struct kwarp_ep *child)
 	spin_lock(&ep->child_lock);
 	if (!list_empty(&child->sibling))
 		unlist(ep, child);
+	resume = ep->no_room;
+	ep->no_room = 0;
 	spin_unlock(&ep->child_lock);
+	if (resume)
+		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 	child->listener = NULL;
 	kwarp_llp_put(&ep->llp);
 }
@@ -221,7 +254,7 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 		return;
 	mutex_lock_nested(&twin->mutex, SINGLE_DEPTH_NESTING);
 	kwarp_listen_end(twin);
-	mutex_unlock(&twin->mutex);
+	kwarp_ep_unlock(twin);
 	kwarp_llp_put(&twin->llp);
 }
 
@@ -322,7 +355,7 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 		kwarp_ep_close(ep, true);
 	else
 		kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	put_net(bind.net);
 	if (!ret)
 		return ep;
@@ -345,7 +378,7 @@ static struct kwarp_ep *open_listener(struct iw_cm_id *id, int backlog, bool sct
 	ret = start(ep, id, backlog);
 	if (ret)
 		kwarp_ep_close(ep, true);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	if (!ret)
 		return ep;
 	kwarp_llp_put(&ep->llp);
@@ -357,7 +390,7 @@ static void close_listener(struct kwarp_ep *ep)
 {
 	mutex_lock(&ep->mutex);
 	kwarp_listen_end(ep);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 }
 
@@ -373,12 +406,43 @@ static int add_twin(struct kwarp_ep *ep, struct iw_cm_id *id, int backlog, bool 
 	ended = ep->state != KWARP_EP_LISTEN;
 	if (!ended)
 		ep->twin = twin;
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	if (!ended)
 		return 0;
 	/* The device is being removed. */
 	close_listener(twin);
 	return -ENODEV;
+}
+
+/*
+ * Consumers' ids that listen on a loopback address, each on one device. rdma_cm lets them
+ * listen on all devices, and all of these would have one address: the first device has the
+ * socket.
+ */
+static DEFINE_XARRAY(loopback_ids);
+
+/* The key of a listener in @loopback_ids: rdma_cm's own id of the consumer; or 0. */
+static unsigned long loopback_key(const struct iw_cm_id *id)
+{
+	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
+
+	return cm && kwarp_addr_loopback(&id->local_addr) ? (unsigned long)cm->context : 0;
+}
+
+/* Return: 0, -EBUSY if another device has the socket, or another errno. */
+static int take_loopback(const struct iw_cm_id *id)
+{
+	unsigned long key = loopback_key(id);
+
+	return key ? xa_insert(&loopback_ids, key, id->device, GFP_KERNEL) : 0;
+}
+
+static void give_loopback(const struct iw_cm_id *id)
+{
+	unsigned long key = loopback_key(id);
+
+	if (key)
+		xa_cmpxchg(&loopback_ids, key, id->device, NULL, 0);
 }
 
 int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
@@ -390,17 +454,22 @@ int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 
 	might_sleep();
 	/*
-	 * rdma_cm listens for a wildcard address on all devices. It refuses requests that
-	 * arrive on a netdev of another namespace, but the listener would occupy the port
-	 * there. So this listener has no socket.
+	 * rdma_cm listens for a wildcard or loopback address on all devices. It refuses
+	 * requests that arrive on a netdev of another namespace, but the listener would
+	 * occupy the port there. So this listener has no socket.
 	 */
-	if (kwarp_addr_any(&id->local_addr) && elsewhere(id)) {
-		id->provider_data = NULL;
+	id->provider_data = NULL;
+	if ((kwarp_addr_any(&id->local_addr) || kwarp_addr_loopback(&id->local_addr)) &&
+	    elsewhere(id))
 		return 0;
-	}
+	ret = take_loopback(id);
+	if (ret)
+		return ret == -EBUSY ? 0 : ret;
 	first = open_listener(id, backlog, sctp_first);
-	if (IS_ERR(first))
+	if (IS_ERR(first)) {
+		give_loopback(id);
 		return PTR_ERR(first);
+	}
 	if (llp == KWARP_LLP_TCP_SCTP || llp == KWARP_LLP_SCTP_TCP) {
 		ret = add_twin(first, id, backlog, !sctp_first);
 		if (ret)
@@ -411,6 +480,7 @@ int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 	return 0;
 err:
 	close_listener(first);
+	give_loopback(id);
 	return ret;
 }
 
@@ -422,5 +492,6 @@ int kwarp_cm_destroy_listen(struct iw_cm_id *id)
 	id->provider_data = NULL;
 	if (ep)
 		close_listener(ep);
+	give_loopback(id);
 	return 0;
 }

@@ -381,7 +381,7 @@ static const struct row rows[] = {
 	ROW(KWARP_EP_EV_UNWANTED,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ kwarp_passive_drop,
+	    /* WAIT_REQ */ kwarp_passive_unwanted,
 	    /* REQUESTED */ kwarp_passive_orphan,
 	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,
@@ -455,7 +455,8 @@ void kwarp_ep_work(struct work_struct *work)
 	unsigned long events;
 	int i;
 
-	mutex_lock(&ep->mutex);
+	if (!kwarp_ep_trylock(ep))
+		goto out;
 	events = xchg(&ep->events, 0);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct row *row = &rows[i];
@@ -468,7 +469,8 @@ void kwarp_ep_work(struct work_struct *work)
 			 kwarp_ep_state_name(ep->state));
 		row->act[ep->state](ep);
 	}
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
+out:
 	kwarp_llp_put(&ep->llp);
 	memalloc_noio_restore(noio);
 }

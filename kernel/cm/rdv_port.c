@@ -22,7 +22,7 @@ static void close_listener(struct kwarp_device *dev)
 	list_del(&dev->rendezvous_link);
 	mutex_lock(&ep->mutex);
 	kwarp_listen_end(ep);
-	mutex_unlock(&ep->mutex);
+	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 }
 

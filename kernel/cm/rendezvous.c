@@ -132,9 +132,9 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	lockdep_assert_held(&qp->mutex);
 	if (!READ_ONCE(qp->dev->policy.rendezvous_port))
 		return -EOPNOTSUPP;
-	/* Another connection is being set up. */
-	if (qp->claimed)
-		return -EBUSY;
+	/* A stream has two ends, and a queue pair is one. No other has such a number. */
+	if (!kwarp_qpn_valid(attr->dest_qp_num))
+		return -EINVAL;
 	/* Partners are identified by addresses: a path needs a GRH. */
 	if (!(rdma_ah_get_ah_flags(&attr->ah_attr) & IB_AH_GRH) ||
 	    !path_ok(qp->dev, &grh->sgid_attr->gid, &grh->dgid))
@@ -147,6 +147,11 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	};
 	memcpy(rdv->id.gid, &grh->sgid_attr->gid, sizeof(rdv->id.gid));
 	memcpy(rdv->id.peer_gid, &grh->dgid, sizeof(rdv->id.peer_gid));
+	if (rdv->id.peer_qpn == rdv->id.qpn && same_device(qp))
+		return -EINVAL;
+	/* Is another connection being set up? */
+	if (!kwarp_qp_reserve(qp))
+		return -EBUSY;
 	rdv->initiator = kwarp_rdv_initiates(&rdv->id, same_device(qp));
 	rdv->ird = attr->max_dest_rd_atomic;
 	rdv->ord = KWARP_MAX_ORD;
@@ -156,6 +161,7 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->wrong = 0;
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	kwarp_qp_step(qp, KWARP_QP_TO_PARTNER);
+	kwarp_qp_unclaim(qp);
 	set_deadline(qp);
 	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
 	return 0;
@@ -212,12 +218,12 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
-void kwarp_rdv_end(struct kwarp_qp *qp)
+int kwarp_rdv_end(struct kwarp_qp *qp)
 {
 	might_sleep();
 	cancel_delayed_work_sync(&qp->rdv.work);
 	kwarp_cm_qp_gone(qp);
-	wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
+	return kwarp_qp_await_unclaim(qp);
 }
 
 /* ---- functions for its connections ------------------------------------------- */
@@ -327,6 +333,7 @@ void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
 	kwarp_qp_unclaim(qp);
+	/* A destroyer that waits for this is in ERR. */
 	if (looking(qp)) {
 		qp->rdv.matched = false;
 		plan_next(qp);

@@ -166,6 +166,30 @@ static bool may_place_early(const struct kwarp_ep *ep,
 }
 
 /**
+ * kwarp_startup_prepare() - allocate the memory that the connection will need
+ * @ep:		endpoint with a bound QP, mutex held
+ * @su:		the parameters that are offered
+ *
+ * In a call of the consumer's. If more is agreed on (a peer may ask for more reads), the
+ * difference is allocated then. Context: process, may sleep.
+ *
+ * Return: as kwarp_qp_prepare().
+ */
+int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su)
+{
+	const struct kwarp_policy *pol = &ep_dev(ep)->policy;
+	struct kwarp_qp_params most = {
+		.ird = min(su->local.ird, su->pol.max_ird),
+		.ird_room = su->pol.rev < KWARP_MPA_REV_2 ? su->pol.max_ird : 0,
+		.ord = min(su->local.ord, su->pol.max_ord),
+		.early = su->sctp || (READ_ONCE(pol->ooo) && su->pol.markers),
+	};
+
+	lockdep_assert_held(&ep->mutex);
+	return kwarp_qp_prepare(ep->qp, &ep->llp, &most);
+}
+
+/**
  * kwarp_startup_attach() - attach the connection to the QP
  * @ep:		endpoint with a bound QP, mutex held
  * @agreed:	parameters that both frames agree on
@@ -178,6 +202,8 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 {
 	struct kwarp_qp_params params = {
 		.ird = agreed->ird,
+		/* Before revision 2 no frame tells the peer what the consumer grants. */
+		.ird_room = agreed->rev < KWARP_MPA_REV_2 ? ep->su->pol.max_ird : 0,
 		.ord = agreed->ord,
 		.early = may_place_early(ep, agreed),
 		.mpa_rev = agreed->rev,

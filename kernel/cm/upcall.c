@@ -37,6 +37,20 @@ int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev)
 	return id->event_handler(id, ev);
 }
 
+/*
+ * The source port may be another than rdma_cm has chosen. iw_cm reports the addresses of its
+ * id, not those of the event.
+ */
+static void note_port(struct kwarp_ep *ep, const struct iw_cm_event *ev)
+{
+	/* The port is at the same place in both families. */
+	const struct sockaddr_in *real = (const void *)&ev->local_addr;
+	struct sockaddr_in *shown = (void *)&ep->cm_id->local_addr;
+
+	if (real->sin_family == shown->sin_family)
+		shown->sin_port = real->sin_port;
+}
+
 static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
 	lockdep_assert_held(&ep->mutex);
@@ -83,8 +97,10 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	}
 	ev.local_addr = ep->cm_id->local_addr;
 	ev.remote_addr = ep->cm_id->remote_addr;
-	if (!status)
+	if (!status) {
 		kwarp_addr_event(ep, &ev);
+		note_port(ep, &ev);
+	}
 	ret = upcall(ep, &ev);
 	if (!ret) {
 		ep->established = !status;

@@ -51,6 +51,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	 * The element is written before the index; pairs with a user's acquire.
 	 */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
+	cq->wrapped |= cq->prod >= cq->size;
 	cq->untold++;
 	return true;
 }
@@ -86,6 +87,8 @@ unlock:
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
+		/* A program may make it wait for a socket lock. */
+		queue_work(kwarp_taken_wq, &cq->died);
 	}
 	if (told)
 		kwarp_cq_notify(cq);
@@ -162,31 +165,58 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
+/* Copy elements to @ring, of @size elements. */
+static void copy_elements(const struct kwarp_cq *cq, struct kwarp_cqe *ring, u32 size,
+			  u32 from, u32 to)
 {
-	struct kwarp_cqe *ring = mem + sizeof(struct kwarp_ring_ctl);
-	struct kwarp_ring_ctl *ctl = mem;
-	unsigned long flags;
-	int ret = -EINVAL;
-	u32 cons, i;
+	for (; from != to; from++)
+		ring[from & (size - 1)] = *cq_elem(cq, from);
+}
 
-	spin_lock_irqsave(&cq->lock, flags);
-	cons = kwarp_cq_cons(cq);
-	/* Also true for an impossible consumer index. */
-	if (cq->prod - cons > min(size, cq->size))
-		goto out;
-	for (i = cons; i != cq->prod; i++)
-		ring[i & (size - 1)] = *cq_elem(cq, i);
+/* Continue in @ctl and the ring behind it, which has the elements. */
+static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 size, u32 cons)
+{
+	lockdep_assert_held(&cq->lock);
 	ctl->user_idx = cons;
 	ctl->arm = READ_ONCE(cq->ctl->arm);
 	ctl->kern_idx = cq->prod;
 	ctl->event_idx = cq->marks.event;
 	ctl->flags = cq->overflow ? KWARP_RING_ERROR : 0;
 	cq->ctl = ctl;
-	cq->ring = ring;
+	cq->ring = (void *)(ctl + 1);
 	cq->size = size;
-	ret = 0;
-out:
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return ret;
+}
+
+int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
+{
+	struct kwarp_ring_ctl *ctl = mem;
+	/* A kernel consumer's elements may be compacted while the lock is released. */
+	u32 most = kwarp_cq_is_user(cq) ? KWARP_CQ_MOVE_RUN : U32_MAX;
+	u32 cons, prod, n, from = kwarp_cq_cons(cq);
+	bool done;
+
+	might_sleep();
+	lockdep_assert_held(&cq->mutex);
+	do {
+		spin_lock_irq(&cq->lock);
+		cons = kwarp_cq_cons(cq);
+		prod = cq->prod;
+		/* Also true for a consumer index that is impossible. */
+		if (prod - cons > min3(size, cq->size, cq->wrapped ? U32_MAX : prod)) {
+			spin_unlock_irq(&cq->lock);
+			return -EINVAL;
+		}
+		/* What has been polled meanwhile need not be copied. */
+		if (prod - from > prod - cons)
+			from = cons;
+		n = min(prod - from, most);
+		copy_elements(cq, (void *)(ctl + 1), size, from, from + n);
+		from += n;
+		done = from == prod;
+		if (done)
+			switch_ring(cq, ctl, size, cons);
+		spin_unlock_irq(&cq->lock);
+		cond_resched();
+	} while (!done);
+	return 0;
 }

@@ -9,6 +9,9 @@
 #include "core/cq_marks.h"
 #include "kwarp.h"
 
+/* Elements that move to another ring in one hold of the lock. */
+#define KWARP_CQ_MOVE_RUN	256U
+
 /**
  * struct kwarp_cq - a completion queue
  * @ibcq:	the core's part
@@ -19,6 +22,7 @@
  * @ring:	@size elements after @ctl, never read by the kernel for a user's CQ
  * @size:	elements, power of two
  * @prod:	producer index; @ctl->kern_idx is a copy
+ * @wrapped:	@size elements have been pushed: all of the ring has had one
  * @cons:	consumer index of a kernel CQ (a user's is @ctl->user_idx)
  * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
  * @marks:	last event and last solicited element; @ctl->event_idx is a copy of the
@@ -29,6 +33,7 @@
  * @due:	a due event is being delayed
  * @timer:	ends the delay; runs only while @due
  * @overflow:	elements were lost: dead
+ * @died:	ends the connections of the QPs that use it; queued when it overflows
  * @timestamps:	elements carry the time of their creation; constant
  * @id:		number shown to users
  * @mem:	memory of @ctl and @ring
@@ -51,9 +56,11 @@ struct kwarp_cq {
 	u16 mod_period;
 	bool due;
 	bool overflow;
+	bool wrapped;
 	bool timestamps;
 	u32 id;
 	struct hrtimer timer;
+	struct work_struct died;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 };
@@ -70,8 +77,9 @@ static inline struct kwarp_cq *to_kcq(struct ib_cq *ibcq)
  * @nr:		number of completions
  * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always count)
  *
- * On overflow the remaining completions are lost, the CQ is marked dead and
- * IB_EVENT_CQ_ERR is raised once; only this CQ's users are affected (RFC 5042 6.4.3.2).
+ * On overflow the remaining completions are lost, the CQ is marked dead, IB_EVENT_CQ_ERR is
+ * raised once, and the QPs that use it go to ERR soon, since they can report nothing more;
+ * only this CQ's users are affected (RFC 5042 6.4.3.2).
  * Context: any, takes @cq->lock.
  */
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
@@ -129,9 +137,11 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn);
  * @size:	power of two
  *
  * Unpolled elements are copied with their indices, and so is the arm state: no completion
- * is lost and no event is repeated.
+ * is lost and no event is repeated. A user decides how many elements are unpolled, so the
+ * lock, and with it interrupts, is given free after each KWARP_CQ_MOVE_RUN of them.
  *
- * Return: 0, or -EINVAL if there are more unpolled elements than @size. Context: any.
+ * Return: 0, or -EINVAL if there are more unpolled elements than @size, or than were ever
+ * pushed. Context: process, @cq->mutex held.
  */
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size);
 

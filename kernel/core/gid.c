@@ -4,7 +4,9 @@
 
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
+#include <linux/net.h>
 #include <linux/rtnetlink.h>
+#include <linux/siphash.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 
@@ -148,6 +150,22 @@ out:
 	return changed;
 }
 
+/*
+ * For a netdev without a MAC address (tun, tunnels of IP, lo): locally administered, and the
+ * same as long as the netdev exists, however often a device is added on it.
+ */
+static void made_up_mac(const struct net_device *netdev, u8 *mac)
+{
+	static siphash_key_t key;
+	u64 hash;
+
+	net_get_random_once(&key, sizeof(key));
+	hash = siphash_2u64(dev_net(netdev)->ns.inum, netdev->ifindex, &key);
+	u64_to_ether_addr(hash, mac);
+	mac[0] &= ~1;
+	mac[0] |= 2;
+}
+
 void kwarp_gid_set_number(struct kwarp_device *dev,
 			  const struct net_device *netdev)
 {
@@ -159,7 +177,7 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 	    !is_zero_ether_addr(netdev->dev_addr))
 		ether_addr_copy(mac, netdev->dev_addr);
 	else
-		eth_random_addr(mac);
+		made_up_mac(netdev, mac);
 
 	/*
 	 * The upper half is built as by other RNICs. The lower half resembles a

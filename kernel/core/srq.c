@@ -73,23 +73,37 @@ int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size)
 		.size = size,
 	};
 	struct kwarp_ring_ctl *ctl = mem;
-	unsigned long flags;
-	u32 posted, i;
-	int ret = -EINVAL;
+	u32 posted, end, n, from = READ_ONCE(rq->fetched);
+	bool done;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	posted = kwarp_rq_posted(rq);
-	if (posted > size)
-		goto out;
-	for (i = rq->fetched; i != rq->fetched + posted; i++)
-		memcpy(kwarp_rq_elem(&to, i), kwarp_rq_elem(rq, i), rq->stride);
-	ctl->kern_idx = rq->fetched;
-	ctl->user_idx = rq->fetched + posted;
-	rq->ctl = ctl;
-	rq->ring = to.ring;
-	rq->size = size;
-	ret = 0;
-out:
-	spin_unlock_irqrestore(&rq->lock, flags);
-	return ret;
+	might_sleep();
+	lockdep_assert_held(&srq->mutex);
+	do {
+		spin_lock_irq(&rq->lock);
+		posted = kwarp_rq_posted(rq);
+		if (posted > size) {
+			spin_unlock_irq(&rq->lock);
+			return -EINVAL;
+		}
+		end = rq->fetched + posted;
+		/* What was taken meanwhile need not be copied; a user may have withdrawn some. */
+		if ((s32)(rq->fetched - from) > 0)
+			from = rq->fetched;
+		if ((s32)(from - end) > 0)
+			from = end;
+		n = min(end - from, KWARP_SRQ_MOVE_RUN);
+		for (n += from; from != n; from++)
+			memcpy(kwarp_rq_elem(&to, from), kwarp_rq_elem(rq, from), rq->stride);
+		done = from == end;
+		if (done) {
+			ctl->kern_idx = rq->fetched;
+			ctl->user_idx = from;
+			rq->ctl = ctl;
+			rq->ring = to.ring;
+			rq->size = size;
+		}
+		spin_unlock_irq(&rq->lock);
+		cond_resched();
+	} while (!done);
+	return 0;
 }

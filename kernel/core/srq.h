@@ -5,6 +5,9 @@
 
 #include "core/wq.h"
 
+/* Elements that move to another ring in one hold of the lock. */
+#define KWARP_SRQ_MOVE_RUN	256U
+
 /**
  * struct kwarp_srq - a shared receive queue
  * @ibsrq:	the core's part
@@ -64,9 +67,11 @@ void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit);
  * @mem:	zeroed: control block, followed by @size elements
  * @size:	power of two
  *
- * Elements not yet taken are copied with their indices.
+ * Elements not yet taken are copied with their indices, KWARP_SRQ_MOVE_RUN of them in each
+ * hold of the lock.
  *
- * Return: 0, or -EINVAL if there are more such elements than @size.
+ * Return: 0, or -EINVAL if there are more such elements than @size. Context: process,
+ * @srq->mutex held.
  */
 int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size);
 

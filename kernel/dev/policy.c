@@ -137,6 +137,14 @@ static ssize_t uint_store(struct device *d, struct device_attribute *attr,
 
 static_assert(sizeof(bool) == sizeof(u8));
 
+static struct uint_attr answer_timeout_ms_attr = {
+	.attr = __ATTR(answer_timeout_ms, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, answer_timeout_ms),
+	.size = sizeof_field(struct kwarp_policy, answer_timeout_ms),
+	.min = TIMEOUT_MIN_MS,
+	.max = TIMEOUT_MAX_MS,
+};
+
 static struct uint_attr backlog_attr = {
 	.attr = __ATTR(backlog, 0644, uint_show, uint_store),
 	.offset = offsetof(struct kwarp_policy, backlog),
@@ -553,6 +561,7 @@ static DEVICE_ATTR_RW(paths);
 /* ---- all ------------------------------------------------------------------ */
 
 static struct attribute *policy_attrs[] = {
+	&answer_timeout_ms_attr.attr.attr,
 	&backlog_attr.attr.attr,
 	&crc_attr.attr.attr,
 	&fpdu_attr.attr.attr,
@@ -599,7 +608,10 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.ird = 32,
 		.ord = 32,
 		.startup_timeout_ms = 10 * 1000,
-		.backlog = 128,
+		/* A server may register gigabytes before it accepts. */
+		.answer_timeout_ms = 60 * 1000,
+		/* What programs ask for counts, so no less than rdma_cm's own limit. */
+		.backlog = 1024,
 		/* RFC 1122 4.2.3.6: at least two hours unless configured. */
 		.keepalive_s = 2 * 60 * 60,
 		.fpdu_large = false,

@@ -281,6 +281,18 @@ static inline int kwarp_llp_listen(struct kwarp_llp *llp,
 }
 
 /**
+ * kwarp_llp_has_child() - does a connection wait to be accepted?
+ * @listener:	listening connection
+ *
+ * Return: true if so. It may have gone when kwarp_llp_accept() is called. Context: process,
+ * may sleep.
+ */
+static inline bool kwarp_llp_has_child(const struct kwarp_llp *listener)
+{
+	return listener->ops->has_child(listener);
+}
+
+/**
  * kwarp_llp_accept() - take one child of a listener
  * @listener:	listening connection
  * @child:	initialised, no socket yet

@@ -115,6 +115,7 @@ struct kwarp_ulpdu_want {
  * struct kwarp_llp_ops - a lower layer
  * @connect:	see kwarp_llp_connect()
  * @listen:	see kwarp_llp_listen()
+ * @has_child:	see kwarp_llp_has_child()
  * @accept:	see kwarp_llp_accept()
  * @readdress:	give a listener the addresses that it is to have now: if it is for all, those of
  *		netdev @bind->ifindex; those of @bind->paths. @bind->net is set, too. NULL if
@@ -178,6 +179,7 @@ struct kwarp_llp_ops {
 		       const struct sockaddr_storage *remote);
 	int (*listen)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		      int backlog, bool hold_net);
+	bool (*has_child)(const struct kwarp_llp *listener);
 	int (*accept)(struct kwarp_llp *listener, struct kwarp_llp *child);
 	int (*readdress)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind);
 	int (*hello_send)(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,

@@ -2,15 +2,16 @@
 /* In-order processing of ULPDUs that were placed early. early_place.c places them. */
 #include "rdmap/early.h"
 
-int kwarp_early_init(struct kwarp_qp *qp)
+int kwarp_early_alloc(struct kwarp_qp *qp)
 {
 	struct kwarp_early_rx *early;
 
-	might_sleep();
 	if (!qp->params.early)
+		kwarp_early_free(qp);
+	if (!qp->params.early || qp->rx.early)
 		return 0;
 	early = kvzalloc(struct_size(early, e, KWARP_LEDGER_MAX),
-			 KWARP_GFP_CONN);
+			 kwarp_gfp_conn());
 	if (!early)
 		return -ENOMEM;
 	kwarp_ledger_init(&early->ledger, early->e, KWARP_LEDGER_MAX);

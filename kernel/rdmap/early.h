@@ -22,7 +22,7 @@ struct kwarp_early_rx {
 };
 
 /* If the connection uses it (params.early). Context: process. Return: 0 or -ENOMEM. */
-int kwarp_early_init(struct kwarp_qp *qp);
+int kwarp_early_alloc(struct kwarp_qp *qp);
 void kwarp_early_free(struct kwarp_qp *qp);
 
 /**

@@ -101,7 +101,7 @@ struct kwarp_recv {
  * @read_head:	oldest outstanding read
  * @read_tail:	next free one
  * @inreads:	inbound requests, a ring
- * @ird:	size of @inreads, power of two; params.ird may be less
+ * @ird:	size of @inreads, power of two; what was granted may be less
  * @in_head:	next to answer (send engine)
  * @in_tail:	next free one
  * @early:	state of early placement, or NULL

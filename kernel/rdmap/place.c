@@ -177,12 +177,10 @@ enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 	const struct kwarp_qp *qp = pass->qp;
 	const struct kwarp_rx *rx = &qp->rx;
 	enum kwarp_err err;
-	u32 granted;
 
-	/* The queue has one buffer for each inbound read granted. */
-	granted = max_t(u32, qp->params.ird, 1);
-	err = kwarp_ddp_check_msn(h->msn, rx->read_msn,
-				  granted - (rx->in_tail - rx->in_head));
+	/* The queue has one buffer for each inbound read. */
+	err = kwarp_ddp_check_msn(h->msn, rx->read_msn, kwarp_qp_ird_room(qp) -
+							(rx->in_tail - rx->in_head));
 	if (err)
 		return err;
 	return h->msn == rx->read_msn ? KWARP_ERR_NONE :

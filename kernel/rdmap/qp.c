@@ -50,22 +50,69 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 	return llp;
 }
 
+/* Take the claim, under the lock that guards @claimed. */
+static void take_claim(struct kwarp_qp *qp)
+{
+	lockdep_assert_held(&qp->sq.lock);
+	WRITE_ONCE(qp->claims, qp->claims + 1);
+	WRITE_ONCE(qp->claimed, true);
+}
+
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
 {
-	lockdep_assert_held(&qp->mutex);
-	if (!kwarp_qp_is(qp)->idle || kwarp_qp_is(qp)->partner != partner ||
-	    qp->claimed)
-		return false;
-	WARN_ON_ONCE(rcu_access_pointer(qp->llp));
-	qp->claimed = true;
-	return true;
+	unsigned long flags;
+	bool free;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	free = kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner == partner &&
+	       !qp->claimed;
+	if (free)
+		take_claim(qp);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return free;
+}
+
+bool kwarp_qp_reserve(struct kwarp_qp *qp)
+{
+	unsigned long flags;
+	bool free;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	free = !qp->claimed;
+	if (free)
+		take_claim(qp);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return free;
 }
 
 void kwarp_qp_unclaim(struct kwarp_qp *qp)
 {
-	lockdep_assert_held(&qp->mutex);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
 	WRITE_ONCE(qp->claimed, false);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	wake_up_var(&qp->claimed);
+}
+
+/* Is the claim with this number over? */
+static bool claim_is_over(struct kwarp_qp *qp, u32 claim)
+{
+	unsigned long flags;
+	bool over;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	over = !qp->claimed || qp->claims != claim;
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return over;
+}
+
+int kwarp_qp_await_unclaim(struct kwarp_qp *qp)
+{
+	u32 claim = READ_ONCE(qp->claims);
+
+	might_sleep();
+	return wait_var_event_killable(&qp->claimed, claim_is_over(qp, claim));
 }
 
 /* ---- state --------------------------------------------------------------- */

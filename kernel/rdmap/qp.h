@@ -26,7 +26,8 @@ struct mem_cgroup;
 
 /**
  * struct kwarp_qp_params - parameters agreed on at connection setup
- * @ird:	inbound reads (size of the responder's queue)
+ * @ird:	inbound reads that were granted
+ * @ird_room:	inbound reads that are accepted, if that is more: the peer was not told
  * @ord:	outbound reads
  * @early:	ULPDUs are placed out of order if the lower layer can supply them
  * @mpa_rev:	MPA revision in force
@@ -43,6 +44,7 @@ struct mem_cgroup;
  */
 struct kwarp_qp_params {
 	u16 ird;
+	u16 ird_room;
 	u16 ord;
 	bool early;
 	u8 mpa_rev;
@@ -137,7 +139,8 @@ enum kwarp_err_from {
  * @retry:	runs the send engine after a delay, when memory was short
  * @linger:	runs it after a burst; cancelled before the QP is freed
  * @claimed:	a connection owns the QP, even one still being set up: kwarp_qp_claim();
- *		@mutex; changes wake waiters on this address
+ *		@sq.lock; changes wake waiters on this address
+ * @claims:	number of the last claim, modulo 2^32; @sq.lock
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	connection setup to a partner by modify_qp (cm/rendezvous.c); @mutex
  */
@@ -175,6 +178,7 @@ struct kwarp_qp {
 	struct delayed_work retry;
 	struct hrtimer linger;
 	bool claimed;
+	u32 claims;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
 };
@@ -208,6 +212,12 @@ static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct kwarp_qp, ibqp);
 }
 
+/* The number of inbound reads that are accepted at a time. */
+static inline u32 kwarp_qp_ird_room(const struct kwarp_qp *qp)
+{
+	return max3(qp->params.ird, qp->params.ird_room, (u16)1);
+}
+
 /* DDP and RDMAP version in force: enum kwarp_ddp_version. */
 static inline u8 kwarp_qp_version(const struct kwarp_qp *qp)
 {
@@ -217,6 +227,15 @@ static inline u8 kwarp_qp_version(const struct kwarp_qp *qp)
 void kwarp_qp_get(struct kwarp_qp *qp);
 void kwarp_qp_put(struct kwarp_qp *qp);
 
+/* QP numbers: 0 and 1 are special in verbs, and all ones is multicast. */
+#define KWARP_QPN_MIN	2
+#define KWARP_QPN_MAX	0xfffffe
+
+static inline bool kwarp_qpn_valid(u32 qpn)
+{
+	return qpn >= KWARP_QPN_MIN && qpn <= KWARP_QPN_MAX;
+}
+
 /* Look-up by number with a reference, or NULL. Context: any. */
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
 
@@ -225,21 +244,32 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
 
 /**
  * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
- * @qp:		queue pair with a reference, its mutex held
+ * @qp:		queue pair with a reference
  * @partner:	for its rendezvous partner, otherwise for another connection
  *
- * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous.
+ * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous. It does
+ * not sleep, because anybody may name a QP whose owner keeps its mutex. Context: any.
  *
  * Return: false if the QP is not idle, has a connection (even one being set up), or if
  * exactly one of the QP and @partner is in rendezvous mode.
  */
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner);
 
-/**
- * kwarp_qp_unclaim() - undo kwarp_qp_claim()
- * @qp:		queue pair with a reference, its mutex held; not INIT if attached
- */
+/* Keep connections away, in any state. Return: false if one has the QP. Context: any. */
+bool kwarp_qp_reserve(struct kwarp_qp *qp);
+
+/* Undo kwarp_qp_claim() or kwarp_qp_reserve(). Context: any; the QP is referenced. */
 void kwarp_qp_unclaim(struct kwarp_qp *qp);
+
+/**
+ * kwarp_qp_await_unclaim() - wait until the connection that has the QP now is over
+ * @qp:		queue pair with a reference
+ *
+ * The end of another one that claims the QP next is not waited for. Context: process, may
+ * sleep; nothing may be held that the connection manager takes.
+ * Return: 0, or -ERESTARTSYS if the calling process is being killed.
+ */
+int kwarp_qp_await_unclaim(struct kwarp_qp *qp);
 
 /**
  * kwarp_qp_step() - change the state as proto/qp_state.c defines it

@@ -175,31 +175,54 @@ void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_llp_poll(llp);
 }
 
-int kwarp_rx_init(struct kwarp_qp *qp)
+/* Return: @have if that has room for @want elements, else a new array, zeroed; or NULL. */
+static void *array_of(void *have, u32 *room, u32 want, size_t size)
 {
-	struct kwarp_rx *rx = &qp->rx;
-	const struct kwarp_rq *rq;
+	want = roundup_pow_of_two(want);
+	if (have && *room >= want)
+		return have;
+	kvfree(have);
+	*room = want;
+	return kvcalloc(want, size, kwarp_gfp_conn());
+}
 
-	memset(rx, 0, sizeof(*rx));
-	rx->send_msn = KWARP_DDP_FIRST_MSN;
-	rx->read_msn = KWARP_DDP_FIRST_MSN;
-	rx->atomic_msn = KWARP_DDP_FIRST_MSN;
-	/* One more than ORD: an RTR read is sent even if ORD is zero. */
-	rx->ord = roundup_pow_of_two(qp->params.ord + 1);
-	rx->ird = roundup_pow_of_two(max_t(u32, qp->params.ird, 1));
+int kwarp_rx_alloc(struct kwarp_qp *qp)
+{
+	const struct kwarp_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
+	struct kwarp_rx *rx = &qp->rx;
+
 	rx->read_stride = struct_size_t(struct kwarp_read, sge,
 					qp->sq.max_sge);
-	rq = qp->srq ? &qp->srq->rq : &qp->rq;
-	rx->recv.wqe = kmalloc(max_t(u32, rq->stride, sizeof(rx->recv.wqe->hdr)),
-			       KWARP_GFP_CONN);
-	rx->reads = kvcalloc(rx->ord, rx->read_stride, KWARP_GFP_CONN);
-	rx->inreads = kvcalloc(rx->ird, sizeof(*rx->inreads), KWARP_GFP_CONN);
-	if (!rx->recv.wqe || !rx->reads || !rx->inreads ||
-	    kwarp_early_init(qp)) {
-		kwarp_rx_free(qp);
+	if (!rx->recv.wqe)
+		rx->recv.wqe = kmalloc(max_t(u32, rq->stride,
+					     sizeof(rx->recv.wqe->hdr)),
+				       kwarp_gfp_conn());
+	/* One more than ORD: an RTR read is sent even if ORD is zero. */
+	rx->reads = array_of(rx->reads, &rx->ord, qp->params.ord + 1,
+			     rx->read_stride);
+	rx->inreads = array_of(rx->inreads, &rx->ird, kwarp_qp_ird_room(qp),
+			       sizeof(*rx->inreads));
+	if (!rx->recv.wqe || !rx->reads || !rx->inreads)
 		return -ENOMEM;
-	}
-	return 0;
+	return kwarp_early_alloc(qp);
+}
+
+void kwarp_rx_begin(struct kwarp_qp *qp)
+{
+	struct kwarp_rx had = qp->rx;
+
+	qp->rx = (struct kwarp_rx){
+		.send_msn = KWARP_DDP_FIRST_MSN,
+		.read_msn = KWARP_DDP_FIRST_MSN,
+		.atomic_msn = KWARP_DDP_FIRST_MSN,
+		.recv.wqe = had.recv.wqe,
+		.reads = had.reads,
+		.inreads = had.inreads,
+		.ord = had.ord,
+		.ird = had.ird,
+		.read_stride = had.read_stride,
+		.early = had.early,
+	};
 }
 
 void kwarp_rx_free(struct kwarp_qp *qp)

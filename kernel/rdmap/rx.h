@@ -8,8 +8,14 @@
 
 #include "rdmap/qp.h"
 
-/* Allocates the queues for qp->params. Context: process. */
-int kwarp_rx_init(struct kwarp_qp *qp);
+/*
+ * Allocate the queues for qp->params, as far as they are not there, or too small. Context:
+ * process; not attached. Return: 0 or -ENOMEM, then kwarp_rx_free() follows.
+ */
+int kwarp_rx_alloc(struct kwarp_qp *qp);
+
+/* A new stream, with the memory allocated. */
+void kwarp_rx_begin(struct kwarp_qp *qp);
 void kwarp_rx_free(struct kwarp_qp *qp);
 
 /**

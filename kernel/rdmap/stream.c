@@ -244,22 +244,32 @@ static void clear_err(struct kwarp_qp *qp)
 	WRITE_ONCE(qp->rq.vendor_err, 0);
 }
 
-/* Charge the allocations to the QP's owner, although a worker may allocate. */
-static int engines_init(struct kwarp_qp *qp, struct kwarp_llp *llp)
+void kwarp_qp_unprepare(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
-	struct mem_cgroup *before = set_active_memcg(qp->memcg);
+	might_sleep();
+	llp->ops->end(llp);
+	kwarp_tx_free(qp);
+	kwarp_rx_free(qp);
+}
+
+int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
+		     const struct kwarp_qp_params *params)
+{
+	struct mem_cgroup *before;
 	int ret;
 
-	ret = kwarp_rx_init(qp);
+	might_sleep();
+	qp->params = *params;
+	/* Charged to the QP's owner, also if a worker allocates. */
+	before = set_active_memcg(qp->memcg);
+	ret = kwarp_rx_alloc(qp);
 	if (!ret)
-		ret = kwarp_tx_init(qp);
+		ret = kwarp_tx_alloc(qp);
 	if (!ret)
 		ret = llp->ops->begin(llp);
 	set_active_memcg(before);
-	if (ret) {
-		kwarp_tx_free(qp);
-		kwarp_rx_free(qp);
-	}
+	if (ret)
+		kwarp_qp_unprepare(qp, llp);
 	return ret;
 }
 
@@ -272,18 +282,18 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	mutex_lock(&qp->mutex);
 	if (!kwarp_qp_is(qp)->idle || rcu_access_pointer(qp->llp))
 		goto out;
-	qp->params = *params;
+	/* Much of the memory is there already, the rest is small. */
+	ret = kwarp_qp_prepare(qp, llp, params);
+	if (ret)
+		goto out;
+	kwarp_rx_begin(qp);
+	kwarp_tx_begin(qp);
 	qp->sq.ops = kwarp_wr_allowed(qp->sq.kernel, params->ext);
 	clear_err(qp);
 	qp->stream_end = false;
-	ret = engines_init(qp, llp);
-	if (ret)
-		goto out;
 	WRITE_ONCE(qp->wq, llp->gate.taken ? kwarp_taken_wq : kwarp_wq);
 	if (!kwarp_llp_lock(llp)) {
-		llp->ops->end(llp);
-		kwarp_tx_free(qp);
-		kwarp_rx_free(qp);
+		kwarp_qp_unprepare(qp, llp);
 		ret = -ECONNRESET;
 		goto out;
 	}

@@ -14,6 +14,22 @@
 void kwarp_qp_expect(struct kwarp_qp *qp);
 
 /**
+ * kwarp_qp_prepare() - allocate the memory of a connection
+ * @qp:		queue pair that the connection has claimed, not attached
+ * @llp:	the connection; it may have no socket yet
+ * @params:	the most that may be agreed on; a later call may say more, or less
+ *
+ * In a call of the QP's owner, before a worker needs the memory: that one must not wait for
+ * an account that the owner may have exhausted. Context: process, may sleep.
+ * Return: 0 or -ENOMEM; then nothing is left.
+ */
+int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
+		     const struct kwarp_qp_params *params);
+
+/* Undo kwarp_qp_prepare(); idempotent. Context: process; not attached. */
+void kwarp_qp_unprepare(struct kwarp_qp *qp, struct kwarp_llp *llp);
+
+/**
  * kwarp_qp_attach() - attach a connection in Full Operation to a QP
  * @qp:		idle queue pair: in RTS from then on, or, with a partner, as modify_qp
  *		sets it

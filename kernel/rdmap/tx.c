@@ -190,19 +190,24 @@ void kwarp_tx_retry_work(struct work_struct *work)
 	kwarp_qp_put(qp);
 }
 
-int kwarp_tx_init(struct kwarp_qp *qp)
+int kwarp_tx_alloc(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
-	memset(tx, 0, sizeof(*tx));
-	tx->wqe = kmalloc(qp->sq.stride, KWARP_GFP_CONN);
 	if (!tx->wqe)
-		return -ENOMEM;
-	tx->send_msn = 1;
-	tx->read_msn = 1;
-	tx->atomic_msn = 1;
-	tx->stag_base = get_random_u32();
-	return 0;
+		tx->wqe = kmalloc(qp->sq.stride, kwarp_gfp_conn());
+	return tx->wqe ? 0 : -ENOMEM;
+}
+
+void kwarp_tx_begin(struct kwarp_qp *qp)
+{
+	qp->tx = (struct kwarp_tx){
+		.wqe = qp->tx.wqe,
+		.send_msn = 1,
+		.read_msn = 1,
+		.atomic_msn = 1,
+		.stag_base = get_random_u32(),
+	};
 }
 
 void kwarp_tx_free(struct kwarp_qp *qp)

@@ -8,7 +8,9 @@
 
 #include "rdmap/qp.h"
 
-int kwarp_tx_init(struct kwarp_qp *qp);
+/* As in rx.h */
+int kwarp_tx_alloc(struct kwarp_qp *qp);
+void kwarp_tx_begin(struct kwarp_qp *qp);
 void kwarp_tx_free(struct kwarp_qp *qp);
 
 /**

@@ -6,6 +6,7 @@
 #include <linux/log2.h>
 
 #include "core/cq_event.h"
+#include "rdmap/stream.h"
 
 static size_t cq_len(u32 size)
 {
@@ -28,6 +29,27 @@ static int cq_respond(const struct kwarp_cq *cq, u32 size,
 		return 0;
 	resp.mmap_key = rdma_user_mmap_get_offset(mmap);
 	return kwarp_udata_respond(udata, &resp, sizeof(resp));
+}
+
+/* The CQ overflowed: no QP can report a completion there any more. */
+static void cq_died(struct work_struct *work)
+{
+	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, died);
+	struct kwarp_qp *qp;
+	unsigned long qpn;
+	void *entry;
+
+	xa_for_each(&cq->dev->qps, qpn, entry) {
+		qp = kwarp_qp_find(cq->dev, qpn);
+		if (!qp)
+			continue;
+		if (qp->sq.cq == cq || qp->rq.cq == cq) {
+			mutex_lock(&qp->mutex);
+			kwarp_qp_disconnect(qp, true);
+			mutex_unlock(&qp->mutex);
+		}
+		kwarp_qp_put(qp);
+	}
 }
 
 int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -62,6 +84,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);
+	INIT_WORK(&cq->died, cq_died);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {
@@ -130,6 +153,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	might_sleep();
 	kwarp_cq_event_exit(cq);
+	cancel_work_sync(&cq->died);
 	/*
 	 * The core destroys a CQ only after all its QPs, so no completions are added. A
 	 * process whose device was removed is notified by the flag. The core still shows

@@ -55,12 +55,13 @@ static int to_reset(struct kwarp_qp *qp)
 	if (qp->state == KWARP_QP_RESET)
 		return 0;
 	/* The connection manager has not released the old connection yet. */
-	if (qp->claimed || rcu_access_pointer(qp->llp))
+	if (rcu_access_pointer(qp->llp) || !kwarp_qp_reserve(qp))
 		return -EBUSY;
 	kwarp_wq_reset(&qp->sq, &qp->rq);
 	kwarp_cq_forget_qp(qp->sq.cq, qp->ibqp.qp_num);
 	kwarp_cq_forget_qp(qp->rq.cq, qp->ibqp.qp_num);
 	kwarp_qp_step(qp, KWARP_QP_TO_RESET);
+	kwarp_qp_unclaim(qp);
 	return 0;
 }
 
@@ -261,10 +262,10 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 
 /*
  * RESET of a QP with a partner: end its connection first, which takes the connection
- * manager a moment, but does not wait for the peer.
+ * manager a moment, but does not wait for the peer. Return: 0 or -ERESTARTSYS.
  */
-static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
-			  int mask)
+static int leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+			 int mask)
 {
 	bool on;
 
@@ -275,8 +276,7 @@ static void leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	if (on)
 		kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
-	if (on)
-		kwarp_rdv_end(qp);
+	return on ? kwarp_rdv_end(qp) : 0;
 }
 
 int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -290,7 +290,9 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (ret)
 		return ret;
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
-		leave_partner(qp, attr, mask);
+		ret = leave_partner(qp, attr, mask);
+	if (ret)
+		return ret;
 	mutex_lock(&qp->mutex);
 	ret = check_attr(qp, attr, mask);
 	if (!ret && (mask & IB_QP_STATE))

@@ -9,14 +9,11 @@
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "cm/cm.h"
 #include "core/srq.h"
 #include "rdmap/tx.h"
-
-/* 0 and 1 are special in verbs, and all ones is multicast. */
-#define KWARP_QPN_MIN	2
-#define KWARP_QPN_MAX	0xfffffe
 
 static int check_attr(const struct ib_qp_init_attr *attr)
 {
@@ -65,7 +62,7 @@ static void layout(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 	sq->max_inline = min_t(u32, room, KWARP_MAX_INLINE);
 	sq->size = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 
-	if (cap->max_recv_wr && !qp->srq)
+	if (cap->max_recv_wr)
 		kwarp_rq_layout(rq, cap->max_recv_wr, cap->max_recv_sge);
 
 	resp->sq_ctl_offset = 0;
@@ -187,8 +184,9 @@ static void retire(struct kwarp_qp *qp)
 	kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
 
-	/* Its endpoint releases it, attached or not. */
-	kwarp_rdv_end(qp);
+	/* Its endpoint releases it, attached or not. In ERR it is not claimed again. */
+	if (kwarp_rdv_end(qp))
+		wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
 	kwarp_tx_linger_exit(qp);
 
 	/*
@@ -220,6 +218,11 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	int ret;
 
 	might_sleep();
+	/* With a shared receive queue they have no meaning: ibv_create_qp(3). */
+	if (attr->srq) {
+		attr->cap.max_recv_wr = 0;
+		attr->cap.max_recv_sge = 0;
+	}
 	ret = check_attr(attr);
 	if (ret)
 		return ret;

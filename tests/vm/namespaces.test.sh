@@ -70,6 +70,42 @@ each_serves() {
 	stop rpingB
 }
 
+# loopback_listeners: a server on a loopback address has one socket, in its own namespace, however
+# many devices there are
+loopback_listeners() {
+	local address
+	tcp() { ip netns exec "$1" ss -Htln "sport = :7174" | grep -c .; }
+	listens() { [ "$(tcp hostA)" = 1 ]; }
+	must ip -n hostA link set lo up
+	must ip -n hostB link set lo up
+	# a program without a device of its own
+	must ip netns add hostC
+	must ip -n hostC link set lo up
+	for address in 127.0.0.1 ::1; do
+		ip netns exec hostC rping -s -a "$address" -P </dev/null \
+			>"$WORK/elsewhere.log" 2>&1 &
+		elsewhere=$!
+		# it has asked for it, and perhaps been refused
+		asked() { rdma resource show cm_id | grep -q ':7174' || exited "$elsewhere"; }
+		wait_for asked >"$WORK/asked"
+		is "loopback: $address, from elsewhere" "$(tcp hostA) $(tcp hostB)" '0 0'
+		kill $elsewhere 2>/dev/null
+		wait $elsewhere 2>/dev/null
+	done
+	must ip netns del hostC
+	must ip -n hostA link add loX type veth peer name loY
+	must ip -n hostA link set loX up
+	must rdma_link hostA kwarpX kwarp loX
+	for address in 127.0.0.1 ::1; do
+		server loopback on_a rping -s -a "$address" -P
+		ok "loopback: $address, two devices" wait_for listens
+		is "loopback: $address, the other namespace" "$(tcp hostB)" 0
+		stop loopback
+	done
+	must rdma link delete kwarpX
+	must ip -n hostA link del loX
+}
+
 # What is removed with its namespace or netdev; MODE is shared or exclusive.
 removals() {
 	# Programs inside keep a namespace alive: it goes after they have gone.
@@ -182,6 +218,7 @@ refuses 'shared: a device does not move' 'not supported' on_a rdma dev set "$DEV
 refuses 'shared: no change of mode with namespaces' 'busy' rdma system set netns exclusive
 works shared
 each_serves shared
+loopback_listeners
 # a program of another namespace has opened the device that is removed
 server holdX on_b "$HOLD" open "$DEV_A"
 must told holdX '^ready'

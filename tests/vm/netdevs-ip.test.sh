@@ -46,6 +46,10 @@ tunnels
 fresh
 must ip -n hostA link set lo up
 must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
+guid=$(cat "/sys/class/infiniband/$DEV_A/node_guid")
+must rdma link delete "$DEV_A"
+must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
+is 'lo: the same GUID again' "$(cat "/sys/class/infiniband/$DEV_A/node_guid")" "$guid"
 # the RDMA core: "RDMA doesn't run on lo interface or loopback IP address"
 resolve_refused() {
 	! on_a timeout "$(patience 20)" rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 &&

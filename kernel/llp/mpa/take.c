@@ -10,7 +10,7 @@
  * The descriptor is made harmless by replacing the operations of its socket with a shell
  * that supports almost nothing, until its last file is closed. The shell holds the
  * module. SOL_SOCKET options, which normally bypass the operations, are directed through
- * them.
+ * them. A call that had entered before still has TCP's operations: see guard_put_on().
  *
  * A system call asleep in the socket would continue in the middle of the kwarp stream, so
  * there must be none, nor one that holds the socket lock or waits for it. A call that
@@ -154,6 +154,42 @@ static void shell_put_on(struct socket *sock)
 			      &shell_inet6_ops : &shell_inet_ops);
 }
 
+/* ---- the guard ------------------------------------------------------------ */
+
+/* Without clone(): a socket that has it cannot listen. */
+static struct tcp_ulp_ops guard = {
+	.name = "kwarp",
+	.owner = THIS_MODULE,
+};
+
+/*
+ * A call that entered with TCP's operations, and slept before it took the lock, must not put
+ * something else in their place, or make the socket a listener, whose children would inherit
+ * the callbacks. An upper layer protocol keeps off all others and listen(), and holds the
+ * module until TCP drops it; it is assigned, because tcp_set_ulp() is not exported.
+ * IPV6_ADDRFORM is not possible on a socket of IPv6 only.
+ */
+static void guard_put_on(struct sock *sk)
+{
+	sock_owned_by_me(sk);
+	__module_get(THIS_MODULE);
+	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, &guard);
+#if IS_ENABLED(CONFIG_IPV6)
+	sk->sk_ipv6only = sk->sk_family == AF_INET6;
+#endif
+}
+
+/* The socket has none of kwarp's callbacks any more, and is not established. */
+static void guard_take_off(struct sock *sk)
+{
+	sock_owned_by_me(sk);
+	/* TCP drops it itself when it destroys the sock. */
+	if (inet_csk(sk)->icsk_ulp_ops != &guard)
+		return;
+	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, NULL);
+	module_put(THIS_MODULE);
+}
+
 /* ---- may it be taken ------------------------------------------------------ */
 
 static int check_kind(const struct socket *sock)
@@ -204,7 +240,8 @@ static bool is_slept_in(struct sock *sk)
 static int check_state(const struct socket *sock, struct sock *sk)
 {
 	sock_owned_by_me(sk);
-	if (inet_csk_has_ulp(sk) || tcp_sk(sk)->repair)
+	if ((inet_csk_has_ulp(sk) && inet_csk(sk)->icsk_ulp_ops != &guard) ||
+	    tcp_sk(sk)->repair)
 		return -EOPNOTSUPP;
 	/* Already a shell, or used by another part of the kernel. */
 	if (READ_ONCE(sock->ops) != own_ops(sock) || sk->sk_user_data ||
@@ -352,6 +389,7 @@ static int take_socket(struct kwarp_llp *llp, struct file *file,
 	ret = check_state(sock, sock->sk);
 	if (!ret) {
 		shell_put_on(sock);
+		guard_put_on(sock->sk);
 		settle(sock->sk);
 		llp->gate.taken = true;
 		kwarp_tcp_hook(llp, sock, NULL);
@@ -369,13 +407,6 @@ static void end_stream(struct socket *sock, bool abort)
 	struct sock *sk = sock->sk;
 
 	sock_owned_by_me(sk);
-	/*
-	 * An IPV6_ADDRFORM that began before the takeover and ended after it has
-	 * installed IPv4's operations. It works only while TCP is established, so it
-	 * cannot happen again.
-	 */
-	if (READ_ONCE(sock->ops) == &inet_stream_ops)
-		WRITE_ONCE(sock->ops, &shell_inet_ops);
 	if (abort) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
@@ -384,6 +415,7 @@ static void end_stream(struct socket *sock, bool abort)
 		/* Wakes a task that still sleeps in the socket. */
 		sk->sk_state_change(sk);
 	}
+	guard_take_off(sk);
 }
 
 static void end_work(struct work_struct *work)

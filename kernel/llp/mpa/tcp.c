@@ -171,6 +171,11 @@ static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	return kernel_listen(sock, backlog);
 }
 
+static bool mpa_has_child(const struct kwarp_llp *listener)
+{
+	return !reqsk_queue_empty(&inet_csk(listener->sk)->icsk_accept_queue);
+}
+
 static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 {
 	struct socket *sock;
@@ -466,6 +471,7 @@ static void mpa_watch(struct kwarp_llp *llp, bool on)
 const struct kwarp_llp_ops kwarp_mpa_ops = {
 	.connect = mpa_connect,
 	.listen = mpa_listen,
+	.has_child = mpa_has_child,
 	.accept = mpa_accept,
 	.hello_send = kwarp_mpa_hello_send,
 	.hello_recv = kwarp_mpa_hello_recv,

@@ -344,7 +344,7 @@ int kwarp_mpa_begin(struct kwarp_llp *llp)
 {
 	might_sleep();
 	if (!llp->mpa)
-		llp->mpa = kzalloc(sizeof(*llp->mpa), KWARP_GFP_CONN);
+		llp->mpa = kzalloc(sizeof(*llp->mpa), kwarp_gfp_conn());
 	if (!llp->mpa)
 		return -ENOMEM;
 	kwarp_fpdu_writer_init(&llp->mpa->tx.writer, llp->framing.tx_markers,

@@ -749,6 +749,17 @@ static void inherit_cookie_key(struct sock *child, const struct sock *listener)
 	       sizeof(to->KWARP_SCTP_COOKIE_KEY));
 }
 
+static bool assoc_has_child(const struct kwarp_llp *listener)
+{
+	bool has;
+
+	might_sleep();
+	lock_sock(listener->sk);
+	has = !list_empty(&sctp_sk(listener->sk)->ep->asocs);
+	release_sock(listener->sk);
+	return has;
+}
+
 static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 {
 	struct socket *sock;
@@ -837,6 +848,7 @@ static void assoc_where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos)
 const struct kwarp_llp_ops kwarp_sctp_ops = {
 	.connect = assoc_connect,
 	.listen = assoc_listen,
+	.has_child = assoc_has_child,
 	.accept = assoc_accept,
 	.readdress = assoc_readdress,
 	.hello_send = kwarp_sctp_hello_send,

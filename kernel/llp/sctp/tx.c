@@ -236,7 +236,7 @@ int kwarp_sctp_begin(struct kwarp_llp *llp)
 
 	might_sleep();
 	if (!tx->buf)
-		tx->buf = kvmalloc(KWARP_SCTP_BATCH, KWARP_GFP_CONN);
+		tx->buf = kvmalloc(KWARP_SCTP_BATCH, kwarp_gfp_conn());
 	if (!tx->buf)
 		return -ENOMEM;
 	if (!kwarp_llp_lock(llp))
@@ -248,8 +248,12 @@ int kwarp_sctp_begin(struct kwarp_llp *llp)
 
 void kwarp_sctp_end(struct kwarp_llp *llp)
 {
-	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
+	struct kwarp_sctp_tx *tx;
 
+	/* No socket could be made. */
+	if (!llp->sctp)
+		return;
+	tx = &llp->sctp->tx;
 	kvfree(tx->buf);
 	tx->buf = NULL;
 	tx->nr = 0;

@@ -59,9 +59,11 @@ TEST_P(Active, bad_reply)
 	const ReplyCase &c = GetParam();
 	const uint64_t errors = lab().device.errors();
 	Victim v;
-	std::optional<PolicyScope> timeout;
-	if (c.name == "silence")
+	std::optional<PolicyScope> timeout, answer;
+	if (c.name == "silence") {
 		timeout.emplace(lab().device, "startup_timeout_ms", short_timeout);
+		answer.emplace(lab().device, "answer_timeout_ms", short_timeout);
+	}
 	Connection &con = v.connect(target());
 	// The victim may try again with another revision: treat each attempt alike.
 	while (std::optional<Peer> p = attempt(v, con)) {
@@ -88,6 +90,7 @@ TEST_P(Active, bad_reply)
 	for (Region *r : v.all())
 		EXPECT_EQ(r->changed(), "");
 	timeout.reset();
+	answer.reset();
 	expect_healthy(v);
 }
 

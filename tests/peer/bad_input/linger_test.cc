@@ -101,7 +101,7 @@ TEST_F(Ends, connections__few_stay)
 	const uint64_t before = drops();
 	Victim v;
 	std::vector<Peer> peers;
-	for (unsigned i = 0; i < 8 * backlog + 3; i++) {
+	for (unsigned i = 0; i < backlog + 3; i++) {
 		peers.push_back(Peer::connect(v.address(), StartupFrame::request(1),
 					      lab().peer_socket()));
 		peers.back().send_message(pattern(10));

@@ -90,6 +90,7 @@ private:
 		policy_.must("p2p", p.p2p);
 		policy_.must("fpdu", p.fpdu);
 		policy_.must("startup_timeout_ms", p.startup_timeout_ms);
+		policy_.must("answer_timeout_ms", p.startup_timeout_ms);
 	}
 
 	void session()

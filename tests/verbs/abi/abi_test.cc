@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <infiniband/verbs.h>
 
@@ -247,4 +248,47 @@ TEST_F(abi, attach__result)
 	EXPECT_EQ(wait(sizeof(kwarp_attach_result)), ENOENT) << "nothing was attached";
 	EXPECT_EQ(wait(sizeof(kwarp_attach_result) + 32), ENOENT);
 	EXPECT_EQ(wait(sizeof(kwarp_attach_result) - 4), EINVAL);
+}
+
+// The program says in the ring how many elements it has not polled: no more than were pushed.
+TEST_F(abi, resize_cq__elements_that_were_never_pushed)
+{
+	constexpr uint32_t entries = 4096;
+	ib_uverbs_create_cq create{};
+	create.cqe = entries;
+	create.comp_channel = -1;
+	kwarp_uresp_create_cq made;
+	const auto reply = raw::command<ib_uverbs_create_cq_resp>(context->cmd_fd,
+								  IB_USER_VERBS_CMD_CREATE_CQ,
+								  create, {}, sizeof(made));
+	ASSERT_EQ(reply.error, 0);
+	memcpy(&made, reply.driver.data(), sizeof(made));
+	void *map = mmap(nullptr, made.mmap_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 context->cmd_fd, static_cast<off_t>(made.mmap_key));
+	ASSERT_NE(map, MAP_FAILED);
+	auto *ctl = static_cast<volatile kwarp_ring_ctl *>(map);
+
+	const auto resize = [&] {
+		ib_uverbs_resize_cq request{};
+		request.cq_handle = reply.core.cq_handle;
+		request.cqe = entries;
+		return raw::command<ib_uverbs_resize_cq_resp>(context->cmd_fd,
+							      IB_USER_VERBS_CMD_RESIZE_CQ, request,
+							      {}, sizeof(made))
+			.error;
+	};
+	for (uint32_t never : {1u, entries, entries + 1, 1u << 31}) {
+		ctl->user_idx = -never;
+		EXPECT_EQ(resize(), EINVAL) << never;
+	}
+	ctl->user_idx = 0;
+	EXPECT_EQ(resize(), 0);
+	munmap(map, made.mmap_size);
+	ib_uverbs_destroy_cq destroy{};
+	destroy.cq_handle = reply.core.cq_handle;
+	EXPECT_EQ(raw::command<ib_uverbs_destroy_cq_resp>(context->cmd_fd,
+							  IB_USER_VERBS_CMD_DESTROY_CQ, destroy, {},
+							  0)
+			  .error,
+		  0);
 }

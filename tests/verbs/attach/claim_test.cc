@@ -125,8 +125,8 @@ TEST_F(AttachClaim, rdma_cm__before_all_else)
 	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
 	EXPECT_EQ(to_rtr(player), EBUSY);
 	// once more, without attributes that it cannot know
-	EXPECT_TRUE(caller.silent.slam_door());
-	EXPECT_TRUE(caller.silent.slam_door());
+	EXPECT_TRUE(caller.silent.refuse(false));
+	EXPECT_TRUE(caller.silent.refuse(false));
 	EXPECT_NE(caller.channel.next(), std::nullopt);
 	EXPECT_EQ(to_rtr(player), 0);
 }

@@ -62,7 +62,10 @@ void Fd::close()
 	fd_ = -1;
 }
 
-Connection connect(lab::Family family)
+namespace {
+
+// The connecting end's socket has an address of this form.
+Connection connect(lab::Family family, const std::string &before)
 {
 	Connection c;
 	rdma::Address at(lab::b().ip(family), 0);
@@ -73,10 +76,24 @@ Connection connect(lab::Family family)
 	}
 	{
 		lab::Inside inside(lab::a());
-		c.a = connected(at);
+		// the port is at the same place in both families
+		const auto *in = reinterpret_cast<const sockaddr_in *>(&at.storage);
+		c.a = connected(rdma::Address(before + lab::b().ip(family), ntohs(in->sin_port)));
 	}
 	c.b = accepted(listening);
 	return c;
+}
+
+} // namespace
+
+Connection connect(lab::Family family)
+{
+	return connect(family, "");
+}
+
+Connection connect_mapped()
+{
+	return connect(lab::Family::ipv4, "::ffff:");
 }
 
 Connection connect_here()

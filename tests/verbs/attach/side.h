@@ -40,6 +40,8 @@ struct Connection {
 };
 
 Connection connect(lab::Family family = lab::Family::ipv4);
+// The socket on host A is one of IPv6, with mapped addresses.
+Connection connect_mapped();
 // Over lo of the calling thread's namespace.
 Connection connect_here();
 

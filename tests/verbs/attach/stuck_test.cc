@@ -5,9 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
+#include <thread>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "fault.h"
@@ -83,6 +87,46 @@ TEST_F(AttachStuck, a_call_that_has_the_lock__refused)
 	thread.join();
 }
 
+// A call that has entered, and gets the lock when the socket is attached, does not put TCP's
+// operations back, with which the socket could become a listener.
+TEST_F(AttachStuck, a_call_that_changes_the_socket__fails)
+{
+	struct {
+		int level, option;
+		const char *value;
+		socklen_t length;
+	} const calls[] = {
+		{SOL_IPV6, IPV6_ADDRFORM, "\2\0\0\0", 4}, // AF_INET, in the order of x86 and ARM
+		{SOL_TCP, TCP_ULP, "tls", 4},
+	};
+	for (const auto &call : calls) {
+		SCOPED_TRACE(call.option);
+		Side side(lab::a());
+		Connection c = connect_mapped();
+		const int fd = c.a.get();
+		Fault fault;
+		std::atomic<int> error = 0;
+		std::thread thread([&] {
+			if (setsockopt(fd, call.level, call.option, fault.memory(), call.length))
+				error = errno;
+		});
+		fault.wait();
+		Attr attr{};
+		attr.form = KWARP_ATTACH_NONE;
+		const int attached = side.attach(fd, attr);
+		fault.serve(call.value, call.length);
+		thread.join();
+		ASSERT_EQ(attached, 0);
+		EXPECT_NE(error, 0);
+		sockaddr none{};
+		none.sa_family = AF_UNSPEC;
+		EXPECT_EQ(::connect(fd, &none, sizeof(none)), -1);
+		EXPECT_EQ(listen(fd, 1), -1);
+		EXPECT_EQ(errno, EOPNOTSUPP) << "not ours any more";
+		EXPECT_EQ(side.state(), IBV_QPS_RTS);
+	}
+}
+
 TEST_F(AttachStuck, modify__others_connect_meanwhile)
 {
 	Held held;
@@ -111,6 +155,32 @@ TEST_F(AttachStuck, disconnect_and_doorbell__others_connect_meanwhile)
 	EXPECT_TRUE(side.reaches(IBV_QPS_ERR));
 	held.stuck.release();
 	EXPECT_TRUE(closed(held.c.b.get()));
+}
+
+// modify_qp waits for the program, with what guards the queue pair; whoever names its number does
+// not wait for that.
+TEST_F(AttachStuck, modify__is_not_waited_for_by_accept)
+{
+	Held held;
+	rdma::Listener listener(lab::a());
+	rdma::Endpoint client(lab::b());
+	client.resolve(listener);
+	client.connect();
+	const rdma::Event request = listener.request();
+	std::atomic<bool> over = false;
+	std::thread modify([&] {
+		EXPECT_EQ(rdma::modify_state(held.side.qp(), IBV_QPS_SQD), 0);
+		over = true;
+	});
+	// It waits two seconds, unless it has not come so far yet.
+	std::this_thread::sleep_for(std::chrono::milliseconds(500));
+	rdma_conn_param param{};
+	param.qp_num = held.side.qp()->qp_num;
+	EXPECT_EQ(rdma_accept(request.id, &param), -1);
+	EXPECT_EQ(errno, EINVAL);
+	EXPECT_FALSE(over) << "it has waited";
+	modify.join();
+	rdma_destroy_id(request.id);
 }
 
 TEST_F(AttachStuck, many__destroyed)

@@ -231,7 +231,8 @@ TEST_F(connect_fails, refused__other_end_closes)
 
 TEST_F(connect_fails, timeout__nobody_answers)
 {
-	lab::Policy quick(lab::a(), "startup_timeout_ms", 2000);
+	lab::Policy quick(lab::a(), "startup_timeout_ms", 1000),
+		answer(lab::a(), "answer_timeout_ms", 1000);
 	RawListener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(lab::b().ip4, listener.port());
@@ -240,6 +241,53 @@ TEST_F(connect_fails, timeout__nobody_answers)
 	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 	// much less, because the kernel's ticks may be late when the wait begins
 	EXPECT_GT(Clock::now() - start, Milliseconds(300));
+}
+
+// A busy host resets, too: it is not taken for one that does not know revision 2.
+TEST_F(connect_fails, refused__reset_behind_the_request)
+{
+	const uint64_t before = lab::a().counter("revision_fallbacks");
+	RawListener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, listener.port());
+	client.connect();
+	ASSERT_TRUE(listener.refuse(true));
+	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNRESET);
+	EXPECT_FALSE(listener.slam_door(Milliseconds(50))) << "it tries again";
+	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before);
+}
+
+// RFC 6581 10: a host that does not know revision 2 closes.
+TEST_F(connect_fails, refused__fin_behind_the_request)
+{
+	const uint64_t before = lab::a().counter("revision_fallbacks");
+	RawListener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(lab::b().ip4, listener.port());
+	client.connect();
+	ASSERT_TRUE(listener.refuse(false));
+	ASSERT_TRUE(listener.refuse(false)) << "revision 1 is not tried";
+	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNRESET);
+	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before + 1);
+}
+
+// The program may think for longer than the peer's host may be silent.
+TEST(connect, establish__server_thinks_longer_than_a_host_may_be_silent)
+{
+	lab::Policy a(lab::a(), "startup_timeout_ms", 2000),
+		b(lab::b(), "startup_timeout_ms", 2000);
+	Listener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	client.connect();
+	Endpoint server(listener.request());
+	sleep(3);
+	server.accept();
+	client.established();
+	server.established();
+	expect_data_flows(client, server);
 }
 
 TEST_F(connect_fails, timeout__packets_vanish)
@@ -317,40 +365,94 @@ TEST_F(connect_fails, accept__client_has_gone)
 	}
 }
 
-TEST_F(connect_backlog, full__later_ones_are_turned_away)
+// The program is asked about so many at a time; the others wait in the socket's queue.
+TEST_F(connect_backlog, full__later_ones_wait)
 {
-	constexpr int room = 3, extra = 2;
+	constexpr int room = 3, all = 12;
 	lab::Policy limit(lab::b(), "backlog", room);
-	uint64_t drops = lab::b().counter("backlog_drops");
+	const uint64_t drops = lab::b().counter("backlog_drops");
 	Listener listener(lab::b());
 	std::vector<std::unique_ptr<Endpoint>> clients, servers;
 	std::vector<Event> requests;
-	for (int i = 0; i < room + extra; i++) {
+	for (int i = 0; i < all; i++) {
 		clients.push_back(std::make_unique<Endpoint>(lab::a()));
 		clients.back()->resolve(listener);
 		clients.back()->connect();
-		if (i < room)
-			requests.push_back(listener.request());
 	}
-	for (int i = room; i < room + extra; i++) {
-		Event event = clients[i]->channel().next().value();
-		EXPECT_EQ(event.type, RDMA_CM_EVENT_REJECTED) << rdma_event_str(event.type);
-	}
-	EXPECT_GT(lab::b().counter("backlog_drops"), drops);
-	// requests that came in time are served
-	for (int i = 0; i < room; i++) {
+	for (int i = 0; i < room; i++)
+		requests.push_back(listener.request());
+	EXPECT_FALSE(listener.channel().next(Milliseconds(300))) << "one too many";
+	for (int i = 0; i < all; i++) {
 		servers.push_back(std::make_unique<Endpoint>(requests[i]));
 		servers.back()->accept();
-		clients[i]->established();
 		servers.back()->established();
+		if (i + room < all)
+			requests.push_back(listener.request());
 	}
-	// and there is room again
-	clients[room] = std::make_unique<Endpoint>(lab::a());
-	clients[room]->resolve(listener);
-	clients[room]->connect();
-	servers.push_back(std::make_unique<Endpoint>(listener.request()));
-	servers.back()->accept();
-	clients[room]->established();
-	servers.back()->established();
-	expect_data_flows(*clients[room], *servers.back());
+	for (int i = 0; i < all; i++) {
+		clients[i]->established();
+		expect_data_flows(*clients[i], *servers[i]);
+	}
+	EXPECT_EQ(lab::b().counter("backlog_drops"), drops);
+}
+
+// ---- source ports ----
+
+namespace {
+
+struct connect_port : connect_fails {
+	// The client's id with this port of its own.
+	static void bind(Endpoint &client, uint16_t port)
+	{
+		lab::Inside inside(lab::a());
+		ASSERT_EQ(rdma_bind_addr(client.id(), Address(lab::a().ip4, port).get()), 0);
+	}
+};
+
+} // namespace
+
+// One is privileged.
+TEST_F(connect_port, bound__is_used)
+{
+	for (uint16_t port : {12345, 700}) {
+		Listener listener(lab::b());
+		Endpoint client(lab::a());
+		bind(client, port);
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request());
+		EXPECT_EQ(ntohs(rdma_get_dst_port(server.id())), port);
+	}
+}
+
+TEST_F(connect_port, bound__taken_by_another)
+{
+	for (uint16_t port : {12345, 700}) {
+		RawListener other(lab::a(), port);
+		Listener listener(lab::b());
+		Endpoint client(lab::a());
+		bind(client, port);
+		client.resolve(listener);
+		EXPECT_EQ(client.try_connect(), EADDRINUSE) << port;
+		EXPECT_FALSE(listener.channel().next(Milliseconds(20)));
+	}
+}
+
+// rdma_cm has chosen it without asking TCP.
+TEST_F(connect_port, chosen__taken_by_another)
+{
+	Listener listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	const uint16_t chosen = ntohs(rdma_get_src_port(client.id()));
+	RawListener other(lab::a(), chosen);
+	client.connect();
+	Endpoint server(listener.request());
+	server.accept();
+	client.established();
+	server.established();
+	const uint16_t used = ntohs(rdma_get_dst_port(server.id()));
+	EXPECT_NE(used, chosen);
+	lab::shell(lab::a(), "rdma resource show cm_id | grep -q ' src-addr " + lab::a().ip4 + ":" +
+				     std::to_string(used) + " '");
 }

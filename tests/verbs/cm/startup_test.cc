@@ -242,3 +242,23 @@ TEST_F(depth, negotiate__revision_1_takes_what_each_says)
 	EXPECT_EQ(query_qp(pair.server.qp()).max_rd_atomic, 4);
 	EXPECT_EQ(query_qp(pair.server.qp()).max_dest_rd_atomic, 7);
 }
+
+// No frame of revision 1 tells the client what the server grants.
+TEST_F(depth, revision_1__more_reads_than_were_granted)
+{
+	lab::Policy a(lab::a(), "mpa_rev", 1), b(lab::b(), "mpa_rev", 1);
+	constexpr int reads = 16;
+	for (uint8_t granted : {0, 1}) {
+		PairConfig config;
+		config.connect = {{}, 0, reads};
+		config.accept = {{}, granted, 0};
+		Pair pair(config);
+		EXPECT_EQ(query_qp(pair.server.qp()).max_dest_rd_atomic, granted);
+		std::vector<Send> all;
+		for (int i = 0; i < reads; i++)
+			all.push_back(read(i, {pair.client.memory().sge(i * 100, 100)},
+					   pair.server.remote()));
+		post_list(pair.client.qp(), std::move(all));
+		wait_ok(pair.client.scq(), reads);
+	}
+}

@@ -140,13 +140,6 @@ TEST_F(failure, partner__expects_another)
 		}
 }
 
-TEST_F(failure, itself__is_no_partner)
-{
-	Player a(lab::a());
-	bring_up(a, a.name());
-	fails(a);
-}
-
 // A queue pair that failed can be used again.
 TEST_F(failure, again__after_reset)
 {

@@ -2,6 +2,8 @@
 // modify_qp and query_qp of a queue pair with a partner: ibv_modify_qp(3), ibv_query_qp(3).
 #include "player.h"
 
+#include <atomic>
+#include <future>
 #include <thread>
 
 using namespace rdma;
@@ -87,6 +89,14 @@ TEST_F(state, rtr__refuses)
 	attr = a.rtr(b.name());
 	attr.ah_attr.grh.sgid_index = 60; // empty
 	EXPECT_NE(a.try_rtr(attr), 0);
+	// a stream has two ends
+	attr = a.rtr(a.name());
+	EXPECT_EQ(a.try_rtr(attr), EINVAL);
+	for (uint32_t nobody : {0u, 1u, 0xffffffu}) {
+		attr = a.rtr(b.name());
+		attr.dest_qp_num = nobody;
+		EXPECT_EQ(a.try_rtr(attr), EINVAL) << nobody;
+	}
 	attr = a.rtr(b.name());
 	attr.path_mtu = static_cast<ibv_mtu>(0);
 	EXPECT_EQ(a.try_rtr(attr), EINVAL);
@@ -196,4 +206,33 @@ TEST_F(state, destroy__at_every_step)
 			first.destroy_qp();
 			second.destroy_qp();
 		}
+}
+
+// Two threads reset one queue pair. When the first one has it connected again, the other one does
+// not wait for the end of that connection.
+TEST_F(state, reset__by_two_threads)
+{
+	const int rounds = lab::repetitions(200, 40);
+	for (int round = 0; round < rounds; round++) {
+		Player a(lab::a()), b(lab::b());
+		introduce(a, b);
+		transfers(a, b);
+		std::atomic<bool> begun = false;
+		auto other = std::async(std::launch::async, [&] {
+			begun = true;
+			a.modify(IBV_QPS_RESET);
+		});
+		while (!begun)
+			std::this_thread::yield();
+		a.modify(IBV_QPS_RESET);
+		ASSERT_EQ(b.modify(IBV_QPS_RESET), 0);
+		// The other one may be the later one, and reset it once more.
+		if (!a.try_init() && !a.try_rtr(a.rtr(b.name())) && !a.try_rts(a.rts()))
+			b.bring_up(a.name());
+		if (other.wait_for(patience) == std::future_status::ready)
+			continue;
+		b.destroy_qp();
+		a.modify(IBV_QPS_ERR);
+		FAIL() << "round " << round << ": it waits for the next connection";
+	}
 }

@@ -42,6 +42,11 @@ void Group::limit_memory(uint64_t bytes) const
 	put("memory.max", std::to_string(bytes));
 }
 
+void Group::throttle(bool on) const
+{
+	put("memory.high", on ? "0" : "max");
+}
+
 void Group::enter() const
 {
 	put("cgroup.procs", "0");

@@ -20,6 +20,8 @@ public:
 	std::string used() const;
 	// Limit of memory in bytes.
 	void limit_memory(uint64_t bytes) const;
+	// From now on whoever allocates on its account has to wait, or no longer.
+	void throttle(bool on) const;
 	// Memory that the kernel has allocated for its processes.
 	uint64_t kernel_memory() const { return number("memory.stat", "kernel"); }
 	uint64_t killed() const { return number("memory.events", "oom_kill"); }

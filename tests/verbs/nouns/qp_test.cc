@@ -93,6 +93,26 @@ TEST_F(qp, create__without_receives)
 	EXPECT_EQ(modify_state(one.get(), IBV_QPS_ERR), 0);
 }
 
+// ibv_create_qp(3), ibv_create_srq(3): these have no meaning then.
+TEST_F(qp, create__attributes_that_are_ignored)
+{
+	if (!lab::a().is_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	ibv_srq_init_attr shared{};
+	shared.attr = {.max_wr = 4, .max_sge = 1, .srq_limit = UINT32_MAX};
+	Srq srq(ibv_create_srq(pd.get(), &shared));
+	ASSERT_TRUE(srq) << strerror(errno);
+	EXPECT_EQ(query_srq(srq.get()).srq_limit, 0u);
+	ibv_qp_init_attr attr = qp_attr(queue.get());
+	attr.srq = srq.get();
+	attr.cap.max_recv_wr = UINT32_MAX;
+	attr.cap.max_recv_sge = 99;
+	Qp one(ibv_create_qp(pd.get(), &attr));
+	ASSERT_TRUE(one) << strerror(errno);
+	EXPECT_EQ(attr.cap.max_recv_wr, 0u);
+	EXPECT_EQ(modify_state(one.get(), IBV_QPS_ERR), 0);
+}
+
 TEST_F(qp, create__without_sends)
 {
 	if (!lab::a().is_kwarp())

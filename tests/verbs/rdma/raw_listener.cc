@@ -10,13 +10,15 @@
 
 namespace rdma {
 
-RawListener::RawListener(const lab::Host &host)
+RawListener::RawListener(const lab::Host &host, uint16_t port)
 {
 	lab::Inside inside(host);
-	Address any(host.ip4, 0);
+	Address any(host.ip4, port);
 	socklen_t length = sizeof(any.storage);
+	const int on = 1;
 
 	fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	check(setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "SO_REUSEADDR");
 	check(bind(fd_, any.get(), sizeof(sockaddr_in)), "bind");
 	check(listen(fd_, 16), "listen");
 	check(getsockname(fd_, any.get(), &length), "getsockname");
@@ -34,6 +36,20 @@ bool RawListener::slam_door(Milliseconds limit)
 		return false;
 	int child = accept(fd_, nullptr, nullptr);
 	return child >= 0 && !close(child);
+}
+
+bool RawListener::refuse(bool reset, Milliseconds limit)
+{
+	if (!readable(fd_, limit))
+		return false;
+	const int child = accept(fd_, nullptr, nullptr);
+	char request[2000];
+	const bool got = child >= 0 && readable(child, limit) &&
+			 recv(child, request, sizeof(request), 0) > 0;
+	const linger at_once{1, 0};
+	if (reset)
+		setsockopt(child, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	return child >= 0 && !close(child) && got;
 }
 
 uint16_t closed_port(const lab::Host &host)

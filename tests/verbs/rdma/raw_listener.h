@@ -11,7 +11,8 @@ namespace rdma {
 
 class RawListener {
 public:
-	explicit RawListener(const lab::Host &host);
+	// 0: any port
+	explicit RawListener(const lab::Host &host, uint16_t port = 0);
 	~RawListener();
 	RawListener(const RawListener &) = delete;
 	RawListener &operator=(const RawListener &) = delete;
@@ -19,6 +20,8 @@ public:
 	uint16_t port() const { return port_; }
 	// Accepts the next connection and closes it; false if there is none in time.
 	bool slam_door(Milliseconds limit = patience);
+	// Accepts the next connection, receives what comes first, and closes or resets it.
+	bool refuse(bool reset, Milliseconds limit = patience);
 
 private:
 	int fd_;
