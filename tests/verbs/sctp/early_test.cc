@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RFC 5043 10, RFC 5041 5.3: a segment that comes before its turn is placed at once, and delivered
 // in its turn. The device is the passive side; the message with DDP-SSN 1 is sent last.
-#include <functional>
 #include <thread>
 
 #include "session.h"
@@ -27,17 +26,6 @@ uint64_t delivered()
 uint64_t replaced()
 {
 	return lab::b().counter("ooo_replaced");
-}
-
-bool eventually(const std::function<bool()> &what)
-{
-	const auto end = std::chrono::steady_clock::now() + patience;
-	while (!what()) {
-		if (std::chrono::steady_clock::now() > end)
-			return false;
-		std::this_thread::sleep_for(Milliseconds(1));
-	}
-	return true;
 }
 
 // Waits for the counter of placed segments; the memory is seen after it.

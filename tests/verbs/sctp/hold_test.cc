@@ -16,17 +16,6 @@ namespace wire = iwarp::sctp;
 
 namespace {
 
-bool soon(const std::function<bool()> &what)
-{
-	const auto end = std::chrono::steady_clock::now() + patience;
-	while (!what()) {
-		if (std::chrono::steady_clock::now() > end)
-			return false;
-		std::this_thread::sleep_for(Milliseconds(1));
-	}
-	return true;
-}
-
 class sctp_hold : public testing::Test {
 protected:
 	void SetUp() override { holder::go_on(false); }
@@ -74,7 +63,7 @@ protected:
 				  over_ = true;
 			  })
 		{
-			EXPECT_TRUE(soon([&] { return holder::holding() || over_; }));
+			EXPECT_TRUE(eventually([&] { return holder::holding() || over_; }));
 		}
 		~Sender() { join(); }
 		void join()
@@ -163,7 +152,7 @@ TEST_F(sctp_hold, worker__queue_pair_is_destroyed)
 							       .src_stag = from.rkey,
 							       .src_to = from.address})
 				       .encode());
-		EXPECT_TRUE(soon([] { return holder::holding(); }));
+		EXPECT_TRUE(eventually([] { return holder::holding(); }));
 		const bool held = ends_meanwhile([&] { s.server.destroy_qp(); });
 		holder::workers(false);
 		return held;
