@@ -16,18 +16,6 @@ void kwarp_passive_drop(struct kwarp_ep *ep)
 	kwarp_ep_close(ep, false);
 }
 
-/**
- * kwarp_passive_unwanted() - KWARP_EP_WAIT_REQ: displaced, or the listener is gone
- * @ep:		child, mutex held
- *
- * A reset, as by TCP for what was not accepted. After a FIN the socket would wait for a
- * silent peer's, and nothing would bound the number of these.
- */
-void kwarp_passive_unwanted(struct kwarp_ep *ep)
-{
-	kwarp_ep_close(ep, true);
-}
-
 /* The peer closed the connection before startup was complete. */
 void kwarp_passive_lost(struct kwarp_ep *ep)
 {

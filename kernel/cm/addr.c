@@ -152,18 +152,6 @@ bool kwarp_addr_loopback(const struct sockaddr_storage *ss)
 }
 
 /**
- * kwarp_addr_clear_port() - let TCP choose the port
- * @ss:		address
- */
-void kwarp_addr_clear_port(struct sockaddr_storage *ss)
-{
-	if (ss->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)ss)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)ss)->sin_port = 0;
-}
-
-/**
  * kwarp_addr_wildcard() - wildcard address, for both families if IPv6 is enabled
  * @ss:		result
  * @port:	TCP port

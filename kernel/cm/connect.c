@@ -4,6 +4,7 @@
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/sunrpc/addr.h>
 #include <net/ip.h>
 
 #include "cm/ep.h"
@@ -73,8 +74,7 @@ out:
  */
 static bool may_replace_port(struct kwarp_device *dev, const struct sockaddr_storage *from)
 {
-	/* The port is at the same place in both families. */
-	int port = ntohs(((const struct sockaddr_in *)from)->sin_port);
+	int port = rpc_get_port((const struct sockaddr *)from);
 	struct net *net = kwarp_addr_net(dev, NULL);
 	int low, high;
 
@@ -106,7 +106,7 @@ int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 	if ((ret != -EADDRINUSE && ret != -EADDRNOTAVAIL) ||
 	    !may_replace_port(dev, &su->from))
 		return ret;
-	kwarp_addr_clear_port(&su->from);
+	rpc_set_port((struct sockaddr *)&su->from, 0);
 	return start(dev, id, partner, su);
 }
 

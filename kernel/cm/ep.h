@@ -161,9 +161,7 @@ struct kwarp_startup {
  * @child_lock:	listener: protects its @cm_id and the fields below
  * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
  * @asked:	listener: children in KWARP_EP_REQUESTED
- * @children:	listener: number of children in both lists, and of places reserved
- * @no_room:	listener: how often there was no room for a child since one has left; then a
- *		connection waits in the socket's queue
+ * @children:	listener: number of children in both lists
  * @backlog:	listener: the consumer's limit; constant
  * @twin:	listener: the one of the same cm_id for the other lower layer, with a
  *		reference, or NULL; @mutex
@@ -203,7 +201,6 @@ struct kwarp_ep {
 	struct list_head waiting;
 	struct list_head asked;
 	u32 children;
-	u32 no_room;
 	u32 backlog;
 	struct kwarp_ep *twin;
 };
@@ -298,7 +295,6 @@ void kwarp_passive_timeout(struct kwarp_ep *ep);
 void kwarp_passive_unanswered(struct kwarp_ep *ep);
 void kwarp_passive_orphan(struct kwarp_ep *ep);
 void kwarp_passive_drop(struct kwarp_ep *ep);
-void kwarp_passive_unwanted(struct kwarp_ep *ep);
 
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params);
@@ -336,7 +332,6 @@ void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 bool kwarp_addr_loopback(const struct sockaddr_storage *ss);
 void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port);
-void kwarp_addr_clear_port(struct sockaddr_storage *ss);
 int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss);
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev);
 

@@ -36,12 +36,16 @@ static bool is_silent(const struct kwarp_ep *child)
 	       !test_bit(KWARP_LLP_EV_READABLE, &child->events);
 }
 
-/* Take room for a child, of a silent one if need be. Return: false if there is none. */
-static bool reserve_room(struct kwarp_ep *ep)
+/*
+ * Is there room for a child, of a silent one if need be? Only the listener's work adds any, so
+ * there still is when one has been accepted.
+ */
+static bool make_room(struct kwarp_ep *ep)
 {
 	struct kwarp_ep *oldest;
 	bool room;
 
+	lockdep_assert_held(&ep->mutex);
 	spin_lock(&ep->child_lock);
 	room = ep->children < child_limit(ep);
 	if (!room) {
@@ -54,17 +58,8 @@ static bool reserve_room(struct kwarp_ep *ep)
 			room = true;
 		}
 	}
-	ep->children += room;
-	ep->no_room += !room;
 	spin_unlock(&ep->child_lock);
 	return room;
-}
-
-static void release_room(struct kwarp_ep *ep)
-{
-	spin_lock(&ep->child_lock);
-	ep->children--;
-	spin_unlock(&ep->child_lock);
 }
 
 /* Make a new connection, which has room, a child of the listener; its mutex is held. */
@@ -73,6 +68,7 @@ static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 	child->arrived = jiffies;
 	spin_lock(&ep->child_lock);
 	list_add_tail(&child->sibling, &ep->waiting);
+	ep->children++;
 	spin_unlock(&ep->child_lock);
 	kwarp_llp_get(&ep->llp);
 	child->listener = ep;
@@ -89,13 +85,11 @@ static int take_child(struct kwarp_ep *ep)
 
 	if (!kwarp_llp_has_child(&ep->llp))
 		return -EAGAIN;
-	if (!reserve_room(ep))
+	if (!make_room(ep))
 		return -EBUSY;
 	child = kwarp_ep_alloc(ep_dev(ep));
-	if (!child) {
-		release_room(ep);
+	if (!child)
 		return -ENOMEM;
-	}
 	/* The child is unpublished, so the listener's mutex is always the outer one. */
 	mutex_lock_nested(&child->mutex, SINGLE_DEPTH_NESTING);
 	kwarp_llp_get(&child->llp);
@@ -106,8 +100,6 @@ static int take_child(struct kwarp_ep *ep)
 		adopt(ep, child);
 	kwarp_ep_unlock(child);
 	kwarp_llp_put(&child->llp);
-	if (ret)
-		release_room(ep);
 	return ret;
 }
 
@@ -204,18 +196,18 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 void kwarp_listen_leave(struct kwarp_ep *child)
 {
 	struct kwarp_ep *ep = child->listener;
-	bool resume;
+	bool was_full;
 
 	lockdep_assert_held(&child->mutex);
 	if (!ep)
 		return;
 	spin_lock(&ep->child_lock);
+	was_full = ep->children >= child_limit(ep);
 	if (!list_empty(&child->sibling))
 		unlist(ep, child);
-	resume = ep->no_room;
-	ep->no_room = 0;
 	spin_unlock(&ep->child_lock);
-	if (resume)
+	/* Others may wait in the socket's queue. */
+	if (was_full)
 		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 	child->listener = NULL;
 	kwarp_llp_put(&ep->llp);

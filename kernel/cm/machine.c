@@ -378,10 +378,14 @@ static const struct row rows[] = {
 	    /* WAIT_RTR */ fin_sent,	/* ESTABLISHED */ fin_sent,
 	    /* CLOSING */ fin_sent,	/* LINGER */ stale,
 	    /* CLOSED */ stale),
+	/*
+	 * A reset, as by TCP for what was not accepted: after a FIN the socket would wait for
+	 * a silent peer's, and nothing would bound the number of these.
+	 */
 	ROW(KWARP_EP_EV_UNWANTED,
 	    /* IDLE */ never,		/* LISTEN */ never,
 	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ kwarp_passive_unwanted,
+	    /* WAIT_REQ */ give_up,
 	    /* REQUESTED */ kwarp_passive_orphan,
 	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
 	    /* CLOSING */ stale,	/* LINGER */ stale,

@@ -31,7 +31,7 @@ static void set_policy(struct kwarp_startup *su,
 /* From the address of our GID to that of the partner's GID. */
 static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 {
-	__be16 port = htons(READ_ONCE(qp->dev->policy.rendezvous_port));
+	u16 port = READ_ONCE(qp->dev->policy.rendezvous_port);
 	union ib_gid from, to;
 	int ret;
 
@@ -45,10 +45,7 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 		memset(&su->from, 0, sizeof(su->from));
 		su->from.ss_family = su->to.ss_family;
 	}
-	if (su->to.ss_family == AF_INET)
-		((struct sockaddr_in *)&su->to)->sin_port = port;
-	else
-		((struct sockaddr_in6 *)&su->to)->sin6_port = port;
+	rpc_set_port((struct sockaddr *)&su->to, port);
 	ret = kwarp_addr_scope(qp->dev, &su->from);
 	return ret ? : kwarp_addr_scope(qp->dev, &su->to);
 }

@@ -8,6 +8,8 @@
  * Depths have the meaning used by siw and irdma: a request's ird and ord are the peer's;
  * those of a reply and of ESTABLISHED are our own. SMB Direct relies on it.
  */
+#include <linux/sunrpc/addr.h>
+
 #include "cm/ep.h"
 
 /**
@@ -43,12 +45,11 @@ int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev)
  */
 static void note_port(struct kwarp_ep *ep, const struct iw_cm_event *ev)
 {
-	/* The port is at the same place in both families. */
-	const struct sockaddr_in *real = (const void *)&ev->local_addr;
-	struct sockaddr_in *shown = (void *)&ep->cm_id->local_addr;
+	const struct sockaddr *real = (const void *)&ev->local_addr;
+	struct sockaddr *shown = (void *)&ep->cm_id->local_addr;
 
-	if (real->sin_family == shown->sin_family)
-		shown->sin_port = real->sin_port;
+	if (real->sa_family == shown->sa_family)
+		rpc_set_port(shown, rpc_get_port(real));
 }
 
 static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
