@@ -142,14 +142,14 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 
 /**
- * kwarp_rdv_end() - stop looking for a partner, or disconnect from it
+ * kwarp_cm_qp_leave() - end the connection of a queue pair, and the search for a partner
  * @qp:		queue pair in ERR, its mutex not held
  *
  * Context: process, may sleep, but does not wait for the network.
  * Return: 0: no connection is attached, and none will be; -ERESTARTSYS: the calling process is
  * being killed, and one may still end.
  */
-int kwarp_rdv_end(struct kwarp_qp *qp);
+int kwarp_cm_qp_leave(struct kwarp_qp *qp);
 
 /**
  * kwarp_rdv_set_port() - set the policy rendezvous_port, where this device listens

@@ -218,7 +218,7 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
-int kwarp_rdv_end(struct kwarp_qp *qp)
+int kwarp_cm_qp_leave(struct kwarp_qp *qp)
 {
 	might_sleep();
 	cancel_delayed_work_sync(&qp->rdv.work);

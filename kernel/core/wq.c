@@ -195,7 +195,15 @@ void kwarp_sq_busy(struct kwarp_sq *sq)
 
 bool kwarp_sq_drained(const struct kwarp_sq *sq)
 {
-	return sq->done == sq->fetched && !kwarp_sq_pending(sq);
+	u32 idx;
+
+	if (kwarp_sq_pending(sq))
+		return false;
+	/* Usually the first one decides: elements behind it wait for it. */
+	for (idx = READ_ONCE(sq->done); idx != sq->fetched; idx++)
+		if (READ_ONCE(sq->slots[idx & (sq->size - 1)].state) != KWARP_SLOT_DONE)
+			return false;
+	return true;
 }
 
 /* ---- completing -------------------------------------------------------- */
@@ -252,22 +260,23 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 }
 
 /*
- * Deliver in order. The CQ's handler may post again, so no lock is held while it runs;
- * @reaping keeps the order when two contexts get here concurrently. The budget ends a
- * race with a user that posts as fast as the queue is flushed: its later posts find the
- * need-wakeup flag set.
+ * Deliver in order, at most KWARP_WQ_PIECE. The CQ's handler may post again, so no lock is held
+ * while it runs; @reaping keeps the order when two contexts get here concurrently.
+ * Return: false if a worker has to continue.
  */
-static void sq_reap(struct kwarp_sq *sq)
+static bool sq_deliver(struct kwarp_sq *sq)
 {
 	struct kwarp_cqe cqe[REAP_BATCH];
-	u32 budget = 2 * sq->size;
+	u32 budget = KWARP_WQ_PIECE;
 	unsigned long flags;
 	bool deliver;
 	u32 n;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (sq->reaping)
-		goto out;
+	if (sq->reaping) {
+		spin_unlock_irqrestore(&sq->lock, flags);
+		return true;
+	}
 	sq->reaping = true;
 	do {
 		for (n = 0; budget && n < REAP_BATCH; n += deliver, budget--)
@@ -284,8 +293,19 @@ static void sq_reap(struct kwarp_sq *sq)
 	if (sq_flushed(sq))
 		sq->blame = 0;
 	sq->reaping = false;
-out:
 	spin_unlock_irqrestore(&sq->lock, flags);
+	return budget;
+}
+
+static void sq_reap(struct kwarp_sq *sq)
+{
+	if (!sq_deliver(sq))
+		queue_work(kwarp_rest_wq, &sq->rest);
+}
+
+static void sq_rest_work(struct work_struct *work)
+{
+	sq_reap(container_of(work, struct kwarp_sq, rest));
 }
 
 void kwarp_sq_blame(struct kwarp_sq *sq, u8 status)
@@ -458,34 +478,64 @@ void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
 	kwarp_cq_push(rq->cq, cqe, 1, solicited);
 }
 
+/* Take the oldest element if the queue is flushed. @cqe: result */
+static bool rq_take_flushed(struct kwarp_rq *rq, struct kwarp_cqe *cqe)
+{
+	const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
+
+	lockdep_assert_held(&rq->lock);
+	if (READ_ONCE(rq->gate) != KWARP_WQ_FLUSHED || !rq_posted(rq))
+		return false;
+	*cqe = (struct kwarp_cqe){
+		.wr_id = READ_ONCE(rqe->wr_id),
+		.qp_num = rq->qpn,
+		.opcode = KWARP_OP_RECV,
+		.status = KWARP_WC_WR_FLUSH_ERR,
+		.vendor_err = READ_ONCE(rq->vendor_err),
+	};
+	rq->fetched++;
+	return true;
+}
+
+/* As sq_deliver(). */
+static bool rq_deliver_flushed(struct kwarp_rq *rq)
+{
+	struct kwarp_cqe cqe[REAP_BATCH];
+	u32 budget = KWARP_WQ_PIECE;
+	unsigned long flags;
+	u32 n;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	if (rq->reaping) {
+		spin_unlock_irqrestore(&rq->lock, flags);
+		return true;
+	}
+	rq->reaping = true;
+	do {
+		for (n = 0; budget && n < REAP_BATCH; n++, budget--)
+			if (!rq_take_flushed(rq, &cqe[n]))
+				break;
+		if (!n)
+			break;
+		publish_index(&rq->ctl->kern_idx, rq->fetched);
+		spin_unlock_irqrestore(&rq->lock, flags);
+		kwarp_cq_push(rq->cq, cqe, n, false);
+		spin_lock_irqsave(&rq->lock, flags);
+	} while (budget);
+	rq->reaping = false;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return budget;
+}
+
 static void rq_flush(struct kwarp_rq *rq)
 {
-	u32 budget = 2 * rq->size;
-	unsigned long flags;
+	if (rq->size && !rq_deliver_flushed(rq))
+		queue_work(kwarp_rest_wq, &rq->rest);
+}
 
-	if (!rq->size)
-		return;
-	spin_lock_irqsave(&rq->lock, flags);
-	if (rq->reaping)
-		goto out;
-	rq->reaping = true;
-	while (budget-- && READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED &&
-	       kwarp_rq_posted(rq)) {
-		const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
-		struct kwarp_cqe cqe = {
-			.wr_id = READ_ONCE(rqe->wr_id),
-			.opcode = KWARP_OP_RECV,
-			.status = KWARP_WC_WR_FLUSH_ERR,
-		};
-
-		publish_index(&rq->ctl->kern_idx, ++rq->fetched);
-		spin_unlock_irqrestore(&rq->lock, flags);
-		kwarp_rq_complete(rq, &cqe, false);
-		spin_lock_irqsave(&rq->lock, flags);
-	}
-	rq->reaping = false;
-out:
-	spin_unlock_irqrestore(&rq->lock, flags);
+static void rq_rest_work(struct work_struct *work)
+{
+	rq_flush(container_of(work, struct kwarp_rq, rest));
 }
 
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
@@ -503,10 +553,26 @@ void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	rq_flush(rq);
 }
 
+void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	spin_lock_init(&sq->lock);
+	spin_lock_init(&rq->lock);
+	INIT_WORK(&sq->rest, sq_rest_work);
+	INIT_WORK(&rq->rest, rq_rest_work);
+}
+
+void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	might_sleep();
+	cancel_work_sync(&sq->rest);
+	cancel_work_sync(&rq->rest);
+}
+
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
 	unsigned long flags;
 
+	kwarp_wq_stop(sq, rq);
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->done = 0;
 	sq->fetched = 0;

@@ -87,13 +87,14 @@ struct kwarp_rqe_copy {
  * @done:	elements before it are completed; @ctl->kern_idx is a copy
  * @fetched:	elements before it were copied out
  * @built:	elements before it are not in state BUILT
- * @reaping:	enum kwarp_wq_gate; @ctl->closed tells user space whether it is CLOSED
+ * @reaping:	another context delivers completions and handles the rest
  * @blame:	status for the oldest element in the next flush, or 0
  * @gate:	enum kwarp_wq_gate; @ctl->closed is a copy of one of its values
  * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; constant while @gate is
  *		OPEN
  * @vendor_err:	for completions with an error: the error as in the Terminate
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
+ * @rest:	delivers what one context left over: KWARP_WQ_PIECE
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
@@ -117,6 +118,7 @@ struct kwarp_sq {
 	u32 prod;
 	bool reaping;
 	u8 blame;
+	struct work_struct rest;
 };
 
 /**
@@ -135,6 +137,7 @@ struct kwarp_sq {
  * @reaping:	another context is flushing and handles the rest
  * @gate:	as in a send queue; a shared queue is always open
  * @vendor_err:	as in a send queue
+ * @rest:	as in a send queue, for the flush
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
@@ -151,7 +154,26 @@ struct kwarp_rq {
 	u32 fetched;
 	u32 prod;
 	bool reaping;
+	struct work_struct rest;
 };
+
+/*
+ * Completions of one queue that one context delivers at most, since it may be a softirq, with
+ * the socket lock. A worker delivers the rest, as many at a time.
+ */
+#define KWARP_WQ_PIECE	256
+
+/* Once per queue pair, before anything else. */
+void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq);
+
+/**
+ * kwarp_wq_stop() - nothing more is delivered
+ * @sq:		send queue of a queue pair in ERR, or without other users
+ * @rq:		its receive queue
+ *
+ * What a worker would have delivered yet is discarded. Context: process, may sleep.
+ */
+void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
 {
@@ -237,7 +259,10 @@ void kwarp_sq_ack(struct kwarp_sq *sq, u32 end);
  */
 void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status);
 
-/* Is everything that was fetched or posted complete? Socket lock held. */
+/*
+ * Is everything that was fetched or posted complete, if perhaps not delivered yet? Socket lock
+ * held.
+ */
 bool kwarp_sq_drained(const struct kwarp_sq *sq);
 
 /* Return: elements posted and not taken. @rq->lock held. */
@@ -282,11 +307,15 @@ void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
  * @rq:		its receive queue
  *
  * Leaves the rings in need-wakeup state: later posts ring the doorbell, which flushes
- * them. kwarp_rx_stop() returns a receive being filled, not this function. Context: any.
+ * them. Behind KWARP_WQ_PIECE requests of a queue a worker continues.
+ * kwarp_rx_stop() returns a receive being filled, not this function. Context: any.
  */
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
-/* ERR -> RESET: empty rings, indices at zero. No connection is attached. */
+/*
+ * ERR -> RESET: empty rings, indices at zero. No connection is attached. Context: process, may
+ * sleep.
+ */
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 #endif /* _KWARP_CORE_WQ_H */

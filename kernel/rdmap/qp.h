@@ -126,6 +126,8 @@ enum kwarp_err_from {
  * @err:	first error raised here or reported by the peer's Terminate, as sent
  * @err_from:	who raised @err
  * @stream_end:	FIN or reset ended the stream, with no error before it; socket lock
+ * @last_wqe_due: ERR raises IB_EVENT_QP_LAST_WQE_REACHED if the QP has a shared receive queue:
+ *		once after its creation, and once after each connection; as @state
  * @stats:	counters of this QP alone; written under the socket lock, read without
  * @told:	@stats when last added to the bound counter, while there is one;
  *		dev->counted_lock
@@ -166,6 +168,7 @@ struct kwarp_qp {
 	struct kwarp_term_err err;
 	enum kwarp_err_from err_from;
 	bool stream_end;
+	bool last_wqe_due;
 	u64 stats[KWARP_STAT_QP];
 	u64 *told;
 	struct list_head counted_link;

@@ -36,6 +36,18 @@ static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 }
 
 /*
+ * The core keeps each event until its program reads it, and charges nobody: a loop of modify_qp
+ * must not raise one each time. A kernel consumer may wait for it in any case.
+ */
+static void last_wqe_event(struct kwarp_qp *qp)
+{
+	if (!qp->last_wqe_due && !qp->sq.kernel)
+		return;
+	qp->last_wqe_due = false;
+	qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+/*
  * Enter the error state and flush; the caller has stopped the engines. A receive taken
  * from a shared queue has been returned by then, so no more of them complete here.
  */
@@ -46,7 +58,7 @@ static void enter_error(struct kwarp_qp *qp)
 	kwarp_qp_step(qp, KWARP_QP_TO_ERR);
 	kwarp_wq_flush(&qp->sq, &qp->rq);
 	if (first && qp->srq)
-		qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		last_wqe_event(qp);
 }
 
 void kwarp_qp_unreachable(struct kwarp_qp *qp)
@@ -291,6 +303,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	qp->sq.ops = kwarp_wr_allowed(qp->sq.kernel, params->ext);
 	clear_err(qp);
 	qp->stream_end = false;
+	qp->last_wqe_due = true;
 	WRITE_ONCE(qp->wq, llp->gate.taken ? kwarp_taken_wq : kwarp_wq);
 	if (!kwarp_llp_lock(llp)) {
 		kwarp_qp_unprepare(qp, llp);

@@ -260,23 +260,36 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.min_rnr_timer = attr->min_rnr_timer;
 }
 
-/*
- * RESET of a QP with a partner: end its connection first, which takes the connection
- * manager a moment, but does not wait for the peer. Return: 0 or -ERESTARTSYS.
- */
-static int leave_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
-			 int mask)
+/* Has the QP, which is to leave ERR or its partner, a connection yet? Ends a partner's. */
+static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	bool on;
+	lockdep_assert_held(&qp->mutex);
+	if (check_attr(qp, attr, mask))
+		return false;
+	if (!kwarp_qp_is(qp)->partner)
+		return kwarp_qp_failed(qp) && READ_ONCE(qp->claimed);
+	if (attr->qp_state != IB_QPS_RESET ||
+	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
+		return false;
+	kwarp_qp_disconnect(qp, true);
+	return true;
+}
 
+/*
+ * Wait for the end of the old connection, which takes the connection manager a moment, but does
+ * not depend on the peer. Return: 0 or -ERESTARTSYS.
+ */
+static int leave_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	bool wait;
+
+	if (!(mask & IB_QP_STATE) ||
+	    (attr->qp_state != IB_QPS_RESET && attr->qp_state != IB_QPS_INIT))
+		return 0;
 	mutex_lock(&qp->mutex);
-	on = kwarp_qp_is(qp)->partner && !check_attr(qp, attr, mask) &&
-	     ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET,
-				IB_QPT_RC, mask);
-	if (on)
-		kwarp_qp_disconnect(qp, true);
+	wait = ends_connection(qp, attr, mask);
 	mutex_unlock(&qp->mutex);
-	return on ? kwarp_rdv_end(qp) : 0;
+	return wait ? kwarp_cm_qp_leave(qp) : 0;
 }
 
 int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -287,10 +300,8 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	might_sleep();
 	ret = kwarp_udata_empty(udata);
-	if (ret)
-		return ret;
-	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
-		ret = leave_partner(qp, attr, mask);
+	if (!ret)
+		ret = leave_connection(qp, attr, mask);
 	if (ret)
 		return ret;
 	mutex_lock(&qp->mutex);

@@ -95,8 +95,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->free);
 	mutex_init(&qp->mutex);
-	spin_lock_init(&qp->sq.lock);
-	spin_lock_init(&qp->rq.lock);
+	kwarp_wq_init(&qp->sq, &qp->rq);
 	INIT_LIST_HEAD(&qp->counted_link);
 	qp->wq = kwarp_wq;
 	INIT_WORK(&qp->work, kwarp_tx_work);
@@ -109,6 +108,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	qp->sq.cq = to_kcq(attr->send_cq);
 	qp->rq.cq = to_kcq(attr->recv_cq);
 	qp->srq = attr->srq ? to_ksrq(attr->srq) : NULL;
+	qp->last_wqe_due = true;
 	qp->rq.user = !qp->sq.kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	/* As with other RNICs, a new queue pair is idle: it does not start in RESET. */
@@ -185,7 +185,7 @@ static void retire(struct kwarp_qp *qp)
 	mutex_unlock(&qp->mutex);
 
 	/* Its endpoint releases it, attached or not. In ERR it is not claimed again. */
-	if (kwarp_rdv_end(qp))
+	if (kwarp_cm_qp_leave(qp))
 		wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
 	kwarp_tx_linger_exit(qp);
 
@@ -196,6 +196,7 @@ static void retire(struct kwarp_qp *qp)
 	 */
 	kwarp_qp_put(qp);
 	wait_for_completion(&qp->free);
+	kwarp_wq_stop(&qp->sq, &qp->rq);
 	kwarp_cq_forget_qp(qp->sq.cq, qp->ibqp.qp_num);
 	kwarp_cq_forget_qp(qp->rq.cq, qp->ibqp.qp_num);
 	xa_erase_irq(&qp->dev->qps, qp->ibqp.qp_num);

@@ -130,3 +130,27 @@ TEST_F(AttachClaim, rdma_cm__before_all_else)
 	EXPECT_NE(caller.channel.next(), std::nullopt);
 	EXPECT_EQ(to_rtr(player), 0);
 }
+
+// The connection manager needs a moment for the end of the old connection: nobody has to try again.
+TEST_F(AttachClaim, reset_and_init__at_once_after_an_error)
+{
+	Side side(lab::a());
+	for (int i = 0; i < 40; i++) {
+		SCOPED_TRACE(i);
+		Connection c = connect();
+		Attr attr{};
+		attr.form = KWARP_ATTACH_NONE;
+		ASSERT_EQ(side.attach(c.a.get(), attr), 0);
+		if (i % 4 < 2) {
+			write_all(c.b.get(), std::string(100, 'x'));
+			c.b.close();
+			ASSERT_TRUE(side.reaches(IBV_QPS_ERR));
+		} else {
+			ASSERT_EQ(rdma::modify_state(side.qp(), IBV_QPS_ERR), 0);
+		}
+		if (i % 2) {
+			ASSERT_EQ(rdma::modify_state(side.qp(), IBV_QPS_RESET), 0);
+		}
+		ASSERT_EQ(rdma::modify_state(side.qp(), IBV_QPS_INIT), 0);
+	}
+}

@@ -240,14 +240,12 @@ private:
 		mutations_ += m.mutations();
 	}
 
-	// Both begin again; a connection that is ending may hold a QP for a moment.
+	// Both begin again.
 	void revive()
 	{
 		for (Side *s : {&a_, &b_}) {
 			s->modify(IBV_QPS_ERR);
-			for (unsigned tries = 0; s->modify(IBV_QPS_RESET) == EBUSY && tries < 10000;
-			     tries++)
-				usleep(100);
+			s->modify(IBV_QPS_RESET);
 			s->modify(IBV_QPS_INIT);
 			s->rewind();
 		}

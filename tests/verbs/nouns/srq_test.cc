@@ -190,6 +190,24 @@ TEST_F(srq, qp__error_leaves_the_queue_alone)
 	EXPECT_EQ(try_post_srq_recv(queue.get(), posted, {}), ENOMEM) << "nothing was taken out";
 }
 
+// The core keeps each event until the program reads it.
+TEST_F(srq, qp__one_event_before_it_is_connected)
+{
+	Srq queue = create_srq(pd.get(), 16);
+	Cq cq = create_cq(context.get(), 16);
+	ibv_qp_init_attr attr = qp_attr(cq.get());
+	attr.srq = queue.get();
+	Qp qp = create_qp(pd.get(), attr);
+	AsyncEvents events(context.get());
+	for (int i = 0; i < 1000; i++) {
+		ASSERT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);
+		ASSERT_EQ(modify_state(qp.get(), i % 2 ? IBV_QPS_RESET : IBV_QPS_INIT), 0);
+		ASSERT_EQ(modify_state(qp.get(), IBV_QPS_INIT), 0);
+	}
+	EXPECT_EQ(events.of(qp.get()).event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	EXPECT_FALSE(readable(context->async_fd, Milliseconds(0)));
+}
+
 TEST_F(srq, create_ex__basic_only)
 {
 	ibv_srq_init_attr_ex attr{};
