@@ -42,6 +42,7 @@ static void ep_release(struct kwarp_llp *llp)
 	spin_unlock_irqrestore(&dev->lock, flags);
 	/* Used as an address only: the device may be gone from here on. */
 	wake_up_var(&dev->eps);
+	put_pid(ep->owner);
 	kfree_rcu(ep, llp.rcu);
 }
 
@@ -523,6 +524,8 @@ int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
 	ep->qp = kwarp_qp_find(ep_dev(ep), qpn);
 	if (!ep->qp)
 		return -EINVAL;
+	if (!ep->owner)
+		ep->owner = get_pid(ep->qp->owner);
 	spin_lock(&qp_lock);
 	hash_add(qp_table, &ep->qp_link, (unsigned long)ep->qp);
 	spin_unlock(&qp_lock);
@@ -633,6 +636,39 @@ static bool no_eps(struct kwarp_device *dev)
 	return empty;
 }
 
+/* Has the process ended, or begun to end, for good? */
+static bool is_ending(struct pid *pid)
+{
+	const struct task_struct *task;
+	bool ending;
+
+	rcu_read_lock();
+	task = pid_task(pid, PIDTYPE_TGID);
+	ending = !task || READ_ONCE(task->signal->flags) & SIGNAL_GROUP_EXIT;
+	rcu_read_unlock();
+	return ending;
+}
+
+/*
+ * Destroying a cm_id waits, unkillably, for the answer to its connect, which may be a minute away.
+ * Nobody wants it if the process is ending, so the connection ends as if its queue pair had been
+ * destroyed, which happens next. Some at a time, in turn.
+ */
+static void look_for_ending(struct kwarp_device *dev)
+{
+	struct list_head *first = dev->owing.next;
+	struct kwarp_ep *ep;
+	int i = 0;
+
+	lockdep_assert_held(&dev->lock);
+	do {
+		ep = list_first_entry(&dev->owing, struct kwarp_ep, owing_link);
+		if (ep->owner && is_ending(ep->owner))
+			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
+		list_rotate_left(&dev->owing);
+	} while (dev->owing.next != first && ++i < KWARP_EP_LOOK_RUN);
+}
+
 /*
  * The core removes a device from its clients before it notifies the driver, and there
  * iw_cm waits for each connect and accept to end. The only sign of this visible here is
@@ -652,6 +688,8 @@ static void look(struct timer_list *t)
 		if (mutex_is_locked(&dev->ibdev.unregistration_lock))
 			list_for_each_entry(ep, &dev->owing, owing_link)
 				kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
+		else
+			look_for_ending(dev);
 		look_later(dev);
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);

@@ -71,8 +71,10 @@ enum kwarp_ep_limits {
 	 * sent it before they are accepted, or at least before a worker gets to it.
 	 */
 	KWARP_EP_SILENCE_MS	= 250,
-	/* Interval of the checks whether the device is leaving. */
+	/* Interval of the checks whether the device is leaving, or a consumer. */
 	KWARP_EP_LOOK_MS	= 250,
+	/* Endpoints whose consumers are checked at a time. */
+	KWARP_EP_LOOK_RUN	= 1024,
 	/* Tenths of a second for which removal waits for connections without a word. */
 	KWARP_EP_DOWN_WAITS	= 100,
 	/* Bytes discarded in LINGER, per run and in total. */
@@ -144,6 +146,7 @@ struct kwarp_startup {
  * @qp:		queue pair, with a reference, from connect or accept until the engine is
  *		started; kwarp_cm_qp_gone() finds it
  * @qp_link:	hashed by @qp; qp_lock (ep.c)
+ * @owner:	process of the queue pair, with a reference, or NULL; set once
  * @claim:	queue pair, with a reference, that this connection has claimed, until it
  *		is over; @partner is used instead for partners; @mutex
  * @handle:	number that iw_cm holds as provider_data, or 0
@@ -187,6 +190,7 @@ struct kwarp_ep {
 	u32 discarded;
 	struct kwarp_qp *qp;
 	struct hlist_node qp_link;
+	struct pid *owner;
 	struct kwarp_qp *claim;
 	u32 handle;
 	struct kwarp_attach *attach;

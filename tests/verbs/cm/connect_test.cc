@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cm/kwarp_only.h"
 #include "rdma/endpoint.h"
@@ -271,6 +274,37 @@ TEST_F(connect_fails, refused__fin_behind_the_request)
 	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
 	EXPECT_EQ(event.status, -ECONNRESET);
 	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before + 1);
+}
+
+// Whoever kills a program does not wait for its peer's program to answer.
+TEST_F(connect_fails, killed__while_the_server_thinks)
+{
+	lab::Policy answer(lab::a(), "answer_timeout_ms", 600000);
+	Listener listener(lab::b());
+	fflush(stdout);
+	const pid_t child = fork();
+	if (!child) {
+		// The files that were opened last are closed first: here not the device, which
+		// would destroy the queue pair.
+		Endpoint opens_the_device(lab::a());
+		opens_the_device.resolve(listener);
+		Endpoint client(lab::a());
+		client.resolve(listener);
+		client.connect();
+		pause();
+		_exit(1);
+	}
+	const Event request = listener.request();
+	kill(child, SIGKILL);
+	const auto end = Clock::now() + patience;
+	pid_t ended = 0;
+	while (!ended && Clock::now() < end) {
+		ended = waitpid(child, nullptr, WNOHANG);
+		usleep(1000);
+	}
+	EXPECT_EQ(ended, child);
+	Endpoint server(request);
+	EXPECT_TRUE(server.try_accept() || server.channel().next());
 }
 
 // The program may think for longer than the peer's host may be silent.
