@@ -33,12 +33,17 @@ name=${suite#vm-}
 llp=${name#"${name%+*}"}
 name=${name%"$llp"}
 
-# in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own
+# in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own. With
+# the line "# Clock: instructions" in the suite, QEMU's clock counts them, and KWARP_CLOCK says so.
 in_guest() {
-	local limit
+	local limit clock=
 	limit=$(suite_limit "$name")
+	if [ "$kernel" = @stock ] && grep -q "^# Clock: instructions" "$TOP/tests/vm/$name.test.sh"; then
+		clock=instructions
+		export ICOUNT=on
+	fi
 	"$@" -t $((limit + 90)) -o "$results" env ${llp:+"LLP=${llp#+}"} \
-		timeout -k 10 "$limit" "tests/vm/$name.test.sh"
+		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }
 
 # first_trace: prints the kernel's first complaint, and the functions of its call trace on one line,

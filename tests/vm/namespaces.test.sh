@@ -74,8 +74,14 @@ each_serves() {
 # many devices there are
 loopback_listeners() {
 	local address
-	tcp() { ip netns exec "$1" ss -Htln "sport = :7174" | grep -c .; }
-	listens() { [ "$(tcp hostA)" = 1 ]; }
+	listeners() {
+		if [ "${LLP:-tcp}" = sctp ]; then
+			ip netns exec "$1" awk '$6 == 7174' /proc/net/sctp/eps | grep -c .
+		else
+			ip netns exec "$1" ss -Htln "sport = :7174" | grep -c .
+		fi
+	}
+	listens() { [ "$(listeners hostA)" = 1 ]; }
 	must ip -n hostA link set lo up
 	must ip -n hostB link set lo up
 	# a program without a device of its own
@@ -88,7 +94,7 @@ loopback_listeners() {
 		# it has asked for it, and perhaps been refused
 		asked() { rdma resource show cm_id | grep -q ':7174' || exited "$elsewhere"; }
 		wait_for asked >"$WORK/asked"
-		is "loopback: $address, from elsewhere" "$(tcp hostA) $(tcp hostB)" '0 0'
+		is "loopback: $address, from elsewhere" "$(listeners hostA) $(listeners hostB)" '0 0'
 		kill $elsewhere 2>/dev/null
 		wait $elsewhere 2>/dev/null
 	done
@@ -99,7 +105,7 @@ loopback_listeners() {
 	for address in 127.0.0.1 ::1; do
 		server loopback on_a rping -s -a "$address" -P
 		ok "loopback: $address, two devices" wait_for listens
-		is "loopback: $address, the other namespace" "$(tcp hostB)" 0
+		is "loopback: $address, the other namespace" "$(listeners hostB)" 0
 		stop loopback
 	done
 	must rdma link delete kwarpX

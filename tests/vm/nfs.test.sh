@@ -43,15 +43,19 @@ server_up() {
 # a connection request that arrives after its last thread has ended: the cm_id stays, and with it
 # whatever removes the device waits for ever.
 stays_away() {
-	local mine protocol=${LLP:-tcp}
+	local mine port protocol=${LLP:-tcp}
 	if [ "$protocol" = sctp ]; then
 		mine=$(net_a awk '$13 == 20049 { print $12 }' /proc/net/sctp/assocs)
 	else
 		mine=$(net_a ss -Htn 'dport = :20049' | awk '{ sub(".*:", "", $4); print $4 }')
 	fi
-	[ "${mine:-0}" -gt 0 ] || return 1
-	ip -n hostA rule add pref 10 ipproto "$protocol" sport "$mine" lookup main &&
-		ip -n hostA rule add pref 11 ipproto "$protocol" dport 20049 prohibit
+	[ -n "$mine" ] || return 1
+	# One that is ending may be there, too.
+	for port in $mine; do
+		ip -n hostA rule add pref 10 ipproto "$protocol" sport "$port" lookup main ||
+			return 1
+	done
+	ip -n hostA rule add pref 11 ipproto "$protocol" dport 20049 prohibit
 }
 
 server_down() {

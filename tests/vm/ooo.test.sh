@@ -66,7 +66,11 @@ on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 loss=$build/verbs/loss
 filter='*/ooo'
-[ "${LLP:-tcp}" != sctp ] || filter+='-*.tcp__*:*.buffers__small/*'
+if [ "${LLP:-tcp}" = sctp ]; then
+	filter+='-*.tcp__*:*.buffers__small/*'
+	# SCTP sends a lost chunk again after a second at least: most of the time nothing happens.
+	export KWARP_SHORT=1
+fi
 LIMIT=280 ok 'every operation, over a network that loses and reorders' "$loss" \
 	--gtest_filter="$filter" --gtest_brief=1
 grep -a '^# ' "$WORK/out"

@@ -16,7 +16,7 @@
 
 namespace limits {
 
-static void become_nobody()
+void become_nobody()
 {
 	rdma::check(setgroups(0, nullptr), "setgroups");
 	rdma::check(setgid(nobody), "setgid");

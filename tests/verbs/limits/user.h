@@ -9,6 +9,8 @@ namespace limits {
 
 constexpr unsigned int nobody = 65534;
 
+// Gives up all privileges of the calling process.
+void become_nobody();
 // Runs it in a child of that user; its expectations count as the caller's. The function "before"
 // runs in the child while it is still root.
 void as_nobody(const std::function<void()> &what, const std::function<void()> &before = [] {});

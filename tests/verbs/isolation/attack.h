@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A process that does one thing as fast as it can, until it is killed.
+#pragma once
+
+#include <functional>
+
+#include <sys/types.h>
+
+namespace isolation {
+
+enum class User { nobody, root };
+
+class Attack {
+public:
+	// Runs in the child. It calls the argument once the attack has begun, and never returns.
+	using Body = std::function<void(const std::function<void()> &begun)>;
+
+	// Returns when the attack has begun; throws if it fails before.
+	Attack(User user, const Body &body);
+	// Kills the process and waits for its end.
+	~Attack();
+	Attack(const Attack &) = delete;
+	Attack &operator=(const Attack &) = delete;
+
+	bool goes_on() const;
+
+private:
+	pid_t child_;
+};
+
+// ---- of a local user, who may open the device ----
+
+// modify_qp raises events that nobody reads; so do limits of shared receive queues.
+void events(const std::function<void()> &begun);
+// Large queues with many elements are made larger and smaller.
+void resizes(const std::function<void()> &begun);
+// Full queues are flushed.
+void flushes(const std::function<void()> &begun);
+// Random words are written to all rings and their control blocks, with doorbells.
+void garbage(const std::function<void()> &begun);
+// Connections with deep queues.
+void deep_connections(const std::function<void()> &begun);
+// Sockets are attached while a call of the program holds their lock. Needs FUSE.
+void held_sockets(const std::function<void()> &begun);
+
+// ---- of strangers, on host A, who know a port on host B ----
+
+// SYNs from addresses that do not answer.
+Attack::Body half_open(uint16_t port);
+// Connections that say nothing, over and over.
+Attack::Body silent(uint16_t port);
+// Connections on which a request comes byte by byte.
+Attack::Body slow(uint16_t port);
+// Connections with random bytes in place of a request.
+Attack::Body malformed(uint16_t port);
+
+} // namespace isolation

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What one user or stranger does keeps no other user waiting, makes none of the others' connections
+// fail, and leaves no memory behind.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <unistd.h>
+
+#include "attach/fault.h"
+#include "attack.h"
+#include "innocent.h"
+#include "limits/group.h"
+#include "rdma/crowd.h"
+
+using namespace isolation;
+
+namespace {
+
+constexpr size_t count = 40;
+const std::chrono::seconds attack_time(lab::repetitions(3, 1));
+// Caches of the kernel that grow and are not shrunk.
+constexpr double noise = 12 << 20;
+
+struct beside : testing::Test {
+	Innocent innocent;
+
+	void SetUp() override
+	{
+		if (!lab::both_kwarp())
+			GTEST_SKIP() << "kwarp only";
+	}
+
+	// What the machine does to a set-up while another process needs a processor: no less is
+	// expected beside an attack.
+	Figures noise_of_machine()
+	{
+		Attack busy(User::nobody, [](const std::function<void()> &begun) {
+			begun();
+			for (volatile bool on = true; on;)
+				;
+		});
+		return innocent.connect(count);
+	}
+
+	// @throttled: all that the attacker allocates is charged to a group that is over its limit.
+	void attacked(User user, const Attack::Body &body, bool throttled = false)
+	{
+		// The first ones allocate what stays.
+		innocent.connect(5);
+		const double memory = settled_memory();
+		const Figures quiet = noise_of_machine();
+		Figures beside;
+		{
+			std::optional<limits::Group> group;
+			if (throttled)
+				group.emplace();
+			Attack attack(user, [&](const std::function<void()> &begun) {
+				if (group)
+					group->enter();
+				body(begun);
+			});
+			if (group)
+				group->throttle(true);
+			const auto end = Clock::now() + attack_time;
+			beside = innocent.connect(count, [&] { return Clock::now() > end; });
+			EXPECT_TRUE(attack.goes_on());
+			if (group)
+				group->throttle(false);
+		}
+		EXPECT_EQ(quiet.failed, 0u) << quiet.failure;
+		EXPECT_EQ(beside.failed, 0u) << beside.failure;
+		if (clock_is_exact()) {
+			EXPECT_LT(beside.longest, std::chrono::seconds(1) + quiet.longest);
+		}
+		EXPECT_TRUE(comes_back(memory + noise))
+			<< "bytes left: " << settled_memory() - memory;
+		printf("# summary: %s: %s; beside a busy process: %s\n",
+		       testing::UnitTest::GetInstance()->current_test_info()->name(),
+		       to_string(beside).c_str(), to_string(quiet).c_str());
+	}
+
+	// Does the guest's clock count its instructions? Otherwise times say more about the
+	// machine.
+	static bool clock_is_exact()
+	{
+		const char *clock = getenv("KWARP_CLOCK");
+		return clock && !strcmp(clock, "instructions");
+	}
+
+	// Without what is freed, and kept by the allocator or its checks.
+	static double settled_memory()
+	{
+		for (const auto &cache : std::filesystem::directory_iterator("/sys/kernel/slab"))
+			std::ofstream(cache.path() / "shrink") << "1";
+		return rdma::kernel_memory();
+	}
+
+	static bool comes_back(double bytes)
+	{
+		const auto end = Clock::now() + rdma::patience;
+		while (settled_memory() > bytes) {
+			if (Clock::now() > end)
+				return false;
+			usleep(100000);
+		}
+		return true;
+	}
+};
+
+} // namespace
+
+TEST_F(beside, events)
+{
+	attacked(User::nobody, events);
+}
+
+TEST_F(beside, resizes)
+{
+	attacked(User::nobody, resizes);
+}
+
+TEST_F(beside, flushes)
+{
+	attacked(User::nobody, flushes);
+}
+
+TEST_F(beside, garbage_in_rings)
+{
+	attacked(User::root, garbage);
+}
+
+// Whoever allocates on a throttled account waits, two seconds at a time: not a worker that serves
+// others, too.
+TEST_F(beside, throttled_memory)
+{
+	lab::Policy ird_a(lab::a(), "ird", 128), ord_a(lab::a(), "ord", 128);
+	lab::Policy ird_b(lab::b(), "ird", 128), ord_b(lab::b(), "ord", 128);
+	attacked(User::root, deep_connections, true);
+}
+
+TEST_F(beside, held_sockets)
+{
+	if (!attach::have_fuse())
+		GTEST_SKIP() << "the kernel has no FUSE";
+	attacked(User::root, held_sockets);
+}
+
+TEST_F(beside, half_open_strangers)
+{
+	attacked(User::root, half_open(innocent.port()));
+}
+
+TEST_F(beside, silent_strangers)
+{
+	attacked(User::root, silent(innocent.port()));
+}
+
+TEST_F(beside, slow_strangers)
+{
+	attacked(User::root, slow(innocent.port()));
+}
+
+TEST_F(beside, malformed_strangers)
+{
+	attacked(User::root, malformed(innocent.port()));
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What a user of the device may do to others.
+#include <fstream>
+#include <random>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include "attach/fault.h"
+#include "attach/side.h"
+#include "attack.h"
+#include "rdma/endpoint.h"
+
+namespace isolation {
+namespace {
+
+constexpr uint32_t deepest = 32768;
+
+// A queue pair with its own objects, not connected.
+struct Lone {
+	rdma::Context context = rdma::open_device(lab::a().device);
+	rdma::Pd pd = rdma::alloc_pd(context.get());
+	rdma::Cq cq;
+	rdma::Srq srq;
+	rdma::Qp qp;
+
+	Lone(int cq_entries, uint32_t depth, uint32_t srq_depth = 0)
+		: cq(rdma::create_cq(context.get(), cq_entries))
+	{
+		ibv_qp_init_attr attr = rdma::qp_attr(cq.get(), depth);
+		if (srq_depth) {
+			srq = rdma::create_srq(pd.get(), srq_depth);
+			attr.srq = srq.get();
+		}
+		qp = rdma::create_qp(pd.get(), attr);
+	}
+};
+
+void fill(ibv_qp *qp, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		rdma::post_recv(qp, i, {});
+}
+
+// Memory that this process shares with kwarp, rings and control blocks.
+std::vector<std::span<uint64_t>> rings()
+{
+	std::vector<std::span<uint64_t>> all;
+	std::ifstream maps("/proc/self/maps");
+	for (std::string line; std::getline(maps, line);) {
+		unsigned long from, to;
+		if (line.find("/uverbs") != std::string::npos &&
+		    line.find(" rw") != std::string::npos &&
+		    sscanf(line.c_str(), "%lx-%lx", &from, &to) == 2)
+			all.push_back({reinterpret_cast<uint64_t *>(from), (to - from) / 8});
+	}
+	return all;
+}
+
+} // namespace
+
+void events(const std::function<void()> &begun)
+{
+	Lone lone(16, 16, 16);
+	begun();
+	for (uint32_t i = 0;; i++) {
+		rdma::modify_state(lone.qp.get(), IBV_QPS_ERR);
+		rdma::modify_state(lone.qp.get(), IBV_QPS_INIT);
+		rdma::modify_srq(lone.srq.get(), IBV_SRQ_LIMIT, 0, 1 + i % 8);
+	}
+}
+
+void resizes(const std::function<void()> &begun)
+{
+	Lone lone(2 * deepest, deepest), shared(16, 16, deepest / 2);
+	fill(lone.qp.get(), deepest);
+	rdma::check(rdma::modify_state(lone.qp.get(), IBV_QPS_ERR), "ERR");
+	while (!rdma::try_post_srq_recv(shared.srq.get(), 0, {}))
+		;
+	std::thread srq([&] {
+		for (;;)
+			rdma::modify_srq(shared.srq.get(), IBV_SRQ_MAX_WR, deepest, 0);
+	});
+	begun();
+	for (int n = 0;; n = !n)
+		ibv_resize_cq(lone.cq.get(), static_cast<int>(2 * deepest << n));
+}
+
+void flushes(const std::function<void()> &begun)
+{
+	begun();
+	for (;;) {
+		Lone lone(2 * deepest, deepest);
+		fill(lone.qp.get(), deepest);
+		rdma::modify_state(lone.qp.get(), IBV_QPS_ERR);
+	}
+}
+
+void garbage(const std::function<void()> &begun)
+{
+	rdma::Pair pair;
+	Lone lone(1024, 1024, 1024);
+	std::minstd_rand dice(1);
+	const auto all = rings();
+	if (all.size() < 4)
+		throw rdma::Failure("no rings");
+	begun();
+	for (;;) {
+		for (auto ring : all) {
+			// In a control block, at the beginning, more often than elsewhere.
+			const size_t most = dice() % 4 ? 32 : ring.size();
+			const uint64_t word = dice() % 2 ? dice() % 70000 : dice();
+			ring[dice() % most] = word;
+		}
+		// Most of them ring a doorbell: the flags say so, or nothing.
+		for (ibv_qp *qp : {pair.client.qp(), pair.server.qp(), lone.qp.get()})
+			rdma::try_post(qp, rdma::send(1, {}));
+	}
+}
+
+void deep_connections(const std::function<void()> &begun)
+{
+	rdma::PairConfig config;
+	config.client.sge = config.server.sge = 16;
+	config.connect.responder_resources = config.connect.initiator_depth = 128;
+	config.accept = config.connect;
+	std::vector<std::thread> all;
+	for (int i = 0; i < 8; i++)
+		all.emplace_back([&] {
+			for (;;) {
+				try {
+					rdma::Pair pair(config);
+				} catch (const std::exception &) {
+					// Its own limit may be reached.
+				}
+			}
+		});
+	begun();
+	pause();
+}
+
+void held_sockets(const std::function<void()> &begun)
+{
+	struct Held {
+		attach::Connection c = attach::connect();
+		attach::Stuck stuck{c.a.get()};
+		attach::Side side{lab::a()};
+
+		Held()
+		{
+			attach::Attr attr{};
+			attr.form = KWARP_ATTACH_NONE;
+			rdma::check(side.attach(c.a.get(), attr), "attach");
+			stuck.take_lock();
+		}
+	};
+	rdma::Listener listener(lab::a());
+	for (bool first = true;; first = false) {
+		std::vector<std::unique_ptr<Held>> all;
+		std::vector<std::thread> waiters;
+		for (int i = 0; i < 6; i++)
+			all.push_back(std::make_unique<Held>());
+		for (auto &one : all)
+			waiters.emplace_back([&] {
+				rdma::modify_state(one->side.qp(), IBV_QPS_SQD);
+			});
+		if (first)
+			begun();
+		for (auto &one : all) {
+			// The accept names a queue pair whose mutex is held.
+			rdma::Endpoint client(lab::b());
+			client.resolve(listener);
+			client.connect();
+			const rdma::Event request = listener.request();
+			rdma_conn_param param{};
+			param.qp_num = one->side.qp()->qp_num;
+			rdma_accept(request.id, &param);
+			rdma_destroy_id(request.id);
+		}
+		for (std::thread &waiter : waiters)
+			waiter.join();
+	}
+}
+
+} // namespace isolation
