@@ -38,7 +38,8 @@ name=${name%"$llp"}
 in_guest() {
 	local limit clock=
 	limit=$(suite_limit "$name")
-	if [ "$kernel" = @stock ] && grep -q "^# Clock: instructions" "$TOP/tests/vm/$name.test.sh"; then
+	if [ "$kernel" = @stock ] &&
+		grep -q '^# Clock: instructions' "$TOP/tests/vm/$name.test.sh"; then
 		clock=instructions
 		export ICOUNT=on
 	fi

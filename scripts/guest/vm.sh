@@ -55,8 +55,10 @@ tsc_khz() {
 }
 [ "$accel" = "${accel#tcg}" ] || more="$more tsc_early_khz=$(tsc_khz)"
 clock=
-[ -z "${ICOUNT:-}" ] ||
-	accel=tcg,thread=single cpu=max more=norandmaps clock="-icount shift=0,sleep=${ICOUNT/1/off}"
+[ -z "${ICOUNT:-}" ] || {
+	accel=tcg,thread=single cpu=max more=norandmaps
+	clock="-icount shift=0,sleep=${ICOUNT/1/off}"
+}
 # Counting, the emulator (7.2) loses the flags of cmpxchg16b if an interrupt comes right behind it:
 # seen as a double fault in SLUB, with a part of a pointer in EFLAGS. Without it SLUB uses other
 # instructions, and their number is another.

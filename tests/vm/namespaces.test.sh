@@ -94,7 +94,8 @@ loopback_listeners() {
 		# it has asked for it, and perhaps been refused
 		asked() { rdma resource show cm_id | grep -q ':7174' || exited "$elsewhere"; }
 		wait_for asked >"$WORK/asked"
-		is "loopback: $address, from elsewhere" "$(listeners hostA) $(listeners hostB)" '0 0'
+		is "loopback: $address, from elsewhere" \
+			"$(listeners hostA) $(listeners hostB)" '0 0'
 		kill $elsewhere 2>/dev/null
 		wait $elsewhere 2>/dev/null
 	done

@@ -402,7 +402,7 @@ int kwarp_sctp_probe(struct net *net)
 	ret = sock_create_kern(net, AF_INET, SOCK_STREAM, IPPROTO_SCTP, &sock);
 	if (!ret)
 		sock_release(sock);
-	return ret ? -EPROTONOSUPPORT : 0;
+	return ret;
 }
 
 static int assoc_init(struct kwarp_llp *llp)

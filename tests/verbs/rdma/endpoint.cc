@@ -86,6 +86,11 @@ void Endpoint::resolve(const std::string &ip, uint16_t port)
 	Address to(ip, port);
 	check(rdma_resolve_addr(id_.get(), nullptr, to.get(), resolve_ms), "rdma_resolve_addr");
 	channel_.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+	resolve_rest();
+}
+
+void Endpoint::resolve_rest()
+{
 	check(rdma_resolve_route(id_.get(), resolve_ms), "rdma_resolve_route");
 	channel_.expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	create_objects();

@@ -32,6 +32,8 @@ public:
 
 	// Resolves address and route, then makes the verbs objects.
 	void resolve(const std::string &ip, uint16_t port);
+	// The same for an id whose address is resolved.
+	void resolve_rest();
 	void resolve(const Listener &listener) { resolve(listener.ip(), listener.port()); }
 	int try_connect(const Param &param = {}); // errno or 0
 	void connect(const Param &param = {});
