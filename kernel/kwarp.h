@@ -182,7 +182,8 @@ struct kwarp_lingering {
  * @counted_lock: protects @counted, @counted_qps and the told values of QPs; innermost
  * @counted:	sum of the values transferred to counters of single QPs
  * @counted_qps: QPs with such a counter
- * @cm_wq:	work of endpoints and of rendezvous; ordered, because requests must be
+ * @cm_wq:	work of listeners, of connections that are being set up (cm/ep.c has a
+ *		queue for the others) and of rendezvous; ordered, because requests must be
  *		sent and reported in the order in which they were made and received:
  *		programs on both sides number their QPs by it. MEM_RECLAIM: a disk behind
  *		NVMe-oF reconnects to write pages out

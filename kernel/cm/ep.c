@@ -24,6 +24,9 @@
 static DEFINE_XARRAY_ALLOC1(handles);
 static u32 next_handle;
 
+/* Work of connections that are established. */
+static struct workqueue_struct *conn_wq;
+
 /* Endpoints with a QP that is not attached yet, for kwarp_cm_qp_gone(). */
 static DEFINE_SPINLOCK(qp_lock);
 static DEFINE_HASHTABLE(qp_table, 8);
@@ -135,12 +138,33 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 
 /* ---- events and time ------------------------------------------------------ */
 
-/* Queue the work, with a reference. Context: any. */
+/*
+ * Consumers count on the order of requests, at both ends, and rendezvous on one attempt at a time:
+ * that is what the device's queue is for. Whatever follows is between two ends.
+ */
+static struct workqueue_struct *ep_wq(const struct kwarp_ep *ep)
+{
+	if (ep->taken)
+		return kwarp_taken_wq;
+	switch (READ_ONCE(ep->state)) {
+	case KWARP_EP_WAIT_RTR:
+	case KWARP_EP_ESTABLISHED:
+	case KWARP_EP_CLOSING:
+	case KWARP_EP_LINGER:
+		return ep->rendezvous ? ep_dev(ep)->cm_wq : conn_wq;
+	default:
+		return ep_dev(ep)->cm_wq;
+	}
+}
+
+/*
+ * Queue the work, with a reference. It may be running on the queue of an earlier state: the mutex
+ * excludes that. Context: any.
+ */
 static void queue_ep_work(struct kwarp_ep *ep)
 {
 	kwarp_llp_get(&ep->llp);
-	if (!queue_work(ep->taken ? kwarp_taken_wq : ep_dev(ep)->cm_wq,
-			&ep->work))
+	if (!queue_work(ep_wq(ep), &ep->work))
 		kwarp_llp_put(&ep->llp);
 }
 
@@ -194,7 +218,7 @@ bool kwarp_ep_trylock(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_cm_delay() - queue delayed work, serialised with that of the endpoints
+ * kwarp_cm_delay() - queue delayed work, serialised with that of rendezvous endpoints
  * @dev:	device
  * @work:	work; if it is already queued, the delay restarts
  * @delay:	jiffies
@@ -259,7 +283,7 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 				     ep->qp ? ep->qp->ibqp.qp_num : 0,
 				     kwarp_ep_state_name(ep->state),
 				     kwarp_ep_state_name(state));
-	ep->state = state;
+	WRITE_ONCE(ep->state, state);
 	note_owing(ep);
 }
 
@@ -747,12 +771,21 @@ void kwarp_cm_readdress(struct kwarp_device *dev)
 
 int kwarp_cm_init(void)
 {
+	int ret;
+
 	BUILD_BUG_ON(KWARP_EP_EV_WAITING >= BITS_PER_LONG);
-	return kwarp_rdv_module_init();
+	conn_wq = alloc_workqueue("kwarp_conn", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!conn_wq)
+		return -ENOMEM;
+	ret = kwarp_rdv_module_init();
+	if (ret)
+		destroy_workqueue(conn_wq);
+	return ret;
 }
 
 void kwarp_cm_exit(void)
 {
 	kwarp_rdv_module_exit();
+	destroy_workqueue(conn_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
 }
