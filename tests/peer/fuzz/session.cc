@@ -280,9 +280,10 @@ void Session::judge()
 
 	if (!c_ && v_->connections())
 		c_ = &v_->connection(0);
-	if (c_ && plan_.startup.victim_initiates &&
+	// Until then the queue pair may be working.
+	if (c_ && (plan_.startup.victim_initiates || c_->happened.accepted) &&
 	    !happened([](auto &h) { return h.connect.has_value(); }))
-		fault("the consumer is never told of its connect");
+		fault("the consumer is never told of its connection");
 	v_->wait([&] {
 		return established_ = c_ && c_->happened.connect == RDMA_CM_EVENT_ESTABLISHED, true;
 	});

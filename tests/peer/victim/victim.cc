@@ -330,10 +330,12 @@ void Victim::on_request(rdma_cm_event *e)
 	auto c = std::make_unique<Connection>(*this, id, n);
 	c->happened = h;
 	try {
-		if (options_.answer == Answer::accept)
+		if (options_.answer == Answer::accept) {
 			c->accept();
-		else if (options_.answer == Answer::reject)
+			c->happened.accepted = true;
+		} else if (options_.answer == Answer::reject) {
 			c->reject(options_.private_data);
+		}
 	} catch (const std::system_error &) {
 		// The peer may have gone in between: that is no fault of ours.
 	}
