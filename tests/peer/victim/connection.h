@@ -63,7 +63,7 @@ public:
 		int status = 0;				   // of that event
 		iwarp::Bytes reply_data;		   // private data of that event
 		uint8_t ird = 0, ord = 0;		   // of the request or that event
-		bool accepted = false; // by us, as the passive side
+		bool accepted = false;			   // by us, as the passive side
 		bool disconnected = false;
 		bool fatal = false; // asynchronous error event of the QP
 	} happened;
