@@ -51,7 +51,6 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	 * The element is written before the index; pairs with a user's acquire.
 	 */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
-	cq->wrapped |= cq->prod >= cq->size;
 	cq->untold++;
 	return true;
 }
@@ -76,6 +75,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		 */
 		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
 	}
+	cq->wrapped |= cq->prod >= cq->size;
 	solicited |= bad;
 	if (solicited)
 		cq->marks.solicited = cq->prod;

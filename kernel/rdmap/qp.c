@@ -50,39 +50,31 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 	return llp;
 }
 
-/* Take the claim, under the lock that guards @claimed. */
-static void take_claim(struct kwarp_qp *qp)
+/* @always: in any state; otherwise only if it is idle, with a partner or not, as @partner says. */
+static bool take_claim(struct kwarp_qp *qp, bool always, bool partner)
 {
-	lockdep_assert_held(&qp->sq.lock);
-	WRITE_ONCE(qp->claims, qp->claims + 1);
-	WRITE_ONCE(qp->claimed, true);
+	unsigned long flags;
+	bool free;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	free = !qp->claimed &&
+	       (always || (kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner == partner));
+	if (free) {
+		WRITE_ONCE(qp->claims, qp->claims + 1);
+		WRITE_ONCE(qp->claimed, true);
+	}
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return free;
 }
 
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
 {
-	unsigned long flags;
-	bool free;
-
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	free = kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner == partner &&
-	       !qp->claimed;
-	if (free)
-		take_claim(qp);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
-	return free;
+	return take_claim(qp, false, partner);
 }
 
 bool kwarp_qp_reserve(struct kwarp_qp *qp)
 {
-	unsigned long flags;
-	bool free;
-
-	spin_lock_irqsave(&qp->sq.lock, flags);
-	free = !qp->claimed;
-	if (free)
-		take_claim(qp);
-	spin_unlock_irqrestore(&qp->sq.lock, flags);
-	return free;
+	return take_claim(qp, true, false);
 }
 
 void kwarp_qp_unclaim(struct kwarp_qp *qp)

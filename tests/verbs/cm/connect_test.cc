@@ -9,6 +9,7 @@
 
 #include "cm/kwarp_only.h"
 #include "rdma/endpoint.h"
+#include "rdma/eventually.h"
 #include "rdma/raw_listener.h"
 
 using namespace rdma;
@@ -29,6 +30,21 @@ void expect_data_flows(Endpoint &from, Endpoint &to)
 	EXPECT_EQ(wait_ok(to.rcq()).byte_len, 3000u);
 	EXPECT_TRUE(filled(to.memory().span(0, 3000), 5));
 }
+
+// A connect to a host that answers no request.
+struct Unanswered {
+	const uint64_t before = lab::a().counter("revision_fallbacks");
+	RawListener listener{lab::b()};
+	Endpoint client{lab::a()};
+
+	Unanswered()
+	{
+		client.resolve(lab::b().ip4, listener.port());
+		client.connect();
+	}
+	int rejected() { return client.channel().expect(RDMA_CM_EVENT_REJECTED).status; }
+	uint64_t fallbacks() const { return lab::a().counter("revision_fallbacks") - before; }
+};
 
 uint16_t port_of(const sockaddr *address)
 {
@@ -249,31 +265,21 @@ TEST_F(connect_fails, timeout__nobody_answers)
 // A busy host resets, too: it is not taken for one that does not know revision 2.
 TEST_F(connect_fails, refused__reset_behind_the_request)
 {
-	const uint64_t before = lab::a().counter("revision_fallbacks");
-	RawListener listener(lab::b());
-	Endpoint client(lab::a());
-	client.resolve(lab::b().ip4, listener.port());
-	client.connect();
-	ASSERT_TRUE(listener.refuse(true));
-	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
-	EXPECT_EQ(event.status, -ECONNRESET);
-	EXPECT_FALSE(listener.slam_door(Milliseconds(50))) << "it tries again";
-	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before);
+	Unanswered to;
+	ASSERT_TRUE(to.listener.refuse(true));
+	EXPECT_EQ(to.rejected(), -ECONNRESET);
+	EXPECT_FALSE(to.listener.slam_door(Milliseconds(50))) << "it tries again";
+	EXPECT_EQ(to.fallbacks(), 0u);
 }
 
 // RFC 6581 10: a host that does not know revision 2 closes.
 TEST_F(connect_fails, refused__fin_behind_the_request)
 {
-	const uint64_t before = lab::a().counter("revision_fallbacks");
-	RawListener listener(lab::b());
-	Endpoint client(lab::a());
-	client.resolve(lab::b().ip4, listener.port());
-	client.connect();
-	ASSERT_TRUE(listener.refuse(false));
-	ASSERT_TRUE(listener.refuse(false)) << "revision 1 is not tried";
-	Event event = client.channel().expect(RDMA_CM_EVENT_REJECTED);
-	EXPECT_EQ(event.status, -ECONNRESET);
-	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before + 1);
+	Unanswered to;
+	ASSERT_TRUE(to.listener.refuse(false));
+	ASSERT_TRUE(to.listener.refuse(false)) << "revision 1 is not tried";
+	EXPECT_EQ(to.rejected(), -ECONNRESET);
+	EXPECT_EQ(to.fallbacks(), 1u);
 }
 
 // Whoever kills a program does not wait for its peer's program to answer.
@@ -296,13 +302,7 @@ TEST_F(connect_fails, killed__while_the_server_thinks)
 	}
 	const Event request = listener.request();
 	kill(child, SIGKILL);
-	const auto end = Clock::now() + patience;
-	pid_t ended = 0;
-	while (!ended && Clock::now() < end) {
-		ended = waitpid(child, nullptr, WNOHANG);
-		usleep(1000);
-	}
-	EXPECT_EQ(ended, child);
+	EXPECT_TRUE(eventually([child] { return waitpid(child, nullptr, WNOHANG) == child; }));
 	Endpoint server(request);
 	EXPECT_TRUE(server.try_accept() || server.channel().next());
 }

@@ -9,13 +9,12 @@
 #include <fstream>
 #include <optional>
 
-#include <unistd.h>
-
 #include "attach/fault.h"
 #include "attack.h"
 #include "innocent.h"
 #include "limits/group.h"
 #include "rdma/crowd.h"
+#include "rdma/eventually.h"
 
 using namespace isolation;
 
@@ -102,13 +101,7 @@ struct beside : testing::Test {
 
 	static bool comes_back(double bytes)
 	{
-		const auto end = Clock::now() + rdma::patience;
-		while (settled_memory() > bytes) {
-			if (Clock::now() > end)
-				return false;
-			usleep(100000);
-		}
-		return true;
+		return rdma::eventually([bytes] { return settled_memory() <= bytes; });
 	}
 };
 

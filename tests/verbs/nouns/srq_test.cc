@@ -30,6 +30,12 @@ struct srq : testing::Test {
 		Srq queue(ibv_create_srq(pd.get(), &attr));
 		return queue ? 0 : errno;
 	}
+	Qp qp_with(const Srq &queue, const Cq &cq)
+	{
+		ibv_qp_init_attr attr = qp_attr(cq.get());
+		attr.srq = queue.get();
+		return create_qp(pd.get(), attr);
+	}
 };
 
 // Posts until there is no room; returns how many were posted.
@@ -152,9 +158,7 @@ TEST_F(srq, destroy__refused_while_qp_uses_it)
 {
 	Srq queue = create_srq(pd.get(), 16);
 	Cq cq = create_cq(context.get(), 16);
-	ibv_qp_init_attr attr = qp_attr(cq.get());
-	attr.srq = queue.get();
-	Qp qp = create_qp(pd.get(), attr);
+	Qp qp = qp_with(queue, cq);
 	EXPECT_EQ(ibv_destroy_srq(queue.get()), EBUSY);
 	EXPECT_EQ(try_post_srq_recv(queue.get(), 1, {}), 0) << "it goes on";
 }
@@ -177,9 +181,7 @@ TEST_F(srq, qp__error_leaves_the_queue_alone)
 {
 	Srq queue = create_srq(pd.get(), 16);
 	Cq cq = create_cq(context.get(), 16);
-	ibv_qp_init_attr attr = qp_attr(cq.get());
-	attr.srq = queue.get();
-	Qp qp = create_qp(pd.get(), attr);
+	Qp qp = qp_with(queue, cq);
 	uint32_t posted = fill_up(queue.get());
 	AsyncEvents events(context.get());
 	ASSERT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);
@@ -195,9 +197,7 @@ TEST_F(srq, qp__one_event_before_it_is_connected)
 {
 	Srq queue = create_srq(pd.get(), 16);
 	Cq cq = create_cq(context.get(), 16);
-	ibv_qp_init_attr attr = qp_attr(cq.get());
-	attr.srq = queue.get();
-	Qp qp = create_qp(pd.get(), attr);
+	Qp qp = qp_with(queue, cq);
 	AsyncEvents events(context.get());
 	for (int i = 0; i < 1000; i++) {
 		ASSERT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);

@@ -10,24 +10,14 @@
 #include "iwarp/sctp.h"
 #include "iwarp/segment.h"
 #include "rdma/endpoint.h"
+#include "rdma/eventually.h"
 
 namespace sctp {
 
 using iwarp::sctp::Association;
 using iwarp::sctp::Message;
 
-// Whether it becomes true in time.
-template <class What>
-bool eventually(What what)
-{
-	const auto end = std::chrono::steady_clock::now() + rdma::patience;
-	while (!what()) {
-		if (std::chrono::steady_clock::now() > end)
-			return false;
-		std::this_thread::sleep_for(rdma::Milliseconds(1));
-	}
-	return true;
-}
+using rdma::eventually;
 
 inline Association associate(const rdma::Listener &listener, iwarp::sctp::Options options = {})
 {
