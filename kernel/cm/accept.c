@@ -65,8 +65,8 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * A refusal of our own. With SCTP only the consumer may reject (RFC 5043 6.3); anything
- * else ends with a Session Terminate, which kwarp_linger() sends (6.4).
+ * The consumer is not asked. With SCTP only the consumer may reject (RFC 5043 6.3); anything
+ * else ends with a Session Terminate, which kwarp_linger() sends (5, 6.4).
  */
 static void refuse(struct kwarp_ep *ep)
 {
@@ -195,10 +195,19 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	kwarp_ep_arm(ep, READ_ONCE(dev->policy.answer_timeout_ms));
 }
 
-/* KWARP_EP_REQUESTED: the consumer has not answered in time. */
+/*
+ * KWARP_EP_REQUESTED: the consumer has not answered in time. With SCTP the association is
+ * aborted: behind a Session Terminate the initiator would ask again, in the unenhanced form,
+ * because a responder that does not know the enhanced form sends that, too.
+ */
 void kwarp_passive_unanswered(struct kwarp_ep *ep)
 {
-	refuse(ep);
+	if (kwarp_llp_is_mpa(&ep->llp)) {
+		reject_plain(ep, NULL, 0);
+		return;
+	}
+	leave(ep);
+	kwarp_ep_close(ep, true);
 }
 
 /*
@@ -243,6 +252,9 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  * a rejection, and the first FPDU after the reply finds a running engine. We send nothing
  * before the reply: until then no engine answers. If the peer answers the reply with an
  * Rtr frame, the QP is only bound here, and attached after that frame.
+ *
+ * If accepting fails, the request is rejected, over SCTP as well: rdma_cm rejects on behalf of
+ * its consumer then, but iw_cm does not hand that on.
  *
  * Return: 0, or negative errno if the request was rejected or closed.
  */
@@ -295,7 +307,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 err:
 	kwarp_ep_unbind_qp(ep);
 	kwarp_ep_unclaim(ep);
-	refuse(ep);
+	reject_plain(ep, NULL, 0);
 	return ret;
 }
 

@@ -408,11 +408,21 @@ static int hello_of(struct kwarp_llp *llp, const struct kwarp_sctp_msg *m,
 	return 1;
 }
 
+/* Has the association ended? If it was lost, llp->sk_err is set: that is no close. */
+static bool startup_ended(struct kwarp_llp *llp)
+{
+	u32 left;
+	int over = kwarp_sctp_over(llp, &left);
+
+	if (over < 0)
+		WRITE_ONCE(llp->sk_err, -over);
+	return over;
+}
+
 int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 			  enum kwarp_mpa_type type)
 {
 	struct kwarp_sctp_msg m;
-	u32 left;
 	int ret;
 
 	static_assert(sizeof(hello->rx) >= KWARP_SCTP_CONTROL_MAX);
@@ -428,7 +438,7 @@ int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 		ret = hello_of(llp, &m, hello, type);
 		msg_put(&m);
 	} else {
-		ret = kwarp_sctp_over(llp, &left) ? -ECONNRESET : 0;
+		ret = startup_ended(llp) ? -ECONNRESET : 0;
 	}
 	kwarp_llp_unlock(llp);
 	return ret;
@@ -437,14 +447,13 @@ int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_msg m;
-	u32 left;
 	int ret = 1;
 
 	if (!kwarp_llp_lock(llp))
 		return -ECONNRESET;
 	if (!next_msg(llp, &m)) {
 		if (!m.skb || terminated(llp->sctp, &m))
-			ret = kwarp_sctp_over(llp, &left) ? 0 : -EAGAIN;
+			ret = startup_ended(llp) ? 0 : -EAGAIN;
 		msg_put(&m);
 	}
 	kwarp_llp_unlock(llp);

@@ -2,6 +2,8 @@
 // Data carried in connection set-up: private data, rejections, depths.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cm/kwarp_only.h"
 #include "rdma/endpoint.h"
 
@@ -137,6 +139,39 @@ TEST_F(reject, destroy__unanswered_request)
 		Endpoint server(asked.request);
 	}
 	EXPECT_EQ(asked.client.channel().expect(RDMA_CM_EVENT_REJECTED).status, -ECONNREFUSED);
+}
+
+// The consumer was asked and cannot accept: that is final, so the initiator does not ask again with
+// the next lower revision, which the consumer would see as another request.
+struct reject_final : reject {
+	void expect_final(Asked &asked, std::initializer_list<int> errors)
+	{
+		const int status = asked.client.channel().expect(RDMA_CM_EVENT_REJECTED).status;
+		EXPECT_TRUE(std::ranges::count(errors, -status)) << status;
+		EXPECT_FALSE(asked.listener.channel().next(Milliseconds(100))) << "asked again";
+		EXPECT_EQ(lab::a().counter("revision_fallbacks"), fallbacks);
+	}
+
+	const uint64_t fallbacks = lab::a().counter("revision_fallbacks");
+};
+
+TEST_F(reject_final, accept__with_a_queue_pair_in_use)
+{
+	Pair other;
+	Asked asked;
+	CmId server(asked.request.id);
+	rdma_conn_param param{};
+	param.qp_num = other.server.qp()->qp_num;
+	EXPECT_EQ(rdma_accept(server.get(), &param), -1);
+	expect_final(asked, {ECONNREFUSED});
+}
+
+TEST_F(reject_final, answer__does_not_come_in_time)
+{
+	lab::Policy impatient(lab::b(), "answer_timeout_ms", 300);
+	Asked asked;
+	// Over SCTP only a consumer may reject (RFC 5043 6.3): the association is aborted.
+	expect_final(asked, {ECONNREFUSED, ECONNRESET});
 }
 
 TEST_F(reject, posts__are_flushed_when_the_consumer_says_so)
