@@ -256,7 +256,4 @@ extern struct workqueue_struct *kwarp_wq;
 /* Work beyond the limits of a softirq or a process; no priority. */
 extern struct workqueue_struct *kwarp_rest_wq;
 
-/* All work that may wait for the lock of a program's socket (llp/mpa/take.c). */
-extern struct workqueue_struct *kwarp_taken_wq;
-
 #endif /* _KWARP_H */

@@ -26,12 +26,9 @@ static int __init kwarp_init(void)
 	ret = kwarp_rest_wq ? kwarp_tx_pages_init() : -ENOMEM;
 	if (ret)
 		goto err_wq;
-	ret = kwarp_take_init();
-	if (ret)
-		goto err_pages;
 	ret = kwarp_sctp_init();
 	if (ret)
-		goto err_take;
+		goto err_pages;
 	ret = kwarp_cm_init();
 	if (ret)
 		goto err_sctp;
@@ -44,8 +41,6 @@ err_cm:
 	kwarp_cm_exit();
 err_sctp:
 	kwarp_sctp_exit();
-err_take:
-	kwarp_take_exit();
 err_pages:
 	kwarp_tx_pages_exit();
 err_wq:

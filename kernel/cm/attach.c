@@ -437,7 +437,6 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	mutex_lock(&ep->mutex);
 	/* Released below; events that arrive meanwhile wait for the mutex. */
 	kwarp_llp_get(&ep->llp);
-	ep->taken = true;
 	ep->attach = at;
 	ep->su = su;
 	ep->startup_ms = p->timeout_ms;

@@ -277,11 +277,10 @@ static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed
 		fail(ep, status);
 		return;
 	}
-	if (kwarp_llp_lock(&ep->llp)) {
-		if (ep->llp.qp == ep->qp)
-			kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
-		kwarp_llp_unlock(&ep->llp);
-	}
+	kwarp_llp_lock(&ep->llp);
+	if (ep->llp.qp == ep->qp)
+		kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
+	kwarp_llp_unlock(&ep->llp);
 
 	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
 	kwarp_ep_drop_id(ep);

@@ -144,8 +144,9 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
  */
 static struct workqueue_struct *ep_wq(const struct kwarp_ep *ep)
 {
-	if (ep->taken)
-		return kwarp_taken_wq;
+	/* An attached socket: nobody is asked. */
+	if (READ_ONCE(ep->attach))
+		return conn_wq;
 	switch (READ_ONCE(ep->state)) {
 	case KWARP_EP_WAIT_RTR:
 	case KWARP_EP_ESTABLISHED:

@@ -151,7 +151,6 @@ struct kwarp_startup {
  *		is over; @partner is used instead for partners; @mutex
  * @handle:	number that iw_cm holds as provider_data, or 0
  * @attach:	a program's socket: its request; @mutex
- * @taken:	a program's socket: it has its own workqueue; constant
  * @rendezvous:	listener or child of the device's rendezvous, or a connection to one:
  *		there is no cm_id; constant
  * @partner:	rendezvous: the claimed QP, with a reference, of this connection, until it
@@ -194,7 +193,6 @@ struct kwarp_ep {
 	struct kwarp_qp *claim;
 	u32 handle;
 	struct kwarp_attach *attach;
-	bool taken;
 	bool rendezvous;
 	struct kwarp_qp *partner;
 	u32 startup_ms;

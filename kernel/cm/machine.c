@@ -63,7 +63,7 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kfree(ep->su);
 	ep->su = NULL;
 	/* On its own socket the program sets the options. */
-	if (!ep->taken)
+	if (!ep->llp.taken)
 		kwarp_llp_keepalive(&ep->llp,
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
@@ -110,8 +110,7 @@ static bool engine_done(struct kwarp_ep *ep)
 	const struct kwarp_qp *qp;
 	bool done;
 
-	if (!kwarp_llp_lock(&ep->llp))
-		return true;
+	kwarp_llp_lock(&ep->llp);
 	qp = ep->llp.qp;
 	done = !qp || READ_ONCE(qp->tx.state) >= KWARP_TX_FIN_SENT;
 	kwarp_llp_unlock(&ep->llp);
@@ -144,13 +143,12 @@ static void drain(struct kwarp_ep *ep)
 static void fin_sent(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
-	bool sound = false;
+	bool sound;
 
-	if (kwarp_llp_lock(&ep->llp)) {
-		qp = ep->llp.qp;
-		sound = qp && !kwarp_qp_failed(qp);
-		kwarp_llp_unlock(&ep->llp);
-	}
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	sound = qp && !kwarp_qp_failed(qp);
+	kwarp_llp_unlock(&ep->llp);
 	if (!sound) {
 		wind_up(ep);
 		return;
@@ -170,13 +168,12 @@ static void peer_fin(struct kwarp_ep *ep)
 static void count_early_end(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
-	bool count = true;
+	bool count;
 
-	if (kwarp_llp_lock(&ep->llp)) {
-		qp = ep->llp.qp;
-		count = !qp || qp->stream_end;
-		kwarp_llp_unlock(&ep->llp);
-	}
+	kwarp_llp_lock(&ep->llp);
+	qp = ep->llp.qp;
+	count = !qp || qp->stream_end;
+	kwarp_llp_unlock(&ep->llp);
 	if (count)
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
 }

@@ -174,8 +174,7 @@ static void limit_ord(struct kwarp_qp *qp)
 
 	if (!llp)
 		return;
-	if (!kwarp_llp_lock(llp))
-		goto put;
+	kwarp_llp_lock(llp);
 	if (llp->qp == qp) {
 		u16 ord = qp->params.ord;
 
@@ -187,7 +186,6 @@ static void limit_ord(struct kwarp_qp *qp)
 		qp->params.user_ord = min(ord, qp->rdv.ord);
 	}
 	kwarp_llp_unlock(llp);
-put:
 	kwarp_llp_put(llp);
 }
 

@@ -87,8 +87,7 @@ unlock:
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
-		/* A program may make it wait for a socket lock. */
-		queue_work(kwarp_taken_wq, &cq->died);
+		queue_work(kwarp_rest_wq, &cq->died);
 	}
 	if (told)
 		kwarp_cq_notify(cq);

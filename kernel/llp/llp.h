@@ -21,7 +21,7 @@ struct kwarp_llp;
 struct kwarp_mpa;
 struct kwarp_qp;
 struct kwarp_sctp;
-struct kwarp_take;
+struct file;
 
 /*
  * An incomplete FPDU waits in TCP's receive queue, so the window must hold two FPDUs of
@@ -95,25 +95,11 @@ struct kwarp_mpa_framing {
 };
 
 /**
- * struct kwarp_llp_gate - who may use a socket that a program still has
- * @inside:	engines, callbacks and lock holders of ours
- * @taken:	the socket is a program's: a call of the program may hold its lock as long as
- *		the program likes; constant. All else is unused without it
- * @severed:	nobody gets inside any more
- */
-struct kwarp_llp_gate {
-	atomic_t inside;
-	bool taken;
-	bool severed;
-};
-
-/**
  * struct kwarp_llp - one connection or listener
  * @sock:	the socket; set once, released by kwarp_llp_close()
  * @sk:		its sock, referenced until the last put, so that it can be locked after
  *		@sock is released
- * @take:	what is held of the program's socket instead of @sock, or NULL
- * @gate:	of a program's socket
+ * @taken:	the file of a program's socket (kwarp_llp_take()) with a reference, or NULL
  * @dev:	device, for counters
  * @refs:	owner, QP, callbacks in progress
  * @ops:	lower layer that carries the ULPDUs
@@ -140,7 +126,7 @@ struct kwarp_llp_gate {
 struct kwarp_llp {
 	struct socket *sock;
 	struct sock *sk;
-	struct kwarp_take *take;
+	struct file *taken;
 	struct kwarp_device *dev;
 	refcount_t refs;
 	const struct kwarp_llp_ops *ops;
@@ -151,7 +137,6 @@ struct kwarp_llp {
 	const struct kwarp_llp_owner_ops *owner;
 	const struct kwarp_llp_engine *engine;
 	struct kwarp_qp *qp;
-	struct kwarp_llp_gate gate;
 	bool spoke;
 	bool eof;
 	bool watched;
@@ -314,27 +299,27 @@ static inline int kwarp_llp_accept(struct kwarp_llp *listener,
  * @net:	namespace of the netdev: the socket's namespace must have the same owner,
  *		or the caller CAP_NET_ADMIN in it
  *
- * On success every descriptor of the socket becomes a shell (take.c), and the connection
- * lives until kwarp_llp_close(). On failure the socket is unchanged. Bytes that have
- * arrived are in the receive queue; no event reports them.
- * Context: process.
+ * On success every descriptor of the socket becomes a shell (take.c), a filter of the
+ * program's is removed, and the connection lives until kwarp_llp_close(). On failure the
+ * socket is unchanged. Bytes that have arrived are in the receive queue; no event reports
+ * them. Waits a moment for other users of the socket to go.
+ * Context: process, may sleep; current is the program.
  *
  * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -ESOCKTNOSUPPORT (no
  * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or
- * either direction closed), -EBUSY (already taken, in use by another part of the kernel,
- * or a system call sleeps in it, holds its lock or waits for the lock), -EOPNOTSUPP (it
- * has an upper layer protocol, e.g. TLS, or is in repair mode), -ENOMEM.
+ * either direction closed), -EBUSY (already taken; in use by another part of the kernel,
+ * by a system call, or by another process, which has a descriptor of it), -EOPNOTSUPP (it
+ * has an upper layer protocol, e.g. TLS, is in repair mode, or its filter is locked),
+ * -ENOMEM.
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
-/* Module load and unload. */
-int kwarp_take_init(void);
+/* Module unload; may sleep. */
 void kwarp_take_exit(void);
 
 /*
  * Startup of MPA in forms that have no struct kwarp_mpa_frame (cm/attach.c): bytes, without
- * blocking for the peer. Return: bytes, 0 at EOF, or -errno; -ECONNRESET if the connection
- * is severed. Context: process.
+ * blocking for the peer. Return: bytes, 0 at EOF, or -errno. Context: process.
  */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
@@ -475,21 +460,10 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
  * kwarp_llp_lock() - take the socket lock
  * @llp:	connection, may have no socket
  *
- * On a program's socket, a system call that was in progress when the socket was taken may
- * hold the lock and sleep. The caller waits for it for a limited time; then the
- * connection is severed: KWARP_LLP_EV_RESET is raised and all waiters give up.
- *
+ * No program holds it, nor that of a socket that was taken: the wait is short.
  * Context: process, may sleep.
- * Return: false if the connection is severed or the calling process is being killed; then
- * the lock is not held.
  */
-bool __must_check kwarp_llp_lock(struct kwarp_llp *llp);
-
-/*
- * The same without waiting for a program; false does not mean that the connection is
- * severed.
- */
-bool __must_check kwarp_llp_lock_now(struct kwarp_llp *llp);
+void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
 /* The time that softirqs run before they leave the rest to a thread; jiffies. */
@@ -508,18 +482,7 @@ void kwarp_llp_unlock(struct kwarp_llp *llp);
  */
 bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 
-/**
- * kwarp_llp_sever() - take a connection apart without the socket lock of a program's
- * socket
- * @llp:	a taken socket; the caller is not inside the gate
- *
- * On return no engine, callback or lock holder of kwarp runs, and none will: the caller
- * owns what the lock protects. Waits for those that run, not for the program. Idempotent.
- * Context: process, may sleep.
- */
-void kwarp_llp_sever(struct kwarp_llp *llp);
-
-/* The socket lock is held, or nobody else has the connection any more (severed). */
+/* The socket lock is held. */
 #ifdef CONFIG_LOCKDEP
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp);
 #else

@@ -11,7 +11,6 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-#include "llp/gate.h"
 
 void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
 		    const struct kwarp_llp_owner_ops *owner)
@@ -49,18 +48,7 @@ struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
 	if (llp)
 		kwarp_llp_get(llp);
 	read_unlock_bh(&sk->sk_callback_lock);
-	if (llp && unlikely(llp->gate.taken) && !kwarp_take_enter(llp)) {
-		kwarp_llp_put(llp);
-		return NULL;
-	}
 	return llp;
-}
-
-void kwarp_socket_done(struct kwarp_llp *llp)
-{
-	if (unlikely(llp->gate.taken))
-		kwarp_take_leave(llp);
-	kwarp_llp_put(llp);
 }
 
 /*
@@ -245,34 +233,17 @@ int kwarp_socket_hold_net(struct sock *sk)
 
 /* ---- the lock ---------------------------------------------------------------- */
 
-static bool lock_patiently(struct kwarp_llp *llp, long patience)
+void kwarp_llp_lock(struct kwarp_llp *llp)
 {
-	if (unlikely(llp->gate.taken)) {
-		if (!kwarp_take_lock(llp, patience))
-			return false;
-	} else if (llp->sk) {
+	if (llp->sk)
 		lock_sock(llp->sk);
-	}
 	llp->locked_at = jiffies;
-	return true;
-}
-
-bool kwarp_llp_lock(struct kwarp_llp *llp)
-{
-	return lock_patiently(llp, KWARP_TAKE_PATIENCE);
-}
-
-bool kwarp_llp_lock_now(struct kwarp_llp *llp)
-{
-	return lock_patiently(llp, 0);
 }
 
 void kwarp_llp_unlock(struct kwarp_llp *llp)
 {
 	if (!llp->sk)
 		return;
-	if (unlikely(llp->gate.taken))
-		kwarp_take_leave(llp);
 	release_sock(llp->sk);
 	if (llp->ops->unlocked)
 		INDIRECT_CALL_1(llp->ops->unlocked, kwarp_mpa_unlocked, llp);
@@ -288,8 +259,7 @@ bool kwarp_llp_held_long(const struct kwarp_llp *llp)
 #ifdef CONFIG_LOCKDEP
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp)
 {
-	if (!READ_ONCE(llp->gate.severed))
-		sock_owned_by_me(llp->sk);
+	sock_owned_by_me(llp->sk);
 }
 #endif
 
@@ -297,8 +267,7 @@ void kwarp_llp_assert_locked(const struct kwarp_llp *llp)
 
 void kwarp_llp_shutdown(struct kwarp_llp *llp)
 {
-	if (!kwarp_llp_lock(llp))
-		return;
+	kwarp_llp_lock(llp);
 	if (llp->sk)
 		llp->ops->shutdown(llp);
 	kwarp_llp_unlock(llp);
@@ -313,7 +282,7 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 		return;
 	WARN_ON_ONCE(llp->qp);
 	llp->sock = NULL;
-	if (llp->gate.taken) {
+	if (llp->taken) {
 		kwarp_take_close(llp, abort);
 		return;
 	}

@@ -63,11 +63,12 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 void kwarp_socket_unhook(struct kwarp_llp *llp);
 
 /*
- * The connection of a socket, with a reference, or NULL once detached or severed.
- * Callbacks end with kwarp_socket_done(). Context: any.
+ * The connection of a socket, with a reference, or NULL once it is unhooked. Context: any.
  */
 struct kwarp_llp *kwarp_socket_llp(struct sock *sk);
-void kwarp_socket_done(struct kwarp_llp *llp);
+
+/* End a connection whose socket may still be open in a program: llp->taken. */
+void kwarp_take_close(struct kwarp_llp *llp, bool abort);
 
 /*
  * Attached connection: first what has arrived, then the end of the stream, once, as

@@ -135,7 +135,6 @@ enum kwarp_err_from {
  * @mem:	memory of the rings
  * @mmap:	entry of a user's QP, else NULL
  * @attr:	attributes stored for query_qp, except the state
- * @wq:		workqueue of @work and @retry: kwarp_wq or kwarp_taken_wq
  * @work:	runs the send engine
  * @rest:	runs both engines, for what they left over: kwarp_tx_defer()
  * @retry:	runs the send engine after a delay, when memory was short
@@ -175,7 +174,6 @@ struct kwarp_qp {
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 	struct ib_qp_attr attr;
-	struct workqueue_struct *wq;
 	struct work_struct work;
 	struct work_struct rest;
 	struct delayed_work retry;

@@ -304,12 +304,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	clear_err(qp);
 	qp->stream_end = false;
 	qp->last_wqe_due = true;
-	WRITE_ONCE(qp->wq, llp->gate.taken ? kwarp_taken_wq : kwarp_wq);
-	if (!kwarp_llp_lock(llp)) {
-		kwarp_qp_unprepare(qp, llp);
-		ret = -ECONNRESET;
-		goto out;
-	}
+	kwarp_llp_lock(llp);
 	kwarp_qp_get(qp);
 	kwarp_llp_get(llp);
 
@@ -342,22 +337,16 @@ void kwarp_qp_start(struct kwarp_qp *qp)
 	might_sleep();
 	if (!llp)
 		return;
-	if (kwarp_llp_lock(llp)) {
-		if (llp->qp == qp) {
-			kwarp_tx_to(&qp->tx,
-				    qp->tx.state == KWARP_TX_WAIT_CLOSING ?
-				    KWARP_TX_CLOSING : KWARP_TX_RUNNING);
-			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
-		}
-		kwarp_llp_unlock(llp);
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp) {
+		kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT_CLOSING ?
+				     KWARP_TX_CLOSING : KWARP_TX_RUNNING);
+		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 	}
+	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
 }
 
-/*
- * No other context uses the engines: the socket lock is held, or the connection is
- * severed.
- */
 static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	kwarp_rx_stop(qp);
@@ -370,24 +359,6 @@ static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	llp->ops->end(llp);
 	kwarp_tx_free(qp);
 	kwarp_rx_free(qp);
-}
-
-/* Without the socket lock, which a program holds. @llp->qp still belongs to the owner. */
-static struct kwarp_qp *detach_severed(struct kwarp_llp *llp)
-{
-	struct kwarp_qp *qp;
-
-	kwarp_llp_sever(llp);
-	qp = llp->qp;
-	if (!qp)
-		return NULL;
-	trace_kwarp_qp_detach(qp);
-	/* Excludes other paths without the socket lock: cut_off(). */
-	mutex_lock(&qp->mutex);
-	llp->qp = NULL;
-	end_engines(qp, llp);
-	mutex_unlock(&qp->mutex);
-	return qp;
 }
 
 static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
@@ -412,12 +383,9 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	struct kwarp_qp *qp;
 
 	might_sleep();
-	if (kwarp_llp_lock(llp)) {
-		qp = detach_locked(llp);
-		kwarp_llp_unlock(llp);
-	} else {
-		qp = detach_severed(llp);
-	}
+	kwarp_llp_lock(llp);
+	qp = detach_locked(llp);
+	kwarp_llp_unlock(llp);
 	if (!qp)
 		return;
 
@@ -446,21 +414,6 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
-/*
- * A program holds its socket's lock: nothing more is sent, and the owner is notified as
- * for any error. The owner detaches the rest.
- */
-static bool cut_off(struct kwarp_qp *qp, struct kwarp_llp *llp)
-{
-	lockdep_assert_held(&qp->mutex);
-	kwarp_llp_sever(llp);
-	if (llp->qp != qp)
-		return false;
-	end_engines(qp, llp);
-	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
-	return true;
-}
-
 void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
@@ -468,18 +421,14 @@ void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
 
 	lockdep_assert_held(&qp->mutex);
 	might_sleep();
-	if (!llp) {
-		/* Nothing attached. */
-	} else if (abrupt ? kwarp_llp_lock_now(llp) : kwarp_llp_lock(llp)) {
+	if (llp) {
+		kwarp_llp_lock(llp);
 		attached = llp->qp == qp;
 		if (attached)
 			disconnect_locked(qp, llp, abrupt);
 		kwarp_llp_unlock(llp);
-	} else if (abrupt) {
-		attached = cut_off(qp, llp);
-	}
-	if (llp)
 		kwarp_llp_put(llp);
+	}
 	/* No engine runs: the state belongs to the caller, which holds qp->mutex. */
 	if (!attached && abrupt)
 		enter_error(qp);

@@ -34,7 +34,7 @@ static void try_fin(struct kwarp_qp *qp, struct kwarp_llp *llp)
 static void tx_retry(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
-	if (!queue_delayed_work(READ_ONCE(qp->wq), &qp->retry, TX_RETRY))
+	if (!queue_delayed_work(kwarp_wq, &qp->retry, TX_RETRY))
 		kwarp_qp_put(qp);
 }
 
@@ -128,16 +128,14 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 void kwarp_tx_kick(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
-	if (!queue_work(READ_ONCE(qp->wq), &qp->work))
+	if (!queue_work(kwarp_wq, &qp->work))
 		kwarp_qp_put(qp);
 }
 
 void kwarp_tx_defer(struct kwarp_qp *qp)
 {
-	struct workqueue_struct *wq = READ_ONCE(qp->wq);
-
 	kwarp_qp_get(qp);
-	if (!queue_work(wq == kwarp_wq ? kwarp_rest_wq : wq, &qp->rest))
+	if (!queue_work(kwarp_rest_wq, &qp->rest))
 		kwarp_qp_put(qp);
 }
 
@@ -147,14 +145,13 @@ static void enter(struct kwarp_qp *qp, bool rest)
 
 	if (!llp)
 		return;
-	if (kwarp_llp_lock(llp)) {
-		if (llp->qp == qp) {
-			if (rest)
-				kwarp_rx_continue(qp, llp);
-			kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
-		}
-		kwarp_llp_unlock(llp);
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp) {
+		if (rest)
+			kwarp_rx_continue(qp, llp);
+		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 	}
+	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
 }
 
@@ -233,10 +230,9 @@ void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
 	might_sleep();
 	if (!llp)
 		return;
-	if (kwarp_llp_lock(llp)) {
-		if (llp->qp == qp)
-			qp->tx.rtr = opcode + 1;
-		kwarp_llp_unlock(llp);
-	}
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp)
+		qp->tx.rtr = opcode + 1;
+	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
 }

@@ -107,7 +107,7 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
 /* Take the socket lock and run, if a connection is attached. Context: process. */
 void kwarp_tx_enter(struct kwarp_qp *qp);
 
-/* Queue the engine on qp->wq. Context: any, any locks. */
+/* Queue the engine on kwarp_wq. Context: any, any locks. */
 void kwarp_tx_kick(struct kwarp_qp *qp);
 
 /*

@@ -91,14 +91,15 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
-	bool locked = llp && kwarp_llp_lock(llp);
 
+	if (llp)
+		kwarp_llp_lock(llp);
 	/* Refused if an error was first. */
 	kwarp_qp_step(qp, step);
-	if (locked)
+	if (llp) {
 		kwarp_llp_unlock(llp);
-	if (llp)
 		kwarp_llp_put(llp);
+	}
 }
 
 static int to_rts(struct kwarp_qp *qp, const struct ib_qp_attr *attr)

@@ -97,7 +97,6 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	mutex_init(&qp->mutex);
 	kwarp_wq_init(&qp->sq, &qp->rq);
 	INIT_LIST_HEAD(&qp->counted_link);
-	qp->wq = kwarp_wq;
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	INIT_WORK(&qp->rest, kwarp_tx_rest_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);

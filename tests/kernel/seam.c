@@ -263,12 +263,11 @@ static int sent_locked(struct env *e, const struct want *w, int count)
 /* Check that exactly these messages were sent, each complete, in this order. */
 static int sent(struct env *e, const struct want *w, int count)
 {
-	int ret = -ECONNRESET;
+	int ret;
 
-	if (kwarp_llp_lock(&e->m.llp)) {
-		ret = sent_locked(e, w, count);
-		kwarp_llp_unlock(&e->m.llp);
-	}
+	kwarp_llp_lock(&e->m.llp);
+	ret = sent_locked(e, w, count);
+	kwarp_llp_unlock(&e->m.llp);
 	return ret;
 }
 
@@ -525,12 +524,11 @@ static int nothing_goes(void)
 	for (ms = 0; !READ_ONCE(e->m.calls[MOCK_PUT]) && ms < PATIENCE_MS; ms++)
 		fsleep(1000);
 	/* What was built is dropped, and the engine stops: nothing is built again. */
-	if (!ret && kwarp_llp_lock(&e->m.llp)) {
-		if (!e->m.calls[MOCK_PUT] || !list_empty(&e->m.batch) ||
-		    to_kqp(e->qp)->tx.state != KWARP_TX_DEAD)
-			ret = -EIO;
-		kwarp_llp_unlock(&e->m.llp);
-	}
+	kwarp_llp_lock(&e->m.llp);
+	if (!ret && (!e->m.calls[MOCK_PUT] || !list_empty(&e->m.batch) ||
+		     to_kqp(e->qp)->tx.state != KWARP_TX_DEAD))
+		ret = -EIO;
+	kwarp_llp_unlock(&e->m.llp);
 	mock_end(&e->m, ECONNRESET);
 	ret = ret ? : wait_for(e, 0, 3);
 	env_close(e);

@@ -55,8 +55,8 @@ for size in 1 1429 65536; do
 done
 # Writes with immediate data, as many as possible, each of which takes one of the server's 1024
 # receives. There is no flow control here either, and the server's program may get no processor: so
-# they are so large that nothing makes 1024 of them in the time. SCTP is slower, and the 500 that are
-# posted when the time is over must arrive.
+# they are so large that nothing makes 1024 of them in the time. SCTP is slower, and the 500 that
+# are posted when the time is over must arrive.
 size=1048576
 [ "${LLP:-tcp}" = tcp ] || size=$((size / 4))
 measure rc_rdma_write_bw -m $size

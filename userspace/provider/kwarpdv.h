@@ -153,13 +153,14 @@ static inline int kwarpdv_cmd_run(struct kwarpdv_cmd *cmd,
  * @attr:	how
  *
  * On success the socket belongs to the QP, and MPA starts in the background. On
- * failure the socket is unchanged.
+ * failure the socket is unchanged. No other thread may be in a call on the socket,
+ * and no other process may have it: EBUSY after a quarter of a second.
  *
  * Return: 0; EBADF, ENOTSOCK; EAFNOSUPPORT (not IPv4 or IPv6), ESOCKTNOSUPPORT
  * (no stream), EPROTOTYPE (not TCP: MPTCP, SCTP); ENOTCONN (not established, or
  * one direction closed); EBUSY (attached already, in use by another part of the
- * kernel, or a thread is blocked in a call on it); EOPNOTSUPP (TLS or another
- * upper layer protocol; TCP_REPAIR); EPERM (a network namespace of another
+ * kernel, another thread or process); EOPNOTSUPP (TLS or another upper layer
+ * protocol; TCP_REPAIR; SO_LOCK_FILTER); EPERM (a network namespace of another
  * owner); EALREADY (an attach of this QP has not ended); EINVAL (parameters, QP
  * not in INIT, no QP of kwarp); ENOMEM; ENODEV.
  */

@@ -2,37 +2,33 @@
 /*
  * Takeover of a program's connected TCP socket.
  *
- * The struct sock stays under the program's struct socket, because system calls in
- * progress use it without a reference of their own: only the program's file keeps it
- * alive. kwarp holds that file as well, so the program's close() does not end the
- * connection.
+ * The struct sock stays under the program's struct socket, and kwarp holds the socket's
+ * file, so the program's close() does not end the connection.
  *
  * The descriptor is made harmless by replacing the operations of its socket with a shell
  * that supports almost nothing, until its last file is closed. The shell holds the
  * module. SOL_SOCKET options, which normally bypass the operations, are directed through
- * them. A call that had entered before still has TCP's operations: see guard_put_on().
+ * them.
  *
- * A system call asleep in the socket would continue in the middle of the kwarp stream, so
- * there must be none, nor one that holds the socket lock or waits for it. A call that
- * enters at this very moment may still read or write bytes, or set an option: that breaks
- * the connection, which is the program's own fault, but nothing else. All of this happens
- * under the socket lock, which such a call can hold for any length of time (a page fault
- * that the program serves itself). Therefore kwarp waits for it no longer than
- * KWARP_TAKE_PATIENCE: then the connection is severed. Engines enter through a gate
- * (kwarp_take_enter(), kwarp_take_leave()); once the gate is closed and empty, the
- * connection can be taken apart without the lock. The rest of the socket ends when the
- * program releases the lock, in work that refers to no device.
+ * A call that had entered before would still have TCP's operations: it could read and
+ * write in the middle of the kwarp stream, put other operations in place of the shell, or
+ * hold the socket lock for as long as the program likes, because a program can serve page
+ * faults itself. Therefore a socket is taken only while there is no such call, which the
+ * references of its file prove: see is_sole_user(). From then on no program can hold the
+ * socket lock, and a socket that was taken is used as one of kwarp's own.
  */
 #include "llp/mpa/tcp.h"
 
+#include <linux/fdtable.h>
 #include <linux/file.h>
+#include <linux/filter.h>
 #include <linux/module.h>
-#include <linux/tcp.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/tcp.h>
 #include <linux/user_namespace.h>
-#include <linux/wait.h>
-#include <linux/wait_bit.h>
 #include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
 #include <net/tcp.h>
@@ -42,22 +38,9 @@
 /* Room for the last streaming-mode message and a startup frame, with overhead. */
 #define TAKE_SNDBUF_ROOM	(64 * 1024)
 
-/**
- * struct kwarp_take - a program's socket that kwarp has taken
- * @work:	ends the stream when the program releases the socket lock
- * @file:	the socket's file, holds a reference
- * @abort:	send RST instead of FIN
- */
-struct kwarp_take {
-	struct work_struct work;
-	struct file *file;
-	bool abort;
-};
-
-struct workqueue_struct *kwarp_taken_wq;
-
-/* Its work waits for programs, without a limit. */
-static struct workqueue_struct *end_wq;
+/* Longest wait for other users of the socket to go, and between two looks; jiffies. */
+#define TAKE_PATIENCE		(HZ / 4)
+#define TAKE_PAUSE		DIV_ROUND_UP(HZ, 25)
 
 /* Only later kernels export IPv6's operations: determined on first use. */
 static const struct proto_ops *inet6_ops;
@@ -103,18 +86,32 @@ static int shell_release(struct socket *sock)
 	return ret;
 }
 
+/*
+ * Calls that may sleep hold the module, because the shell may be taken off meanwhile; for
+ * the instructions around that, see kwarp_take_exit().
+ */
 static int shell_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
-	return own_ops(sock)->getname(sock, addr, peer);
+	int ret;
+
+	if (!try_module_get(THIS_MODULE))
+		return -EOPNOTSUPP;
+	ret = own_ops(sock)->getname(sock, addr, peer);
+	module_put(THIS_MODULE);
+	return ret;
 }
 
 /* TCP_INFO only: some options read from the stream. */
 static int shell_getsockopt(struct socket *sock, int level, int optname,
 			    char __user *optval, int __user *optlen)
 {
-	if (level != SOL_TCP || optname != TCP_INFO)
+	int ret;
+
+	if (level != SOL_TCP || optname != TCP_INFO || !try_module_get(THIS_MODULE))
 		return -EOPNOTSUPP;
-	return own_ops(sock)->getsockopt(sock, level, optname, optval, optlen);
+	ret = own_ops(sock)->getsockopt(sock, level, optname, optval, optlen);
+	module_put(THIS_MODULE);
+	return ret;
 }
 
 /*
@@ -142,51 +139,33 @@ static int shell_getsockopt(struct socket *sock, int level, int optname,
 static const struct proto_ops shell_inet_ops = SHELL_OPS(AF_INET);
 static const struct proto_ops shell_inet6_ops = SHELL_OPS(AF_INET6);
 
-/*
- * Called under the socket lock; from here on no new system call reaches TCP.
- * shell_release() drops the reference on the module of the old operations.
- */
-static void shell_put_on(struct socket *sock)
+/* A shell was taken off: calls that found it may still be in it. */
+static bool was_taken_off;
+
+static const struct proto_ops *shell_of(const struct proto_ops *own)
 {
+	return own->family == AF_INET6 ? &shell_inet6_ops : &shell_inet_ops;
+}
+
+/*
+ * From here on no new system call reaches TCP. shell_release() drops the reference on the
+ * module of the old operations.
+ */
+static bool shell_put_on(struct socket *sock, const struct proto_ops *own)
+{
+	if (cmpxchg(&sock->ops, own, shell_of(own)) != own)
+		return false;
 	__module_get(THIS_MODULE);
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
-	WRITE_ONCE(sock->ops, sock->ops->family == AF_INET6 ?
-			      &shell_inet6_ops : &shell_inet_ops);
+	return true;
 }
 
-/* ---- the guard ------------------------------------------------------------ */
-
-/* Without clone(): a socket that has it cannot listen. */
-static struct tcp_ulp_ops guard = {
-	.name = "kwarp",
-	.owner = THIS_MODULE,
-};
-
-/*
- * A call that entered with TCP's operations, and slept before it took the lock, must not put
- * something else in their place, or make the socket a listener, whose children would inherit
- * the callbacks. An upper layer protocol keeps off all others and listen(), and holds the
- * module until TCP drops it; it is assigned, because tcp_set_ulp() is not exported.
- * IPV6_ADDRFORM is not possible on a socket of IPv6 only.
- */
-static void guard_put_on(struct sock *sk)
+static void shell_take_off(struct socket *sock, const struct proto_ops *own)
 {
-	sock_owned_by_me(sk);
-	__module_get(THIS_MODULE);
-	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, &guard);
-#if IS_ENABLED(CONFIG_IPV6)
-	sk->sk_ipv6only = sk->sk_family == AF_INET6;
-#endif
-}
-
-/* The socket has none of kwarp's callbacks any more, and is not established. */
-static void guard_take_off(struct sock *sk)
-{
-	sock_owned_by_me(sk);
-	/* TCP drops it itself when it destroys the sock. */
-	if (inet_csk(sk)->icsk_ulp_ops != &guard)
-		return;
-	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, NULL);
+	WRITE_ONCE(was_taken_off, true);
+	clear_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	/* A call that had entered before may have put others in its place already. */
+	cmpxchg(&sock->ops, shell_of(own), own);
 	module_put(THIS_MODULE);
 }
 
@@ -217,130 +196,47 @@ static bool may_use(const struct sock *sk, const struct net *net)
 	return owner == net->user_ns || ns_capable(owner, CAP_NET_ADMIN);
 }
 
-/* Does a call sleep in the socket (and not just poll it)? */
-static bool is_slept_in(struct sock *sk)
+/* The answer counts under the socket lock only; before, it saves a wait. */
+static int check_state(const struct sock *sk)
 {
-	wait_queue_entry_t *entry;
-	struct socket_wq *wq;
-	unsigned long flags;
-	bool found = false;
-
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (wq) {
-		spin_lock_irqsave(&wq->wait.lock, flags);
-		list_for_each_entry(entry, &wq->wait.head, entry)
-			found |= entry->func == woken_wake_function;
-		spin_unlock_irqrestore(&wq->wait.lock, flags);
-	}
-	rcu_read_unlock();
-	return found;
-}
-
-static int check_state(const struct socket *sock, struct sock *sk)
-{
-	sock_owned_by_me(sk);
-	if ((inet_csk_has_ulp(sk) && inet_csk(sk)->icsk_ulp_ops != &guard) ||
-	    tcp_sk(sk)->repair)
+	if (inet_csk_has_ulp(sk) || tcp_sk(sk)->repair)
 		return -EOPNOTSUPP;
-	/* Already a shell, or used by another part of the kernel. */
-	if (READ_ONCE(sock->ops) != own_ops(sock) || sk->sk_user_data ||
-	    is_slept_in(sk))
+	/* Used by another part of the kernel. */
+	if (READ_ONCE(sk->sk_user_data))
 		return -EBUSY;
-	/* Calls that wait for the lock; one not visible yet is only entering. */
-	if (waitqueue_active(&sk->sk_lock.wq))
-		return -EBUSY;
-	if (sk->sk_state != TCP_ESTABLISHED || sk->sk_shutdown)
+	if (inet_sk_state_load(sk) != TCP_ESTABLISHED || READ_ONCE(sk->sk_shutdown))
 		return -ENOTCONN;
 	return 0;
 }
 
-/* ---- the gate --------------------------------------------------------------- */
+struct census {
+	const struct file *file;
+	unsigned long *found;
+};
 
-bool kwarp_take_enter(struct kwarp_llp *llp)
+static int count_descriptor(const void *p, struct file *file, unsigned int fd)
 {
-	atomic_inc(&llp->gate.inside);
-	/*
-	 * Either this sees that the connection is severed, or kwarp_llp_sever() sees the
-	 * count.
-	 */
-	smp_mb__after_atomic();
-	if (likely(!READ_ONCE(llp->gate.severed)))
-		return true;
-	kwarp_take_leave(llp);
-	return false;
-}
+	const struct census *census = p;
 
-void kwarp_take_leave(struct kwarp_llp *llp)
-{
-	if (atomic_dec_and_test(&llp->gate.inside) && READ_ONCE(llp->gate.severed))
-		wake_up_var(&llp->gate.inside);
-}
-
-void kwarp_llp_sever(struct kwarp_llp *llp)
-{
-	might_sleep();
-	WRITE_ONCE(llp->gate.severed, true);
-	smp_mb(); /* pairs with kwarp_take_enter() */
-	/* Waiters of kwarp give up; others check the lock again. */
-	wake_up_all(&llp->sk->sk_lock.wq);
-	wait_var_event(&llp->gate.inside, !atomic_read(&llp->gate.inside));
+	if (file != census->file)
+		return 0;
+	/* Each that was counted keeps its reference, because files->file_lock is held. */
+	++*census->found;
+	return (unsigned long)file_count(file) == *census->found + 1;
 }
 
 /*
- * A lock_sock() that gives up if the connection is severed, the caller is killed, or a
- * program holds the lock for too long. Holders within kwarp do not keep the lock for
- * long. On success the caller is counted as inside.
+ * Has the file no references but ours and those of the calling process's descriptors?
+ * A system call has one of its own, unless it is called by a process with a single
+ * thread. So do descriptors of other processes, those in flight, and files registered
+ * with io_uring.
  */
-static bool lock_for(struct kwarp_llp *llp, struct sock *sk, long patience)
+static bool is_sole_user(const struct file *file)
 {
-	DEFINE_WAIT(wait);
-	bool got;
+	unsigned long found = 0;
+	const struct census census = { .file = file, .found = &found };
 
-	might_sleep();
-	spin_lock_bh(&sk->sk_lock.slock);
-	while (sk->sk_lock.owned && !READ_ONCE(llp->gate.severed)) {
-		if (!patience && atomic_read(&llp->gate.inside))
-			patience = 1;
-		if (!patience || fatal_signal_pending(current))
-			break;
-		prepare_to_wait(&sk->sk_lock.wq, &wait, TASK_KILLABLE);
-		spin_unlock_bh(&sk->sk_lock.slock);
-		patience = schedule_timeout(patience);
-		spin_lock_bh(&sk->sk_lock.slock);
-	}
-	finish_wait(&sk->sk_lock.wq, &wait);
-	got = !sk->sk_lock.owned;
-	if (got) {
-		sk->sk_lock.owned = 1;
-		atomic_inc(&llp->gate.inside);
-		/* As in kwarp_take_enter(); the caller checks @severed. */
-		smp_mb__after_atomic();
-	}
-	spin_unlock_bh(&sk->sk_lock.slock);
-	if (got)
-		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
-	return got;
-}
-
-bool kwarp_take_lock(struct kwarp_llp *llp, long patience)
-{
-	if (READ_ONCE(llp->gate.severed))
-		return false;
-	if (lock_for(llp, llp->sk, patience)) {
-		if (likely(!READ_ONCE(llp->gate.severed)))
-			return true;
-		kwarp_take_leave(llp);
-		release_sock(llp->sk);
-		return false;
-	}
-	if (patience && !READ_ONCE(llp->gate.severed) &&
-	    !fatal_signal_pending(current)) {
-		WRITE_ONCE(llp->sk_err, ETIMEDOUT);
-		kwarp_llp_sever(llp);
-		llp->owner->event(llp, KWARP_LLP_EV_RESET);
-	}
-	return false;
+	return iterate_fd(current->files, 0, count_descriptor, &census);
 }
 
 /* ---- taking --------------------------------------------------------------- */
@@ -365,8 +261,50 @@ static void settle(struct sock *sk)
 			 READ_ONCE(sk->sk_wmem_queued) + TAKE_SNDBUF_ROOM));
 }
 
-static int take_socket(struct kwarp_llp *llp, struct file *file,
-		       const struct net *net)
+static int take_locked(struct kwarp_llp *llp, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	int ret = check_state(sk);
+
+	sock_owned_by_me(sk);
+	if (ret)
+		return ret;
+	/* getsockopt() copies a filter to the program under the socket lock. */
+	if (sk_detach_filter(sk) == -EPERM)
+		return -EOPNOTSUPP;
+	settle(sk);
+	kwarp_tcp_hook(llp, sock, NULL);
+	return 0;
+}
+
+/* Return: as kwarp_llp_take(); -EAGAIN if the socket has another user. */
+static int take_if_sole(struct kwarp_llp *llp, struct file *file, struct socket *sock)
+{
+	const struct proto_ops *own = READ_ONCE(sock->ops);
+	int ret;
+
+	/* A shell, or used by another part of the kernel, but for TLS and its like. */
+	if (own != own_ops(sock) && !inet_csk_has_ulp(sock->sk))
+		return -EBUSY;
+	ret = check_state(sock->sk);
+	if (ret)
+		return ret;
+	if (!is_sole_user(file) || !shell_put_on(sock, own))
+		return -EAGAIN;
+	/* A call gets its reference on the file before it reads the operations. */
+	smp_mb();
+	ret = -EAGAIN;
+	if (is_sole_user(file) && READ_ONCE(sock->ops) == shell_of(own)) {
+		lock_sock(sock->sk);
+		ret = take_locked(llp, sock);
+		release_sock(sock->sk);
+	}
+	if (ret)
+		shell_take_off(sock, own);
+	return ret;
+}
+
+static int take_file(struct kwarp_llp *llp, struct file *file, const struct net *net)
 {
 	struct socket *sock = sock_from_file(file);
 	int ret;
@@ -383,112 +321,66 @@ static int take_socket(struct kwarp_llp *llp, struct file *file,
 		if (ret)
 			return ret;
 	}
+	return take_if_sole(llp, file, sock);
+}
 
-	if (!lock_for(llp, sock->sk, KWARP_TAKE_PATIENCE))
-		return -EBUSY;
-	ret = check_state(sock, sock->sk);
-	if (!ret) {
-		shell_put_on(sock);
-		guard_put_on(sock->sk);
-		settle(sock->sk);
-		llp->gate.taken = true;
-		kwarp_tcp_hook(llp, sock, NULL);
+/*
+ * Another user may be about to go: a parent that closes its copy, a thread that closes a
+ * descriptor. The pause is random, because two callers that want the same socket are
+ * users for each other.
+ */
+int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
+{
+	unsigned long end = jiffies + TAKE_PATIENCE;
+	struct file *file;
+	int ret;
+
+	might_sleep();
+	for (;;) {
+		file = fget(fd);
+		if (!file)
+			return -EBADF;
+		ret = take_file(llp, file, net);
+		if (!ret)
+			break;
+		fput(file);
+		if (ret != -EAGAIN)
+			return ret;
+		if (time_after(jiffies, end) || fatal_signal_pending(current))
+			return -EBUSY;
+		schedule_timeout_killable(get_random_u32_inclusive(1, TAKE_PAUSE));
 	}
-	kwarp_take_leave(llp);
-	release_sock(sock->sk);
-	return ret;
+	llp->taken = file;
+	return 0;
 }
 
 /* ---- the end -------------------------------------------------------------- */
 
-/* The program's files may keep the socket: its connection ends here nevertheless. */
-static void end_stream(struct socket *sock, bool abort)
+void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 {
-	struct sock *sk = sock->sk;
+	struct sock *sk = llp->sk;
 
-	sock_owned_by_me(sk);
+	might_sleep();
+	lock_sock(sk);
+	kwarp_socket_unhook(llp);
+	/* The program's files may keep the socket: its connection ends here nevertheless. */
 	if (abort) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
 		kwarp_tcp_shutdown(sk);
 		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
-		/* Wakes a task that still sleeps in the socket. */
-		sk->sk_state_change(sk);
 	}
-	guard_take_off(sk);
+	release_sock(sk);
+	fput(llp->taken);
+	llp->taken = NULL;
 }
 
-static void end_work(struct work_struct *work)
-{
-	struct kwarp_take *take = container_of(work, struct kwarp_take, work);
-	struct socket *sock = sock_from_file(take->file);
-
-	lock_sock(sock->sk);
-	end_stream(sock, take->abort);
-	release_sock(sock->sk);
-	fput(take->file);
-	kfree(take);
-}
-
-void kwarp_take_close(struct kwarp_llp *llp, bool abort)
-{
-	struct kwarp_take *take = llp->take;
-
-	might_sleep();
-	llp->take = NULL;
-	if (!kwarp_llp_lock(llp)) {
-		kwarp_llp_sever(llp);
-		kwarp_socket_unhook(llp);
-		take->abort = abort;
-		queue_work(end_wq, &take->work);
-		return;
-	}
-	kwarp_socket_unhook(llp);
-	end_stream(sock_from_file(take->file), abort);
-	kwarp_llp_unlock(llp);
-	fput(take->file);
-	kfree(take);
-}
-
-/* ---- takeover, and the module ---------------------------------------------- */
-
-int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
-{
-	struct kwarp_take *take;
-	int ret = -EBADF;
-
-	might_sleep();
-	take = kzalloc(sizeof(*take), GFP_KERNEL);
-	if (!take)
-		return -ENOMEM;
-	INIT_WORK(&take->work, end_work);
-	take->file = fget(fd);
-	if (take->file)
-		ret = take_socket(llp, take->file, net);
-	if (!ret) {
-		llp->take = take;
-		return 0;
-	}
-	if (take->file)
-		fput(take->file);
-	kfree(take);
-	return ret;
-}
-
-int kwarp_take_init(void)
-{
-	kwarp_taken_wq = alloc_workqueue("kwarp_taken", WQ_UNBOUND, 0);
-	if (!kwarp_taken_wq)
-		return -ENOMEM;
-	end_wq = alloc_workqueue("kwarp_take_end", WQ_UNBOUND, 0);
-	if (end_wq)
-		return 0;
-	destroy_workqueue(kwarp_taken_wq);
-	return -ENOMEM;
-}
-
+/*
+ * Module unload: a call may have read a shell's address, or be about to return from it, and
+ * be preempted there.
+ */
 void kwarp_take_exit(void)
 {
-	destroy_workqueue(kwarp_taken_wq);
-	destroy_workqueue(end_wq);
+	if (READ_ONCE(was_taken_off))
+		synchronize_rcu_tasks();
 }

@@ -39,7 +39,7 @@ static void llp_data_ready(struct sock *sk)
 		kwarp_socket_poll(llp);
 	else
 		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
-	kwarp_socket_done(llp);
+	kwarp_llp_put(llp);
 }
 
 /* Startup phase: the owner is notified and reads; this includes the end of the stream. */
@@ -65,7 +65,7 @@ static void llp_state_change(struct sock *sk)
 		kwarp_socket_poll(llp);
 	else if (sk->sk_state != TCP_LISTEN)
 		startup_changed(llp, sk);
-	kwarp_socket_done(llp);
+	kwarp_llp_put(llp);
 }
 
 static void llp_error_report(struct sock *sk)
@@ -107,7 +107,7 @@ static void llp_write_space(struct sock *sk)
 		if (llp->qp)
 			llp->engine->writable(llp);
 	}
-	kwarp_socket_done(llp);
+	kwarp_llp_put(llp);
 }
 
 static const struct kwarp_socket_calls callbacks = {
@@ -244,8 +244,7 @@ int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len)
 	int ret;
 
 	/* Bypass the socket's operations: they may be a shell (take.c), or wait. */
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	ret = read_locked(llp->sk, buf, len);
 	kwarp_llp_unlock(llp);
 	return ret;
@@ -255,8 +254,7 @@ static int mpa_drain(struct kwarp_llp *llp, size_t len)
 {
 	int ret;
 
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	ret = min_t(size_t, tcp_inq(llp->sk), len);
 	if (ret)
 		tcp_read_done(llp->sk, ret);
@@ -276,8 +274,7 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	int ret;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	/* Responses to it are received after the unlock. */
 	llp->spoke |= ret > 0;
@@ -376,12 +373,8 @@ static bool mpa_wake_bh(struct kwarp_llp *llp)
 
 	bh_lock_sock(sk);
 	owned = sock_owned_by_user(sk);
-	if (!owned && (!llp->gate.taken || kwarp_take_enter(llp))) {
-		if (llp->qp)
-			llp->engine->writable(llp);
-		if (llp->gate.taken)
-			kwarp_take_leave(llp);
-	}
+	if (!owned && llp->qp)
+		llp->engine->writable(llp);
 	bh_unlock_sock(sk);
 	return !owned;
 }

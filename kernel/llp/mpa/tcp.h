@@ -3,7 +3,6 @@
 #ifndef _KWARP_LLP_MPA_TCP_H
 #define _KWARP_LLP_MPA_TCP_H
 
-#include "llp/gate.h"
 #include "llp/llp.h"
 
 /**

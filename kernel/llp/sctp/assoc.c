@@ -70,13 +70,12 @@ static void send(struct kwarp_sctp *s)
 {
 	struct kwarp_llp *llp = s->llp;
 
-	if (kwarp_llp_lock(llp)) {
-		if (llp->qp)
-			llp->engine->writable(llp);
-		kwarp_llp_poll(llp);
-		kwarp_sctp_flush(llp);
-		kwarp_llp_unlock(llp);
-	}
+	kwarp_llp_lock(llp);
+	if (llp->qp)
+		llp->engine->writable(llp);
+	kwarp_llp_poll(llp);
+	kwarp_sctp_flush(llp);
+	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
 }
 
@@ -247,7 +246,7 @@ static void callback(struct sock *sk, bool arrived)
 			startup_event(llp);
 		clear_bit(KWARP_SCTP_CALLBACK, &llp->sctp->flags);
 	}
-	kwarp_socket_done(llp);
+	kwarp_llp_put(llp);
 }
 
 static void data_ready(struct sock *sk)

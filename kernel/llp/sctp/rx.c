@@ -426,8 +426,7 @@ int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 	int ret;
 
 	static_assert(sizeof(hello->rx) >= KWARP_SCTP_CONTROL_MAX);
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	if (next_msg(llp, &m) ||
 	    (type == KWARP_MPA_REQ && llp->sctp->rx.nr_held)) {
 		/* RFC 5043 6.6: nothing may overtake an Initiate, so nothing is held. */
@@ -449,8 +448,7 @@ int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 	struct kwarp_sctp_msg m;
 	int ret = 1;
 
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	if (!next_msg(llp, &m)) {
 		if (!m.skb || terminated(llp->sctp, &m))
 			ret = startup_ended(llp) ? 0 : -EAGAIN;
@@ -466,8 +464,7 @@ int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len)
 	u32 left;
 	int ret;
 
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	ret = drop_all(llp);
 	if (!ret) {
 		ret = kwarp_sctp_over(llp, &left);

@@ -156,10 +156,8 @@ int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f
 	if (f->pd_len)
 		memcpy(buf + KWARP_SCTP_SSN_LEN + len, pd, f->pd_len);
 	len += KWARP_SCTP_SSN_LEN + f->pd_len;
-	ret = -ECONNRESET;
-	if (!kwarp_llp_lock(llp))
-		goto out;
 	ret = -EPROTO;
+	kwarp_llp_lock(llp);
 	if (test_bit(KWARP_SCTP_ADAPTED, &s->flags)) {
 		struct socket *sock;
 
@@ -239,8 +237,7 @@ int kwarp_sctp_begin(struct kwarp_llp *llp)
 		tx->buf = kvmalloc(KWARP_SCTP_BATCH, kwarp_gfp_conn());
 	if (!tx->buf)
 		return -ENOMEM;
-	if (!kwarp_llp_lock(llp))
-		return -ECONNRESET;
+	kwarp_llp_lock(llp);
 	kwarp_sctp_rcvbuf(llp);
 	kwarp_llp_unlock(llp);
 	return 0;

@@ -144,7 +144,11 @@ TEST_P(AttachStartup, ends_with_the_process)
 	pid_t child = fork();
 	if (!child) {
 		Side own(lab::a());
-		if (own.start(c.a.get(), GetParam().attr) || write(in.get(), "s", 1) != 1)
+		int ret;
+		do // until the parent has closed its copy
+			ret = own.start(c.a.get(), GetParam().attr);
+		while (ret == EBUSY);
+		if (ret || write(in.get(), "s", 1) != 1)
 			_exit(1);
 		pause();
 		_exit(0);
@@ -292,7 +296,11 @@ TEST(AttachEnd, with_the_process)
 		Side own(lab::a());
 		Attr attr{};
 		attr.form = KWARP_ATTACH_NONE;
-		if (own.attach(c.a.get(), attr))
+		int ret;
+		do // until the parent has closed its copy
+			ret = own.attach(c.a.get(), attr);
+		while (ret == EBUSY);
+		if (ret)
 			_exit(1);
 		// the first FPDU tells the parent
 		rdma::post(own.qp(), rdma::send(1, {own.memory().sge(0, 10)}));
@@ -354,6 +362,11 @@ TEST(AttachNamespace, one_of_another_owner)
 		int fd = c.a.get();
 		if (write(other.get(), &fd, sizeof(fd)) != sizeof(fd))
 			_exit(3);
+		if (read(other.get(), &go, 1) != 1)
+			_exit(4);
+		c.a.close();
+		if (write(other.get(), "c", 1) != 1)
+			_exit(5);
 		_exit(read(other.get(), &go, 1) != 1);
 	}
 	char ready;
@@ -370,6 +383,8 @@ TEST(AttachNamespace, one_of_another_owner)
 	Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, owner, 0)));
 	Fd fd(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), number, 0)));
 	ASSERT_GE(fd.get(), 0) << strerror(errno);
+	ASSERT_EQ(write(one.get(), "g", 1), 1);
+	ASSERT_EQ(read(one.get(), &ready, 1), 1);
 
 	Attr attr{};
 	attr.form = KWARP_ATTACH_NONE;

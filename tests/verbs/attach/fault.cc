@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "fault.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -132,8 +134,15 @@ Fault::Fault()
 	check(::mount("kwarp-fault", path, "fuse", MS_NOSUID | MS_NODEV, options.c_str()), "mount");
 	server_ = valid(fork(), "fork");
 	if (!server_) {
-		close(asked[0]);
-		close(go[1]);
+		// A socket is attached only by the only process that has it.
+		std::array keep{2, fuse, asked[1], go[0]};
+		std::ranges::sort(keep);
+		for (size_t i = 0; i < keep.size(); i++)
+			close_range(static_cast<unsigned int>(keep[i]) + 1,
+				    i + 1 < keep.size() ?
+					    static_cast<unsigned int>(keep[i + 1]) - 1 :
+					    ~0u,
+				    0);
 		server(fuse, page_, asked[1], go[0]);
 	}
 	close(fuse);

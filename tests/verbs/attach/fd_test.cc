@@ -181,38 +181,17 @@ TEST(AttachDescriptor, copies_are_shells_too)
 	int pair[2];
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	Fd one(pair[0]), other(pair[1]);
-	auto pass = [&](int fd) {
-		char byte = 0, control[CMSG_SPACE(sizeof(int))]{};
-		iovec iov{&byte, 1};
-		msghdr msg{};
-		msg.msg_iov = &iov;
-		msg.msg_iovlen = 1;
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		if (fd >= 0) {
-			cmsghdr *head = CMSG_FIRSTHDR(&msg);
-			head->cmsg_level = SOL_SOCKET;
-			head->cmsg_type = SCM_RIGHTS;
-			head->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(head), &fd, sizeof(fd));
-			EXPECT_EQ(sendmsg(one.get(), &msg, 0), 1);
-			return -1;
-		}
-		EXPECT_EQ(recvmsg(other.get(), &msg, 0), 1);
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-		return fd;
-	};
-	pass(t.c.a.get()); // in flight while the socket is attached
 	t.attach();
 	expect_shell(copy.get());
-	Fd passed(pass(-1));
-	expect_shell(passed.get());
-	pass(copy.get());
-	Fd again(pass(-1));
+	pass(one.get(), t.c.a.get());
+	Fd first(passed(other.get()));
+	expect_shell(first.get());
+	pass(one.get(), copy.get());
+	Fd again(passed(other.get()));
 	t.c.a.close();
 	copy.close();
 	expect_shell(again.get());
-	passed.close();
+	first.close();
 	again.close();
 	transfers(t.a, t.b);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "side.h"
 
+#include <cstring>
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -129,6 +131,45 @@ std::string read_exactly(int fd, size_t length)
 		done += static_cast<size_t>(n);
 	}
 	return bytes;
+}
+
+namespace {
+
+// A message of one byte with room for a descriptor.
+struct Passed {
+	Passed()
+	{
+		msg.msg_iov = &iov;
+		msg.msg_iovlen = 1;
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+	}
+	char byte = 0;
+	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+	iovec iov{&byte, 1};
+	msghdr msg{};
+};
+
+} // namespace
+
+void pass(int unix_socket, int fd)
+{
+	Passed p;
+	cmsghdr *head = CMSG_FIRSTHDR(&p.msg);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	rdma::check(sendmsg(unix_socket, &p.msg, 0) == 1 ? 0 : -1, "sendmsg");
+}
+
+int passed(int unix_socket)
+{
+	Passed p;
+	int fd;
+	rdma::check(recvmsg(unix_socket, &p.msg, MSG_CMSG_CLOEXEC) == 1 ? 0 : -1, "recvmsg");
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&p.msg)), sizeof(fd));
+	return fd;
 }
 
 bool closed(int fd, rdma::Milliseconds limit)

@@ -48,6 +48,9 @@ Connection connect_here();
 void write_all(int fd, const std::string &bytes);
 // Reads exactly this many bytes, or throws.
 std::string read_exactly(int fd, size_t length);
+// Send a descriptor through a UNIX socket, and receive it.
+void pass(int unix_socket, int fd);
+int passed(int unix_socket);
 // Whether the peer has closed or reset the connection: nothing more can be read.
 bool closed(int fd, rdma::Milliseconds limit = rdma::patience);
 

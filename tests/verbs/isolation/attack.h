@@ -40,7 +40,7 @@ void flushes(const std::function<void()> &begun);
 void garbage(const std::function<void()> &begun);
 // Connections with deep queues.
 void deep_connections(const std::function<void()> &begun);
-// Sockets are attached while a call of the program holds their lock. Needs FUSE.
+// Attaches sockets, again and again, whose lock a call of the program holds. Needs FUSE.
 void held_sockets(const std::function<void()> &begun);
 
 // ---- of strangers, on host A, who know a port on host B ----

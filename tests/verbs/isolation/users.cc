@@ -148,40 +148,23 @@ void held_sockets(const std::function<void()> &begun)
 		attach::Stuck stuck{c.a.get()};
 		attach::Side side{lab::a()};
 
-		Held()
-		{
+		Held() { stuck.take_lock(); }
+	};
+	std::vector<std::unique_ptr<Held>> all;
+	std::vector<std::thread> callers;
+	for (int i = 0; i < 6; i++) {
+		all.push_back(std::make_unique<Held>());
+		callers.emplace_back([&one = *all.back()] {
 			attach::Attr attr{};
 			attr.form = KWARP_ATTACH_NONE;
-			rdma::check(side.attach(c.a.get(), attr), "attach");
-			stuck.take_lock();
-		}
-	};
-	rdma::Listener listener(lab::a());
-	for (bool first = true;; first = false) {
-		std::vector<std::unique_ptr<Held>> all;
-		std::vector<std::thread> waiters;
-		for (int i = 0; i < 6; i++)
-			all.push_back(std::make_unique<Held>());
-		for (auto &one : all)
-			waiters.emplace_back([&] {
-				rdma::modify_state(one->side.qp(), IBV_QPS_SQD);
-			});
-		if (first)
-			begun();
-		for (auto &one : all) {
-			// The accept names a queue pair whose mutex is held.
-			rdma::Endpoint client(lab::b());
-			client.resolve(listener);
-			client.connect();
-			const rdma::Event request = listener.request();
-			rdma_conn_param param{};
-			param.qp_num = one->side.qp()->qp_num;
-			rdma_accept(request.id, &param);
-			rdma_destroy_id(request.id);
-		}
-		for (std::thread &waiter : waiters)
-			waiter.join();
+			while (one.side.start(one.c.a.get(), attr) == EBUSY)
+				;
+			fprintf(stderr, "a socket that is in use was attached\n");
+			_exit(1);
+		});
 	}
+	begun();
+	callers.front().join();
 }
 
 } // namespace isolation
