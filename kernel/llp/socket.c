@@ -11,7 +11,6 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-
 void kwarp_llp_init(struct kwarp_llp *llp, struct kwarp_device *dev,
 		    const struct kwarp_llp_owner_ops *owner)
 {

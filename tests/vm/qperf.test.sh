@@ -35,21 +35,21 @@ figures_bad() {
 	awk '$2 == "=" { n++; if (!($3 + 0 > 0)) bad = 1 } END { print !(n && !bad) }' "$WORK/out"
 }
 
-# sends SIZE [OPTION...]: a thousand Sends, which must arrive. A Send without a posted receive ends
-# an iWARP connection, and qperf sends without flow control: so no more than the 1024 receives it
-# begins with. It may end before the receiver looks at its clock, and the figure is zero then, so
-# the device's counter is checked. rc_bi_bw knows no such limit and is left out.
+# sends SIZE COUNT [OPTION...]: so many Sends, which must arrive. A Send without a posted receive
+# ends an iWARP connection, and qperf sends without flow control: so no more than the 1024 receives
+# that it begins with. It may end before the receiver looks at its clock, and the figure is zero
+# then, so the device's counter is checked. rc_bi_bw knows no such limit and is left out.
 sends() {
-	local size=$1 before
-	shift
+	local size=$1 count=$2 before
+	shift 2
 	before=$(counter "$DEV_B" rx_octets)
-	ok "rc_bw $size $*" client -m "$size" --no_msgs 1000 "$@" rc_bw
-	ok "rc_bw $size $*: they arrived" wait_for arrived $((before + 1000 * size))
+	ok "rc_bw $size $*" client -m "$size" --no_msgs "$count" "$@" rc_bw
+	ok "rc_bw $size $*: they arrived" wait_for arrived $((before + count * size))
 }
 arrived() { [ "$(counter "$DEV_B" rx_octets)" -ge "$1" ]; }
 
 for size in 1 1429 65536; do
-	sends $size
+	sends $size $((size < 65536 ? 1000 : 100))
 	measure rc_lat -m $size
 	measure rc_rdma_write_lat -m $size
 done
@@ -68,9 +68,9 @@ measure rc_rdma_read_lat -m 65536
 measure rc_rdma_write_lat -m 4096
 measure rc_rdma_write_poll_lat -m 4096
 # polling instead of sleeping, data checked, roles exchanged
-sends 4096 -cp1
+sends 4096 1000 -cp1
 measure rc_lat -m 4096 -cp1 -ar1
-sends 4096 -f1
+sends 4096 1000 -f1
 
 measure rc_compare_swap_mr
 measure rc_fetch_add_mr
