@@ -65,17 +65,25 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * The consumer is not asked. With SCTP only the consumer may reject (RFC 5043 6.3); anything
- * else ends with a Session Terminate, which kwarp_linger() sends (5, 6.4).
+ * A refusal of our own. With SCTP only the consumer may reject (RFC 5043 6.3). A request that
+ * the consumer is not asked about ends with a Session Terminate, which kwarp_linger() sends
+ * (5, 6.4). One that it does not answer ends with an ABORT: behind a Session Terminate the
+ * initiator would ask again, in the unenhanced form, because a responder that does not know
+ * the enhanced form sends that, too.
  */
 static void refuse(struct kwarp_ep *ep)
 {
+	bool asked = ep->state == KWARP_EP_REQUESTED;
+
 	if (kwarp_llp_is_mpa(&ep->llp)) {
 		reject_plain(ep, NULL, 0);
 		return;
 	}
 	leave(ep);
-	kwarp_linger(ep, KWARP_LINGER_REFUSED);
+	if (asked)
+		kwarp_ep_close(ep, true);
+	else
+		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
 
 /*
@@ -195,19 +203,10 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	kwarp_ep_arm(ep, READ_ONCE(dev->policy.answer_timeout_ms));
 }
 
-/*
- * KWARP_EP_REQUESTED: the consumer has not answered in time. With SCTP the association is
- * aborted: behind a Session Terminate the initiator would ask again, in the unenhanced form,
- * because a responder that does not know the enhanced form sends that, too.
- */
+/* KWARP_EP_REQUESTED: the consumer has not answered in time. */
 void kwarp_passive_unanswered(struct kwarp_ep *ep)
 {
-	if (kwarp_llp_is_mpa(&ep->llp)) {
-		reject_plain(ep, NULL, 0);
-		return;
-	}
-	leave(ep);
-	kwarp_ep_close(ep, true);
+	refuse(ep);
 }
 
 /*
