@@ -5,13 +5,17 @@ O ?= build
 KDIR ?= /lib/modules/$(shell uname -r)/build
 RDMA_CORE ?=
 DESTDIR ?=
+PREFIX ?= /usr
+SIGN_KEY ?=
+SIGN_CERT ?=
+CROSS_COMPILE ?=
 SUITES ?=
 FUZZ_SECONDS ?=
 MESSAGES ?= 1000000
 RUNS ?= 20
 DRIVER ?= kwarp
 V ?= 0
-export V SUITES FUZZ_SECONDS DRIVER
+export V SUITES FUZZ_SECONDS DRIVER CROSS_COMPILE
 
 Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -19,28 +23,36 @@ say = $(if $(silent),@:,$(if $(Q),@printf '  %-9s%s\n' '$(1)' '$(2)'))
 out := $(abspath $(O))
 scripts := $(CURDIR)/scripts
 
-# install: where the kernel and libibverbs of this machine look
-kver = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
-moddir = $(DESTDIR)/lib/modules/$(kver)/updates
+# The jobs that -jN allows, for the builds of the module and of the provider; empty without -j.
+export JOBS = $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))
+
+# install: laid out in $(image) first; where the kernel and libibverbs of this machine look
+image = $(out)/image
+kver = $(shell cat '$(KDIR)/include/config/kernel.release' 2>/dev/null)
+moddir = $(image)/lib/modules/$(kver)/updates
 libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
-provdir = $(DESTDIR)$(libdir)/libibverbs
-confdir = $(DESTDIR)/etc/libibverbs.d
-luadir = $(DESTDIR)$(libdir)/wireshark/plugins
-bindir = $(DESTDIR)/usr/sbin
-incdir = $(DESTDIR)/usr/include
+strip = $(CROSS_COMPILE)strip
+cross = $(if $(CROSS_COMPILE),CXX=$(CROSS_COMPILE)g++)
 tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
+preflight = KDIR='$(KDIR)' RDMA_CORE='$(RDMA_CORE)' DESTDIR='$(DESTDIR)' \
+	SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' $(scripts)/install/preflight.sh
 
 all: modules provider tools
 
 help:
 	@echo 'Build'
 	@echo '  make modules   the kernel module, for KDIR=DIR (default: the running kernel), into'
-	@echo '                 O=DIR (default: build)'
+	@echo '                 O=DIR (default: build). CROSS_COMPILE=PREFIX, and ARCH=NAME for the'
+	@echo '                 module, build for another machine'
 	@echo '  make provider  the libibverbs provider, for RDMA_CORE=DIR (or from apt)'
 	@echo '  make tools     the command line tools'
-	@echo '  make install   all three, and a script for Wireshark, into this system (DESTDIR is'
-	@echo '                 honoured)'
+	@echo '  make install   all three, services, manual pages and a dissector for Wireshark, into'
+	@echo '                 this system, or below DESTDIR; PREFIX (/usr) is for what neither the'
+	@echo '                 kernel nor libibverbs look for. SIGN_KEY, SIGN_CERT sign the module'
 	@echo '  make uninstall takes them away'
+	@echo '  make dkms-install         the module only, by DKMS, for each kernel of this machine;'
+	@echo '                 make dkms-uninstall takes it away'
+	@echo '  make deb       packages for Debian in O=DIR/deb'
 	@echo '  make clean     remove what was built'
 	@echo '  make distclean the cached tree and sources, too'
 	@echo 'Try'
@@ -71,51 +83,76 @@ help:
 	@echo 'V=1 shows all that happens.'
 
 modules:
+	$(Q)$(preflight) module
 	$(call say,MODULE,$(O)/kwarp.ko for $(KDIR))
 	$(Q)$(scripts)/build/module.sh '$(KDIR)' '$(out)'
 
 provider:
+	$(Q)$(preflight) provider
 	$(call say,PROVIDER,$(O)/libkwarp-rdmavN.so)
 	$(Q)core='$(RDMA_CORE)'; \
 	[ -n "$$core" ] || core=$$($(scripts)/build/source.sh rdma-core-here) && \
 		$(scripts)/build/provider.sh "$$core" '$(out)'
 
 tools:
+	$(Q)$(preflight) tools
 	$(Q)set -e; for t in $(tools); do \
-		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" all; \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" $(cross) all; \
 	done
 
-install: modules provider tools
-	$(Q)[ -n '$(libdir)' ] || { \
-		echo 'make install: no libibverbs; install libibverbs-dev and pkgconf' >&2; \
-		exit 1; \
-	}
-	$(call say,INSTALL,$(moddir)/kwarp.ko)
+# All that is missing is named before anything is built.
+install: preflight-install
+	$(Q)$(MAKE) --no-print-directory modules provider tools
+	$(Q)$(MAKE) --no-print-directory image-module image-user
+	$(call say,INSTALL,$(or $(DESTDIR),/))
+	$(Q)DESTDIR='$(DESTDIR)' $(scripts)/install/install.sh install '$(image)'
+
+# all but the module, for packages: see debian/rules
+install-user: preflight-user
+	$(Q)$(MAKE) --no-print-directory provider tools
+	$(Q)$(MAKE) --no-print-directory image-user
+	$(Q)mkdir -p '$(DESTDIR)/' && cp -a '$(image)/.' '$(DESTDIR)/'
+
+preflight-install:
+	$(Q)$(preflight) module provider tools place place-module
+	$(Q)rm -rf '$(image)'
+
+preflight-user:
+	$(Q)$(preflight) provider tools place
+	$(Q)rm -rf '$(image)'
+
+image-module:
 	$(Q)install -D -m 644 '$(out)/kwarp.ko' '$(moddir)/kwarp.ko'
-	$(call say,INSTALL,$(provdir))
-	$(Q)install -d '$(provdir)' && install -m 644 '$(out)'/libkwarp-rdmav*.so '$(provdir)/'
-	$(call say,INSTALL,$(confdir)/kwarp.driver)
-	$(Q)install -D -m 644 '$(out)/kwarp.driver' '$(confdir)/kwarp.driver'
-	$(call say,INSTALL,$(incdir)/infiniband/kwarpdv.h)
-	$(Q)install -D -m 644 userspace/provider/kwarpdv.h '$(incdir)/infiniband/kwarpdv.h'
-	$(Q)install -D -m 644 include/uapi/rdma/kwarp-abi.h '$(incdir)/rdma/kwarp-abi.h'
-	$(call say,INSTALL,$(luadir)/kwarp.lua)
-	$(Q)install -D -m 644 userspace/wireshark/kwarp.lua '$(luadir)/kwarp.lua'
+	$(Q)$(strip) --strip-debug '$(moddir)/kwarp.ko'
+	$(if $(SIGN_KEY),$(Q)'$(KDIR)/scripts/sign-file' sha256 '$(SIGN_KEY)' '$(SIGN_CERT)' \
+		'$(moddir)/kwarp.ko')
+
+image-user:
+	$(Q)for file in '$(out)'/libkwarp-rdmav*.so; do \
+		install -D -m 644 -t '$(image)$(libdir)/libibverbs' "$$file"; \
+	done
+	$(Q)install -D -m 644 '$(out)/kwarp.driver' '$(image)/etc/libibverbs.d/kwarp.driver'
+	$(Q)install -D -m 644 userspace/wireshark/kwarp.lua \
+		'$(image)$(libdir)/wireshark/plugins/kwarp.lua'
+	$(Q)install -D -m 644 userspace/provider/kwarpdv.h \
+		'$(image)$(PREFIX)/include/infiniband/kwarpdv.h'
+	$(Q)install -D -m 644 include/uapi/rdma/kwarp-abi.h \
+		'$(image)$(PREFIX)/include/rdma/kwarp-abi.h'
+	$(Q)install -D -m 644 -t '$(image)$(PREFIX)/share/man/man3' userspace/provider/man/*.3
 	$(Q)set -e; for t in $(tools); do \
 		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
-			DESTDIR='$(DESTDIR)' install; \
+			DESTDIR='$(image)' PREFIX='$(PREFIX)' $(cross) install; \
 	done
-	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
 
 uninstall:
 	$(call say,REMOVE,kwarp)
-	$(Q)rm -f '$(moddir)/kwarp.ko' '$(provdir)'/libkwarp-rdmav*.so '$(confdir)/kwarp.driver' \
-		'$(incdir)/infiniband/kwarpdv.h' '$(incdir)/rdma/kwarp-abi.h' '$(luadir)/kwarp.lua'
-	$(Q)set -e; for t in $(tools); do \
-		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
-			DESTDIR='$(DESTDIR)' uninstall; \
-	done
-	$(if $(DESTDIR),,$(Q)depmod -a '$(kver)')
+	$(Q)DESTDIR='$(DESTDIR)' $(scripts)/install/install.sh uninstall
+
+dkms-install dkms-uninstall:
+	$(Q)KVER='$(KVER)' $(scripts)/install/dkms.sh $(@:dkms-%=%)
+
+deb:
+	$(Q)$(scripts)/install/deb.sh '$(out)/deb'
 
 demo:
 	$(Q)$(scripts)/demo.sh
@@ -159,10 +196,12 @@ clean:
 	$(call say,CLEAN,$(O))
 	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so \
 		'$(out)'/modules-* '$(out)'/provider '$(out)'/stage '$(out)'/docs '$(out)'/check \
+		'$(out)'/image '$(out)'/deb $(tools:%='$(out)'/%) \
 		'$(out)'/check.tally* '$(out)'/results '$(out)'/log
 
 distclean: clean
 	$(Q)rm -rf '$(out)'
 
-.PHONY: all help modules provider tools install uninstall demo check quick check-all flake soak \
-	bench compare-pyverbs docs checkpatch fuzz sparse clean distclean
+.PHONY: all help modules provider tools install install-user preflight-install preflight-user \
+	image-module image-user uninstall dkms-install dkms-uninstall deb demo check quick \
+	check-all flake soak bench compare-pyverbs docs checkpatch fuzz sparse clean distclean

@@ -13,7 +13,11 @@ html_theme_options = {"description": "software iWARP RNIC", "page_width": "1100p
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
-man_pages = [("kwarpctl", "kwarpctl", "policy and counters of kwarp software iWARP devices", "", 8)]
+man_pages = [
+    ("kwarp", "kwarp", "RDMA over any network interface", "", 7),
+    ("kwarpctl", "kwarpctl", "make, tune and watch kwarp devices", "", 8),
+    ("kwarpdv", "kwarpdv", "RDMA on a TCP connection that a program has made", "", 3),
+]
 man_show_urls = False
 today = "2026-11-23"
 smartquotes = False

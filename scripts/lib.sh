@@ -93,6 +93,25 @@ in_tree() {
 		"$TOP/scripts/tree/enter" "$dir" "$@"
 }
 
+# copy NAME: makes a copy of the tree, in which in_copy NAME runs commands. It is the tree with an
+# overlay, build/copies/NAME/changes.
+copy() {
+	rm -rf "${BUILD:?}/copies/$1"
+	mkdir -p "$BUILD/copies/$1"/{changes,work,root}
+}
+
+# in_copy NAME [-w DIR] COMMAND...: runs COMMAND there, otherwise as in_tree does
+in_copy() {
+	local name=$1 dir=/src
+	shift
+	if [ "$1" = -w ]; then
+		dir=$2
+		shift 2
+	fi
+	COPY=$BUILD/copies/$name unshare --mount --propagation private \
+		"$TOP/scripts/tree/enter" "$dir" "$@"
+}
+
 # ---- guests: the QEMU VM and user-mode Linux ----
 
 # guest_results DIR: sets $results to DIR, or to DIR-2, DIR-3, ... while another guest uses it.

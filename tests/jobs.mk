@@ -12,13 +12,22 @@ unless-done = $(if $(wildcard $(TALLY).done/$1),,$1)
 
 # ---- what is built ----
 
-packages:
+host:
 	$(step) $(scripts)/tree/setup
-tree: packages
+tree: host
 	$(step) $(scripts)/tree/tree.sh
 # Debian's 6.12: module, provider, tools and the suites' programs, laid out for the guests
 stage: tree
 	$(step) nice -n 5 $(scripts)/build/stage.sh
+# tests/kselftest with the kernel's own runner
+kselftest: tree
+	$(step) $(scripts)/build/kselftest.sh
+# compilers for other machines
+cross-tools: tree
+	$(step) nice -n 5 $(scripts)/build/cross.sh
+# packages for Debian
+debs: stage
+	$(step) nice -n 5 $(scripts)/build/debs.sh
 # the newest kernel with PREEMPT_RT
 stage-rt: stage
 	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
@@ -32,25 +41,37 @@ modules-all: module-debug
 
 # ---- suites of this machine ----
 
-shellcheck requirements rooms runner: packages
+shellcheck requirements rooms runner: host
 	$(suite)
-fuzz: packages
+fuzz: host
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
 unit bench checkpatch dkms format: tree
 	$(suite)
 # these work in the same folders as the stage, on what it has built
 build sparse provider kwarpctl peer cost: stage
 	$(suite)
+packages: debs
+	$(suite)
+cross: cross-tools
+	$(suite)
 
 # ---- suites of a guest ----
 
 %@stock: $(call unless-done,stage)
+	$(suite)
+vm-kselftest@stock: $(call unless-done,stage) $(call unless-done,kselftest)
+	$(suite)
+vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
+		$(call unless-done,kselftest)
+	$(suite)
+# a machine of its own, with the packages
+vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: packages tree stage stage-rt kernel-debug module-debug modules-all \
-	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build \
+.PHONY: host tree stage debs kselftest cross-tools stage-rt kernel-debug module-debug modules-all \
+	packages cross shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build \
 	sparse provider cost format

@@ -33,16 +33,22 @@ name=${suite#vm-}
 llp=${name#"${name%+*}"}
 name=${name%"$llp"}
 
+# says TEXT: the suite has that line
+says() {
+	grep -q "^# $1" "$TOP/tests/vm/$name.test.sh"
+}
+
 # in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own. With
-# the line "# Clock: instructions" in the suite, QEMU's clock counts them, and KWARP_CLOCK says so.
+# the line "# Clock: instructions" in the suite, QEMU's clock counts them, and KWARP_CLOCK says so;
+# with "# Machine: systemd" the guest is one with a disk, which the suite can restart.
 in_guest() {
 	local limit clock=
 	limit=$(suite_limit "$name")
-	if [ "$kernel" = @stock ] &&
-		grep -q '^# Clock: instructions' "$TOP/tests/vm/$name.test.sh"; then
+	[ "$kernel" != @stock ] || ! says 'Clock: instructions' || {
 		clock=instructions
 		export ICOUNT=on
-	fi
+	}
+	! says 'Machine: systemd' || export DISK=1
 	"$@" -t $((limit + 90)) -o "$results" env ${llp:+"LLP=${llp#+}"} \
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }

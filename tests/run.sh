@@ -251,6 +251,9 @@ for job in "${goals[@]}"; do
 		vm-smbdirect*@debug)
 		second+=("$job") first+=(stage modules-all)
 		;;
+	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;
+	vm-kselftest@debug) second+=("$job") first+=(stage module-debug kselftest) ;;
+	vm-guide@* | vm-systemd@*) second+=("$job") first+=(debs) ;;
 	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;
@@ -266,7 +269,7 @@ contained "$limit" sh -c '
 	[ -z "$5" ] || $make -j1 $5 &
 	[ -z "$4" ] || $make -j$2 $4
 	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) + 1))}" \
-	"${first[*]:-packages}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log"
+	"${first[*]:-host}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log"
 set +e # the report is printed to its end, whose status is this script's
 
 for job in "${goals[@]}"; do

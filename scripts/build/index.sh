@@ -9,7 +9,7 @@ kver=$2
 modules=$stage/lib/modules/$kver
 indexed='arch block crypto fs lib mm net
 	drivers/block drivers/crypto drivers/infiniband
-	drivers/net/*.ko* drivers/net/bonding drivers/net/vxlan
+	drivers/net/*.ko* drivers/net/bonding drivers/net/vxlan drivers/net/wireguard
 	drivers/nvme drivers/scsi/*.ko* drivers/target drivers/virtio'
 # 34 MB of debug information, which an emulated guest would otherwise read with each modprobe
 in_tree sh -c "strip --strip-debug /src/build/$1/lib/modules/$kver/updates/*.ko"

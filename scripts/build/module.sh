@@ -1,16 +1,12 @@
 #!/bin/sh
 # module.sh KDIR OUT: builds the module against KDIR in its own folder (OUT/modules-VERSION) and
-# leaves OUT/kwarp.ko. ARCH, W, C, CF, KCFLAGS reach Kbuild through the environment.
+# leaves OUT/kwarp.ko. ARCH, W, C, CF, KCFLAGS reach Kbuild through the environment; JOBS is the
+# number of jobs, by default that of the processors.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
-[ -f "$kdir/include/config/kernel.release" ] || {
-	echo "make modules: '$kdir' is not a prepared kernel build folder;" \
-		'install the headers of that kernel or give KDIR=' >&2
-	exit 1
-}
 kver=$(cat "$kdir/include/config/kernel.release")
 work=$out/modules-$kver${ARCH:+-$ARCH}
 mkdir -p "$work"
@@ -20,7 +16,7 @@ flock 9
 # Do not pass our own make's variables to Kbuild: there, O= is a kernel's build folder.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL O
 "$top/scripts/build/mirror" "$top" "$work" Kbuild kernel include
-set -- -j"$(nproc)" -C "$kdir" M="$work" ${ARCH:+ARCH="$ARCH"} ${W:+W="$W"} \
+set -- -j"${JOBS:-$(nproc)}" -C "$kdir" M="$work" ${ARCH:+ARCH="$ARCH"} ${W:+W="$W"} \
 	${C:+C="$C"} ${CF:+CF="$CF"} ${KCFLAGS:+KCFLAGS="$KCFLAGS"}
 if [ "${V:-0}" = 1 ]; then
 	make "$@" V=1 modules

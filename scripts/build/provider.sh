@@ -1,7 +1,7 @@
 #!/bin/sh
 # provider.sh RDMA_CORE OUT: builds the provider as providers/kwarp in a copy of the rdma-core
 # source RDMA_CORE, and leaves libkwarp-rdmavN.so and kwarp.driver in OUT. N is the source's
-# IBVERBS_PABI_VERSION.
+# IBVERBS_PABI_VERSION. CROSS_COMPILE is the prefix of another machine's compiler.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 core=$1
@@ -19,7 +19,7 @@ copy=$work/rdma-core
 library=libkwarp-rdmav$pabi.so
 
 # Make the copy again if the source or the destination has changed.
-stamp="$core $copy $(cksum <"$core/CMakeLists.txt")"
+stamp="$core $copy ${CROSS_COMPILE:-} $(cksum <"$core/CMakeLists.txt")"
 if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	rm -rf "$work"
 	mkdir -p "$work"
@@ -39,11 +39,18 @@ run() {
 		"$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 	fi
 }
+# cross: cmake's arguments for another machine
+cross() {
+	[ -z "${CROSS_COMPILE:-}" ] || echo "-DCMAKE_SYSTEM_NAME=Linux" \
+		"-DCMAKE_SYSTEM_PROCESSOR=${CROSS_COMPILE%%-*}" \
+		"-DCMAKE_C_COMPILER=${CROSS_COMPILE}gcc"
+}
 # libnl is only needed for InfiniBand and RoCE neighbours, not for this provider.
+# shellcheck disable=SC2046 # words
 [ -f "$work/build/build.ninja" ] ||
-	run cmake -GNinja -S "$copy" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	run cmake $(cross) -GNinja -S "$copy" -B "$work/build" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_SKIP_RPATH=TRUE -DNO_MAN_PAGES=1 -DNO_PYVERBS=1 -DENABLE_RESOLVE_NEIGH=0
-run ninja -C "$work/build" "lib/$library"
+run ninja ${JOBS:+"-j$JOBS"} -C "$work/build" "lib/$library"
 grep -q 'warning:' "$work/log" 2>/dev/null && cat "$work/log" >&2
 
 cmp -s "$work/build/lib/$library" "$out/$library" ||

@@ -3,6 +3,7 @@
 # path.
 #   linux-6.12, linux-7.2   the parts named (default: those that tests and readers need; "all" for
 #                           everything)
+#   selftests-7.2           what every test of tools/testing/selftests needs
 #   rdma-core               the version of the tree's libibverbs
 #   rdma-core-here          the version of this machine's libibverbs
 # Cached in build/src. These sources are used in tests only and never become part of the project.
@@ -49,6 +50,15 @@ some_linux() {
 	}
 }
 
+# selftests: the parts of a kernel's source that are the runner of its own tests
+selftests() {
+	local file
+	for file in Makefile lib.mk run_kselftest.sh kselftest kselftest.h kselftest_harness.h; do
+		echo "tools/testing/selftests/$file"
+	done
+	echo scripts/subarch.include
+}
+
 # fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that APT's machine has, by
 # the address and checksum that apt reports, so that a .dsc missing from the archive does not
 # matter.
@@ -89,6 +99,10 @@ linux-*)
 	[ $# -gt 0 ] ||
 		set -- drivers/infiniband include net/ipv4 net/core scripts Documentation/infiniband
 	;;
+selftests-*)
+	# shellcheck disable=SC2046 # names of files
+	set -- $(selftests)
+	;;
 rdma-core | rdma-core-here) ;;
 *) fail "unknown source '$name'" ;;
 esac
@@ -106,6 +120,7 @@ if [ "$have" != "$want" ] && [ "$have" != all ]; then
 			some_linux "${name#linux-}" "$@"
 		fi
 		;;
+	selftests-*) some_linux "${name#selftests-}" "$@" ;;
 	rdma-core) fetch_rdma_core in_tree -w / ;;
 	rdma-core-here) own_apt_sources && fetch_rdma_core env ;;
 	esac

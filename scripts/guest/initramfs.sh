@@ -2,7 +2,8 @@
 # initramfs.sh KVER: makes the VM's initramfs for a kernel of the tree and prints its path. A static
 # busybox mounts the tree (9p, read-only), the files that "make install" put into the stage, and
 # modules for another kernel under a tmpfs overlay, this checkout at /src and the results directory
-# at /results.
+# at /results. With "kwarp.disk" on the kernel's command line the overlay is the VM's disk, without
+# the stage, and systemd is started (scripts/guest/disk.sh).
 . "$(dirname "$0")/../lib.sh"
 lock initramfs
 
@@ -16,8 +17,9 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{bin,modules,proc,sys,dev,ro,src,rw,new}
 cp "$(command -v busybox)" "$work/bin/busybox"
 
+disk='crc32c_generic crc16 mbcache jbd2 ext4 virtio_blk'
 # Modules that the boot itself needs, in load order; those built into the kernel are skipped.
-for module in netfs 9pnet 9pnet_virtio 9p overlay; do
+for module in netfs 9pnet 9pnet_virtio 9p overlay $disk; do
 	file=$(find "$TREE/lib/modules/$kver/kernel" -name "$module.ko*" | head -n 1)
 	case $file in
 	'') ;;
@@ -39,19 +41,29 @@ done
 share() { mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,"$3" "$1" "$2"; }
 share root /ro ro,cache=loose
 share src /src ro,cache=loose
-mount -t tmpfs -o size=75% rw /rw
-mkdir -p /rw/up /rw/work
 layers=/ro
-for stage in /src/build/stage "/src/build/stage-$(uname -r)"; do
-	[ ! -d "$stage" ] || layers=$stage:$layers
-done
+if grep -qw kwarp.disk /proc/cmdline; then
+	for m in DISK_MODULES; do
+		[ -f /modules/$m.ko ] && insmod /modules/$m.ko
+	done
+	mount -t ext4 /dev/vda /rw
+	init=/lib/systemd/systemd
+else
+	mount -t tmpfs -o size=75% rw /rw
+	mkdir -p /rw/up /rw/work
+	for stage in /src/build/stage "/src/build/stage-$(uname -r)"; do
+		[ ! -d "$stage" ] || layers=$stage:$layers
+	done
+	init=/src/scripts/guest/guest-init
+fi
 mount -t overlay -o lowerdir=$layers,upperdir=/rw/up,workdir=/rw/work overlay /new
 mkdir -p /new/src /new/results
 mount -o move /src /new/src
 share results /new/results rw
 umount /proc /sys
-exec switch_root /new /src/scripts/guest/guest-init
+exec switch_root /new $init
 INIT
+sed -i "s/DISK_MODULES/$disk/" "$work/init"
 chmod +x "$work/init"
 (cd "$work" && find . | cpio -o -H newc --quiet) | gzip -1 >"$out.new"
 mv "$out.new" "$out"

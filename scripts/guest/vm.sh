@@ -10,7 +10,8 @@
 # KERNEL=rt: the newest PREEMPT_RT kernel (scripts/build/stage-rt.sh) instead of 6.12.
 # MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment. ICOUNT=1: the
 # guest's clock counts its instructions, and jumps ahead while the guest is idle; ICOUNT=on: it goes
-# on as this machine's does then.
+# on as this machine's does then. DISK=1: the guest is a machine with systemd and a disk of its own
+# (scripts/guest/disk.sh), which restarts until it has left an exit status.
 . "$(dirname "$0")/../lib.sh"
 
 limit=600
@@ -64,14 +65,13 @@ clock=
 # instructions, and their number is another.
 [ "${ICOUNT:-}" != on ] || cpu=max,-cx16
 
-# boot COMMAND...: ttyS0 has the kernel's log, ttyS1 the output of the command
+# boot: ttyS0 has the kernel's log, ttyS1 the output of the command
 boot() {
 	local share=local,security_model=none,multidevs=remap
 	local log='console=ttyS0 loglevel=5 log_buf_len=4M panic=-1 oops=panic'
-	guest_command "$results" "$@"
 	rc=0
-	# shellcheck disable=SC2086 # $clock is split into words, or empty
-	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock \
+	# shellcheck disable=SC2086 # $clock and $drive are split into words, or empty
+	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive \
 		-machine q35 -accel "$accel" -cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
@@ -91,10 +91,26 @@ emulator_fault() {
 	[ ! -s "$results/status" ] && grep -aq 'Oops: int3' "$results/console.log"
 }
 
-boot "$@"
+drive=
+[ -z "${DISK:-}" ] || {
+	disk=$("$TOP/scripts/guest/disk.sh" "$results.disk")
+	drive="-drive file=$disk,if=virtio,format=raw,cache=unsafe"
+	more="$more kwarp.disk"
+}
+
+guest_command "$results" "$@"
+boot
 for again in 2 3; do
 	emulator_fault || break
 	echo "# retry: emulator fault (int3 in the kernel's own text); boot $again" >&2
-	boot "$@"
+	guest_command "$results" "$@"
+	boot
+done
+for again in 2 3 4; do
+	[ -n "$drive" ] || break
+	[ $rc -eq 0 ] || break
+	[ ! -s "$results/status" ] || break
+	cat "$results/console.log" >>"$results/consoles.log"
+	boot
 done
 guest_verdict "$results" "$rc" "$limit"

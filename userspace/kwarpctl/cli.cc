@@ -1,203 +1,433 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "cli.h"
 
+#include "config.h"
+#include "doctor.h"
 #include "error.h"
+#include "keys.h"
+#include "device.h"
 #include "output.h"
 #include "policy.h"
 #include "sysfs.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdio>
 #include <deque>
 #include <format>
-#include <string_view>
+#include <optional>
 #include <system_error>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #ifndef KWARP_VERSION
 #define KWARP_VERSION "unknown"
 #endif
 
+namespace fs = std::filesystem;
+
 namespace kwarpctl {
 namespace {
 
-struct Options {
-	Form form = Form::text;
-	std::string sysfs = "/sys";
-	bool help = false;
-	bool version = false;
+using Words = std::deque<std::string>;
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+	bool json = false, pretty = false, oneline = false;
+	std::string sysfs = "/sys", config_dir = "/etc/kwarp";
+	std::optional<std::string> device;
+	std::vector<std::string> words;
+	double interval_s = 1;
+	unsigned int count = 0;
+	Target target;
+
+	Form form() const
+	{
+		if (pretty)
+			return Form::pretty_json;
+		return json ? Form::json : oneline ? Form::oneline : Form::text;
+	}
 };
 
-using Words = std::deque<std::string>;
-
-std::string usage()
-{
-	return "Usage: kwarpctl [OPTIONS] policy [show [DEV]]\n"
-	       "       kwarpctl [OPTIONS] policy set DEV KEY VALUE [KEY VALUE]...\n"
-	       "       kwarpctl [OPTIONS] stats [show [DEV]]\n"
-	       "       kwarpctl [OPTIONS] help\n"
-	       "OPTIONS := { -j | --json | -o | --oneline | -V | --version | -h | --help |\n"
-	       "             --sysfs DIR }\n"
-	       "KEY VALUE :=\n" +
-	       policy_help();
-}
-
-[[noreturn]] void misuse(const std::string &what)
-{
-	throw Error(usage_error, what + "; try 'kwarpctl help'");
-}
-
-std::string take(Words &words, std::string_view what)
+std::string take(Words &words, const std::string &what)
 {
 	if (words.empty())
-		misuse(std::format("{} is missing", what));
+		throw Error(usage_error, what + " is missing; try 'kwarpctl help'");
 	std::string word = words.front();
 	words.pop_front();
 	return word;
 }
 
-void expect_end(const Words &words)
+std::vector<Setting> settings_of(Words words)
 {
-	if (!words.empty())
-		misuse(std::format("'{}' is one word too many", words.front()));
-}
-
-// Like iproute2, accepts any prefix of a name; the first match in the list wins.
-template <std::size_t N>
-std::string_view match(const std::string &word, const std::array<std::string_view, N> &names,
-		       std::string_view what)
-{
-	auto found = std::ranges::find_if(names, [&](std::string_view name) {
-		return !word.empty() && name.starts_with(word);
-	});
-	if (found == names.end())
-		misuse(std::format("'{}' is not {}", word, what));
-	return *found;
-}
-
-Options parse_options(Words &words)
-{
-	Options options;
-	while (!words.empty() && words.front().starts_with('-')) {
-		std::string word = take(words, "");
-		if (word == "-j" || word == "--json")
-			options.form = Form::json;
-		else if (word == "-o" || word == "--oneline")
-			options.form = Form::oneline;
-		else if (word == "-V" || word == "--version")
-			options.version = true;
-		else if (word == "-h" || word == "--help")
-			options.help = true;
-		else if (word == "--sysfs")
-			options.sysfs = take(words, "the folder of --sysfs");
-		else
-			misuse(std::format("'{}' is not an option", word));
+	std::vector<Setting> settings;
+	while (!words.empty()) {
+		Setting setting{take(words, "KEY"), {}, {}};
+		setting.value = take(words, std::format("the VALUE of {}", setting.key));
+		settings.push_back(setting);
 	}
-	return options;
+	return settings;
 }
 
-// The device named by the next word, or all of them.
-std::vector<std::string> pick_devices(const Sysfs &sysfs, Words &words)
+// One command, with its arguments parsed.
+class Command {
+public:
+	Command(const Arguments &a, const Environment &e)
+		: args_(a), environment_(e), own_rdma_(e.rdma ? nullptr : make_rdma()),
+		  machine_{Sysfs(a.sysfs), a.config_dir, e.rdma ? *e.rdma : *own_rdma_}
+	{
+	}
+
+	Outcome up();
+	Outcome down();
+	Outcome status();
+	Outcome policy_show() { return records(policy_of); }
+	Outcome policy_set();
+	Outcome policy_save();
+	Outcome policy_apply();
+	Outcome policy_check();
+	Outcome policy_keys();
+	Outcome stats();
+	Outcome monitor();
+	Outcome doctor();
+
+private:
+	std::vector<std::string> devices() const;
+	template <typename Read>
+	Outcome records(Read read) const;
+	Wait wait() const;
+
+	const Arguments &args_;
+	const Environment &environment_;
+	std::unique_ptr<Rdma> own_rdma_;
+	Machine machine_;
+};
+
+// The device that was named, or all of them.
+std::vector<std::string> Command::devices() const
 {
-	if (words.empty())
-		return sysfs.devices();
-	std::string device = take(words, "DEV");
-	expect_end(words);
-	sysfs.require_device(device);
-	return {device};
+	if (!args_.device)
+		return machine_.sysfs.devices();
+	machine_.sysfs.require_device(*args_.device);
+	return {*args_.device};
 }
 
-Record stats_of(const Sysfs &sysfs, const std::string &device)
+Wait Command::wait() const
 {
-	Record record{device, {{"port", std::uint64_t{1}}}};
-	auto dir = sysfs.counters_dir(device);
-	for (const std::string &name : attribute_names(dir))
-		if (name != "lifespan") // the core's caching time, not a counter
-			record.attributes.emplace_back(name,
-						       parse_value(read_attribute(dir / name)));
-	return record;
+	if (environment_.wait)
+		return environment_.wait;
+	return [](Milliseconds time) { std::this_thread::sleep_for(time); };
 }
 
 // A device that is removed while all of them are listed is not an error.
 template <typename Read>
-std::string show(const Sysfs &sysfs, Words &words, Form form, Read read)
+Outcome Command::records(Read read) const
 {
-	bool named = !words.empty();
-	std::vector<Record> records;
-	for (const std::string &device : pick_devices(sysfs, words)) {
+	std::vector<Record> all;
+	for (const std::string &device : devices()) {
 		try {
-			records.push_back(read(sysfs, device));
-		} catch (const std::system_error &error) {
-			if (named)
+			all.push_back(read(machine_.sysfs, device));
+		} catch (const std::exception &error) {
+			if (args_.device)
 				throw Error(failure, error.what());
 		}
 	}
-	return format(records, form);
+	return {ok, format(all, args_.form()), {}};
 }
 
-void set(const Sysfs &sysfs, Words &words)
+Outcome Command::up()
 {
-	std::string device = take(words, "DEV");
-	sysfs.require_device(device);
-	do {
-		std::string key = take(words, "KEY");
-		std::string value = take(words, std::format("the VALUE of {}", key));
-		set_policy(sysfs, device, key, value);
-	} while (!words.empty());
-}
-
-std::string do_policy(const Sysfs &sysfs, Words &words, Form form)
-{
-	constexpr std::array<std::string_view, 3> commands{"show", "set", "help"};
-	auto command = words.empty() ? "show" :
-				       match(take(words, ""), commands, "a policy command");
-	if (command == "help")
-		return usage();
-	if (command == "set") {
-		set(sysfs, words);
-		return {};
+	Words words(args_.words.begin(), args_.words.end());
+	Config config;
+	if (words.empty()) {
+		config = read_config(machine_.config_file(*args_.device));
+	} else if (take(words, "") == "netdev") {
+		config.netdev = take(words, "NETDEV");
+		config.settings = settings_of(words);
+	} else {
+		throw Error(usage_error, "expected 'netdev NETDEV' behind the device; try "
+					 "'kwarpctl help'");
 	}
-	return show(sysfs, words, form, policy_of);
+	kwarpctl::up(machine_, *args_.device, config);
+	return {ok, {}, {}};
 }
 
-std::string do_stats(const Sysfs &sysfs, Words &words, Form form)
+Outcome Command::down()
 {
-	// "stats DEV" means "stats show DEV"; a device may have any other name.
-	if (!words.empty() && (words.front() == "show" || words.front() == "help"))
-		if (take(words, "") == "help")
-			return usage();
-	return show(sysfs, words, form, stats_of);
+	if (kwarpctl::down(machine_, *args_.device))
+		return {ok, {}, {}};
+	return {ok, {}, std::format("kwarpctl: there is no RDMA device '{}'\n", *args_.device)};
 }
 
-std::string dispatch(Words words)
+Outcome Command::status()
 {
-	Options options = parse_options(words);
-	if (options.version)
-		return std::format("kwarpctl {}\n", KWARP_VERSION);
-	if (options.help)
-		return usage();
-	if (words.empty())
-		throw Error(usage_error, usage());
+	std::string text;
+	Json all = Json::array();
+	for (const std::string &device : devices()) {
+		const DeviceStatus status = status_of(machine_, device, wait());
+		text += to_text(status);
+		all.push_back(to_json(status));
+	}
+	return {ok, is_json(args_.form()) ? format(all, args_.form()) : text, {}};
+}
 
-	constexpr std::array<std::string_view, 3> objects{"policy", "stats", "help"};
-	auto object = match(take(words, ""), objects, "an object");
-	if (object == "help")
-		return usage();
+Outcome Command::policy_set()
+{
+	Words words(args_.words.begin(), args_.words.end());
+	machine_.sysfs.require_device(*args_.device);
+	const std::vector<Setting> settings = settings_of(words);
+	for (const Setting &setting : settings)
+		set_policy(machine_.sysfs, *args_.device, setting.key, setting.value);
+	return {ok, {}, {}};
+}
 
-	Sysfs sysfs(options.sysfs);
-	return object == "policy" ? do_policy(sysfs, words, options.form) :
-				    do_stats(sysfs, words, options.form);
+Outcome Command::policy_save()
+{
+	save_policy(machine_, *args_.device);
+	return {ok, {}, {}};
+}
+
+Outcome Command::policy_apply()
+{
+	apply_policy(machine_, *args_.device, read_config(machine_.config_file(*args_.device)));
+	return {ok, {}, {}};
+}
+
+Outcome Command::policy_check()
+{
+	check_config(machine_, *args_.device, read_config(machine_.config_file(*args_.device)));
+	return {ok, {}, {}};
+}
+
+Outcome Command::policy_keys()
+{
+	if (!is_json(args_.form()) && args_.form() != Form::oneline)
+		return {ok, key_table(), {}};
+	Json all = Json::array();
+	std::string names;
+	for (const Key &key : all_keys()) {
+		all.push_back({{"key", key.name},
+			       {"values", values_of(key)},
+			       {"default", key.initial},
+			       {"meaning", key.meaning}});
+		names += std::format("{} {}\n", key.name, values_of(key));
+	}
+	return {ok, is_json(args_.form()) ? format(all, args_.form()) : names, {}};
+}
+
+Outcome Command::stats()
+{
+	return records([this](const Sysfs &, const std::string &device) {
+		Record record{device, {{"port", std::uint64_t{1}}}};
+		for (const auto &[name, n] : machine_.counters(device))
+			record.attributes.emplace_back(name, n);
+		return record;
+	});
+}
+
+Outcome Command::monitor()
+{
+	const MonitorOptions options{devices(),
+				     Milliseconds(static_cast<long>(args_.interval_s * 1000)),
+				     args_.count, is_json(args_.form())};
+	if (options.devices.empty())
+		throw Error(failure, "there is no kwarp device");
+	kwarpctl::monitor(machine_, options, wait(), environment_.print);
+	return {ok, {}, {}};
+}
+
+Outcome Command::doctor()
+{
+	std::vector<Finding> all = examine(machine_, devices());
+	if (!args_.target.host.empty())
+		for (Finding &finding : examine(args_.target))
+			all.push_back(std::move(finding));
+	std::string text;
+	Json json = Json::array();
+	bool healthy = true;
+	for (const Finding &finding : all) {
+		static constexpr const char *words[] = {"ok", "note", "bad"};
+		const char *word = words[static_cast<int>(finding.kind)];
+		text += std::format("{:<5}{}\n", word, finding.what);
+		json.push_back({{"result", word}, {"text", finding.what}});
+		healthy &= finding.kind != Finding::Kind::bad;
+	}
+	return {healthy ? ok : failure,
+		is_json(args_.form()) ? format(json, args_.form()) : text,
+		{}};
+}
+
+using Run = Outcome (Command::*)();
+
+// The grammar; it sets what is to be run.
+class Grammar {
+public:
+	explicit Grammar(Arguments &args);
+
+	void parse(std::vector<std::string> words);
+	// Of the command that was parsed; or of all.
+	std::string help() const { return app_.help(); }
+	Run chosen() const { return chosen_; }
+
+private:
+	CLI::App *command(CLI::App *under, const std::string &name, const std::string &what,
+			  Run run);
+	CLI::Option *device(CLI::App *command, bool required);
+	void expand(std::vector<std::string> &words) const;
+
+	Arguments &args_;
+	CLI::App app_{"kwarpctl: kwarp devices, their policy, counters and connections",
+		      "kwarpctl"};
+	Run chosen_ = nullptr;
+};
+
+CLI::App *Grammar::command(CLI::App *under, const std::string &name, const std::string &what,
+			   Run run)
+{
+	CLI::App *sub = under->add_subcommand(name, what);
+	sub->final_callback([this, run] {
+		if (!chosen_)
+			chosen_ = run;
+	});
+	return sub;
+}
+
+CLI::Option *Grammar::device(CLI::App *command, bool required)
+{
+	return command->add_option("DEV", args_.device, "name of a kwarp device")
+		->required(required);
+}
+
+Grammar::Grammar(Arguments &args) : args_(args)
+{
+	app_.add_flag("-j,--json", args.json, "print JSON");
+	app_.add_flag("-p,--pretty", args.pretty, "print JSON with line breaks");
+	app_.add_flag("-o,--oneline", args.oneline, "print one line per device");
+	app_.add_option("--sysfs", args.sysfs, "use DIR instead of /sys")->type_name("DIR");
+	app_.add_option("--config-dir", args.config_dir, "use DIR instead of /etc/kwarp")
+		->type_name("DIR");
+	app_.set_version_flag("-V,--version", std::string("kwarpctl ") + KWARP_VERSION);
+	app_.require_subcommand(1);
+
+	CLI::App *up = command(&app_, "up",
+			       "make a device on a netdev, or as /etc/kwarp/DEV.conf says, and set "
+			       "its policy",
+			       &Command::up);
+	device(up, true);
+	up->add_option("SETTINGS", args.words, "netdev NETDEV [KEY VALUE]...");
+	device(command(&app_, "down", "remove a device", &Command::down), true);
+	device(command(&app_, "status",
+		       "device, netdev, connections, what differs from the default",
+		       &Command::status),
+	       false);
+
+	CLI::App *policy = command(&app_, "policy", "what a device offers and asks for",
+				   &Command::policy_show);
+	policy->require_subcommand(0, 1);
+	device(command(policy, "show", "show it; the default", &Command::policy_show), false);
+	CLI::App *set = command(policy, "set", "change it", &Command::policy_set);
+	device(set, true);
+	set->add_option("SETTINGS", args.words, "KEY VALUE [KEY VALUE]...")->required();
+	device(command(policy, "save", "write it to /etc/kwarp/DEV.conf", &Command::policy_save),
+	       true);
+	device(command(policy, "apply", "set it as /etc/kwarp/DEV.conf says",
+		       &Command::policy_apply),
+	       true);
+	device(command(policy, "check", "check /etc/kwarp/DEV.conf", &Command::policy_check), true);
+	command(policy, "keys", "list the keys, their values and defaults", &Command::policy_keys);
+
+	CLI::App *stats = command(&app_, "stats", "show counters", &Command::stats);
+	stats->add_option("DEV", args.words, "[show] and the name of a device")->expected(0, 2);
+
+	CLI::App *monitor = command(&app_, "monitor", "show rates and failures, again and again",
+				    &Command::monitor);
+	device(monitor, false);
+	monitor->add_option("-i,--interval", args.interval_s, "seconds between lines")
+		->check(CLI::Range(0.1, 3600.0));
+	monitor->add_option("-c,--count", args.count, "lines per device; 0: without end");
+
+	CLI::App *doctor = command(&app_, "doctor",
+				   "what is missing on this machine, and why connections failed",
+				   &Command::doctor);
+	device(doctor, false);
+	auto *peer = doctor->add_option("--peer", args.target.host, "try to reach this host, too");
+	doctor->add_option("--port", args.target.port, "its port")->needs(peer);
+	peer->needs("--port");
+	for (CLI::App *level : {&app_, policy})
+		level->add_subcommand("help", "show this")->callback([] {
+			throw CLI::CallForAllHelp();
+		});
+}
+
+// Like iproute2, accepts any prefix of a command's name; the first in the list wins.
+void Grammar::expand(std::vector<std::string> &words) const
+{
+	const CLI::App *level = &app_;
+	for (std::size_t i = 0; i < words.size() && level->get_name() != "stats"; i++) {
+		if (words[i].starts_with('-') || words[i].empty()) {
+			i += words[i] == "--sysfs" || words[i] == "--config-dir";
+			continue;
+		}
+		const auto commands = level->get_subcommands([](const CLI::App *) { return true; });
+		const auto found = std::ranges::find_if(commands, [&](const CLI::App *c) {
+			return c->get_name().starts_with(words[i]);
+		});
+		if (found == commands.end())
+			return;
+		words[i] = (*found)->get_name();
+		level = *found;
+	}
+}
+
+void Grammar::parse(std::vector<std::string> words)
+{
+	expand(words);
+	std::ranges::reverse(words);
+	app_.parse(words);
+	if (!app_.got_subcommand("stats"))
+		return;
+	// A device may have any other name than these two.
+	if (!args_.words.empty() && args_.words.front() == "help")
+		throw CLI::CallForAllHelp();
+	if (!args_.words.empty() && args_.words.front() == "show")
+		args_.words.erase(args_.words.begin());
+	if (args_.words.size() > 1)
+		throw Error(usage_error,
+			    std::format("'{}' is one word too many", args_.words.back()));
+	if (!args_.words.empty())
+		args_.device = args_.words.front();
+}
+
+std::string whole_help()
+{
+	Arguments unused;
+	return Grammar(unused).help() + "\nPolicy:\n" + key_table();
 }
 
 } // namespace
 
-Outcome run(const std::vector<std::string> &args)
+Outcome run(const std::vector<std::string> &args, const Environment &environment)
 {
+	Arguments arguments;
+	Grammar grammar(arguments);
 	try {
-		return {ok, dispatch(Words(args.begin(), args.end())), {}};
+		if (args.empty())
+			return {usage_error, {}, whole_help()};
+		grammar.parse(args);
+		return (Command(arguments, environment).*grammar.chosen())();
+	} catch (const CLI::CallForAllHelp &) {
+		return {ok, whole_help(), {}};
+	} catch (const CLI::CallForHelp &) {
+		return {ok, grammar.help(), {}};
+	} catch (const CLI::CallForVersion &version) {
+		return {ok, std::string(version.what()) + '\n', {}};
+	} catch (const CLI::ParseError &error) {
+		return {usage_error,
+			{},
+			std::format("kwarpctl: {}; try 'kwarpctl help'\n", error.what())};
 	} catch (const Error &error) {
-		std::string what = error.what();
-		bool whole_text = what.ends_with('\n');
-		return {error.status, {}, whole_text ? what : std::format("kwarpctl: {}\n", what)};
+		return {error.status, {}, std::format("kwarpctl: {}\n", error.what())};
 	} catch (const std::exception &error) {
 		return {failure, {}, std::format("kwarpctl: {}\n", error.what())};
 	}

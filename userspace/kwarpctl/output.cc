@@ -5,66 +5,34 @@
 #include <charconv>
 #include <format>
 
+#include <nlohmann/json.hpp>
+
 namespace kwarpctl {
 namespace {
 
-std::string plain(const Value &value)
-{
-	if (auto number = std::get_if<std::uint64_t>(&value))
-		return std::to_string(*number);
-	if (auto flag = std::get_if<bool>(&value))
-		return *flag ? "on" : "off";
-	return std::get<std::string>(value);
-}
+using Json = nlohmann::ordered_json;
 
-std::string quoted(std::string_view text)
+Json json_of(const std::vector<Record> &records)
 {
-	std::string out = "\"";
-	for (char c : text) {
-		if (c == '"' || c == '\\')
-			out += std::format("\\{}", c);
-		else if (static_cast<unsigned char>(c) < 0x20)
-			out += std::format("\\u{:04x}", static_cast<unsigned>(c));
-		else
-			out += c;
+	Json all = Json::array();
+	for (const Record &record : records) {
+		Json object{{"ifname", record.device}};
+		for (const auto &[label, value] : record.attributes)
+			object[label] = to_json(value);
+		all.push_back(std::move(object));
 	}
-	return out + '"';
-}
-
-std::string json(const Value &value)
-{
-	if (auto flag = std::get_if<bool>(&value))
-		return *flag ? "true" : "false";
-	if (auto text = std::get_if<std::string>(&value))
-		return quoted(*text);
-	return plain(value);
-}
-
-std::string json(const Record &record)
-{
-	std::string out = std::format("{{\"ifname\":{}", quoted(record.device));
-	for (const auto &[label, value] : record.attributes)
-		out += std::format(",{}:{}", quoted(label), json(value));
-	return out + '}';
-}
-
-std::string json(const std::vector<Record> &records)
-{
-	std::string out = "[";
-	for (const Record &record : records)
-		out += (out.size() > 1 ? "," : "") + json(record);
-	return out + "]\n";
+	return all;
 }
 
 std::string oneline(const Record &record)
 {
 	std::string out = record.device + ':';
 	for (const auto &[label, value] : record.attributes)
-		out += std::format(" {} {}", label, plain(value));
+		out += std::format(" {} {}", label, to_text(value));
 	return out + '\n';
 }
 
-std::string text(const Record &record)
+std::string lines(const Record &record)
 {
 	std::size_t width = 0;
 	for (const auto &attribute : record.attributes)
@@ -72,7 +40,7 @@ std::string text(const Record &record)
 
 	std::string out = record.device + ":\n";
 	for (const auto &[label, value] : record.attributes)
-		out += std::format("    {:<{}} {}\n", label, width, plain(value));
+		out += std::format("    {:<{}} {}\n", label, width, to_text(value));
 	return out;
 }
 
@@ -87,15 +55,37 @@ Value parse_value(std::string_view text)
 	return std::string(text);
 }
 
+std::string to_text(const Value &value)
+{
+	if (auto number = std::get_if<std::uint64_t>(&value))
+		return std::to_string(*number);
+	if (auto flag = std::get_if<bool>(&value))
+		return *flag ? "on" : "off";
+	return std::get<std::string>(value);
+}
+
+Json to_json(const Value &value)
+{
+	return std::visit([](const auto &v) { return Json(v); }, value);
+}
+
 std::string format(const std::vector<Record> &records, Form form)
 {
-	if (form == Form::json)
-		return json(records);
+	if (is_json(form))
+		return format(json_of(records), form);
 
 	std::string out;
 	for (const Record &record : records)
-		out += form == Form::oneline ? oneline(record) : text(record);
+		out += form == Form::oneline ? oneline(record) : lines(record);
 	return out;
+}
+
+std::string format(const Json &json, Form form)
+{
+	// Names come from the kernel: what is no UTF-8 is replaced.
+	return json.dump(form == Form::pretty_json ? 4 : -1, ' ', false,
+			 Json::error_handler_t::replace) +
+	       '\n';
 }
 
 } // namespace kwarpctl

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// Records and their three forms: text for people, one line each, JSON.
+// Records and their forms: text for people, one line each, JSON, JSON for people.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace kwarpctl {
 
@@ -19,11 +21,22 @@ struct Record {
 	std::vector<std::pair<std::string, Value>> attributes;
 };
 
-enum class Form { text, oneline, json };
+enum class Form { text, oneline, json, pretty_json };
+
+inline bool is_json(Form form)
+{
+	return form == Form::json || form == Form::pretty_json;
+}
 
 // Decimal digits become a number, everything else stays text.
 Value parse_value(std::string_view text);
 
+std::string to_text(const Value &value);
+nlohmann::ordered_json to_json(const Value &value);
+
 std::string format(const std::vector<Record> &records, Form form);
+
+// With a newline at the end.
+std::string format(const nlohmann::ordered_json &json, Form form);
 
 } // namespace kwarpctl

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// A device's policy: the sysfs group "kwarp", one file per key.
+// The policy of a device.
 #pragma once
 
 #include "output.h"
 #include "sysfs.h"
 
+#include <string>
+
 namespace kwarpctl {
 
 Record policy_of(const Sysfs &sysfs, const std::string &device);
 
-// Throws an Error; if the key is unknown, nothing has been written.
+// Only what differs from a new device's. Keys that this version does not know are left out.
+Record changed_policy_of(const Sysfs &sysfs, const std::string &device);
+
+bool has_key(const Sysfs &sysfs, const std::string &device, const std::string &key);
+
+// Throws an Error if there is no such key, or if the kernel refuses the value.
 void set_policy(const Sysfs &sysfs, const std::string &device, const std::string &key,
 		const std::string &value);
 
-// "    key   values" for each known key, for help.
-std::string policy_help();
+// Each key with its values, its default and its meaning.
+std::string key_table();
 
 } // namespace kwarpctl

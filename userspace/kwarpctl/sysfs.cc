@@ -57,6 +57,12 @@ std::vector<std::string> Sysfs::devices() const
 	return names;
 }
 
+bool Sysfs::has_netdev(const std::string &name) const
+{
+	std::error_code none;
+	return is_plain_name(name) && fs::exists(root_ / "class/net" / name, none);
+}
+
 void Sysfs::require_device(const std::string &device) const
 {
 	std::error_code none;

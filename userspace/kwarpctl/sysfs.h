@@ -10,7 +10,15 @@ namespace kwarpctl {
 
 class Sysfs {
 public:
-	explicit Sysfs(const std::filesystem::path &root) : class_dir_(root / "class/infiniband") {}
+	explicit Sysfs(const std::filesystem::path &root)
+		: root_(root), class_dir_(root / "class/infiniband")
+	{
+	}
+
+	bool module_is_loaded() const { return exists(root_ / "module/kwarp"); }
+	bool has_netdev(const std::string &name) const;
+	// Whether a class of devices is there, or a device of one, e.g. "misc/rdma_cm".
+	bool has_class(const std::string &path) const { return exists(root_ / "class" / path); }
 
 	// Names of all kwarp devices, sorted; empty on a machine without RDMA.
 	std::vector<std::string> devices() const;
@@ -23,13 +31,9 @@ public:
 	{
 		return class_dir_ / device / "kwarp";
 	}
-	std::filesystem::path counters_dir(const std::string &device) const
-	{
-		return class_dir_ / device / "ports/1/hw_counters";
-	}
 
 private:
-	std::filesystem::path class_dir_;
+	std::filesystem::path root_, class_dir_;
 };
 
 // Whether it is one path component. Names of devices and keys come from the

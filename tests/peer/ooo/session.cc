@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "session.h"
 
+#include <algorithm>
 #include <pthread.h>
 #include <sched.h>
 #include <stdexcept>
@@ -17,6 +18,8 @@ void stay_on(int cpu)
 }
 
 namespace {
+
+constexpr size_t on_few_pages = 8000; // three at most, and four pieces are told apart
 
 Victim &victim_for(const Terms &t)
 {
@@ -82,6 +85,20 @@ Span Session::write(size_t at, size_t len, uint32_t seed)
 testing::AssertionResult Session::written(size_t at, size_t len, uint32_t seed)
 {
 	return same(v.rw->copy(at, len), pattern(len, seed));
+}
+
+void Session::write_much(size_t at, size_t len, uint32_t seed)
+{
+	for (size_t done = 0; done < len; done += on_few_pages)
+		write(at + done, std::min(on_few_pages, len - done), seed);
+}
+
+testing::AssertionResult Session::much_written(size_t at, size_t len, uint32_t seed)
+{
+	testing::AssertionResult result = testing::AssertionSuccess();
+	for (size_t done = 0; done < len && result; done += on_few_pages)
+		result = written(at + done, std::min(on_few_pages, len - done), seed);
+	return result;
 }
 
 void Session::delivers(size_t len, uint32_t seed)

@@ -37,6 +37,10 @@ public:
 	Span write(size_t at, size_t len, uint32_t seed);
 	// Is the pattern there?
 	testing::AssertionResult written(size_t at, size_t len, uint32_t seed);
+	// The same for much, by several Writes that are each on a few pages: payload in more pieces
+	// of memory counts as all that lies between them, and which pages a region has is chance.
+	void write_much(size_t at, size_t len, uint32_t seed);
+	testing::AssertionResult much_written(size_t at, size_t len, uint32_t seed);
 	// The next completion must be this message's.
 	void delivers(size_t len, uint32_t seed);
 	testing::AssertionResult slot_has(unsigned slot, size_t at, View bytes);

@@ -229,17 +229,17 @@ TEST_P(loss, wire__is_cut_for_a_moment)
 
 TEST_P(loss, early__lost)
 {
-	early("delay 1ms loss 1%", 20);
+	early("delay 1ms loss 1%", lab::repetitions(20, 2));
 }
 
 TEST_P(loss, early__reordered)
 {
-	early("delay 2ms reorder 25% 50%", 20);
+	early("delay 2ms reorder 25% 50%", lab::repetitions(20, 2));
 }
 
 TEST_P(loss, early__lost_and_reordered)
 {
-	early("delay 2ms loss 1% reorder 25% 50%", 40);
+	early("delay 2ms loss 1% reorder 25% 50%", lab::repetitions(40, 4));
 }
 
 INSTANTIATE_TEST_SUITE_P(policy, loss, testing::Values(Form::nomarkers, Form::markers, Form::ooo),

@@ -1,0 +1,35 @@
+#!/bin/bash
+# debs.sh: "make deb" in a copy of the tree, with Debian's tools for packages: build/deb. A second
+# version, for upgrades and downgrades, is left in build/deb-next: the same with another number.
+# What lintian says about the first is in build/deb/lintian.
+. "$(dirname "$0")/../lib.sh"
+need_root
+lock debs
+core=$("$TOP/scripts/build/source.sh" rdma-core)
+
+step 'tools for packages'
+copy deb
+quietly "$BUILD/log/deb-tools.log" in_copy deb -w / sh -c 'apt-get update &&
+	apt-get install -y -q --no-install-recommends debhelper dh-dkms lintian'
+
+step 'packages'
+# The checkout's own build folder is not for them: the compilers' flags are others.
+quietly "$BUILD/log/deb.log" in_copy deb make deb RDMA_CORE="/src${core#"$TOP"}"
+
+step 'packages of the next version'
+next=$BUILD/copies/next
+rm -rf "$next"
+mkdir -p "$next"
+(cd "$TOP" && cp -R Makefile Kbuild dkms.conf README.md LICENSES .ci Documentation include kernel \
+	scripts tests userspace debian "$next/")
+sed -i -E 's/^(#define KWARP_VERSION_PATCH[[:space:]]+).*/\199/' "$next/kernel/kwarp.h"
+sed -i -E '1s/\([0-9]+\.[0-9]+\.[0-9]+-/(0.1.99-/' "$next/debian/changelog"
+sed -i -E 's/^(PACKAGE_VERSION=)".*"/\1"0.1.99"/' "$next/dkms.conf"
+quietly "$BUILD/log/deb-next.log" in_copy deb -w "/src${next#"$TOP"}" make deb \
+	RDMA_CORE="/src${core#"$TOP"}" O=/src/build/copies/next-out
+rm -rf "$BUILD/deb-next"
+mv "$BUILD/copies/next-out/deb" "$BUILD/deb-next"
+
+step 'lintian'
+in_copy deb -w /src/build/deb sh -c 'lintian --color never --tag-display-limit 0 *.changes' \
+	>"$BUILD/deb/lintian" 2>&1 || :

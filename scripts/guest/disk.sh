@@ -1,0 +1,67 @@
+#!/bin/bash
+# disk.sh FILE: makes the disk of a guest that is a machine of its own, with systemd and udev, on
+# which kwarp's packages (scripts/build/debs.sh) were installed by apt; prints its path. The disk has
+# what differs from the tree, as an overlay's upper layer. The service kwarp-test runs the command
+# of vm.sh when all others have started.
+. "$(dirname "$0")/../lib.sh"
+need_root
+lock disk
+disk=$1
+copy=$BUILD/copies/machine
+
+# packages: all of them, for apt
+packages() {
+	(cd "$BUILD/deb" && printf '/src/build/deb/%s ' ./*.deb)
+}
+
+if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
+	step 'packages are installed for a guest'
+	copy machine
+	# The others are for vm-guide. The guest's kernel is not the tree's newest, for which apt has
+	# DKMS build.
+	# shellcheck disable=SC2046 # names of packages
+	quietly "$BUILD/log/disk-install.log" in_copy machine -w / sh -ec '
+		apt-get install -y -q --no-install-recommends "$@"
+		/etc/kernel/postinst.d/dkms "$0"' "$(tree_kver)" $(packages) \
+		openmpi-bin python3-mpi4py systemd-container
+	touch "$copy/done"
+fi
+
+step 'disk of a guest'
+up=$copy/changes
+units=$up/etc/systemd/system
+mkdir -p "$units/kwarp-test.target.wants"
+cat >"$units/kwarp-test.target" <<'END'
+[Unit]
+Requires=multi-user.target
+After=multi-user.target
+END
+cat >"$units/kwarp-test.service" <<'END'
+[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+WorkingDirectory=/src
+ExecStart=/src/scripts/guest/machine-run
+StandardOutput=file:/dev/ttyS1
+StandardError=inherit
+TimeoutStartSec=infinity
+END
+ln -sf ../kwarp-test.service "$units/kwarp-test.target.wants/"
+ln -sf kwarp-test.target "$units/default.target"
+# Not what a test waits for; and a machine-id of its own at the first boot.
+for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
+	fstrim.timer man-db.timer smartd.service ksmbd.service iscsid.service \
+	serial-getty@ttyS0.service serial-getty@ttyS1.service; do
+	ln -sf /dev/null "$units/$unit"
+done
+: >"$up/etc/machine-id"
+: >"$up/etc/fstab"
+image=$(mktemp -d)
+trap 'rm -rf "$image"' EXIT
+mkdir "$image/work"
+cp -a "$up" "$image/up"
+rm -f "$disk"
+truncate -s 2G "$disk"
+quietly "$BUILD/log/disk.log" mke2fs -q -t ext4 -d "$image" "$disk"
+echo "$disk"

@@ -1,0 +1,85 @@
+#!/bin/sh
+# install.sh install IMAGE | uninstall: puts the files of a folder that is laid out like / into the
+# system, or below DESTDIR, and takes them away.
+#
+# What was put there, files and folders, is in a list, DESTDIR/var/lib/kwarp/installed. A later
+# installation takes away what it does not have again, except modules of other kernels.
+set -eu
+action=$1
+case ${DESTDIR:-} in
+'' | /*) dest=${DESTDIR:-} ;;
+*) dest=$PWD/$DESTDIR ;;
+esac
+dest=${dest%/}
+list=$dest/var/lib/kwarp/installed
+
+# make_folder FOLDER: makes it, and those above it; prints those made
+make_folder() {
+	[ -d "$dest$1/" ] && return
+	make_folder "${1%/*}"
+	mkdir "$dest$1"
+	echo "$1/"
+}
+
+# put_all IMAGE: prints what was put where
+put_all() {
+	mkdir -p "$dest/"
+	(cd "$1" && find . -type f -o -type l) | LC_ALL=C sort | while IFS= read -r file; do
+		file=${file#.}
+		make_folder "${file%/*}"
+		# A file in use, such as a library, is replaced and not written to.
+		cp -P "$1$file" "$dest$file.kwarp-new"
+		mv "$dest$file.kwarp-new" "$dest$file"
+		echo "$file"
+	done
+	make_folder /var/lib/kwarp
+}
+
+# take_away: files, then folders that are empty, named on standard input
+take_away() {
+	LC_ALL=C sort -r | while IFS= read -r path; do
+		case $path in
+		*/) rmdir "$dest$path" 2>/dev/null || : ;;
+		*) rm -f "$dest$path" ;;
+		esac
+	done
+}
+
+# tell_system LIST: modules and units have changed
+tell_system() {
+	[ -z "$dest" ] || return 0
+	sed -n 's|^/lib/modules/\([^/]*\)/.*[^/]$|\1|p' "$1" | sort -u | while IFS= read -r kver; do
+		depmod -a "$kver"
+	done
+	! grep -q '/systemd/' "$1" || [ ! -d /run/systemd/system ] || systemctl daemon-reload
+}
+
+case $action in
+install)
+	new=$(mktemp)
+	trap 'rm -f "$new" "$new".*' EXIT
+	put_all "$2" >"$new.put"
+	# Folders of earlier installations are still ours.
+	{ cat "$new.put"; grep -E '/$|^/lib/modules/' "$list" 2>/dev/null || :; } |
+		LC_ALL=C sort -u >"$new"
+	[ ! -f "$list" ] || LC_ALL=C comm -23 "$list" "$new" | take_away
+	cp "$new" "$list"
+	tell_system "$list"
+	;;
+uninstall)
+	[ -f "$list" ] || {
+		echo "make uninstall: nothing of 'make install' is here: there is no $list" >&2
+		exit 1
+	}
+	old=$(mktemp)
+	trap 'rm -f "$old"' EXIT
+	cp "$list" "$old"
+	rm -f "$list"
+	take_away <"$old"
+	tell_system "$old"
+	;;
+*)
+	echo 'usage: install.sh install IMAGE | uninstall' >&2
+	exit 1
+	;;
+esac

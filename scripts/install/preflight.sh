@@ -1,0 +1,135 @@
+#!/bin/sh
+# preflight.sh PART...: looks for all that is needed to build a PART (module, provider, tools) and to
+# install it (place: anything but the module; place-module), and names what is missing at once, with
+# Debian's packages that have it. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE and
+# the compilers' names (CC, CXX) come from the environment.
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+kdir=${KDIR:-/lib/modules/$(uname -r)/build}
+missing='' packages=''
+
+# lacks TEXT [PACKAGE]: remembers it
+lacks() {
+	missing="$missing  $1
+"
+	[ -z "${2:-}" ] || case " $packages " in
+	*" $2 "*) ;;
+	*) packages="$packages $2" ;;
+	esac
+}
+
+# command_of NAME PACKAGE
+command_of() {
+	command -v "$1" >/dev/null || lacks "the command $1" "$2"
+}
+
+# header NAME PACKAGE: one that the C++ compiler finds; without a compiler, in its usual places
+header() {
+	if command -v "$cxx" >/dev/null; then
+		echo "#include <$1>" | "$cxx" -E -x c++ - >/dev/null 2>&1
+	else
+		[ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]
+	fi || lacks "the header $1" "$2"
+}
+
+# links COMPILER LANGUAGE: whether it makes programs
+links() {
+	command -v "$1" >/dev/null &&
+		echo 'int main(void) { return 0; }' | "$1" -x "$2" -o /dev/null - 2>/dev/null
+}
+
+# older VERSION THAN
+older() {
+	[ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+kernel() {
+	release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null) || {
+		if [ -z "${KDIR:-}" ] || [ "$KDIR" = "/lib/modules/$(uname -r)/build" ]; then
+			lacks "the headers of the running kernel, $(uname -r)" \
+				"linux-headers-$(uname -r)"
+		else
+			lacks "a prepared kernel build folder at KDIR=$KDIR"
+		fi
+		return
+	}
+	case $top in
+	*[[:blank:]:]*) lacks "a path without blanks and colons: Kbuild cannot build in '$top'" ;;
+	esac
+	if older "$release" 6.12; then
+		lacks "a kernel from 6.12 on: $kdir is of $release"
+		return
+	fi
+	for option in INFINIBAND INFINIBAND_USER_ACCESS INFINIBAND_ADDR_TRANS \
+		INFINIBAND_VIRT_DMA INET; do
+		grep -qE "^CONFIG_$option=[ym]" "$kdir/include/config/auto.conf" ||
+			lacks "CONFIG_$option in the kernel $release"
+	done
+	links "$cc" c || lacks 'a C compiler that makes programs' build-essential
+}
+
+provider() {
+	links "$cc" c || lacks 'a C compiler that makes programs' build-essential
+	command_of cmake cmake
+	command_of ninja ninja-build
+	command_of python3 python3
+	[ -z "${RDMA_CORE:-}" ] || [ -e "$RDMA_CORE/CMakeLists.txt" ] ||
+		lacks "the source of rdma-core at RDMA_CORE=$RDMA_CORE"
+	[ -n "${RDMA_CORE:-}" ] || command -v apt-get >/dev/null ||
+		lacks 'RDMA_CORE=DIR: the source of rdma-core, of the version that libibverbs has'
+}
+
+place() {
+	command_of pkg-config pkgconf
+	! command -v pkg-config >/dev/null || pkg-config --exists libibverbs ||
+		lacks 'the development files of libibverbs' libibverbs-dev
+}
+
+tools() {
+	links "$cxx" c++ || lacks 'a C++ compiler that makes programs' g++
+	header CLI/CLI.hpp libcli11-dev
+	header nlohmann/json.hpp nlohmann-json3-dev
+	header libmnl/libmnl.h libmnl-dev
+	header rdma/rdma_netlink.h linux-libc-dev
+}
+
+# by_dkms: the module that DKMS has installed for the kernel of KDIR
+by_dkms() {
+	find "/lib/modules/$release/updates/dkms" -name 'kwarp.ko*' 2>/dev/null | grep -q .
+}
+
+place_module() {
+	[ -n "$release" ] || return 0
+	[ -n "${DESTDIR:-}" ] || ! by_dkms ||
+		lacks "kwarp removed from DKMS, which has installed it for $release: make \
+dkms-uninstall, or apt-get purge kwarp-dkms"
+	if [ -n "${SIGN_KEY:-}${SIGN_CERT:-}" ]; then
+		[ -f "${SIGN_KEY:-}" ] || lacks "the key SIGN_KEY=${SIGN_KEY:-}"
+		[ -f "${SIGN_CERT:-}" ] || lacks "its certificate SIGN_CERT=${SIGN_CERT:-}"
+		[ -x "$kdir/scripts/sign-file" ] || lacks "$kdir/scripts/sign-file"
+	fi
+	command_of "${CROSS_COMPILE:-}strip" binutils
+}
+
+cc=${CROSS_COMPILE:+${CROSS_COMPILE}gcc} cxx=${CROSS_COMPILE:+${CROSS_COMPILE}g++}
+cc=${cc:-${CC:-cc}} cxx=${cxx:-${CXX:-g++}} release=
+for part; do
+	case $part in
+	module) kernel ;;
+	provider) provider ;;
+	tools) tools ;;
+	place) place ;;
+	place-module) place_module ;;
+	*)
+		echo 'usage: preflight.sh module|provider|tools|place|place-module...' >&2
+		exit 1
+		;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+{
+	echo 'make: this machine lacks'
+	printf '%s' "$missing" | awk '!seen[$0]++'
+	[ -z "$packages" ] || echo "On Debian: apt-get install$packages"
+} >&2
+exit 1

@@ -1,0 +1,48 @@
+#!/bin/bash
+# ipsec: devices whose traffic IPsec encrypts (ESP in transport mode, RFC 5042 and RFC 7146): data,
+# what is on the wire, and security associations that are deleted and added in mid-transfer.
+# Timeout: 600
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/encrypted.sh"
+
+hosts_up
+KEY=0x$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
+
+# state HOST add|delete: both directions' security associations
+state() {
+	local host=$1 action=$2 pair crypto=
+	for pair in "$IP_A $IP_B 0x1001" "$IP_B $IP_A 0x1002"; do
+		# shellcheck disable=SC2086 # three words
+		set -- $pair
+		[ "$action" = delete ] ||
+			crypto="reqid 1 mode transport aead rfc4106(gcm(aes)) $KEY 128"
+		# shellcheck disable=SC2086 # words
+		ip -n "$host" xfrm state "$action" src "$1" dst "$2" proto esp spi "$3" $crypto ||
+			return 1
+	done
+}
+
+# policies HOST LOCAL REMOTE: all that is between the two must be encrypted
+policies() {
+	ip -n "$1" xfrm policy add src "$2" dst "$3" dir out tmpl src "$2" dst "$3" proto esp \
+		reqid 1 mode transport &&
+		ip -n "$1" xfrm policy add src "$3" dst "$2" dir in tmpl src "$3" dst "$2" \
+			proto esp reqid 1 mode transport
+}
+
+away() { state hostA delete && state hostB delete; }
+back() { state hostA add && state hostB add; }
+
+must back
+must policies hostA $IP_A $IP_B
+must policies hostB $IP_B $IP_A
+ok 'IPsec: ping' on_a ping -qc 1 $IP_B
+
+over IPsec $IP_B 'tcp or sctp'
+goes_on IPsec $IP_B away back
+must kwarpctl policy set "$DEV_A" llp sctp
+must kwarpctl policy set "$DEV_B" llp sctp
+PORT=7174 LLP=sctp server rping on_b rping -s -a $IP_B -V -C 30
+ok 'IPsec: rping over SCTP' on_a rping -c -a $IP_B -V -C 30
+finish rping
+done_testing

@@ -1,0 +1,218 @@
+#!/bin/bash
+# kwarpctl: the tool against the module: that its table of policy keys is the module's, devices and
+# files, what it shows of a connection, and what doctor finds.
+# Timeout: 300
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+CONF=$WORK/conf
+mkdir "$CONF"
+ctl() { kwarpctl --config-dir "$CONF" "$@"; }
+ctl_a() { on_a kwarpctl --config-dir "$CONF" "$@"; }
+here() { rdma link show | grep -o '^link [^/]*' | cut -d' ' -f2 | sort | paste -sd' '; }
+gone() { [ ! -e "/sys/class/infiniband/$1" ]; }
+
+# refuses NAME STATUS REGEX COMMAND...: it ends with that status and message
+refuses() {
+	local name=$1 status=$2 why=$3 rc=0
+	shift 3
+	run "$@" || rc=$?
+	echo "exit status $rc: $*" >>"$WORK/out"
+	[ $rc -eq "$status" ] && grep -aEq -- "$why" "$WORK/out"
+	report $? "$name" "$WORK/out"
+}
+
+# json NAME EXPRESSION WANTED: of the last output, as the Python object d
+json() {
+	is "$1" "$(python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
+		"$WORK/out" "$2" 2>&1)" "$3"
+}
+
+# ---- the table of keys ----
+
+rdma link add kwarpT type kwarp netdev lo
+kwarpctl -j policy keys >"$WORK/keys"
+# keys EXPRESSION: prints it for each key k, one to a line
+keys() {
+	python3 -c 'import json, sys
+for k in json.load(open(sys.argv[1])):
+    print(eval(sys.argv[2]))' "$WORK/keys" "$1"
+}
+is 'keys: the module has those of the table, and no others' \
+	"$(keys 'k["key"]' | sort | paste -sd' ')" \
+	"$(find /sys/class/infiniband/kwarpT/kwarp -type f -printf '%f\n' | sort | paste -sd' ')"
+is 'keys: defaults are those of a new device' \
+	"$(kwarpctl -o policy show kwarpT)" "kwarpT: $(keys 'k["key"] + " " + k["default"]' | paste -sd' ')"
+run kwarpctl status kwarpT
+has 'status of a new device: default' 'policy: default'
+
+# accepts KEY VALUE, rejects KEY VALUE: tool and module agree
+accepts() {
+	ok "$1 $2: accepted" kwarpctl policy set kwarpT "$1" "$2"
+}
+rejects() {
+	refuses "$1 $2: refused, with the range" 2 'expected [^ ]*\.\.' \
+		kwarpctl policy set kwarpT "$1" "$2"
+}
+while read -r key values; do
+	case $values in
+	*..*)
+		accepts "$key" "${values%..*}"
+		accepts "$key" "${values#*..}"
+		[ "${values%..*}" -eq 0 ] || rejects "$key" $((${values%..*} - 1))
+		rejects "$key" $((${values#*..} + 1))
+		;;
+	'on|off')
+		accepts "$key" on
+		accepts "$key" off
+		refuses "$key maybe: refused" 1 'on\|off' kwarpctl policy set kwarpT "$key" maybe
+		;;
+	*'any of '*)
+		accepts "$key" all
+		accepts "$key" off
+		accepts "$key" "$(tr '|' ',' <<<"${values##*any of }")"
+		refuses "$key maybe: refused" 2 'expected off\|all' \
+			kwarpctl policy set kwarpT "$key" maybe
+		;;
+	*NETDEV*)
+		accepts "$key" off
+		refuses "$key nosuch: refused" 2 'No such device' \
+			kwarpctl policy set kwarpT "$key" nosuch
+		;;
+	*)
+		for value in ${values//|/ }; do
+			accepts "$key" "$value"
+		done
+		refuses "$key maybe: refused" 2 "expected" kwarpctl policy set kwarpT "$key" maybe
+		;;
+	esac
+done < <(keys 'k["key"] + " " + k["values"]')
+refuses 'no such key' 1 'there are: llp paths' kwarpctl policy set kwarpT nosuch 1
+ok 'down' kwarpctl down kwarpT
+ok 'down: it is gone' gone kwarpT
+ok 'down again: no error' kwarpctl down kwarpT
+has 'down again: said' "no RDMA device 'kwarpT'"
+
+# ---- up ----
+
+refuses 'up: no file' 2 "$CONF/kwarpT.conf: No such file" ctl up kwarpT
+refuses 'up: no such netdev' 2 "no netdev 'nosuch'" ctl up kwarpT netdev nosuch
+refuses 'up: netdev in use' 2 'vA has a kwarp device already' ctl_a up kwarpT netdev vA
+refuses 'up: name in use' 2 "$DEV_A is on .*, not on lo" ctl up "$DEV_A" netdev lo
+refuses 'up: a setting that is refused' 2 'expected 0\.\.128' ctl up kwarpT netdev lo ird 1000
+ok 'up: and no device is left' gone kwarpT
+ok 'up' ctl up kwarpT netdev lo ird 7 crc required
+is 'up: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 7
+ok 'up again: no error' ctl up kwarpT netdev lo ird 8
+is 'up again: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
+refuses 'up: a setting that is refused, of a device that was there' 2 'expected' \
+	ctl up kwarpT netdev lo ird 1000
+is 'up: it is still there' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
+
+# ---- files ----
+
+ok 'save' ctl policy save kwarpT
+is 'save: netdev, and what is not default' "$(cat "$CONF/kwarpT.conf")" \
+	$'netdev = lo\ncrc = required\nird = 8'
+ok 'check' ctl policy check kwarpT
+must ctl policy set kwarpT ird 9 ord 9 markers on
+ok 'apply' ctl policy apply kwarpT
+run kwarpctl status kwarpT
+has 'apply: what the file says, and defaults' 'policy: crc required, ird 8$'
+must ctl down kwarpT
+ok 'up by the file' ctl up kwarpT
+run kwarpctl status kwarpT
+has 'up by the file: policy' 'policy: crc required, ird 8$'
+# wrong LINE WHY: a file with that line is refused as a whole
+wrong() {
+	printf 'netdev = lo # comment\n\nord = 5\n%s\n' "$1" >"$CONF/kwarpT.conf"
+	refuses "apply: $1" 2 "$CONF/kwarpT.conf:4: $2" ctl policy apply kwarpT
+	refuses "check: $1" 2 "$CONF/kwarpT.conf:4: $2" ctl policy check kwarpT
+	is "$1: nothing was set" "$(cat /sys/class/infiniband/kwarpT/kwarp/ord)" 32
+}
+wrong 'ird = many' 'ird is 0\.\.128'
+wrong 'nosuch = 1' "there is no policy 'nosuch'"
+wrong 'ird' "expected 'key = value'"
+wrong 'ord = 6' 'ord is set twice'
+wrong 'netdev = vA' 'netdev is set twice'
+printf 'ord = 5\n' >"$CONF/kwarpT.conf"
+refuses 'no netdev in the file' 2 "there is no line 'netdev" ctl policy apply kwarpT
+printf 'netdev = nosuch\n' >"$CONF/kwarpT.conf"
+refuses 'check: no such netdev' 2 "no netdev 'nosuch'" ctl policy check kwarpT
+must ctl down kwarpT
+
+# ---- who may ----
+
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+refuses 'nobody: up' 2 'run it as root' nobody kwarpctl up kwarpT netdev lo
+refuses 'nobody: policy set' 2 'run it as root' nobody kwarpctl policy set "$DEV_A" ird 1
+refuses 'nobody: down' 2 'cannot remove' nobody kwarpctl down "$DEV_A"
+ok 'nobody: status' nobody kwarpctl status "$DEV_A"
+is 'all devices are there' "$(here)" "$DEV_A $DEV_B"
+
+# ---- status, stats, monitor ----
+
+PORT=7174 server rping on_b rping -s -a $IP_B -P
+server client on_a rping -c -a $IP_B
+connected() { ctl_a status "$DEV_A" | grep -q 'connections: 1'; }
+ok 'status: a connection' wait_for connected
+run on_a kwarpctl status "$DEV_A"
+has 'status: netdev' "^$DEV_A: on vA, active"
+has 'status: addresses and lower layer' "$IP_A:[0-9]+ -> $IP_B:7174 +tcp"
+run on_a kwarpctl -j status "$DEV_A"
+json 'status: JSON' '[(c["remote"], c["llp"], c["role"]) for c in d[0]["connections"]]' \
+	"[('$IP_B:7174', 'tcp', 'initiator')]"
+# Whether anything is sent within its quarter of a second is a matter of who gets the processor.
+sends() { on_a kwarpctl -j status "$DEV_A" | grep -qE '"tx_bytes_per_s":[1-9]'; }
+ok 'status: JSON, rates' wait_for sends
+run on_a kwarpctl -p status "$DEV_A"
+json 'status: JSON with line breaks' 'd[0]["netdev"]' vA
+has 'status: line breaks' '^    '
+run kwarpctl monitor "$DEV_A" -c 2 -i 0.2
+is 'monitor: two lines' "$(grep -cE "^[0-9:]+ $DEV_A: rx .*/s \(.*\), tx .*/s" "$WORK/out")" 2
+run kwarpctl -j monitor "$DEV_A" -c 1 -i 0.2
+json 'monitor: JSON lines' 'sorted(d)[:3]' "['failures', 'ifname', 'rx_bytes_per_s']"
+run kwarpctl -j stats "$DEV_A"
+json 'stats: JSON' 'd[0]["tx_fpdus"] > 0' True
+stop client
+stop rping
+
+# ---- doctor ----
+
+# A device without an address, another that is down; and what a peer says.
+refuses 'doctor: no netdev in this namespace' 2 "^bad  $DEV_A has no netdev" kwarpctl doctor
+ok 'doctor: all is well' ctl_a doctor "$DEV_A"
+has 'doctor: the provider' '^ok   provider for libibverbs, ABI [0-9]+'
+has 'doctor: the device' "^ok   $DEV_A on vA, active"
+must ip -n hostA link set vA down
+refuses 'doctor: down' 2 "vA is down, or has no carrier" ctl_a doctor "$DEV_A"
+must ip -n hostA addr flush dev vA
+refuses 'doctor: no address' 2 "vA has no address" ctl_a doctor "$DEV_A"
+must end_up hostA vA $IP_A $IP6_A 1500
+must ip -n hostA addr add 10.0.0.9/24 dev vA
+ok 'doctor: up again' wait_for ctl_a doctor "$DEV_A"
+must tc -n hostB qdisc del dev vB clsact
+refuses 'doctor: nobody listens' 2 "$IP_B port 7199 refuses" \
+	ctl_a doctor "$DEV_A" --peer $IP_B --port 7199
+PORT=7174 server rping on_b rping -s -a $IP_B -P
+ok 'doctor: somebody listens' ctl_a doctor "$DEV_A" --peer $IP_B --port 7174
+has 'doctor: it says so' "^ok   $IP_B port 7174 accepts"
+must patient hostB vB 7198
+refuses 'doctor: no answer' 2 "$IP_B port 7198 does not answer" \
+	ctl_a doctor "$DEV_A" --peer $IP_B --port 7198
+refuses 'doctor: no route' 2 'cannot be reached' ctl_a doctor "$DEV_A" --peer 10.77.0.1 --port 1
+refuses 'doctor: --peer alone' 1 'port' ctl_a doctor --peer $IP_B
+run on_a kwarpctl -j doctor "$DEV_A"
+json 'doctor: JSON' '{f["result"] for f in d} <= {"ok", "note"}' True
+driver=/etc/libibverbs.d/kwarp.driver
+must mv $driver $driver.away
+refuses 'doctor: no driver file' 2 'kwarp.driver is missing' ctl_a doctor "$DEV_A"
+must mv $driver.away $driver
+provider=$(find /usr/lib -name 'libkwarp-rdmav*.so' | head -n 1)
+must mv "$provider" "${provider%rdmav*}rdmav1.so"
+refuses 'doctor: provider of another ABI' 2 "private ABI 1, and the one installed has" \
+	ctl_a doctor "$DEV_A"
+must rm "${provider%rdmav*}rdmav1.so"
+refuses 'doctor: no provider' 2 'no provider for kwarp' ctl_a doctor "$DEV_A"
+done_testing

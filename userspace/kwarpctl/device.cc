@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "device.h"
+
+#include "error.h"
+#include "keys.h"
+
+#include <cerrno>
+#include <format>
+#include <system_error>
+
+namespace fs = std::filesystem;
+
+namespace kwarpctl {
+namespace {
+
+std::string why_not_added(const Machine &machine, const std::string &device,
+			  const std::string &netdev, int error)
+{
+	switch (error) {
+	case ENODEV:
+		return std::format("there is no netdev '{}'", netdev);
+	case EEXIST:
+		return std::format("{} has a kwarp device already", netdev);
+	case ENFILE: // the RDMA core's choice
+		return std::format("the name '{}' is taken", device);
+	case EOPNOTSUPP:
+		return std::format("{} carries no IP", netdev);
+	case EPERM:
+	case EACCES:
+		return "not permitted; run it as root";
+	case EPROTONOSUPPORT:
+		return "the kernel has no RDMA core (module ib_core)";
+	case EINVAL:
+		if (!machine.sysfs.module_is_loaded())
+			return "the module kwarp cannot be loaded; 'kwarpctl doctor' says why";
+		break;
+	}
+	return std::generic_category().message(error);
+}
+
+// Return: whether it was made.
+bool ensure_device(Machine &machine, const std::string &device, const std::string &netdev)
+{
+	if (auto link = machine.rdma.find(device)) {
+		machine.sysfs.require_device(device);
+		if (link->netdev != netdev)
+			throw Error(failure,
+				    std::format("{} is on {}, not on {}; 'kwarpctl down {}' first",
+						device,
+						link->netdev.empty() ? "no netdev" : link->netdev,
+						netdev, device));
+		return false;
+	}
+	try {
+		machine.rdma.add(device, netdev);
+	} catch (const std::system_error &error) {
+		throw Error(failure, std::format("cannot make {} on {}: {}", device, netdev,
+						 why_not_added(machine, device, netdev,
+							       error.code().value())));
+	}
+	return true;
+}
+
+void set_all(Machine &machine, const std::string &device, const std::vector<Setting> &settings)
+{
+	for (const Setting &setting : settings) {
+		try {
+			set_policy(machine.sysfs, device, setting.key, setting.value);
+		} catch (const Error &error) {
+			if (setting.where.empty())
+				throw;
+			throw Error(error.status,
+				    std::format("{}: {}", setting.where, error.what()));
+		}
+	}
+}
+
+} // namespace
+
+fs::path Machine::config_file(const std::string &device) const
+{
+	if (!is_plain_name(device))
+		throw Error(usage_error, std::format("'{}' is no name of a device", device));
+	return config_dir / (device + ".conf");
+}
+
+Counters Machine::counters(const std::string &device) const
+{
+	sysfs.require_device(device);
+	const auto link = rdma.find(device);
+	if (!link)
+		throw Error(failure, std::format("there is no RDMA device '{}'", device));
+	return rdma.counters(*link);
+}
+
+void up(Machine &machine, const std::string &device, const Config &config)
+{
+	const bool made = ensure_device(machine, device, config.netdev);
+	try {
+		set_all(machine, device, config.settings);
+	} catch (...) {
+		if (made)
+			down(machine, device);
+		throw;
+	}
+}
+
+bool down(Machine &machine, const std::string &device)
+{
+	const auto link = machine.rdma.find(device);
+	if (!link)
+		return false;
+	machine.sysfs.require_device(device);
+	try {
+		machine.rdma.remove(*link);
+	} catch (const std::system_error &error) {
+		if (error.code().value() == ENODEV)
+			return false;
+		throw Error(failure,
+			    std::format("cannot remove {}: {}", device, error.code().message()));
+	}
+	return true;
+}
+
+void apply_policy(Machine &machine, const std::string &device, const Config &config)
+{
+	machine.sysfs.require_device(device);
+	check_config(machine, device, config);
+	std::vector<Setting> settings = config.settings;
+	const Record now = policy_of(machine.sysfs, device);
+	for (const auto &[name, value] : now.attributes) {
+		const Key *key = find_key(name);
+		if (key && !names(config, name) && to_text(value) != key->initial)
+			settings.push_back({name, std::string(key->initial), {}});
+	}
+	set_all(machine, device, settings);
+}
+
+void save_policy(Machine &machine, const std::string &device)
+{
+	machine.sysfs.require_device(device);
+	const auto link = machine.rdma.find(device);
+	if (!link || link->netdev.empty())
+		throw Error(failure, std::format("{} has no netdev", device));
+	Config config{link->netdev, {}};
+	for (const auto &[name, value] : changed_policy_of(machine.sysfs, device).attributes)
+		config.settings.push_back({name, to_text(value), {}});
+	write_config(machine.config_file(device), config);
+}
+
+void check_config(Machine &machine, const std::string &device, const Config &config)
+{
+	if (!machine.sysfs.has_netdev(config.netdev))
+		throw Error(failure,
+			    std::format("{}: there is no netdev '{}'",
+					machine.config_file(device).string(), config.netdev));
+	const bool live = machine.rdma.find(device).has_value();
+	for (const Setting &setting : config.settings) {
+		const bool known = live ? has_key(machine.sysfs, device, setting.key) :
+					  find_key(setting.key) != nullptr;
+		if (!known)
+			throw Error(failure, std::format("{}: there is no policy '{}'",
+							 setting.where, setting.key));
+	}
+}
+
+} // namespace kwarpctl

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+// RDMA devices and their connections, as the RDMA core's netlink shows them (rdma-link(8),
+// rdma-resource(8)).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kwarpctl {
+
+struct Link {
+	std::uint32_t index;
+	std::string name;
+	std::string netdev; // empty if it has none
+	bool active;
+};
+
+struct Connection {
+	std::uint32_t qpn;
+	std::string local, remote; // address and port
+	std::string llp;
+	std::string role; // initiator or responder
+	std::uint32_t retransmits;
+};
+
+using Counters = std::map<std::string, std::uint64_t>;
+
+class Rdma {
+public:
+	virtual ~Rdma() = default;
+
+	virtual std::vector<Link> links() = 0;
+	// Both throw std::system_error with the kernel's errno.
+	virtual void add(const std::string &name, const std::string &netdev) = 0;
+	virtual void remove(const Link &link) = 0;
+	virtual std::vector<Connection> connections(const Link &link) = 0;
+	// Of the device's only port. Unlike those in sysfs they are there in each network
+	// namespace.
+	virtual Counters counters(const Link &link) = 0;
+
+	std::optional<Link> find(const std::string &name);
+};
+
+std::unique_ptr<Rdma> make_rdma();
+
+} // namespace kwarpctl

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+// What a device does: status once, monitor again and again.
+#pragma once
+
+#include "counters.h"
+#include "device.h"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace kwarpctl {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// Waits; the tests change counters meanwhile.
+using Wait = std::function<void(Milliseconds)>;
+
+struct Rates {
+	std::uint64_t tx_bytes, rx_bytes; // a second
+	std::uint64_t tx_fpdus, rx_fpdus; // a second
+	Counters failures;		  // how many, between the two
+};
+Rates rates(const Counters &before, const Counters &after, Milliseconds between);
+
+// For a person.
+std::string bytes_per_second(std::uint64_t bytes);
+
+struct DeviceStatus {
+	std::string device;
+	std::optional<Link> link;
+	Record changed; // policy that differs from the default
+	std::vector<Connection> connections;
+	Counters counters;
+	Rates now;
+};
+DeviceStatus status_of(Machine &machine, const std::string &device, const Wait &wait);
+std::string to_text(const DeviceStatus &status);
+nlohmann::ordered_json to_json(const DeviceStatus &status);
+
+struct MonitorOptions {
+	std::vector<std::string> devices;
+	Milliseconds interval{1000};
+	unsigned int count = 0; // 0: without end
+	bool json = false;
+};
+// Calls print for each line, which ends with a newline.
+void monitor(Machine &machine, const MonitorOptions &options, const Wait &wait,
+	     const std::function<void(const std::string &)> &print);
+
+} // namespace kwarpctl
