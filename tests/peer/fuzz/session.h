@@ -43,6 +43,7 @@ private:
 	bool request();
 	iwarp::StartupFrame reply_to(const iwarp::StartupFrame &request) const;
 	void send_startup(const iwarp::StartupFrame &f);
+	void follow(const iwarp::StartupFrame &reply);
 	void send_control(const iwarp::StartupFrame &f);
 	void receive_rtr_frame();
 	bool common_kind(const iwarp::StartupFrame &request,

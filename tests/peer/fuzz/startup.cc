@@ -32,6 +32,9 @@ void Session::send_startup(const StartupFrame &f)
 		break;
 	case StartupFault::flip:
 		o[s.at % o.size()] ^= static_cast<uint8_t>(1 << s.value % 8);
+		// It may be a good reply with another flag.
+		if (s.victim_initiates)
+			follow(StartupFrame::decode(o));
 		break;
 	case StartupFault::cut:
 	case StartupFault::silence:
@@ -169,6 +172,16 @@ StartupFrame Session::reply_to(const StartupFrame &request) const
 	return f;
 }
 
+// What the victim's FPDUs are like after this reply to its request.
+void Session::follow(const StartupFrame &reply)
+{
+	const StartupFrame &asked = p_->request;
+
+	p_->reply = reply;
+	p_->out = FpduEncoder({reply.c || asked.c, asked.m});
+	p_->in = FpduDecoder({reply.c || asked.c, reply.m});
+}
+
 // The victim connects.
 bool Session::respond()
 {
@@ -190,9 +203,7 @@ bool Session::respond()
 	const StartupFrame &asked = p_->request;
 	StartupFrame f = reply_to(asked);
 
-	p_->reply = f;
-	p_->out = FpduEncoder({f.c || asked.c, asked.m});
-	p_->in = FpduDecoder({f.c || asked.c, f.m});
+	follow(f);
 	send_startup(f);
 	if (plan_.startup.fault != StartupFault::none)
 		return false;
