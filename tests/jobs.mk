@@ -73,5 +73,6 @@ vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
 
 .PHONY: host tree stage debs kselftest cross-tools stage-rt kernel-debug module-debug modules-all \
-	packages cross shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build \
+	packages cross shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
+	checkpatch dkms build \
 	sparse provider cost format

@@ -1,6 +1,6 @@
 #!/bin/bash
-# kselftest.sh: installs tests/kselftest with the kernel's own runner in build/kselftest, as "make -C
-# tools/testing/selftests TARGETS=drivers/infiniband/kwarp install" does in a kernel's source.
+# kselftest.sh: installs tests/kselftest with the kernel's own runner in build/kselftest, as "make
+# -C tools/testing/selftests TARGETS=drivers/infiniband/kwarp install" does in a kernel's source.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock kselftest

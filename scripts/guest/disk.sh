@@ -1,8 +1,8 @@
 #!/bin/bash
 # disk.sh FILE: makes the disk of a guest that is a machine of its own, with systemd and udev, on
-# which kwarp's packages (scripts/build/debs.sh) were installed by apt; prints its path. The disk has
-# what differs from the tree, as an overlay's upper layer. The service kwarp-test runs the command
-# of vm.sh when all others have started.
+# which kwarp's packages (scripts/build/debs.sh) were installed by apt; prints its path. The disk
+# has what differs from the tree, as an overlay's upper layer. The service kwarp-test runs the
+# command of vm.sh when all others have started.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock disk
@@ -17,8 +17,8 @@ packages() {
 if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
 	step 'packages are installed for a guest'
 	copy machine
-	# The others are for vm-guide. The guest's kernel is not the tree's newest, for which apt has
-	# DKMS build.
+	# The other packages are for vm-guide. The guest's kernel is not the tree's newest, for
+	# which apt has DKMS build.
 	# shellcheck disable=SC2046 # names of packages
 	quietly "$BUILD/log/disk-install.log" in_copy machine -w / sh -ec '
 		apt-get install -y -q --no-install-recommends "$@"

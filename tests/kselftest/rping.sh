@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# rping between two network namespaces, over TCP and SCTP, IPv4 and IPv6; both ends compare the data.
+# rping between two network namespaces, over TCP and SCTP, IPv4 and IPv6; both ends compare data.
 . "$(dirname "$0")/lib.sh"
 needs ip rdma rping ss
 plan 4

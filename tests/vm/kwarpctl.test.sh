@@ -25,8 +25,9 @@ refuses() {
 
 # json NAME EXPRESSION WANTED: of the last output, as the Python object d
 json() {
-	is "$1" "$(python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
-		"$WORK/out" "$2" 2>&1)" "$3"
+	is "$1" "$(python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$WORK/out" "$2" 2>&1)" "$3"
 }
 
 # ---- the table of keys ----
@@ -42,8 +43,8 @@ for k in json.load(open(sys.argv[1])):
 is 'keys: the module has those of the table, and no others' \
 	"$(keys 'k["key"]' | sort | paste -sd' ')" \
 	"$(find /sys/class/infiniband/kwarpT/kwarp -type f -printf '%f\n' | sort | paste -sd' ')"
-is 'keys: defaults are those of a new device' \
-	"$(kwarpctl -o policy show kwarpT)" "kwarpT: $(keys 'k["key"] + " " + k["default"]' | paste -sd' ')"
+is 'keys: defaults are those of a new device' "$(kwarpctl -o policy show kwarpT)" \
+	"kwarpT: $(keys 'k["key"] + " " + k["default"]' | paste -sd' ')"
 run kwarpctl status kwarpT
 has 'status of a new device: default' 'policy: default'
 

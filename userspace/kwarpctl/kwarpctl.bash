@@ -39,7 +39,9 @@ _kwarpctl()
 	local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} words=() i
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		--sysfs | --config-dir | --interval | -i | --count | -c | --peer | --port) ((i++)) ;;
+		--sysfs | --config-dir | --interval | -i | --count | -c | --peer | --port)
+			((i++))
+			;;
 		-*) ;;
 		*) words+=("${COMP_WORDS[i]}") ;;
 		esac
