@@ -239,7 +239,7 @@ Outcome Command::monitor()
 
 Outcome Command::doctor()
 {
-	std::vector<Finding> all = examine(machine_, devices());
+	std::vector<Finding> all = examine(machine_, devices(), wait());
 	if (!args_.target.host.empty())
 		for (Finding &finding : examine(args_.target))
 			all.push_back(std::move(finding));

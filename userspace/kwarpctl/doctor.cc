@@ -37,6 +37,8 @@ using Findings = std::vector<Finding>;
 
 constexpr int first_major = 6, first_minor = 12;
 constexpr int connect_limit_ms = 3000;
+constexpr int module_waits = 20;
+constexpr Milliseconds module_wait{100};
 constexpr rlim_t small_memlock = 64 * 1024 * 1024;
 
 utsname kernel()
@@ -75,7 +77,7 @@ bool is_locked_down()
 	return !text.empty() && text.find("[none]") == text.npos;
 }
 
-void look_at_modules(Findings &all, const Machine &machine)
+void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
 {
 	if (machine.sysfs.module_is_loaded())
 		all.push_back({good, "module kwarp is loaded"});
@@ -89,17 +91,25 @@ void look_at_modules(Findings &all, const Machine &machine)
 			       "only (Secure Boot): enroll the key that signed it, see kwarp(7)"});
 	else
 		all.push_back({note, "module kwarp is not loaded; 'kwarpctl up' loads it"});
-	// By what they make, since they may be built in.
+	// By what they make, since they may be built in. udev loads them with the first device, a
+	// moment later.
 	static constexpr std::array<std::pair<const char *, const char *>, 2> needed{
 		{{"ib_uverbs", "infiniband_verbs"}, {"rdma_ucm", "misc/rdma_cm"}}};
-	for (const auto &[module, path] : needed)
+	const bool device_is_there = !machine.sysfs.devices().empty();
+	for (const auto &[module, path] : needed) {
+		for (int i = 0; i < module_waits && device_is_there; i++) {
+			if (machine.sysfs.has_class(path))
+				break;
+			wait(module_wait);
+		}
 		if (!machine.sysfs.has_class(path))
 			all.push_back(
-				{machine.sysfs.devices().empty() ? note : bad,
+				{device_is_there ? bad : note,
 				 std::format("module {} is not loaded, and programs need it: "
 					     "'modprobe {}', or install rdma-core, which loads "
 					     "it with the first device",
 					     module, module)});
+	}
 }
 
 // The folder of libibverbs, whose sub-folder has its providers.
@@ -266,11 +276,11 @@ std::string name_of(const addrinfo &address)
 
 } // namespace
 
-Findings examine(Machine &machine, const std::vector<std::string> &devices)
+Findings examine(Machine &machine, const std::vector<std::string> &devices, const Wait &wait)
 {
 	Findings all;
 	look_at_kernel(all);
-	look_at_modules(all, machine);
+	look_at_modules(all, machine, wait);
 	look_at_provider(all);
 	look_at_limits(all);
 	if (devices.empty())

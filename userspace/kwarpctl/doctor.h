@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device.h"
+#include "status.h"
 
 #include <string>
 #include <vector>
@@ -21,8 +22,10 @@ struct Target {
 	std::string host, port;
 };
 
-// Kernel, modules, the library's provider, limits, devices; the machine's own files.
-std::vector<Finding> examine(Machine &machine, const std::vector<std::string> &devices);
+// Kernel, modules, the library's provider, limits, devices; the machine's own files. Waits up to
+// two seconds for modules that udev loads with the first device.
+std::vector<Finding> examine(Machine &machine, const std::vector<std::string> &devices,
+			     const Wait &wait);
 
 // Whether the peer's port answers. Waits up to three seconds for each of its addresses.
 std::vector<Finding> examine(const Target &target);
