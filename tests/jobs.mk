@@ -65,7 +65,7 @@ vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 		$(call unless-done,kselftest)
 	$(suite)
 # a machine of its own, with the packages
-vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
+vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
