@@ -44,3 +44,11 @@ goes_on() {
 	ok "$kind: the server ends" finish rping
 	is "$kind: all data came" "$(grep -c '^ping data' "$WORK/client.log")" 300
 }
+
+# over_sctp KIND ADDRESS: rping, with SCTP as the lower layer of both devices from then on
+over_sctp() {
+	must policy llp sctp
+	PORT=7174 LLP=sctp server rping on_b rping -s -a "$2" -V -C 30
+	ok "$1: rping over SCTP" on_a rping -c -a "$2" -V -C 30
+	finish rping
+}

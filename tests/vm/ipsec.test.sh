@@ -40,9 +40,5 @@ ok 'IPsec: ping' on_a ping -qc 1 $IP_B
 
 over IPsec $IP_B 'tcp or sctp'
 goes_on IPsec $IP_B away back
-must kwarpctl policy set "$DEV_A" llp sctp
-must kwarpctl policy set "$DEV_B" llp sctp
-PORT=7174 LLP=sctp server rping on_b rping -s -a $IP_B -V -C 30
-ok 'IPsec: rping over SCTP' on_a rping -c -a $IP_B -V -C 30
-finish rping
+over_sctp IPsec $IP_B
 done_testing

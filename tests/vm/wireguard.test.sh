@@ -42,9 +42,5 @@ ok 'WireGuard: ping' on_a ping -qc 1 $WG_B
 
 over WireGuard $WG_B 'tcp or sctp'
 goes_on WireGuard $WG_B away peers
-must kwarpctl policy set "$DEV_A" llp sctp
-must kwarpctl policy set "$DEV_B" llp sctp
-PORT=7174 LLP=sctp server rping on_b rping -s -a $WG_B -V -C 30
-ok 'WireGuard: rping over SCTP' on_a rping -c -a $WG_B -V -C 30
-finish rping
+over_sctp WireGuard $WG_B
 done_testing
