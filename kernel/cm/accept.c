@@ -250,7 +250,7 @@ static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  * The QP is attached before the reply is sent: if attaching fails, the reply can still be
  * a rejection, and the first FPDU after the reply finds a running engine. We send nothing
  * before the reply: until then no engine answers. If the peer answers the reply with an
- * Rtr frame, the QP is only bound here, and attached after that frame.
+ * Rtr frame, the QP is only claimed here, and attached after that frame.
  *
  * If accepting fails, the request is rejected, over SCTP as well: rdma_cm rejects on behalf of
  * its consumer then, but iw_cm does not hand that on.
@@ -281,8 +281,8 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 		goto err;
 	if (id && !kwarp_ep_owns_qp(id, params->qpn))
 		goto err;
-	/* The QP of a program's socket is bound from the start. */
-	ret = ep->qp ? 0 : kwarp_ep_bind_qp(ep, params->qpn);
+	/* The QP of a program's socket or of a rendezvous has been claimed already. */
+	ret = ep->qp ? 0 : kwarp_ep_claim_qp(ep, params->qpn);
 	if (ret)
 		goto err;
 	su->rtr_frame = agreed.wait == KWARP_MPA_WAIT_RTR_FRAME;
@@ -304,8 +304,6 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	return 0;
 
 err:
-	kwarp_ep_unbind_qp(ep);
-	kwarp_ep_unclaim(ep);
 	reject_plain(ep, NULL, 0);
 	return ret;
 }

@@ -28,8 +28,6 @@
  * @initiator:	role
  * @rev:	MPA revision to assume with a Start Key or without frames
  * @key:	our Start Key
- * @qp:		queue pair with a reference, until its connection is over; endpoint's
- *		mutex
  * @done:	startup has ended; the following fields are valid
  * @res:	result
  * @pd:		the peer's private data
@@ -40,7 +38,6 @@ struct kwarp_attach {
 	bool initiator;
 	u8 rev;
 	struct kwarp_start_key key;
-	struct kwarp_qp *qp;
 	struct completion done;
 	struct kwarp_attach_result res;
 	u8 pd[KWARP_MPA_PD_MAX];
@@ -55,14 +52,6 @@ static void attach_unref(struct kwarp_attach *at)
 {
 	if (at)
 		kref_put(&at->refs, attach_free);
-}
-
-/* destroy_qp waits for this reference. */
-static void let_go_of_qp(struct kwarp_attach *at)
-{
-	if (at->qp)
-		kwarp_qp_put(at->qp);
-	at->qp = NULL;
 }
 
 /* ---- end of startup and of the connection ----------------------------------- */
@@ -97,7 +86,7 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 	set_peer_data(at, pd, pd_len);
 	if (!status) {
 		const struct kwarp_mpa_framing *framing = &ep->llp.framing;
-		const struct kwarp_qp_params *params = &at->qp->params;
+		const struct kwarp_qp_params *params = &ep->qp->params;
 
 		at->res.ird = params->ird;
 		at->res.ord = params->ord;
@@ -108,36 +97,8 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 	}
 	/* A waiter may try again immediately. */
 	if (status)
-		kwarp_ep_unclaim(ep);
+		kwarp_ep_release_qp(ep, status);
 	complete_all(&at->done);
-	if (status)
-		let_go_of_qp(at);
-}
-
-/**
- * kwarp_attach_closed() - the connection of an attached socket is over
- * @ep:		endpoint without a QP, mutex held
- * @status:	0 or negative errno
- *
- * Replaces iw_cm's event: the loss of a connection is reported to the consumer by an
- * asynchronous event. The engines report what they detect themselves.
- */
-void kwarp_attach_closed(struct kwarp_ep *ep, int status)
-{
-	struct kwarp_attach *at = ep->attach;
-	struct ib_event ev = { .event = IB_EVENT_QP_FATAL };
-	struct ib_qp *ibqp;
-
-	lockdep_assert_held(&ep->mutex);
-	if (!at || !at->qp)
-		return;
-	ibqp = &at->qp->ibqp;
-	if (status && ep->state == KWARP_EP_ESTABLISHED && ibqp->event_handler) {
-		ev.device = ibqp->device;
-		ev.element.qp = ibqp;
-		ibqp->event_handler(&ev, ibqp->qp_context);
-	}
-	let_go_of_qp(at);
 }
 
 /**
@@ -151,7 +112,6 @@ void kwarp_attach_put(struct kwarp_ep *ep)
 	if (!at)
 		return;
 	kwarp_attach_done(ep, -ECONNABORTED, NULL, 0);
-	let_go_of_qp(at);
 	ep->attach = NULL;
 	attach_unref(at);
 }
@@ -399,7 +359,7 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 	return 0;
 }
 
-/* The QP is bound, so the earlier attach that it remembers has ended. */
+/* The QP is claimed, so the earlier attach that it remembers has ended. */
 static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 {
 	mutex_lock(&qp->mutex);
@@ -440,15 +400,13 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	ep->attach = at;
 	ep->su = su;
 	ep->startup_ms = p->timeout_ms;
-	ret = kwarp_ep_bind_qp(ep, qp->ibqp.qp_num);
+	ret = kwarp_ep_claim_qp(ep, qp->ibqp.qp_num);
 	if (ret) {
 		if (in_progress(qp))
 			ret = -EALREADY;
 		goto out;
 	}
 	remember(qp, at);
-	kwarp_qp_get(qp);
-	at->qp = qp;
 	ret = kwarp_startup_prepare(ep, su);
 	if (ret)
 		goto out;

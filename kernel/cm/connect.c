@@ -11,8 +11,7 @@
 #include "proto/rdmap.h"
 #include "rdmap/tx.h"
 
-static int start(struct kwarp_device *dev, struct iw_cm_id *id,
-		 struct kwarp_qp *partner, struct kwarp_startup *su)
+static int start(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_startup *su)
 {
 	struct kwarp_llp_bind bind = { .local = &su->from, .tos = su->tos };
 	struct kwarp_ep *ep;
@@ -28,10 +27,10 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
 	/* Released below; events that arrive meanwhile wait for the mutex. */
 	kwarp_llp_get(&ep->llp);
-	ep->rendezvous = partner;
+	ep->rendezvous = !id;
 	if (su->sctp)
 		ep->llp.ops = &kwarp_sctp_ops;
-	ret = kwarp_ep_bind_qp(ep, su->qpn);
+	ret = kwarp_ep_claim_qp(ep, su->qpn);
 	if (ret)
 		goto out;
 	ret = -ENODEV;
@@ -46,16 +45,12 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id,
 	kwarp_addr_paths(dev, &bind);
 	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
 	put_net(bind.net);
-	if (!ret && !partner)
+	if (!ret && id)
 		ret = kwarp_startup_prepare(ep, su);
 	if (ret)
 		goto out;
 	if (id)
 		kwarp_ep_set_id(ep, id);
-	if (partner) {
-		kwarp_qp_get(partner);
-		ep->partner = partner;
-	}
 	ep->su = su;
 	kwarp_ep_set_state(ep, KWARP_EP_CONNECTING);
 	kwarp_ep_arm_startup(ep);
@@ -88,8 +83,7 @@ static bool may_replace_port(struct kwarp_device *dev, const struct sockaddr_sto
 /**
  * kwarp_active_start() - open a connection
  * @dev:	device
- * @id:		receiver of the connection's events, or NULL
- * @partner:	queue pair in rendezvous, or NULL
+ * @id:		receiver of the connection's events; NULL if the QP is in rendezvous
  * @su:		addresses and parameters; owned by the new endpoint on success
  *
  * Another socket may use the source port, or this connection's predecessor in TIME_WAIT. If
@@ -99,15 +93,15 @@ static bool may_replace_port(struct kwarp_device *dev, const struct sockaddr_sto
  * Return: 0 if the endpoint will report the result; or negative errno.
  */
 int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
-		       struct kwarp_qp *partner, struct kwarp_startup *su)
+		       struct kwarp_startup *su)
 {
-	int ret = start(dev, id, partner, su);
+	int ret = start(dev, id, su);
 
 	if ((ret != -EADDRINUSE && ret != -EADDRNOTAVAIL) ||
 	    !may_replace_port(dev, &su->from))
 		return ret;
 	rpc_set_port((struct sockaddr *)&su->from, 0);
-	return start(dev, id, partner, su);
+	return start(dev, id, su);
 }
 
 static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
@@ -151,7 +145,7 @@ static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 		ret = kwarp_addr_scope(dev, &su->to);
 	if (ret)
 		goto err;
-	ret = kwarp_active_start(dev, id, NULL, su);
+	ret = kwarp_active_start(dev, id, su);
 	if (ret)
 		goto err;
 	return 0;
@@ -223,9 +217,9 @@ static void fall_back(struct kwarp_ep *ep)
 	su->pol.p2p = false;
 	su->hello.have = 0;
 	/* The new endpoint claims the QP, and has the same source port. */
-	kwarp_ep_unclaim(ep);
+	kwarp_ep_release_qp(ep, -ECONNRESET);
 	kwarp_llp_close(&ep->llp, true);
-	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, NULL, su);
+	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, su);
 	if (ret) {
 		fail(ep, ret);
 		return;
@@ -284,7 +278,6 @@ static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed
 
 	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
 	kwarp_ep_drop_id(ep);
-	kwarp_ep_unbind_qp(ep);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
 	kwarp_ep_arm_startup(ep);
 }

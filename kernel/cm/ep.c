@@ -27,10 +27,6 @@ static u32 next_handle;
 /* Work of connections that are established. */
 static struct workqueue_struct *conn_wq;
 
-/* Endpoints with a QP that is not attached yet, for kwarp_cm_qp_gone(). */
-static DEFINE_SPINLOCK(qp_lock);
-static DEFINE_HASHTABLE(qp_table, 8);
-
 /* ---- lifetime ------------------------------------------------------------ */
 
 /* The last reference was dropped. Any context; nothing here sleeps. */
@@ -86,7 +82,6 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	INIT_WORK(&ep->work, kwarp_ep_work);
 	timer_setup(&ep->timer, ep_timeout, 0);
 	ep->state = KWARP_EP_IDLE;
-	INIT_HLIST_NODE(&ep->qp_link);
 	INIT_LIST_HEAD(&ep->owing_link);
 	INIT_LIST_HEAD(&ep->linger_link);
 	INIT_LIST_HEAD(&ep->sibling);
@@ -116,11 +111,10 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 		return;
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSED);
 
-	/* Unreachable for downcalls, its listener and a QP being destroyed. */
+	/* Unreachable for downcalls and its listener. */
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
 	kwarp_linger_leave(ep);
-	kwarp_ep_unbind_qp(ep);
 	/* On return no engine runs; after the second call no callback runs. */
 	kwarp_qp_detach(&ep->llp);
 	kwarp_llp_close(&ep->llp, abort);
@@ -128,8 +122,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	timer_shutdown_sync(&ep->timer);
 
 	kwarp_attach_put(ep);
-	kwarp_ep_unclaim(ep);
-	kwarp_meet_over(ep, -ECONNABORTED);
+	kwarp_ep_release_qp(ep, -ECONNABORTED);
 	kwarp_ep_drop_id(ep);
 	kfree(ep->su);
 	ep->su = NULL;
@@ -499,111 +492,104 @@ bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
 	return yes;
 }
 
-/* Claim the QP for this endpoint; a partner was claimed earlier. */
-static bool claim(struct kwarp_ep *ep)
-{
-	struct kwarp_qp *qp = ep->qp;
-
-	if (ep->rendezvous)
-		return kwarp_qp_is(qp)->idle;
-	if (!kwarp_qp_claim(qp, false))
-		return false;
-	kwarp_qp_get(qp);
-	ep->claim = qp;
-	return true;
-}
-
 /**
- * kwarp_ep_unclaim() - the connection is over, or was not established
- * @ep:		endpoint without an attached QP, or about to lose it; mutex held
+ * kwarp_ep_hold_qp() - the endpoint has claimed this QP for its connection
+ * @ep:		endpoint, mutex held, without a QP
+ * @qp:		queue pair whose claimant is ep->llp; the caller's reference becomes the
+ *		endpoint's
  *
- * Does nothing without a claim; partners use kwarp_meet_over() instead. Context: process,
- * may sleep.
+ * kwarp_ep_release_qp() undoes both.
  */
-void kwarp_ep_unclaim(struct kwarp_ep *ep)
+void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp)
 {
-	struct kwarp_qp *qp = ep->claim;
-
 	lockdep_assert_held(&ep->mutex);
-	if (!qp)
-		return;
-	ep->claim = NULL;
-	/* Attached, its memory goes when it is detached. */
-	if (!ep->llp.qp)
-		kwarp_qp_unprepare(qp, &ep->llp);
-	kwarp_qp_unclaim(qp);
-	kwarp_qp_put(qp);
+	WARN_ON_ONCE(ep->qp);
+	ep->qp = qp;
+	if (!ep->owner)
+		ep->owner = get_pid(qp->owner);
 }
 
 /**
- * kwarp_ep_bind_qp() - claim and hold a QP for the connection being set up
+ * kwarp_ep_claim_qp() - claim and hold a QP for the connection being set up
  * @ep:		endpoint, mutex held
  * @qpn:	QP number
  *
  * Return: 0; -EINVAL if there is no such QP, or it cannot be connected (any more), or
  * another connection has claimed it.
  */
-int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn)
+int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn)
 {
-	lockdep_assert_held(&ep->mutex);
-	ep->qp = kwarp_qp_find(ep_dev(ep), qpn);
-	if (!ep->qp)
-		return -EINVAL;
-	if (!ep->owner)
-		ep->owner = get_pid(ep->qp->owner);
-	spin_lock(&qp_lock);
-	hash_add(qp_table, &ep->qp_link, (unsigned long)ep->qp);
-	spin_unlock(&qp_lock);
+	struct kwarp_qp *qp = kwarp_qp_find(ep_dev(ep), qpn);
 
-	/*
-	 * destroy_qp puts the QP in ERR before it calls kwarp_cm_qp_gone(): if that did
-	 * not find this endpoint yet, claim() sees ERR.
-	 */
-	if (claim(ep))
-		return 0;
-	kwarp_ep_unbind_qp(ep);
-	return -EINVAL;
+	if (!qp)
+		return -EINVAL;
+	if (!kwarp_qp_claim(qp, ep->rendezvous, &ep->llp)) {
+		kwarp_qp_put(qp);
+		return -EINVAL;
+	}
+	kwarp_ep_hold_qp(ep, qp);
+	return 0;
+}
+
+/*
+ * A consumer with a cm_id gets events of the connection, others one of the QP. A partner's end
+ * is no news, see rdmap/stream.c; the end of the netdev is.
+ */
+static void report_loss(struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
+{
+	struct ib_event ev = {
+		.event = IB_EVENT_QP_FATAL,
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+	};
+	bool lost = ep->rendezvous ? status == -ENETDOWN : ep->attach && status;
+
+	if (lost && ep->state == KWARP_EP_ESTABLISHED && qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
 }
 
 /**
- * kwarp_ep_unbind_qp() - undo kwarp_ep_bind_qp()
- * @ep:		endpoint, mutex held
+ * kwarp_ep_release_qp() - the connection is over for its QP, or was not established
+ * @ep:		endpoint, mutex held, with a QP or not
+ * @status:	0 or negative errno
  *
- * From then on an attached QP is found through its own pointer.
+ * The only place where a connection releases its QP. From then on another may claim it, and
+ * destroy_qp need not wait. A QP that is still attached (its Terminate is to be sent) has
+ * kwarp_qp_detach() to come. Context: process, may sleep.
  */
-void kwarp_ep_unbind_qp(struct kwarp_ep *ep)
+void kwarp_ep_release_qp(struct kwarp_ep *ep, int status)
 {
+	struct kwarp_qp *qp = ep->qp;
+
 	lockdep_assert_held(&ep->mutex);
-	if (!ep->qp)
+	if (!qp)
 		return;
-	spin_lock(&qp_lock);
-	hash_del(&ep->qp_link);
-	spin_unlock(&qp_lock);
-	kwarp_qp_put(ep->qp);
 	ep->qp = NULL;
+	/* Attached, its memory goes when it is detached. */
+	if (!ep->llp.qp)
+		kwarp_qp_unprepare(qp, &ep->llp);
+	if (ep->rendezvous)
+		kwarp_rdv_unclaim(qp);
+	else
+		kwarp_qp_unclaim(qp);
+	report_loss(ep, qp, status);
+	kwarp_qp_put(qp);
+}
+
+static void tell_qp_gone(struct kwarp_llp *llp)
+{
+	if (!llp)
+		return;
+	kwarp_ep_raise(to_ep(llp), KWARP_LLP_EV_QP_GONE);
+	kwarp_llp_put(llp);
 }
 
 void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 {
-	struct kwarp_llp *llp;
-	struct kwarp_ep *ep;
-
-	/* Hashed endpoints hold the state machine's reference. */
-	spin_lock(&qp_lock);
-	hash_for_each_possible(qp_table, ep, qp_link, (unsigned long)qp)
-		if (ep->qp == qp)
-			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
-	spin_unlock(&qp_lock);
-
-	/*
-	 * After the table lookup: an endpoint leaves the table once it has attached the
-	 * QP.
-	 */
-	llp = kwarp_qp_llp(qp);
-	if (llp) {
-		kwarp_ep_raise(to_ep(llp), KWARP_LLP_EV_QP_GONE);
-		kwarp_llp_put(llp);
-	}
+	/* The caller has put the QP in ERR, so it is not claimed again. */
+	tell_qp_gone(kwarp_qp_claimant(qp));
+	/* A connection that has failed may have released it, and still send its Terminate. */
+	tell_qp_gone(kwarp_qp_llp(qp));
 }
 
 void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)

@@ -20,7 +20,6 @@
 #ifndef _KWARP_CM_EP_H
 #define _KWARP_CM_EP_H
 
-#include <linux/hashtable.h>
 #include <linux/mutex.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
@@ -143,18 +142,13 @@ struct kwarp_startup {
  * @ord:	agreed, for ESTABLISHED
  * @su:		state of startup, or NULL; @mutex
  * @discarded:	bytes discarded in KWARP_EP_LINGER; @mutex
- * @qp:		queue pair, with a reference, from connect or accept until the engine is
- *		started; kwarp_cm_qp_gone() finds it
- * @qp_link:	hashed by @qp; qp_lock (ep.c)
+ * @qp:		queue pair that this connection has claimed, with a reference, until it is over
+ *		for the QP: kwarp_ep_release_qp(); @mutex
  * @owner:	process of the queue pair, with a reference, or NULL; set once
- * @claim:	queue pair, with a reference, that this connection has claimed, until it
- *		is over; @partner is used instead for partners; @mutex
  * @handle:	number that iw_cm holds as provider_data, or 0
  * @attach:	a program's socket: its request; @mutex
  * @rendezvous:	listener or child of the device's rendezvous, or a connection to one:
  *		there is no cm_id; constant
- * @partner:	rendezvous: the claimed QP, with a reference, of this connection, until it
- *		is over; @mutex
  * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
  * @listener:	child: its listener, with a reference, until answered; @mutex
  * @arrived:	child: when it was accepted, jiffies
@@ -188,13 +182,10 @@ struct kwarp_ep {
 	struct kwarp_startup *su;
 	u32 discarded;
 	struct kwarp_qp *qp;
-	struct hlist_node qp_link;
 	struct pid *owner;
-	struct kwarp_qp *claim;
 	u32 handle;
 	struct kwarp_attach *attach;
 	bool rendezvous;
-	struct kwarp_qp *partner;
 	u32 startup_ms;
 	struct kwarp_ep *listener;
 	unsigned long arrived;
@@ -238,9 +229,9 @@ void *kwarp_ep_provider_data(const struct kwarp_ep *ep);
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id);
 const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id);
 bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn);
-int kwarp_ep_bind_qp(struct kwarp_ep *ep, u32 qpn);
-void kwarp_ep_unbind_qp(struct kwarp_ep *ep);
-void kwarp_ep_unclaim(struct kwarp_ep *ep);
+void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp);
+int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn);
+void kwarp_ep_release_qp(struct kwarp_ep *ep, int status);
 void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
 void kwarp_ep_drop_id(struct kwarp_ep *ep);
 void kwarp_ep_close(struct kwarp_ep *ep, bool abort);
@@ -272,7 +263,7 @@ int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */
 int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
-		       struct kwarp_qp *partner, struct kwarp_startup *su);
+		       struct kwarp_startup *su);
 void kwarp_active_connected(struct kwarp_ep *ep);
 void kwarp_active_reply(struct kwarp_ep *ep);
 void kwarp_active_refused(struct kwarp_ep *ep);
@@ -306,7 +297,6 @@ bool kwarp_attach_key(struct kwarp_ep *ep);
 bool kwarp_attach_request(struct kwarp_ep *ep);
 void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 		       u16 pd_len);
-void kwarp_attach_closed(struct kwarp_ep *ep, int status);
 void kwarp_attach_put(struct kwarp_ep *ep);
 
 /* meet.c; all but the first do nothing for endpoints outside a rendezvous */
@@ -314,11 +304,11 @@ int kwarp_meet_connect(struct kwarp_qp *qp);
 bool kwarp_meet_request(struct kwarp_ep *ep);
 bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len);
 void kwarp_meet_made(struct kwarp_ep *ep);
-void kwarp_meet_over(struct kwarp_ep *ep, int status);
 
 /* rendezvous.c; for meet.c */
+bool kwarp_rdv_ask(struct kwarp_qp *qp, struct iw_cm_conn_param *params, u8 *pd);
 bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
-		     struct iw_cm_conn_param *params, u8 *pd);
+		     struct kwarp_llp *llp, struct iw_cm_conn_param *params, u8 *pd);
 void kwarp_rdv_unclaim(struct kwarp_qp *qp);
 bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs);
 void kwarp_rdv_made(struct kwarp_qp *qp);

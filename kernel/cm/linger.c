@@ -97,7 +97,7 @@ void kwarp_linger_displaced(struct kwarp_ep *ep)
 
 /**
  * kwarp_linger() - send FIN and wait for the peer's FIN
- * @ep:		endpoint without a QP whose consumer was notified, mutex held
+ * @ep:		endpoint without an attached QP whose consumer was notified, mutex held
  * @kind:	the limit that applies
  */
 void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
@@ -105,7 +105,7 @@ void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	lockdep_assert_held(&ep->mutex);
 	kwarp_ep_set_state(ep, KWARP_EP_LINGER);
 	kwarp_ep_drop_id(ep);
-	kwarp_ep_unbind_qp(ep);
+	kwarp_ep_release_qp(ep, 0);
 	kfree(ep->su);
 	ep->su = NULL;
 	kwarp_llp_shutdown(&ep->llp);

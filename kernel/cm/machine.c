@@ -67,7 +67,6 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 		kwarp_llp_keepalive(&ep->llp,
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
-	kwarp_ep_unbind_qp(ep);
 }
 
 /* iw_cm needs ESTABLISHED before it can accept a CLOSE. */
@@ -78,7 +77,7 @@ static void settle(struct kwarp_ep *ep, int status)
 }
 
 /* Accepted, but the Rtr frame is missing: this consumer also expects a flush. */
-static void flush_bound(struct kwarp_ep *ep)
+static void flush_accepted(struct kwarp_ep *ep)
 {
 	struct kwarp_qp *qp = ep->qp;
 
@@ -94,8 +93,9 @@ static void flush_bound(struct kwarp_ep *ep)
 static void finish(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
-	flush_bound(ep);
-	kwarp_ep_unclaim(ep);
+	flush_accepted(ep);
+	/* Before the events: their receiver may use the QP again immediately. */
+	kwarp_ep_release_qp(ep, status);
 	settle(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
 	if (abort)

@@ -52,9 +52,9 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 
 /**
  * kwarp_meet_connect() - try to connect to the partner
- * @qp:		queue pair that the caller references and has claimed
+ * @qp:		queue pair that the caller references
  *
- * Return: 0 if kwarp_meet_made() or kwarp_meet_over() follows; or negative errno.
+ * Return: 0 if kwarp_meet_made() or kwarp_rdv_unclaim() follows; or negative errno.
  */
 int kwarp_meet_connect(struct kwarp_qp *qp)
 {
@@ -64,7 +64,7 @@ int kwarp_meet_connect(struct kwarp_qp *qp)
 	int ret;
 
 	might_sleep();
-	if (!kwarp_rdv_claim(qp, NULL, &params, pd))
+	if (!kwarp_rdv_ask(qp, &params, pd))
 		return -EINVAL;
 	su = kwarp_startup_alloc(qp->dev, pd, sizeof(pd));
 	if (!su)
@@ -74,7 +74,7 @@ int kwarp_meet_connect(struct kwarp_qp *qp)
 	su->tos = qp->rdv.tos ? : -1;
 	ret = set_addresses(qp, su);
 	if (!ret)
-		ret = kwarp_active_start(qp->dev, NULL, qp, su);
+		ret = kwarp_active_start(qp->dev, NULL, su);
 	if (ret)
 		kfree(su);
 	return ret;
@@ -95,8 +95,8 @@ bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 	lockdep_assert_held(&ep->mutex);
 	if (!ep->rendezvous)
 		return true;
-	return ep->partner && kwarp_rdv_decode(pd, pd_len, &theirs) &&
-	       kwarp_rdv_match(ep->partner, &theirs);
+	return ep->qp && kwarp_rdv_decode(pd, pd_len, &theirs) &&
+	       kwarp_rdv_match(ep->qp, &theirs);
 }
 
 /*
@@ -121,7 +121,7 @@ static bool address_ok(struct kwarp_ep *ep, const struct kwarp_rdv_id *theirs)
 	       kwarp_gid_is_ours(dev, &from_gid);
 }
 
-/* Find the queue pair whose partner this is. Return: it, with a reference, or NULL. */
+/* Claim the queue pair whose partner this is. Return: it, with a reference, or NULL. */
 static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 				   struct iw_cm_conn_param *params, u8 *pd)
 {
@@ -137,7 +137,7 @@ static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 		return NULL;
 	}
 	qp = kwarp_qp_find(ep_dev(ep), theirs.peer_qpn);
-	if (!qp || kwarp_rdv_claim(qp, &theirs, params, pd))
+	if (!qp || kwarp_rdv_claim(qp, &theirs, &ep->llp, params, pd))
 		return qp;
 	kwarp_qp_put(qp);
 	return NULL;
@@ -161,7 +161,6 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 	struct iw_cm_conn_param params;
 	struct kwarp_qp *qp;
 	u8 pd[KWARP_RDV_LEN];
-	int ret;
 
 	lockdep_assert_held(&ep->mutex);
 	if (!ep->rendezvous)
@@ -171,12 +170,11 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 		refuse(ep);
 		return true;
 	}
-	ep->partner = qp;
+	kwarp_ep_hold_qp(ep, qp);
 	set_policy(ep->su, &params);
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
-	ret = kwarp_passive_answer(ep, NULL, &params);
-	if (ret)
-		kwarp_meet_over(ep, ret);
+	/* If this fails, the endpoint releases the queue pair. */
+	kwarp_passive_answer(ep, NULL, &params);
 	return true;
 }
 
@@ -187,32 +185,6 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 void kwarp_meet_made(struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&ep->mutex);
-	if (ep->partner)
-		kwarp_rdv_made(ep->partner);
-}
-
-/**
- * kwarp_meet_over() - the connection has ended, or was not established
- * @ep:		endpoint without an attached QP, or about to lose it; mutex held
- * @status:	0 or negative errno
- *
- * The end of the partner raises no event, see rdmap/stream.c; the end of the netdev does.
- */
-void kwarp_meet_over(struct kwarp_ep *ep, int status)
-{
-	struct kwarp_qp *qp = ep->partner;
-	struct ib_event ev = { .event = IB_EVENT_QP_FATAL };
-
-	lockdep_assert_held(&ep->mutex);
-	if (!qp)
-		return;
-	ep->partner = NULL;
-	if (status == -ENETDOWN && ep->state == KWARP_EP_ESTABLISHED &&
-	    qp->ibqp.event_handler) {
-		ev.device = qp->ibqp.device;
-		ev.element.qp = &qp->ibqp;
-		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
-	}
-	kwarp_rdv_unclaim(qp);
-	kwarp_qp_put(qp);
+	if (ep->rendezvous && ep->qp)
+		kwarp_rdv_made(ep->qp);
 }

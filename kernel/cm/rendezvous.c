@@ -72,6 +72,15 @@ static bool looking(const struct kwarp_qp *qp)
 	       !qp->claimed;
 }
 
+/* An attempt has failed at once, unless its endpoint has planned the next one. */
+static void try_again(struct kwarp_qp *qp)
+{
+	mutex_lock(&qp->mutex);
+	if (looking(qp) && !delayed_work_pending(&qp->rdv.work))
+		plan_next(qp);
+	mutex_unlock(&qp->mutex);
+}
+
 static void rdv_work(struct work_struct *work)
 {
 	struct kwarp_qp *qp = container_of(to_delayed_work(work),
@@ -84,10 +93,10 @@ static void rdv_work(struct work_struct *work)
 		if (time_after_eq(jiffies, qp->rdv.deadline)) {
 			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
 			kwarp_qp_unreachable(qp);
-		} else if (qp->rdv.initiator) {
-			try = kwarp_qp_claim(qp, true);
 		} else {
-			plan_next(qp);
+			try = qp->rdv.initiator;
+			if (!try)
+				plan_next(qp);
 		}
 	}
 	mutex_unlock(&qp->mutex);
@@ -95,7 +104,7 @@ static void rdv_work(struct work_struct *work)
 		kwarp_qp_check_lost(qp);
 	/* The QP stays: whoever cancels this work waits for it. */
 	if (try && kwarp_meet_connect(qp))
-		kwarp_rdv_unclaim(qp);
+		try_again(qp);
 	memalloc_noio_restore(noio);
 }
 
@@ -294,17 +303,37 @@ static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
 }
 
 /**
- * kwarp_rdv_claim() - claim a queue pair for a connection
+ * kwarp_rdv_ask() - may the queue pair try to connect to its partner?
  * @qp:		queue pair
- * @theirs:	responder: the initiator's description of itself; NULL: for an attempt of
- *		our own, with the queue pair already claimed
- * @params:	result: parameters for connect or accept
+ * @params:	result: parameters for connect
+ * @pd:		room for KWARP_RDV_LEN bytes, to which @params refers
+ *
+ * Return: false if it may not (any more). The endpoint claims it.
+ */
+bool kwarp_rdv_ask(struct kwarp_qp *qp, struct iw_cm_conn_param *params, u8 *pd)
+{
+	bool yes;
+
+	mutex_lock(&qp->mutex);
+	yes = looking(qp);
+	if (yes)
+		fill(qp, params, pd);
+	mutex_unlock(&qp->mutex);
+	return yes;
+}
+
+/**
+ * kwarp_rdv_claim() - claim a queue pair for the connection of its partner
+ * @qp:		queue pair
+ * @theirs:	the initiator's description of itself
+ * @llp:	the connection
+ * @params:	result: parameters for accept
  * @pd:		room for KWARP_RDV_LEN bytes, to which @params refers
  *
  * Return: false if the queue pair does not expect this peer.
  */
 bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
-		     struct iw_cm_conn_param *params, u8 *pd)
+		     struct kwarp_llp *llp, struct iw_cm_conn_param *params, u8 *pd)
 {
 	bool ours;
 
@@ -312,11 +341,8 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 	if (!kwarp_qp_is(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
-	if (theirs)
-		ours = looking(qp) && !qp->rdv.initiator &&
-		       match(qp, theirs) && kwarp_qp_claim(qp, true);
-	else
-		ours = kwarp_qp_is(qp)->partner && qp->claimed;
+	ours = looking(qp) && !qp->rdv.initiator && match(qp, theirs) &&
+	       kwarp_qp_claim(qp, true, llp);
 	if (ours)
 		fill(qp, params, pd);
 	mutex_unlock(&qp->mutex);

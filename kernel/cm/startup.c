@@ -167,7 +167,7 @@ static bool may_place_early(const struct kwarp_ep *ep,
 
 /**
  * kwarp_startup_prepare() - allocate the memory that the connection will need
- * @ep:		endpoint with a bound QP, mutex held
+ * @ep:		endpoint with a QP, mutex held
  * @su:		the parameters that are offered
  *
  * In a call of the consumer's. If more is agreed on (a peer may ask for more reads), the
@@ -191,7 +191,7 @@ int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su)
 
 /**
  * kwarp_startup_attach() - attach the connection to the QP
- * @ep:		endpoint with a bound QP, mutex held
+ * @ep:		endpoint with a QP, mutex held
  * @agreed:	parameters that both frames agree on
  * @initiator:	we sent the request
  *

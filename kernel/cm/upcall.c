@@ -84,15 +84,13 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 
 	/* The receiver of this event may try again immediately. */
 	if (status)
-		kwarp_ep_unclaim(ep);
+		kwarp_ep_release_qp(ep, status);
 	if (ep->attach) {
 		kwarp_attach_done(ep, status, pd, pd_len);
 		return 0;
 	}
 	if (ep->rendezvous) {
-		if (status)
-			kwarp_meet_over(ep, status);
-		else
+		if (!status)
 			kwarp_meet_made(ep);
 		return 0;
 	}
@@ -173,8 +171,6 @@ void kwarp_up_close(struct kwarp_ep *ep, int status)
 		.status = status,
 	};
 
-	kwarp_attach_closed(ep, status);
-	kwarp_meet_over(ep, status);
 	if (!ep->established)
 		return;
 	ep->established = false;

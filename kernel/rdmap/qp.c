@@ -51,7 +51,7 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 }
 
 /* @always: in any state; otherwise only if it is idle, with a partner or not, as @partner says. */
-static bool take_claim(struct kwarp_qp *qp, bool always, bool partner)
+static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kwarp_llp *llp)
 {
 	unsigned long flags;
 	bool free;
@@ -62,19 +62,20 @@ static bool take_claim(struct kwarp_qp *qp, bool always, bool partner)
 	if (free) {
 		WRITE_ONCE(qp->claims, qp->claims + 1);
 		WRITE_ONCE(qp->claimed, true);
+		qp->claimant = llp;
 	}
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	return free;
 }
 
-bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner)
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp)
 {
-	return take_claim(qp, false, partner);
+	return take_claim(qp, false, partner, llp);
 }
 
 bool kwarp_qp_reserve(struct kwarp_qp *qp)
 {
-	return take_claim(qp, true, false);
+	return take_claim(qp, true, false, NULL);
 }
 
 void kwarp_qp_unclaim(struct kwarp_qp *qp)
@@ -83,8 +84,22 @@ void kwarp_qp_unclaim(struct kwarp_qp *qp)
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
 	WRITE_ONCE(qp->claimed, false);
+	qp->claimant = NULL;
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	wake_up_var(&qp->claimed);
+}
+
+struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	llp = qp->claimant;
+	if (llp)
+		kwarp_llp_get(llp);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	return llp;
 }
 
 /* Is the claim with this number over? */

@@ -142,6 +142,8 @@ enum kwarp_err_from {
  * @claimed:	a connection owns the QP, even one still being set up: kwarp_qp_claim();
  *		@sq.lock; changes wake waiters on this address
  * @claims:	number of the last claim, modulo 2^32; @sq.lock
+ * @claimant:	the connection that owns the QP, which clears this before it is freed; NULL if
+ *		none, or if the QP is only reserved; @sq.lock
  * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
  * @rdv:	connection setup to a partner by modify_qp (cm/rendezvous.c); @mutex
  */
@@ -180,6 +182,7 @@ struct kwarp_qp {
 	struct hrtimer linger;
 	bool claimed;
 	u32 claims;
+	struct kwarp_llp *claimant;
 	struct kwarp_attach *attach;
 	struct kwarp_rdv rdv;
 };
@@ -247,6 +250,7 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
  * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
  * @qp:		queue pair with a reference
  * @partner:	for its rendezvous partner, otherwise for another connection
+ * @llp:	the connection; it calls kwarp_qp_unclaim() before it is freed
  *
  * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous. It does
  * not sleep, because anybody may name a QP whose owner keeps its mutex. Context: any.
@@ -254,7 +258,10 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
  * Return: false if the QP is not idle, has a connection (even one being set up), or if
  * exactly one of the QP and @partner is in rendezvous mode.
  */
-bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner);
+bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp);
+
+/* The connection that has claimed the QP, with a reference, or NULL. Context: any. */
+struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp);
 
 /* Keep connections away, in any state. Return: false if one has the QP. Context: any. */
 bool kwarp_qp_reserve(struct kwarp_qp *qp);
