@@ -22,6 +22,9 @@ stage: tree
 # tests/kselftest with the kernel's own runner
 kselftest: tree
 	$(step) $(scripts)/build/kselftest.sh
+# compilers for other machines
+cross-tools: tree
+	$(step) nice -n 5 $(scripts)/build/cross.sh
 # packages for Debian
 debs: stage
 	$(step) nice -n 5 $(scripts)/build/debs.sh
@@ -49,6 +52,8 @@ build sparse provider kwarpctl peer cost: stage
 	$(suite)
 packages: debs
 	$(suite)
+cross: cross-tools
+	$(suite)
 
 # ---- suites of a guest ----
 
@@ -60,14 +65,14 @@ vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 		$(call unless-done,kselftest)
 	$(suite)
 # a machine of its own, with the packages
-vm-systemd@stock: $(call unless-done,debs)
+vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: host tree stage debs kselftest stage-rt kernel-debug module-debug modules-all \
-	packages shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
+.PHONY: host tree stage debs kselftest cross-tools stage-rt kernel-debug module-debug modules-all \
+	packages cross shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
 	checkpatch dkms build \
 	sparse provider cost format

@@ -253,7 +253,7 @@ for job in "${goals[@]}"; do
 		;;
 	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;
 	vm-kselftest@debug) second+=("$job") first+=(stage module-debug kselftest) ;;
-	vm-systemd@*) second+=("$job") first+=(debs) ;;
+	vm-guide@* | vm-systemd@*) second+=("$job") first+=(debs) ;;
 	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;

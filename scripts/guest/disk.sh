@@ -17,11 +17,13 @@ packages() {
 if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
 	step 'packages are installed for a guest'
 	copy machine
-	# The guest's kernel is not the tree's newest, for which apt has DKMS build.
+	# The other packages are for vm-guide. The guest's kernel is not the tree's newest, for
+	# which apt has DKMS build.
 	# shellcheck disable=SC2046 # names of packages
 	quietly "$BUILD/log/disk-install.log" in_copy machine -w / sh -ec '
 		apt-get install -y -q --no-install-recommends "$@"
-		/etc/kernel/postinst.d/dkms "$0"' "$(tree_kver)" $(packages)
+		/etc/kernel/postinst.d/dkms "$0"' "$(tree_kver)" $(packages) \
+		openmpi-bin python3-mpi4py systemd-container
 	touch "$copy/done"
 fi
 

@@ -1,0 +1,98 @@
+#!/bin/bash
+# cross.sh: prepares a copy of the tree for builds for other machines: their compilers, headers of
+# their kernels and libraries. Kept for other checkouts.
+#
+# Source it instead for the names of machines: cross_set ARCH sets karch (the kernel's name of the
+# architecture), triplet, headers (the kernel's build folder) and emulator.
+. "${BASH_SOURCE[0]%/*}/../lib.sh"
+. "$TOP/scripts/build/kept.sh"
+
+CROSS_ARCHES='arm64 s390x riscv64 ppc64el'
+cross_root=$BUILD/copies/cross/changes
+
+# shellcheck disable=SC2034 # for those who source this
+cross_set() {
+	flavour=$1
+	case $1 in
+	arm64) karch=arm64 triplet=aarch64-linux-gnu emulator=qemu-aarch64 ;;
+	s390x) karch=s390 triplet=s390x-linux-gnu emulator=qemu-s390x ;;
+	riscv64) karch=riscv triplet=riscv64-linux-gnu emulator=qemu-riscv64 ;;
+	ppc64el) karch=powerpc triplet=powerpc64le-linux-gnu emulator=qemu-ppc64le \
+		flavour=powerpc64le ;;
+	*) fail "no machine '$1'; there are $CROSS_ARCHES" ;;
+	esac
+	headers=/usr/src/linux-headers-$(cat "$cross_root/opt/kernel" 2>/dev/null)-$flavour
+}
+
+# fetch ARCH PACKAGE...: unpacks packages of another machine in the copy. They are not installed:
+# the tree has what they depend on in its own architecture, and mirrors of the rarer machines lag.
+fetch() {
+	local arch=$1
+	shift
+	in_copy cross -w /opt sh -ec '
+		apt-get download -q "$@"
+		for package in *.deb; do
+			dpkg-deb -x "$package" /
+			rm "$package"
+		done' sh "${@/%/:$arch}"
+}
+
+# fetch_kernel VERSION: headers of this kernel for all machines
+fetch_kernel() {
+	local arch
+	for arch in $CROSS_ARCHES; do
+		cross_set "$arch"
+		fetch "$arch" "linux-headers-$1-$flavour" || return
+	done
+	in_copy cross -w / apt-get install -y -q --no-install-recommends \
+		"linux-headers-$1-common" "linux-kbuild-$1"
+	in_copy cross -w / sh -c 'echo "$1" >/opt/kernel' sh "$1"
+}
+
+# The newest kernel of the tree's series that each machine has.
+any_kernel() {
+	local series version
+	series=$(tree_kver)
+	series=${series%.*}
+	for version in $(in_copy cross -w / apt-cache pkgnames "linux-headers-$series." |
+		sed -n 's/^linux-headers-\(.*\)-common$/\1/p' | sort -rV); do
+		if fetch_kernel "$version"; then
+			return
+		fi
+	done
+	fail "no kernel $series has headers for each of $CROSS_ARCHES"
+}
+
+# install: runs in the copy
+install() {
+	local arch compilers=()
+	for arch in $CROSS_ARCHES; do
+		cross_set "$arch"
+		compilers+=("g++-${triplet//_/-}")
+		in_copy cross -w / dpkg --add-architecture "$arch"
+	done
+	in_copy cross -w / apt-get update
+	in_copy cross -w / apt-get install -y -q --no-install-recommends \
+		"${compilers[@]}" qemu-user
+	for arch in arm64 s390x; do
+		fetch "$arch" libgtest-dev libmnl-dev libmnl0 libibverbs-dev libibverbs1 \
+			libnl-3-200 libnl-route-3-200 libnl-3-dev libnl-route-3-dev
+	done
+	any_kernel
+	in_copy cross -w / apt-get clean
+}
+
+[ "${BASH_SOURCE[0]}" = "$0" ] || return 0
+need_root
+lock cross
+key=$({ cat "$0" "$TREE/stamp"; tree_kver; } | checksum)
+[ "$(cat "$BUILD/copies/cross/key" 2>/dev/null)" != "$key" ] || exit 0
+copy cross
+if kept "cross-$key" "$BUILD/copies/cross/changes"; then
+	step 'compilers for other machines, as they were kept'
+else
+	step 'compilers for other machines (minutes)'
+	quietly "$BUILD/log/cross.log" install
+	keep "cross-$key" -C "$BUILD/copies/cross/changes" .
+fi
+echo "$key" >"$BUILD/copies/cross/key"
