@@ -4,7 +4,7 @@
 # Timeout: 1800
 . "$(dirname "$0")/lib.sh"
 
-page=$(dirname "$0")/../../Documentation/guide.rst
+page=$(realpath "$(dirname "$0")/../../Documentation/guide.rst")
 
 # commands: prints those of the page that have a prompt, one to a line, continued lines joined
 commands() {
