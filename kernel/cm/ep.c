@@ -537,15 +537,10 @@ int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn)
  */
 static void report_loss(struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
 {
-	struct ib_event ev = {
-		.event = IB_EVENT_QP_FATAL,
-		.device = qp->ibqp.device,
-		.element.qp = &qp->ibqp,
-	};
 	bool lost = ep->rendezvous ? status == -ENETDOWN : ep->attach && status;
 
-	if (lost && ep->state == KWARP_EP_ESTABLISHED && qp->ibqp.event_handler)
-		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+	if (lost && ep->state == KWARP_EP_ESTABLISHED)
+		kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
 /**

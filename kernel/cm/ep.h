@@ -300,13 +300,12 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 void kwarp_attach_put(struct kwarp_ep *ep);
 
 /* meet.c; all but the first do nothing for endpoints outside a rendezvous */
-int kwarp_meet_connect(struct kwarp_qp *qp);
+int kwarp_meet_connect(struct kwarp_qp *qp, const struct iw_cm_conn_param *params);
 bool kwarp_meet_request(struct kwarp_ep *ep);
 bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len);
 void kwarp_meet_made(struct kwarp_ep *ep);
 
 /* rendezvous.c; for meet.c */
-bool kwarp_rdv_ask(struct kwarp_qp *qp, struct iw_cm_conn_param *params, u8 *pd);
 bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 		     struct kwarp_llp *llp, struct iw_cm_conn_param *params, u8 *pd);
 void kwarp_rdv_unclaim(struct kwarp_qp *qp);

@@ -53,24 +53,21 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 /**
  * kwarp_meet_connect() - try to connect to the partner
  * @qp:		queue pair that the caller references
+ * @params:	its parameters
  *
  * Return: 0 if kwarp_meet_made() or kwarp_rdv_unclaim() follows; or negative errno.
  */
-int kwarp_meet_connect(struct kwarp_qp *qp)
+int kwarp_meet_connect(struct kwarp_qp *qp, const struct iw_cm_conn_param *params)
 {
-	struct iw_cm_conn_param params;
 	struct kwarp_startup *su;
-	u8 pd[KWARP_RDV_LEN];
 	int ret;
 
 	might_sleep();
-	if (!kwarp_rdv_ask(qp, &params, pd))
-		return -EINVAL;
-	su = kwarp_startup_alloc(qp->dev, pd, sizeof(pd));
+	su = kwarp_startup_alloc(qp->dev, params->private_data, params->private_data_len);
 	if (!su)
 		return -ENOMEM;
-	set_policy(su, &params);
-	su->qpn = params.qpn;
+	set_policy(su, params);
+	su->qpn = params->qpn;
 	su->tos = qp->rdv.tos ? : -1;
 	ret = set_addresses(qp, su);
 	if (!ret)

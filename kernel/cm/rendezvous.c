@@ -72,6 +72,19 @@ static bool looking(const struct kwarp_qp *qp)
 	       !qp->claimed;
 }
 
+/* Private data and parameters of the startup frame: one more read than verbs show. */
+static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
+		 u8 *pd)
+{
+	kwarp_rdv_encode(&qp->rdv.id, pd);
+	memset(params, 0, sizeof(*params));
+	params->qpn = qp->ibqp.qp_num;
+	params->ird = qp->rdv.ird + 1;
+	params->ord = qp->rdv.ord + 1;
+	params->private_data = pd;
+	params->private_data_len = KWARP_RDV_LEN;
+}
+
 /* An attempt has failed at once, unless its endpoint has planned the next one. */
 static void try_again(struct kwarp_qp *qp)
 {
@@ -86,6 +99,8 @@ static void rdv_work(struct work_struct *work)
 	struct kwarp_qp *qp = container_of(to_delayed_work(work),
 					   struct kwarp_qp, rdv.work);
 	unsigned int noio = memalloc_noio_save();
+	struct iw_cm_conn_param params;
+	u8 pd[KWARP_RDV_LEN];
 	bool try = false;
 
 	mutex_lock(&qp->mutex);
@@ -93,17 +108,18 @@ static void rdv_work(struct work_struct *work)
 		if (time_after_eq(jiffies, qp->rdv.deadline)) {
 			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
 			kwarp_qp_unreachable(qp);
+		} else if (qp->rdv.initiator) {
+			fill(qp, &params, pd);
+			try = true;
 		} else {
-			try = qp->rdv.initiator;
-			if (!try)
-				plan_next(qp);
+			plan_next(qp);
 		}
 	}
 	mutex_unlock(&qp->mutex);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	/* The QP stays: whoever cancels this work waits for it. */
-	if (try && kwarp_meet_connect(qp))
+	if (try && kwarp_meet_connect(qp, &params))
 		try_again(qp);
 	memalloc_noio_restore(noio);
 }
@@ -285,39 +301,6 @@ bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 
 	mutex_lock(&qp->mutex);
 	yes = kwarp_qp_is(qp)->partner && match(qp, theirs);
-	mutex_unlock(&qp->mutex);
-	return yes;
-}
-
-/* Private data and parameters of the startup frame: one more read than verbs show. */
-static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
-		 u8 *pd)
-{
-	kwarp_rdv_encode(&qp->rdv.id, pd);
-	memset(params, 0, sizeof(*params));
-	params->qpn = qp->ibqp.qp_num;
-	params->ird = qp->rdv.ird + 1;
-	params->ord = qp->rdv.ord + 1;
-	params->private_data = pd;
-	params->private_data_len = KWARP_RDV_LEN;
-}
-
-/**
- * kwarp_rdv_ask() - may the queue pair try to connect to its partner?
- * @qp:		queue pair
- * @params:	result: parameters for connect
- * @pd:		room for KWARP_RDV_LEN bytes, to which @params refers
- *
- * Return: false if it may not (any more). The endpoint claims it.
- */
-bool kwarp_rdv_ask(struct kwarp_qp *qp, struct iw_cm_conn_param *params, u8 *pd)
-{
-	bool yes;
-
-	mutex_lock(&qp->mutex);
-	yes = looking(qp);
-	if (yes)
-		fill(qp, params, pd);
 	mutex_unlock(&qp->mutex);
 	return yes;
 }

@@ -23,7 +23,7 @@ void kwarp_qp_expect(struct kwarp_qp *qp)
 	mutex_unlock(&qp->mutex);
 }
 
-static void qp_event(struct kwarp_qp *qp, enum ib_event_type type)
+void kwarp_qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 {
 	struct ib_event ev = {
 		.device = qp->ibqp.device,
@@ -44,7 +44,7 @@ static void last_wqe_event(struct kwarp_qp *qp)
 	if (!qp->last_wqe_due && !qp->sq.kernel)
 		return;
 	qp->last_wqe_due = false;
-	qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	kwarp_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 /*
@@ -66,7 +66,7 @@ void kwarp_qp_unreachable(struct kwarp_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	kwarp_sq_blame(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
 	enter_error(qp);
-	qp_event(qp, IB_EVENT_QP_FATAL);
+	kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
 /*
@@ -136,7 +136,7 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	kwarp_rx_stop(qp);
 	kwarp_tx_terminate(qp, term, seg, seg_len, ulpdu_len);
 	enter_error(qp);
-	qp_event(qp, kwarp_error_event(err));
+	kwarp_qp_event(qp, kwarp_error_event(err));
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
@@ -148,7 +148,7 @@ static void fail(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_tx_stop(qp);
 	enter_error(qp);
 	if (qp->err_from >= KWARP_ERR_FROM_PEER)
-		qp_event(qp, IB_EVENT_QP_FATAL);
+		kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 

@@ -99,6 +99,9 @@ void kwarp_qp_fail(struct kwarp_qp *qp);
  */
 void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt);
 
+/* Report an asynchronous event of the QP to its consumer, if it has a handler. Context: any. */
+void kwarp_qp_event(struct kwarp_qp *qp, enum ib_event_type type);
+
 /**
  * kwarp_qp_unreachable() - there will be no connection
  * @qp:		queue pair in rendezvous, qp->mutex held, nothing attached
