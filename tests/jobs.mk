@@ -25,6 +25,9 @@ kselftest: tree
 # compilers for other machines
 cross-tools: tree
 	$(step) nice -n 5 $(scripts)/build/cross.sh
+# the same, and roots, for guests of other machines
+stage-foreign: stage cross-tools
+	$(step) nice -n 5 $(scripts)/build/stage-foreign.sh
 # packages for Debian
 debs: stage
 	$(step) nice -n 5 $(scripts)/build/debs.sh
@@ -54,6 +57,8 @@ packages: debs
 	$(suite)
 cross: cross-tools
 	$(suite)
+endian: stage-foreign
+	$(suite)
 
 # ---- suites of a guest ----
 
@@ -69,10 +74,11 @@ vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
+%@arm64 %@s390x: $(call unless-done,stage-foreign)
+	$(suite)
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: host tree stage debs kselftest cross-tools stage-rt kernel-debug module-debug modules-all \
-	packages cross shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
-	checkpatch dkms build \
-	sparse provider cost format
+.PHONY: host tree stage debs kselftest cross-tools stage-rt stage-foreign kernel-debug \
+	module-debug modules-all packages cross endian shellcheck requirements rooms runner fuzz \
+	unit kwarpctl peer bench checkpatch dkms build sparse provider cost format

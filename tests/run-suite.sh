@@ -2,10 +2,10 @@
 # run-suite.sh JOB: runs one suite, counts its cases and reports them in one line.
 #
 # JOB is the name of a suite of this machine (tests/run.d/NAME), or vm-NAME@KERNEL:
-# tests/vm/NAME.test.sh in its own guest, booted with KERNEL: stock or rt (QEMU), or debug
-# (user-mode Linux). vm-NAME+sctp@KERNEL is the same suite over SCTP (LLP=sctp). A suite prints TAP
-# or GoogleTest lines; one that fails without a failed case, or has no case at all, counts as one
-# failed case.
+# tests/vm/NAME.test.sh in its own guest, booted with KERNEL: stock or rt (QEMU), arm64 or s390x
+# (QEMU, another machine), or debug (user-mode Linux). vm-NAME+sctp@KERNEL is the same suite over
+# SCTP (LLP=sctp). A suite prints TAP or GoogleTest lines; one that fails without a failed case, or
+# has no case at all, counts as one failed case.
 #
 # Its prerequisites must have been built (tests/jobs.mk lists them). The output is left in
 # $LOGS/check-JOB.log (default: build/log), the kernel's in build/results/JOB, and the line "JOB
@@ -51,6 +51,16 @@ in_guest() {
 	! says 'Machine: systemd' || export DISK=1
 	"$@" -t $((limit + 90)) -o "$results" env ${llp:+"LLP=${llp#+}"} \
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
+}
+
+# on_foreign ARCH: in_guest for another machine, if the mirror has it
+on_foreign() {
+	local missing=$BUILD/copies/foreign/missing
+	if [ -e "$missing" ]; then
+		echo "ok 1 - a guest of $1 # SKIP $(cat "$missing")"
+	else
+		KERNEL=$1 in_guest "$TOP/scripts/guest/vm.sh"
+	fi
 }
 
 # first_trace: prints the kernel's first complaint, and the functions of its call trace on one line,
@@ -117,6 +127,7 @@ began=$(date +%s)
 case $kernel in
 @stock) in_guest "$TOP/scripts/guest/vm.sh" ;;
 @rt) KERNEL=rt in_guest "$TOP/scripts/guest/vm.sh" ;;
+@arm64 | @s390x) on_foreign "${kernel#@}" ;;
 @debug) in_guest "$TOP/scripts/guest/uml.sh" run ;;
 *) "$TOP/tests/run.d/$suite" ;;
 esac >"$log" 2>&1 </dev/null

@@ -237,8 +237,9 @@ all)
 esac
 count() { grep -c "$1" <<<"$table" || :; }
 echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guests with the" \
-	"debug kernel, $(count @stock) with the stock kernel, $(count @rt) with" \
-	"PREEMPT_RT$(last_time "$JOBS"); limits are $KWARP_PATIENCE %"
+	"debug kernel, $(count @stock) with the stock kernel, $(count @rt) with PREEMPT_RT," \
+	"$(count '@arm64\|@s390x') of other machines$(last_time "$JOBS"); limits are" \
+	"$KWARP_PATIENCE %"
 
 # First the builds and, in the gaps that these leave, suites of this machine; then the suites of
 # guests, whose prerequisites are ready by then: make takes goals in their given order only if they
@@ -257,6 +258,7 @@ for job in "${goals[@]}"; do
 	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;
+	*@arm64 | *@s390x) second+=("$job") first+=(stage-foreign) ;;
 	fuzz) beside+=("$job") ;;
 	build | sparse | provider | kwarpctl | peer | cost) beside+=("$job") first+=(stage) ;;
 	*) first+=("$job") ;;

@@ -65,8 +65,8 @@ any_kernel() {
 	return 1
 }
 
-# install: runs in the copy
-install() {
+# install_cross: runs in the copy
+install_cross() {
 	local arch compilers=()
 	for arch in $CROSS_ARCHES; do
 		cross_set "$arch"
@@ -79,6 +79,7 @@ install() {
 		"${compilers[@]}" qemu-user || return
 	for arch in arm64 s390x; do
 		fetch "$arch" libgtest-dev libmnl-dev libmnl0 libibverbs-dev libibverbs1 \
+			librdmacm-dev librdmacm1t64 \
 			libnl-3-200 libnl-route-3-200 libnl-3-dev libnl-route-3-dev || return
 	done
 	any_kernel || return
@@ -97,7 +98,7 @@ if kept "cross-$key" "$BUILD/copies/cross/changes"; then
 	step 'compilers for other machines, as they were kept'
 else
 	step 'compilers for other machines (minutes)'
-	if ! (quietly "$BUILD/log/cross.log" install); then
+	if ! (quietly "$BUILD/log/cross.log" install_cross); then
 		grep '^E: ' "$BUILD/log/cross.log" | tail -n 1 >"$missing"
 		exit 0
 	fi

@@ -7,11 +7,13 @@
 # /results for files to bring back.
 # Also fails, with status 125, when the kernel complained, crashed, or took longer than SECONDS
 # (600).
-# KERNEL=rt: the newest PREEMPT_RT kernel (scripts/build/stage-rt.sh) instead of 6.12.
+# KERNEL=rt: the newest PREEMPT_RT kernel (scripts/build/stage-rt.sh) instead of 6.12. KERNEL=arm64,
+# KERNEL=s390x: another machine, with Debian's kernel for it (scripts/build/stage-foreign.sh).
 # MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment. ICOUNT=1: the
 # guest's clock counts its instructions, and jumps ahead while the guest is idle; ICOUNT=on: it goes
 # on as this machine's does then. DISK=1: the guest is a machine with systemd and a disk of its own
-# (scripts/guest/disk.sh), which restarts until it has left an exit status.
+# (scripts/guest/disk.sh), which restarts until it has left an exit status. VM_NET: the emulator's
+# arguments for a network device.
 . "$(dirname "$0")/../lib.sh"
 
 limit=600
@@ -26,13 +28,20 @@ done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || fail 'no command given'
 
+root=$TREE foreign=
 case ${KERNEL:-} in
 rt) kver=$(tree_kver_rt) ;;
+arm64 | s390x)
+	. "$TOP/scripts/guest/foreign.sh"
+	foreign=$KERNEL
+	root=$(foreign_root "$foreign")
+	kver=$(foreign_kver "$foreign")
+	;;
 *) kver=$(tree_kver) ;;
 esac
-vmlinuz=$TREE/boot/vmlinuz-$kver
-[ -f "$vmlinuz" ] || vmlinuz=$TREE/lib/modules/$kver/vmlinuz
-initramfs=$("$TOP/scripts/guest/initramfs.sh" "$kver")
+vmlinuz=$root/boot/vmlinuz-$kver
+[ -f "$vmlinuz" ] || vmlinuz=$root/lib/modules/$kver/vmlinuz
+initramfs=$("$TOP/scripts/guest/initramfs.sh" "$kver" ${foreign:+"$root"})
 guest_results "$wanted"
 
 # The emulator runs "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make the
@@ -54,7 +63,7 @@ tsc_khz() {
 	}
 	"$program"
 }
-[ "$accel" = "${accel#tcg}" ] || more="$more tsc_early_khz=$(tsc_khz)"
+[ -n "$foreign" ] || [ "$accel" = "${accel#tcg}" ] || more="$more tsc_early_khz=$(tsc_khz)"
 clock=
 [ -z "${ICOUNT:-}" ] || {
 	accel=tcg,thread=single cpu=max more=norandmaps
@@ -65,18 +74,46 @@ clock=
 # instructions, and their number is another.
 [ "${ICOUNT:-}" != on ] || cpu=max,-cx16
 
+share=local,security_model=none,multidevs=remap
+log='loglevel=5 log_buf_len=4M panic=-1 oops=panic'
+
+# boot_foreign: the emulator is one of the copy of the tree; the output of the command is a file
+boot_foreign() {
+	local machine emulator console
+	case $foreign in
+	arm64) emulator=qemu-system-aarch64 machine=virt,gic-version=3 console=ttyAMA0 ;;
+	s390x) emulator=qemu-system-s390x machine=s390-ccw-virtio console=ttysclp0 ;;
+	esac
+	rc=0
+	# shellcheck disable=SC2086 # $net is split into words
+	in_copy foreign timeout --foreground -k 5 "$limit" "$emulator" \
+		-machine "$machine" -accel tcg,thread=multi -cpu max -smp "${CPUS:-2}" \
+		-m "${MEM:-2G}" -nodefaults -display none -no-reboot ${VM_NET:-} \
+		-serial "file:/src${results#"$TOP"}/console.log" \
+		-kernel "${vmlinuz#"$foreign_copy/changes"}" -initrd "/src${initramfs#"$TOP"}" \
+		-append "console=$console $log KWARP_ARCH=$foreign mitigations=off norandmaps \
+KWARP_TERMINAL=/results/output ${KERNEL_ARGS:-}" \
+		-virtfs "$share,path=${root#"$foreign_copy/changes"},mount_tag=root,readonly=on" \
+		-virtfs "$share,path=/src,mount_tag=src,readonly=on" \
+		-virtfs "$share,path=/src${results#"$TOP"},mount_tag=results" \
+		</dev/null || rc=$?
+	cat "$results/output" 2>/dev/null || :
+}
+
 # boot: ttyS0 has the kernel's log, ttyS1 the output of the command
 boot() {
-	local share=local,security_model=none,multidevs=remap
-	local log='console=ttyS0 loglevel=5 log_buf_len=4M panic=-1 oops=panic'
+	[ -z "$foreign" ] || {
+		boot_foreign
+		return
+	}
 	rc=0
-	# shellcheck disable=SC2086 # $clock and $drive are split into words, or empty
-	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive \
+	# shellcheck disable=SC2086 # $clock, $drive and $VM_NET are split into words, or empty
+	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive ${VM_NET:-} \
 		-machine q35 -accel "$accel" -cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
 		-kernel "$vmlinuz" -initrd "$initramfs" \
-		-append "$log tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
+		-append "console=ttyS0 $log tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
 		-virtfs "$share,path=$TREE,mount_tag=root,readonly=on" \
 		-virtfs "$share,path=$TOP,mount_tag=src,readonly=on" \
 		-virtfs "$share,path=$results,mount_tag=results" \
@@ -95,7 +132,7 @@ drive=
 [ -z "${DISK:-}" ] || {
 	disk=$("$TOP/scripts/guest/disk.sh" "$results.disk")
 	drive="-drive file=$disk,if=virtio,format=raw,cache=unsafe"
-	more="$more kwarp.disk"
+	more="$more KWARP_DISK=1"
 }
 
 guest_command "$results" "$@"

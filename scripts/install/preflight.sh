@@ -1,8 +1,8 @@
 #!/bin/sh
 # preflight.sh PART...: looks for all that is needed to build a PART (module, provider, tools) and
 # to install it (place: anything but the module; place-module), and names what is missing at once,
-# with Debian's packages that have it. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE
-# and the compilers' names (CC, CXX) come from the environment.
+# with Debian's packages that have it. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE,
+# PKG_CONFIG_LIBDIR and the compilers' names (CC, CXX) come from the environment.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-/lib/modules/$(uname -r)/build}
@@ -81,6 +81,8 @@ provider() {
 
 place() {
 	command_of pkg-config pkgconf
+	[ -z "${CROSS_COMPILE:-}" ] || [ -n "${PKG_CONFIG_LIBDIR:-}" ] ||
+		lacks 'PKG_CONFIG_LIBDIR=DIR: the folder with libibverbs.pc of the other machine'
 	! command -v pkg-config >/dev/null || pkg-config --exists libibverbs ||
 		lacks 'the development files of libibverbs' libibverbs-dev
 }

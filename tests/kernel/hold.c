@@ -48,9 +48,19 @@ static void stay(void)
 	WRITE_ONCE(holding, false);
 }
 
+/* regs_get_kernel_argument() calls what s390 does not export. */
+static struct sock *first_argument(struct pt_regs *regs)
+{
+#ifdef CONFIG_S390
+	return (void *)regs->gprs[2];
+#else
+	return (void *)regs_get_kernel_argument(regs, 0);
+#endif
+}
+
 static int tcp_entered(struct kprobe *probe, struct pt_regs *regs)
 {
-	struct sock *sk = (void *)regs_get_kernel_argument(regs, 0);
+	struct sock *sk = first_argument(regs);
 
 	if (!is_holder())
 		return 0;
