@@ -20,6 +20,16 @@ static u32 child_limit(const struct kwarp_ep *ep)
 	return max(min(limit, ep->backlog), 1U);
 }
 
+/*
+ * Length of the socket's own queue, for a consumer's @backlog. If it is full TCP drops the last
+ * segment of a handshake and requests, and what it sends again comes later and later: a child
+ * that others sent long ago would look silent. rping asks for a backlog of 3.
+ */
+static int queue_limit(struct kwarp_device *dev, int backlog)
+{
+	return max_t(int, backlog, READ_ONCE(dev->policy.backlog));
+}
+
 /* Remove a child from the lists. */
 static void unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
@@ -278,7 +288,7 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	if (!kwarp_addr_any(&local))
 		bind.ifindex = 0;
 	kwarp_addr_paths(ep_dev(ep), &bind);
-	ret = kwarp_llp_listen(&ep->llp, &bind, limit, true);
+	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep_dev(ep), limit), true);
 	put_net(bind.net);
 	if (ret)
 		return ret;

@@ -9,15 +9,16 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-# pair NAME SERVER_COMMAND CLIENT_COMMAND: each command as one string; the server runs on B
+# pair NAME SERVER_COMMAND CLIENT_COMMAND [CLIENT_HOST SERVER_HOST]: each command as one string; the
+# server runs on B
 pair() {
 	local name=$1 server=$2 client=$3
 	# shellcheck disable=SC2086 # commands in words
-	PORT=${PORT:-7471} server peer on_b $server
+	PORT=${PORT:-7471} server peer "${5:-on_b}" $server
 	# shellcheck disable=SC2086
-	ok "$name: client" on_a $client
+	ok "$name: client" "${4:-on_a}" $client
 	cp "$WORK/out" "$WORK/client"
-	finish peer
+	finish peer "${LIMIT:-60}"
 	report $(($? != 0)) "$name: server" "$WORK/peer.log"
 	cp "$WORK/client" "$WORK/out"
 }
@@ -27,6 +28,12 @@ pair() {
 for options in '' '-c 8 -C 40 -S 5000' '-C 3 -S 1000000' '-t 32'; do
 	pair "ucmatose $options" "ucmatose $options" "ucmatose $options -s $IP_B"
 done
+# As many as its backlog takes; emulated this is long.
+options='-c 1000'
+export LIMIT=300
+pair "ucmatose $options" "ucmatose $options" "ucmatose $options -s $IP_B"
+pair "ucmatose $options, to A" "ucmatose $options" "ucmatose $options -s $IP_A" on_b on_a
+unset LIMIT
 options='-f ipv6 -c 3 -C 20 -S 1429'
 pair "ucmatose $options" "ucmatose $options -b $IP6_B" "ucmatose $options -s $IP6_B"
 # The id and its queue pair migrate from one event channel to another while connected.

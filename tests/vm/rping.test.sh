@@ -38,6 +38,40 @@ for round in 1 2 3; do
 done
 run on_a rping -c -a $IP_B -p 7175 -C 1
 has 'no listener on the port: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
+
+# overflows: connections that found no place in a listener's queue
+overflows() { on_b nstat -asz TcpExtListenOverflows | awk '$1 ~ /Overflows/ { print $2 }'; }
+
+# connected CLIENTS: so many have their TCP connection
+connected() { [ "$(on_a ss -Htn state established dport = :7174 | wc -l)" -eq "$1" ]; }
+
+# crowd CLIENTS: so many at once, all of them connected before the server goes on. Each compares its
+# data and has to succeed.
+crowd() {
+	local i rc status=0 clients=()
+	kill -STOP "${SERVERS[rping]}"
+	for ((i = 0; i < $1; i++)); do
+		on_a timeout -k 5 "$(patience 60)" rping -c -a $IP_B -v -V -C $ROUNDS \
+			>"$WORK/client.$i" 2>&1 </dev/null &
+		clients+=($!)
+	done
+	wait_for connected "$1" || status=1
+	kill -CONT "${SERVERS[rping]}"
+	for ((i = 0; i < $1; i++)); do
+		rc=0
+		wait "${clients[i]}" || rc=$?
+		[ $rc -ne 255 ] || ! only_rping_ended "$WORK/client.$i" || rc=0
+		[ "$(grep -ac '^ping data: rdma-ping-' "$WORK/client.$i")" -eq $ROUNDS ] || rc=1
+		[ $rc -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$WORK/client.$i"; }
+	done
+	return $status
+}
+
+# The server asks for a backlog of 3. The others wait until it has answered; none is refused, and
+# none has to send its request again.
+before=$(overflows)
+ok '32 clients at once' crowd 32
+is '32 clients at once: all had a place in the queue' "$(overflows)" "$before"
 stop rping
 
 # What makes or answers a connection allocates nothing that could wait for a disk, with rdma_cm and
