@@ -70,6 +70,7 @@ enum kwarp_counter {
 	KWARP_STAT_RDV_ADDR_ERR,	/* not from the address of its GID */
 	KWARP_STAT_RDV_PSN_ERR,		/* everything but the PSNs matched */
 	KWARP_STAT_RDV_TIMEOUT,		/* the partner was not found */
+	KWARP_STAT_RDV_OFF,		/* the policy is off */
 	KWARP_STAT_CQ_OVERFLOW,
 	KWARP_STAT_COUNT
 };

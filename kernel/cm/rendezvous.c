@@ -155,8 +155,11 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	struct kwarp_rdv *rdv = &qp->rdv;
 
 	lockdep_assert_held(&qp->mutex);
-	if (!READ_ONCE(qp->dev->policy.rendezvous_port))
+	if (!READ_ONCE(qp->dev->policy.rendezvous_port)) {
+		/* Few programs print the errno. */
+		kwarp_count(qp->dev, KWARP_STAT_RDV_OFF);
 		return -EOPNOTSUPP;
+	}
 	/* A stream has two ends, and a queue pair is one. No other has such a number. */
 	if (!kwarp_qpn_valid(attr->dest_qp_num))
 		return -EINVAL;

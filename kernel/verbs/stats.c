@@ -62,6 +62,7 @@ static const struct rdma_stat_desc descs[] = {
 	[KWARP_STAT_RDV_ADDR_ERR].name = "rendezvous_address_errors",
 	[KWARP_STAT_RDV_PSN_ERR].name = "rendezvous_psn_errors",
 	[KWARP_STAT_RDV_TIMEOUT].name = "rendezvous_timeouts",
+	[KWARP_STAT_RDV_OFF].name = "rendezvous_disabled",
 	[KWARP_STAT_CQ_OVERFLOW].name = "cq_overflows",
 };
 

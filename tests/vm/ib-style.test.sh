@@ -85,6 +85,19 @@ pair ib_read_lat -F -x "$v4" -n 100
 pair ib_send_lat -F -x "$v4" -n 100
 pair ib_atomic_bw -F -x "$v4" -n 100
 
+# Without the policy the server's modify_qp fails, and it closes the TCP connection by which both
+# exchange names. The client's errno then is of a call of libibverbs long before.
+must rendezvous off
+before=$(counter "$DEV_B" rendezvous_disabled)
+PORT=18515 server refused on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
+fails 'policy off: client' on_a ibv_rc_pingpong -d "$DEV_A" -g "$v4" $IP_B
+has 'policy off: what the client says' "Couldn't read/write remote address"
+fails 'policy off: server' finish refused
+cp "$WORK/refused.log" "$WORK/out"
+has 'policy off: what the server says' 'Failed to modify QP to RTR'
+is 'policy off: counted' "$(counter "$DEV_B" rendezvous_disabled)" $((before + 1))
+must rendezvous on
+
 # Neither open connections nor waiting listeners keep anything.
 PORT=18515 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600

@@ -203,6 +203,12 @@ must patient hostB vB 7198
 refuses 'doctor: no answer' 2 "$IP_B port 7198 does not answer" \
 	ctl_a doctor "$DEV_A" --peer $IP_B --port 7198
 refuses 'doctor: no route' 2 'cannot be reached' ctl_a doctor "$DEV_A" --peer 10.77.0.1 --port 1
+PORT=18515 server pingpong on_b ibv_rc_pingpong -d "$DEV_B" -g 0
+run on_a ibv_rc_pingpong -d "$DEV_A" -g 0 $IP_B
+ok 'doctor: queue pairs without rdma_cm' wait_for exited "${SERVERS[pingpong]}"
+run on_b kwarpctl doctor "$DEV_B"
+has 'doctor: it names the policy' \
+	"^note $DEV_B: rendezvous_disabled = 1: .* needs policy rendezvous_port"
 refuses 'doctor: --peer alone' 1 'port' ctl_a doctor --peer $IP_B
 run on_a kwarpctl -j doctor "$DEV_A"
 json 'doctor: JSON' '{f["result"] for f in d} <= {"ok", "note"}' True

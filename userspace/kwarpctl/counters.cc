@@ -37,6 +37,9 @@ constexpr std::array failures{
 	Meaning{"rendezvous_timeouts",
 		"queue pairs did not find their partner: have both devices the "
 		"same rendezvous_port?"},
+	Meaning{"rendezvous_disabled",
+		"programs bring up queue pairs without rdma_cm (ibv_rc_pingpong, perftest "
+		"without -R), which needs policy rendezvous_port"},
 	Meaning{"llp_lost", "connections were reset, or ended in the middle of a message"},
 	Meaning{"tx_terminate", "connections ended with an error found here"},
 	Meaning{"rx_terminate", "connections ended with an error found by the peer"},

@@ -68,8 +68,10 @@ TEST_F(state, rtr__needs_the_policy)
 	lab::Policy off(lab::a(), "rendezvous_port", 0);
 	Player a(lab::a()), b(lab::b());
 	a.to_init();
+	const uint64_t before = lab::a().counter("rendezvous_disabled");
 	EXPECT_EQ(a.try_rtr(a.rtr(b.name())), EOPNOTSUPP);
 	EXPECT_EQ(a.state(), IBV_QPS_INIT);
+	EXPECT_EQ(lab::a().counter("rendezvous_disabled"), before + 1);
 }
 
 TEST_F(state, rtr__refuses)
