@@ -40,7 +40,8 @@ says() {
 
 # in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own. With
 # the line "# Clock: instructions" in the suite, QEMU's clock counts them, and KWARP_CLOCK says so;
-# with "# Machine: systemd" the guest is one with a disk, which the suite can restart.
+# with "# Machine: systemd" the guest is one with a disk, which the suite can restart; with
+# "# Machine: programs" it has more packages.
 in_guest() {
 	local limit clock=
 	limit=$(suite_limit "$name")
@@ -49,6 +50,7 @@ in_guest() {
 		export ICOUNT=on
 	}
 	! says 'Machine: systemd' || export DISK=1
+	! says 'Machine: programs' || export COPY=$BUILD/copies/programs
 	"$@" -t $((limit + 90)) -o "$results" env ${llp:+"LLP=${llp#+}"} \
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }

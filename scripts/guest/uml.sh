@@ -10,6 +10,7 @@
 # FLAVOUR=debug (default): KASAN, lock proving, kmemleak and other checks; see
 # scripts/guest/uml.config.
 # FLAVOUR=fast: none of these, for benchmarks. Kernel code runs at native speed in both.
+# COPY=FOLDER: in that copy of the tree (scripts/build/programs.sh).
 # NO_LEAKS=1 skips the search for leaks at the end (10 s). MEM (3G) and CPUS (2) as for vm.sh.
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/scripts/build/kept.sh"
@@ -229,7 +230,7 @@ emulate() {
 	local mhz
 	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)
 	# shellcheck disable=SC2086 # KERNEL_ARGS is split into words
-	timeout --foreground -k 5 "$limit" \
+	READ_ONLY=1 timeout --foreground -k 5 "$limit" \
 		unshare --mount --propagation private --pid --fork --kill-child \
 		"$TOP/scripts/tree/enter" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/guest/uml-init \

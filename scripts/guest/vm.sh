@@ -13,7 +13,8 @@
 # guest's clock counts its instructions, and jumps ahead while the guest is idle; ICOUNT=on: it goes
 # on as this machine's does then. DISK=1: the guest is a machine with systemd and a disk of its own
 # (scripts/guest/disk.sh), which restarts until it has left an exit status. VM_NET: the emulator's
-# arguments for a network device.
+# arguments for a network device. COPY=FOLDER: the guest has that copy of the tree
+# (scripts/build/programs.sh).
 . "$(dirname "$0")/../lib.sh"
 
 limit=600
@@ -74,6 +75,18 @@ clock=
 # instructions, and their number is another.
 [ "${ICOUNT:-}" != on ] || cpu=max,-cx16
 
+# with_root COMMAND...: runs it where $root is the guest's
+with_root() { "$@"; }
+[ -z "${COPY:-}" ] || {
+	root=$COPY/root
+	# shellcheck disable=SC2016 # expanded inside
+	with_root() {
+		unshare --mount --propagation private sh -c '
+			mount -t overlay -o "lowerdir=$COPY/changes:$TREE" overlay "$COPY/root" &&
+			exec "$@"' sh "$@"
+	}
+}
+
 share=local,security_model=none,multidevs=remap
 log='loglevel=5 log_buf_len=4M panic=-1 oops=panic'
 
@@ -85,8 +98,8 @@ boot_foreign() {
 	s390x) emulator=qemu-system-s390x machine=s390-ccw-virtio console=ttysclp0 ;;
 	esac
 	rc=0
-	# shellcheck disable=SC2086 # $net is split into words
-	in_copy foreign timeout --foreground -k 5 "$limit" "$emulator" \
+	# shellcheck disable=SC2086 # $VM_NET is split into words
+	READ_ONLY=1 in_copy foreign timeout --foreground -k 5 "$limit" "$emulator" \
 		-machine "$machine" -accel tcg,thread=multi -cpu max -smp "${CPUS:-2}" \
 		-m "${MEM:-2G}" -nodefaults -display none -no-reboot ${VM_NET:-} \
 		-serial "file:/src${results#"$TOP"}/console.log" \
@@ -108,13 +121,14 @@ boot() {
 	}
 	rc=0
 	# shellcheck disable=SC2086 # $clock, $drive and $VM_NET are split into words, or empty
-	timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive ${VM_NET:-} \
+	with_root timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive \
+		${VM_NET:-} \
 		-machine q35 -accel "$accel" -cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
 		-nodefaults -display none -no-reboot \
 		-serial "file:$results/console.log" -serial stdio \
 		-kernel "$vmlinuz" -initrd "$initramfs" \
 		-append "console=ttyS0 $log tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
-		-virtfs "$share,path=$TREE,mount_tag=root,readonly=on" \
+		-virtfs "$share,path=$root,mount_tag=root,readonly=on" \
 		-virtfs "$share,path=$TOP,mount_tag=src,readonly=on" \
 		-virtfs "$share,path=$results,mount_tag=results" \
 		</dev/null || rc=$?

@@ -1,0 +1,25 @@
+#!/bin/bash
+# programs.sh: makes the copy of the tree for suites with a line "# Machine: programs", which has
+# the packages that are too large or too special for the tree, and builds tests/programs in it, into
+# build/programs.
+. "$(dirname "$0")/../lib.sh"
+need_root
+lock programs
+copy=$BUILD/copies/programs
+packages=$TOP/scripts/build/packages.programs
+
+stamp=$({ cat "$packages" && list "$TREE/stamp"; } | sha256sum)
+if [ "$(cat "$copy/stamp" 2>/dev/null)" != "$stamp" ]; then
+	step 'packages of consumers'
+	copy programs
+	# shellcheck disable=SC2046 # names of packages
+	quietly "$BUILD/log/programs-install.log" in_copy programs -w / sh -ec '
+		apt-get update -q
+		apt-get install -y -q --no-install-recommends "$@"
+		apt-get clean' sh $(list "$packages")
+	echo "$stamp" >"$copy/stamp"
+fi
+
+step 'tests/programs'
+quietly "$BUILD/log/tests-programs.log" in_copy programs -w /src/tests/programs \
+	make -s O=/src/build/programs
