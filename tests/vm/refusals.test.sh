@@ -1,0 +1,50 @@
+#!/bin/bash
+# refusals: programs that depend on libibverbs or librdmacm and cannot use an iWARP device: each says
+# so and ends, and the device serves others afterwards. Documentation/consumers.rst has the reasons.
+# Machine: programs
+. "$(dirname "$0")/lib.sh"
+
+hosts_up
+# Resolve the neighbours first: waiting for address resolution is not under test.
+on_a ping -qc 1 $IP_B >"$WORK/ping"
+
+# refused NAME COMMAND...: passes if COMMAND ends by itself, with any status above 0 (255 is -1)
+refused() {
+	local name=$1 rc=0
+	shift
+	run "$@" || rc=$?
+	echo "exit status $rc: $*" >>"$WORK/out"
+	report $((rc == 0 || rc == 124 || (rc > 128 && rc < 192))) "$name" "$WORK/out"
+}
+
+# UCX finds the device and leaves it out by its type.
+ok 'ucx_info -d' on_a ucx_info -d
+is 'ucx_info -d: no kwarp' "$(grep -i kwarp "$WORK/out")" ''
+has 'ucx_info -d: TCP on the same netdev' 'Device: vA'
+ok 'ucx_info -d, its log' on_a env UCX_LOG_LEVEL=debug ucx_info -d
+has 'ucx_info -d: why' 'of type iWARP is not supported'
+refused 'UCX, transport rc on kwarp' on_a env UCX_NET_DEVICES="$DEV_A:1" UCX_TLS=rc ucx_info -ep -u t
+has 'UCX: what it says' "network device '$DEV_A:1' is not available, please use one or more of: 'lo'"
+has 'UCX: and' 'no usable transports/devices'
+
+# What speaks to InfiniBand's subnet manager, by MADs, which iWARP does not have
+refused 'ibsrpdm' on_a ibsrpdm
+has 'ibsrpdm: what it says' 'Failed to get default CA'
+refused 'ibacm' on_a ibacm -P
+grep -h ERROR /var/log/ibacm.log >"$WORK/out"
+has 'ibacm: what its log says' 'unable to open any devices'
+refused 'ib_acme' on_a ib_acme -d $IP_B -s $IP_A
+has 'ib_acme: what it says' 'unable to contact service'
+refused 'ibnetdiscover' on_a ibnetdiscover
+has 'ibnetdiscover: what it says' "can't open UMAD port"
+
+# Omni-Path's tools look for hfi1 devices by name.
+refused 'opainfo' on_a opainfo
+has 'opainfo: what it says' 'No HFIs found'
+refused 'opasaquery' on_a opasaquery
+has 'opasaquery: what it says' 'No hfi names found'
+
+PORT=7174 server rping on_b rping -s -a $IP_B -V -C 5
+ok 'the device serves others' on_a rping -c -a $IP_B -V -C 5
+ok 'the device serves others: server' finish rping
+done_testing
