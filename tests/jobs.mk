@@ -34,6 +34,9 @@ debs: stage
 # the newest kernel with PREEMPT_RT
 stage-rt: stage
 	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
+# a copy of the tree with more packages, and programs of ours on their libraries
+programs: tree
+	$(step) nice -n 5 $(scripts)/build/programs.sh
 kernel-debug: tree
 	$(step) nice -n 5 $(scripts)/guest/uml.sh kernel
 module-debug: kernel-debug
@@ -72,6 +75,14 @@ vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 # a machine of its own, with the packages
 vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
+# suites with "# Machine: programs"
+vm-ceph@stock vm-gloo@stock vm-openmpi@stock vm-qemu@stock vm-refusals@stock vm-rpma@stock \
+vm-tgt@stock: $(call unless-done,stage) $(call unless-done,programs)
+	$(suite)
+vm-ceph@debug vm-gloo@debug vm-openmpi@debug vm-qemu@debug vm-refusals@debug vm-rpma@debug \
+vm-tgt@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
+		$(call unless-done,programs)
+	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
 %@arm64 %@s390x: $(call unless-done,stage-foreign)
@@ -79,6 +90,6 @@ vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: host tree stage debs kselftest cross-tools stage-rt stage-foreign kernel-debug \
+.PHONY: host tree stage debs programs kselftest cross-tools stage-rt stage-foreign kernel-debug \
 	module-debug modules-all packages cross endian shellcheck requirements rooms runner fuzz \
 	unit kwarpctl peer bench checkpatch dkms build sparse provider cost format

@@ -254,6 +254,14 @@ for job in "${goals[@]}"; do
 		;;
 	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;
 	vm-kselftest@debug) second+=("$job") first+=(stage module-debug kselftest) ;;
+	vm-ceph@debug | vm-gloo@debug | vm-openmpi@debug | vm-qemu@debug | \
+		vm-refusals@debug | vm-rpma@debug | vm-tgt@debug)
+		second+=("$job") first+=(stage module-debug programs)
+		;;
+	vm-ceph@stock | vm-gloo@stock | vm-openmpi@stock | vm-qemu@stock | \
+		vm-refusals@stock | vm-rpma@stock | vm-tgt@stock)
+		second+=("$job") first+=(stage programs)
+		;;
 	vm-guide@* | vm-systemd@*) second+=("$job") first+=(debs) ;;
 	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
