@@ -35,6 +35,16 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn);
  */
 void kwarp_cm_qp_gone(struct kwarp_qp *qp);
 
+/**
+ * kwarp_cm_qp_leave() - end the connection of a queue pair, and the search for a partner
+ * @qp:		queue pair in ERR, its mutex not held
+ *
+ * Context: process, may sleep, but does not wait for the network.
+ * Return: 0: no connection is attached, and none will be; -ERESTARTSYS: the calling process is
+ * being killed, and one may still end.
+ */
+int kwarp_cm_qp_leave(struct kwarp_qp *qp);
+
 /* Initialise (including dev->lock) and free a device; no endpoint is left at exit. */
 void kwarp_cm_device_init(struct kwarp_device *dev);
 void kwarp_cm_device_exit(struct kwarp_device *dev);
@@ -142,14 +152,12 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr);
 
 /**
- * kwarp_cm_qp_leave() - end the connection of a queue pair, and the search for a partner
+ * kwarp_rdv_cancel() - end the search for a partner
  * @qp:		queue pair in ERR, its mutex not held
  *
  * Context: process, may sleep, but does not wait for the network.
- * Return: 0: no connection is attached, and none will be; -ERESTARTSYS: the calling process is
- * being killed, and one may still end.
  */
-int kwarp_cm_qp_leave(struct kwarp_qp *qp);
+void kwarp_rdv_cancel(struct kwarp_qp *qp);
 
 /**
  * kwarp_rdv_set_port() - set the policy rendezvous_port, where this device listens

@@ -587,6 +587,14 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 	tell_qp_gone(kwarp_qp_llp(qp));
 }
 
+int kwarp_cm_qp_leave(struct kwarp_qp *qp)
+{
+	might_sleep();
+	kwarp_rdv_cancel(qp);
+	kwarp_cm_qp_gone(qp);
+	return kwarp_qp_await_unclaim(qp);
+}
+
 void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 {
 	/* iw_cm calls this right after kwarp_cm_get_qp(), which took the reference. */

@@ -244,12 +244,10 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
-int kwarp_cm_qp_leave(struct kwarp_qp *qp)
+void kwarp_rdv_cancel(struct kwarp_qp *qp)
 {
 	might_sleep();
 	cancel_delayed_work_sync(&qp->rdv.work);
-	kwarp_cm_qp_gone(qp);
-	return kwarp_qp_await_unclaim(qp);
 }
 
 /* ---- functions for its connections ------------------------------------------- */
