@@ -93,43 +93,37 @@ static inline void kwarp_port_event(struct ib_device *ibdev,
 #endif
 }
 
-struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-				u64 iova, int access, struct ib_udata *udata);
-
-/* reg_user_mr with this kernel's signature; DMA handles require hardware. */
+/* Registration: newer cores pass a DMA handle, and for dma-bufs the call's attributes. */
 #if KWARP_KERNEL_FROM(6, 17)
+#define kwarp_op_reg_user_mr	kwarp_reg_user_mr
+#define kwarp_op_reg_dmabuf_mr	kwarp_reg_dmabuf_mr
+#else
+struct ib_dmah;
+
+struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				u64 iova, int access, struct ib_dmah *dmah,
+				struct ib_udata *udata);
+struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+				  u64 iova, int fd, int access,
+				  struct ib_dmah *dmah,
+				  struct uverbs_attr_bundle *attrs);
+
 static inline struct ib_mr *kwarp_op_reg_user_mr(struct ib_pd *pd, u64 start,
 						 u64 length, u64 iova,
 						 int access,
-						 struct ib_dmah *dmah,
 						 struct ib_udata *udata)
 {
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-	return kwarp_reg_user_mr(pd, start, length, iova, access, udata);
+	return kwarp_reg_user_mr(pd, start, length, iova, access, NULL, udata);
 }
-#else
-#define kwarp_op_reg_user_mr	kwarp_reg_user_mr
-#endif
 
-struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
-				  u64 iova, int fd, int access);
-
-/* reg_user_mr_dmabuf with this kernel's signature. */
 static inline struct ib_mr *
 kwarp_op_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length, u64 iova,
-		       int fd, int access,
-#if KWARP_KERNEL_FROM(6, 17)
-		       struct ib_dmah *dmah,
-#endif
-		       struct uverbs_attr_bundle *attrs)
+		       int fd, int access, struct uverbs_attr_bundle *attrs)
 {
-#if KWARP_KERNEL_FROM(6, 17)
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-#endif
-	return kwarp_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+	return kwarp_reg_dmabuf_mr(pd, offset, length, iova, fd, access, NULL,
+				   attrs);
 }
+#endif
 
 /* The namespace name became a string. */
 #if KWARP_KERNEL_FROM(6, 13)
@@ -168,41 +162,30 @@ static inline void kwarp_tcp_send_ack(struct sock *sk)
 		plain(sk, tcp_sk(sk)->rcv_nxt);
 }
 
-int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp);
-int kwarp_counter_unbind(struct ib_qp *ibqp);
-
 /* Counters of single QPs: newer cores pass the port and have the driver set the size. */
 #if KWARP_KERNEL_FROM(6, 16)
-struct kwarp_rdma_counter {
-	struct rdma_counter core;
-};
-
-static inline void kwarp_op_counter_init(struct rdma_counter *counter)
-{
-}
-
-static inline int kwarp_op_counter_bind(struct rdma_counter *counter,
-					struct ib_qp *ibqp, u32 port)
-{
-	return kwarp_counter_bind(counter, ibqp);
-}
-
-static inline int kwarp_op_counter_unbind(struct ib_qp *ibqp, u32 port)
-{
-	return kwarp_counter_unbind(ibqp);
-}
-
-#define KWARP_COUNTER_OPS \
-	.counter_init = kwarp_op_counter_init, \
-	INIT_RDMA_OBJ_SIZE(rdma_counter, kwarp_rdma_counter, core),
-#else
 #define kwarp_op_counter_bind	kwarp_counter_bind
 #define kwarp_op_counter_unbind	kwarp_counter_unbind
+#define KWARP_COUNTER_OPS \
+	.counter_init = kwarp_counter_init, \
+	INIT_RDMA_OBJ_SIZE(rdma_counter, kwarp_rdma_counter, core),
+#else
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);
+int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port);
+
+static inline int kwarp_op_counter_bind(struct rdma_counter *counter,
+					struct ib_qp *ibqp)
+{
+	return kwarp_counter_bind(counter, ibqp, counter->port);
+}
+
+static inline int kwarp_op_counter_unbind(struct ib_qp *ibqp)
+{
+	return kwarp_counter_unbind(ibqp, ibqp->port);
+}
+
 #define KWARP_COUNTER_OPS
 #endif
-
-int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
-		    struct ib_udata *udata);
 
 /* resize_cq: no longer available to kernel consumers, and the operation was renamed. */
 #if KWARP_KERNEL_FROM(7, 1)
@@ -210,6 +193,9 @@ int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 #define kwarp_op_resize_cq	kwarp_resize_cq
 #else
 #define KWARP_OP_RESIZE_CQ	resize_cq
+int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+		    struct ib_udata *udata);
+
 static inline int kwarp_op_resize_cq(struct ib_cq *ibcq, int cqe,
 				     struct ib_udata *udata)
 {

@@ -10,13 +10,16 @@
 #include "verbs/counter.h"
 
 #include <linux/slab.h>
-#include <rdma/rdma_counter.h>
 
 #include "rdmap/qp.h"
 
 struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter)
 {
 	return kwarp_alloc_hw_port_stats(counter->device, counter->port);
+}
+
+void kwarp_counter_init(struct rdma_counter *counter)
+{
 }
 
 int kwarp_counter_dealloc(struct rdma_counter *counter)
@@ -42,7 +45,7 @@ static void settle(struct kwarp_qp *qp, struct rdma_counter *counter)
 	}
 }
 
-int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
@@ -62,7 +65,7 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp)
 	return 0;
 }
 
-int kwarp_counter_unbind(struct ib_qp *ibqp)
+int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;

@@ -3,18 +3,27 @@
 #ifndef _KWARP_VERBS_COUNTER_H
 #define _KWARP_VERBS_COUNTER_H
 
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_counter.h>
+
 #include "kwarp.h"
 
-struct ib_qp;
-struct rdma_counter;
 struct rdma_hw_stats;
+
+/* The driver allocates a counter, and has nothing of its own in it. */
+struct kwarp_rdma_counter {
+	struct rdma_counter core;
+};
+
+void kwarp_counter_init(struct rdma_counter *counter);
 
 /* Uses the names of the port's counters (stats.c), as the core requires. */
 struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter);
 int kwarp_counter_dealloc(struct rdma_counter *counter);
 int kwarp_counter_update_stats(struct rdma_counter *counter);
 
-/* kwarp_counter_bind(), kwarp_counter_unbind() are declared in compat.h. */
+int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);
+int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port);
 
 /**
  * kwarp_counter_bound() - the part of the device's sums held by QP counters

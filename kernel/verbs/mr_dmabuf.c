@@ -80,13 +80,18 @@ static int fill_blocks(struct kwarp_mr *mr, u64 offset)
 }
 
 struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
-				  u64 iova, int fd, int access)
+				  u64 iova, int fd, int access,
+				  struct ib_dmah *dmah,
+				  struct uverbs_attr_bundle *attrs)
 {
 	struct dma_buf *dmabuf;
 	struct kwarp_mr *mr;
 	int ret;
 
 	might_sleep();
+	/* DMA handles require hardware. */
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	ret = kwarp_check_access(access);
 	if (ret)
 		return ERR_PTR(ret);

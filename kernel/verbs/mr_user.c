@@ -85,17 +85,21 @@ err_mr:
  * @length:	bytes
  * @iova:	address under which the region is to be accessed
  * @access:	IB_ACCESS_* flags
+ * @dmah:	must be NULL: DMA handles require hardware
  * @udata:	must be empty
  *
  * Return: region or ERR_PTR().
  */
 struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-				u64 iova, int access, struct ib_udata *udata)
+				u64 iova, int access, struct ib_dmah *dmah,
+				struct ib_udata *udata)
 {
 	struct kwarp_mr *mr;
 	int ret;
 
 	might_sleep();
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	ret = kwarp_check_access(access);
 	if (ret)
 		return ERR_PTR(ret);

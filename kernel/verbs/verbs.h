@@ -15,6 +15,8 @@
 #include "kwarp.h"
 #include "rdmap/stream.h"
 
+struct ib_dmah;
+
 #define KWARP_MAX_MR_SIZE	BIT_ULL(40)	/* bytes */
 
 /* dev/device.c */
@@ -76,7 +78,14 @@ int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind);
 /* Count one object less. Context: any. */
 void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind);
 
-/* mr.c, mr_user.c; reg_user_mr and reg_dmabuf_mr are declared in compat.h */
+/* mr.c, mr_user.c, mr_dmabuf.c */
+struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				u64 iova, int access, struct ib_dmah *dmah,
+				struct ib_udata *udata);
+struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
+				  u64 iova, int fd, int access,
+				  struct ib_dmah *dmah,
+				  struct uverbs_attr_bundle *attrs);
 struct ib_mr *kwarp_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *kwarp_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			     u32 max_num_sg);
@@ -112,7 +121,8 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct uverbs_attr_bundle *attrs);
 int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 
-/* resize_cq is declared in compat.h */
+int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
+		    struct ib_udata *udata);
 
 /* srq.c */
 int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
