@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints, in tracefs under events/kwarp; Documentation/admin.rst describes each one
- * and its fields. A disabled one costs a patched-out jump: callers pass pointers and
- * numbers they have; nothing is computed.
+ * Tracepoints, in tracefs under events/kwarp; Documentation/admin.rst describes
+ * each one and its fields. A disabled one costs a patched-out jump: callers pass pointers
+ * and numbers they have; nothing is computed.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kwarp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Rendezvous: modify_qp gives a queue pair its partner, by number and GID, and the queue
- * pair connects to it without rdma_cm (Documentation/wire.rst). This file has the queue
- * pair's side; meet.c has the connections.
+ * pair connects to it without rdma_cm (Documentation/wire.rst). This file has
+ * the queue pair's side; meet.c has the connections.
  *
  * The initiator tries to connect and retries with a growing delay: the other device
  * closes connections for which it has no partner, so an attempt costs little and reveals

@@ -131,7 +131,7 @@ bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
 
 	ASSERT_RTNL();
 	list = kzalloc(sizeof(*list), GFP_KERNEL);
-	old = kmalloc(sizeof(dev->gids), GFP_KERNEL);
+	old = kmalloc_array(KWARP_GIDS, sizeof(*old), GFP_KERNEL);
 	if (!list || !old)
 		goto out;
 	list_ipv4(list, netdev);

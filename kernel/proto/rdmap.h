@@ -19,7 +19,7 @@ enum kwarp_rdmap_opcode {
 	RDMAP_IMM_SE		= 0x9,
 	RDMAP_ATOMIC_REQUEST	= 0xa,
 	RDMAP_ATOMIC_RESPONSE	= 0xb,
-	/* kwarp's own (Documentation/wire.rst); reserved unless both sides enable it. */
+	/* kwarp's own (Documentation/wire.rst); reserved unless enabled. */
 	RDMAP_SEND_IMM		= 0xc,
 	RDMAP_SEND_SE_IMM	= 0xd,
 	RDMAP_OPCODES		= 0xe,	/* reserved from here on */

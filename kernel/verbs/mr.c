@@ -10,6 +10,7 @@
 #include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <rdma/ib_umem.h>
 
 #define KWARP_STAG_TRIES	64
 

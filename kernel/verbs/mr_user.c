@@ -4,6 +4,7 @@
 
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <rdma/ib_umem.h>
 #include <rdma/iter.h>
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Details of objects for `rdma resource show -dd`; Documentation/admin.rst explains them.
- * STags and memory addresses are not included: the core shows those itself, to
- * administrators only.
+ * Details of objects for `rdma resource show -dd`; Documentation/admin.rst
+ * explains them. STags and memory addresses are not included: the core shows those itself,
+ * to administrators only.
  *
  * Locks. The core holds an object's restrack reference, which keeps its memory, but
  * destroy_qp, _cq and _srq run before that reference is dropped: what they free is

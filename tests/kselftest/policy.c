@@ -88,7 +88,7 @@ TEST_F(policy, numbers)
 	char text[64];
 	size_t i;
 
-	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
 		const struct range *r = &ranges[i];
 
 		TH_LOG("%s", r->key);
@@ -127,7 +127,7 @@ TEST_F(policy, what_is_read_can_be_written)
 	char before[256], after[256];
 	size_t i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		TH_LOG("%s", keys[i]);
 		ASSERT_EQ(0, read_key(keys[i], before, sizeof(before)));
 		EXPECT_EQ(0, write_key(keys[i], before));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Searches the data that TCP holds after a gap for FPDUs, and recognizes FPDUs that were
- * placed early when they are in order. Documentation/design.rst explains why CRC and copy
- * may be skipped for them.
+ * placed early when they are in order. Documentation/design.rst explains why
+ * CRC and copy may be skipped for them.
  */
 #include "llp/mpa/mpa.h"
 
