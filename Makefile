@@ -137,8 +137,7 @@ image-user:
 		'$(image)$(libdir)/wireshark/plugins/kwarp.lua'
 	$(Q)install -D -m 644 userspace/provider/kwarpdv.h \
 		'$(image)$(PREFIX)/include/infiniband/kwarpdv.h'
-	$(Q)install -D -m 644 include/uapi/rdma/kwarp-abi.h \
-		'$(image)$(PREFIX)/include/rdma/kwarp-abi.h'
+	$(Q)install -D -m 644 -t '$(image)$(PREFIX)/include/rdma' include/uapi/rdma/*.h
 	$(Q)install -D -m 644 -t '$(image)$(PREFIX)/share/man/man3' userspace/provider/man/*.3
 	$(Q)set -e; for t in $(tools); do \
 		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
