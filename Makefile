@@ -14,6 +14,7 @@ FUZZ_SECONDS ?=
 MESSAGES ?= 1000000
 RUNS ?= 20
 DRIVER ?= kwarp
+KERNEL ?=
 V ?= 0
 export V SUITES FUZZ_SECONDS DRIVER CROSS_COMPILE
 
@@ -76,6 +77,10 @@ help:
 	@echo 'Read'
 	@echo '  make docs      Documentation/ and the kernel-doc comments as HTML in'
 	@echo '                 build/docs/html, man pages in build/docs/man'
+	@echo 'Submit'
+	@echo '  make series KERNEL=DIR RDMA_CORE=DIR    the driver and the provider as patches for'
+	@echo '                 the source trees of Linux 7.2 and rdma-core, with cover letters,'
+	@echo '                 in O=DIR/series (default: build/series)'
 	@echo 'Measure'
 	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0,'
 	@echo '                 COST=0 or MICRO=0 leave a part out'
@@ -183,6 +188,9 @@ compare-pyverbs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && NO_TESTS=1 scripts/build/stage.sh
 	$(Q)scripts/guest/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
 
+series:
+	$(Q)$(scripts)/series.sh '$(KERNEL)' '$(RDMA_CORE)' '$(out)/series'
+
 docs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && scripts/build/docs.sh
 
@@ -204,4 +212,5 @@ distclean: clean
 
 .PHONY: all help modules provider tools install install-user preflight-install preflight-user \
 	image-module image-user uninstall dkms-install dkms-uninstall deb demo check quick \
-	check-all flake soak bench compare-pyverbs docs checkpatch fuzz sparse clean distclean
+	check-all flake soak bench compare-pyverbs series docs checkpatch fuzz sparse clean \
+	distclean

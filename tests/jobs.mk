@@ -28,6 +28,9 @@ cross-tools: tree
 # the same, and roots, for guests of other machines
 stage-foreign: stage cross-tools
 	$(step) nice -n 5 $(scripts)/build/stage-foreign.sh
+# what builds and checks the patches of "make series"
+series-tools: tree
+	$(step) nice -n 5 $(scripts)/build/series.sh
 # packages for Debian
 debs: stage
 	$(step) nice -n 5 $(scripts)/build/debs.sh
@@ -62,6 +65,8 @@ cross: cross-tools
 	$(suite)
 endian: stage-foreign
 	$(suite)
+series: series-tools
+	$(suite)
 
 # ---- suites of a guest ----
 
@@ -90,6 +95,7 @@ vm-tgt@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: host tree stage debs programs kselftest cross-tools stage-rt stage-foreign kernel-debug \
-	module-debug modules-all packages cross endian shellcheck requirements rooms runner fuzz \
-	unit kwarpctl peer bench checkpatch dkms build sparse provider cost format
+.PHONY: host tree stage debs programs kselftest cross-tools series-tools stage-rt stage-foreign \
+	kernel-debug module-debug modules-all packages cross endian series shellcheck \
+	requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
+	provider cost format

@@ -26,7 +26,8 @@ if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	cp -R "$core" "$copy"
 	sed -i 's|^add_subdirectory(providers/siw)|&\nadd_subdirectory(providers/kwarp)|' \
 		"$copy/CMakeLists.txt"
-	sed -i 's|^  rdma/siw-abi.h|  rdma/kwarp-abi.h\n  rdma/kwarp_user_ioctl_verbs.h\n&|' "$copy/kernel-headers/CMakeLists.txt"
+	sed -i 's|^  rdma/siw-abi.h|  rdma/kwarp-abi.h\n  rdma/kwarp_user_ioctl_verbs.h\n&|' \
+		"$copy/kernel-headers/CMakeLists.txt"
 	echo "$stamp" >"$work/stamp"
 fi
 "$top/scripts/build/mirror" "$top/userspace/provider" "$copy/providers/kwarp" .
