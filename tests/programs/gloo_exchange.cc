@@ -37,7 +37,8 @@ void compare(const char *what, int place, Value got, Value wanted)
 
 // An algorithm aborts the program if it goes while a completion of its last Write is due, for which
 // it does not wait: so none of them goes.
-template <class Algorithm, class... Arguments> Algorithm &kept(Arguments &&...arguments)
+template <class Algorithm, class... Arguments>
+Algorithm &kept(Arguments &&...arguments)
 {
 	return *new Algorithm(std::forward<Arguments>(arguments)...);
 }

@@ -123,12 +123,15 @@ void copy(const char *address, const char *file)
 	for (int i = 0; at < size; i++) {
 		const std::size_t length = std::min(pieces[i % pieces.size()], size - at);
 		must(rpma_write(connection, remote, at, from, at, length,
-				RPMA_F_COMPLETION_ON_ERROR, nullptr), "rpma_write");
+				RPMA_F_COMPLETION_ON_ERROR, nullptr),
+		     "rpma_write");
 		must(rpma_flush(connection, remote, at, length, RPMA_FLUSH_TYPE_VISIBILITY,
-				RPMA_F_COMPLETION_ALWAYS, nullptr), "rpma_flush");
+				RPMA_F_COMPLETION_ALWAYS, nullptr),
+		     "rpma_flush");
 		completed(queue);
-		must(rpma_read(connection, to, at, remote, at, length,
-			       RPMA_F_COMPLETION_ALWAYS, nullptr), "rpma_read");
+		must(rpma_read(connection, to, at, remote, at, length, RPMA_F_COMPLETION_ALWAYS,
+			       nullptr),
+		     "rpma_read");
 		completed(queue);
 		at += length;
 	}

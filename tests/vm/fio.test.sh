@@ -16,9 +16,9 @@ job() {
 # both VERB BLOCK DEPTH SERVER_DEPTH [OPTION...]: the server is on B, and reads; the client on A
 # writes, with the options in CLIENT, too
 both() {
-	# shellcheck disable=SC2046 # options
+	# shellcheck disable=SC2046,SC2086 # options
 	PORT=7450 server fio on_b fio $(job --bs="$2" --iodepth="$4" "${@:5}") --rw=read
-	# shellcheck disable=SC2046
+	# shellcheck disable=SC2046,SC2086
 	run on_a fio $(job --bs="$2" --iodepth="$3" $CLIENT) --rw=write --verb="$1" \
 		--hostname=$IP_B
 }
@@ -39,7 +39,8 @@ pair() {
 		before=$(received "$1") errors=$(no_receives)
 		rc=0
 		both "$@" || rc=$?
-		[ "$(no_receives)" -ne "$errors" ] && [ $again -lt 3 ] || break
+		[ "$(no_receives)" -ne "$errors" ] || break
+		[ "$again" -lt 3 ] || break
 		echo "# retry: fio, $name: no receives after half a second"
 	done
 	report $rc "$name: client" "$WORK/out"

@@ -49,7 +49,8 @@ pin_all() {
 status_is() { tell "$1" query-migrate | grep -q "\"status\": \"$2\""; }
 
 memory() {
-	tell "$1" pmemsave "{\"val\": 0, \"size\": $((size << 20)), \"filename\": \"$WORK/$1.memory\"}"
+	tell "$1" pmemsave \
+		"{\"val\": 0, \"size\": $((size << 20)), \"filename\": \"$WORK/$1.memory\"}"
 }
 
 # A third of the memory is random, and the rest zero, which is not sent as data.

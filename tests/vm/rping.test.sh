@@ -51,7 +51,7 @@ crowd() {
 	local i rc status=0 clients=()
 	kill -STOP "${SERVERS[rping]}"
 	for ((i = 0; i < $1; i++)); do
-		on_a timeout -k 5 "$(patience 60)" rping -c -a $IP_B -v -V -C $ROUNDS \
+		on_a timeout -k 5 "$(patience 60)" rping -c -a "$IP_B" -v -V -C "$ROUNDS" \
 			>"$WORK/client.$i" 2>&1 </dev/null &
 		clients+=($!)
 	done
@@ -60,11 +60,11 @@ crowd() {
 	for ((i = 0; i < $1; i++)); do
 		rc=0
 		wait "${clients[i]}" || rc=$?
-		[ $rc -ne 255 ] || ! only_rping_ended "$WORK/client.$i" || rc=0
-		[ "$(grep -ac '^ping data: rdma-ping-' "$WORK/client.$i")" -eq $ROUNDS ] || rc=1
-		[ $rc -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$WORK/client.$i"; }
+		[ "$rc" -ne 255 ] || ! only_rping_ended "$WORK/client.$i" || rc=0
+		[ "$(grep -ac '^ping data: rdma-ping-' "$WORK/client.$i")" -eq "$ROUNDS" ] || rc=1
+		[ "$rc" -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$WORK/client.$i"; }
 	done
-	return $status
+	return "$status"
 }
 
 # The server asks for a backlog of 3. The others wait until it has answered; none is refused, and

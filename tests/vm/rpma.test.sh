@@ -1,6 +1,6 @@
 #!/bin/bash
-# rpma: librpma writes a file into a peer's memory, flushes and reads it back, in pieces of 1 byte to
-# 1 MiB; both ends have the same.
+# rpma: librpma writes a file into a peer's memory, flushes and reads it back, in pieces of 1 byte
+# to 1 MiB; both ends have the same.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 

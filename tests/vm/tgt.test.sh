@@ -1,6 +1,6 @@
 #!/bin/bash
-# tgt: iSER without the kernel: tgtd as target; libiscsi's iser:// as initiator, in its own tools and
-# in QEMU's. What is written is compared in the target's file, and when it is read back.
+# tgt: iSER without the kernel: tgtd as target; libiscsi's iser:// as initiator, in its own tools
+# and in QEMU's. What is written is compared in the target's file, and when it is read back.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -23,7 +23,7 @@ must manage --op new --mode target --tid 1 --targetname $target
 must manage --op new --mode logicalunit --tid 1 --lun 1 --backing-store "$disk"
 must manage --op bind --mode target --tid 1 --initiator-address ALL
 for name in $initiator iqn.2008-11.org.linux-kvm; do
-	must manage --op bind --mode target --tid 1 --initiator-name $name
+	must manage --op bind --mode target --tid 1 --initiator-name "$name"
 done
 ok 'the target listens' wait_for listening hostB 3260
 
