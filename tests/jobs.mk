@@ -31,6 +31,9 @@ stage-foreign: stage cross-tools
 # what builds and checks the patches of "make series"
 series-tools: tree
 	$(step) nice -n 5 $(scripts)/build/series.sh
+# the driver and rdma-core as those patches make them
+series-guest: series-tools kernel-debug
+	$(step) nice -n 5 $(scripts)/build/series-guest.sh
 # packages for Debian
 debs: stage
 	$(step) nice -n 5 $(scripts)/build/debs.sh
@@ -77,6 +80,9 @@ vm-kselftest@stock: $(call unless-done,stage) $(call unless-done,kselftest)
 vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 		$(call unless-done,kselftest)
 	$(suite)
+vm-series@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
+		$(call unless-done,series-guest)
+	$(suite)
 # a machine of its own, with the packages
 vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
 	$(suite)
@@ -97,7 +103,7 @@ vm-tgt@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 %@debug: $(call unless-done,stage) $(call unless-done,module-debug)
 	$(suite)
 
-.PHONY: host tree stage debs programs kselftest cross-tools series-tools stage-rt stage-foreign \
-	kernel-debug module-debug modules-all packages cross endian series shellcheck \
-	requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build sparse \
-	provider cost format
+.PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
+	stage-foreign kernel-debug module-debug modules-all packages cross endian series \
+	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms build \
+	sparse provider cost format

@@ -22,7 +22,7 @@ cdef class KwarpContext(Context):
         :param name: The name of the device
         """
         super().__init__(name=name)
-        if not dv.kwarpdv_is_supported(self.device):
+        if not dv.kwarpdv_is_supported(self.context.device):
             self.close()
             raise PyverbsUserError(f'{name} is not a kwarp device')
 

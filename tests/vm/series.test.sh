@@ -1,0 +1,45 @@
+#!/bin/bash
+# series: the driver and rdma-core as the patches of "make series" make them
+# (scripts/build/series-guest.sh): the tests of kwarp's direct verbs in pyverbs, one case for each,
+# and a part of rdma-core's own.
+# Timeout: 400
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pyverbs.sh"
+
+built=$(realpath "$(dirname "$0")/../../build/series-guest")
+# The folder of libibverbs' drivers is that of an installation; this one is where it was built.
+export RDMAV_DRIVERS=$built/core/lib/libkwarp PYTHONPATH=$built/core/python
+export PYTHONDONTWRITEBYTECODE=1
+
+# tests LOG TEST...: by rdma-core's runner
+tests() {
+	local log=$1
+	shift
+	(
+		cd "$WORK/tests" || exit
+		timeout "$(patience 120)" python3 run_tests.py --dev kwarp0 -v "$@"
+	) >"$log" 2>&1
+}
+
+[ -f "$built/kwarp.ko" ] || bail 'it was not built'
+must modprobe -a ib_uverbs rdma_ucm iw_cm sctp
+must insmod "$built/kwarp.ko"
+must pyverbs_device kwarp
+must cp -r "$built/rdma-core/tests" "$WORK/tests"
+# RDMA_DRIVER_KWARP, of which libibverbs tells programs nothing: the provider refuses another one.
+ok 'the provider takes the device' "$built/core/bin/ibv_devinfo" -d kwarp0
+
+rc=0
+tests "$WORK/log" tests.test_kwarp || rc=1
+report $rc 'the tests of direct verbs run to their end' "$WORK/log"
+pyverbs_parse "$WORK/log" >"$WORK/results"
+while read -r name; do
+	ok "direct verbs: $name" grep -qE "\.$name ok\$" "$WORK/results"
+done < <(sed -n 's/^    def \(test_[a-z0-9_]*\).*/\1/p' "$WORK/tests/test_kwarp.py")
+rc=0
+tests "$WORK/log" tests.test_qp tests.test_mr tests.test_cq tests.test_srq tests.test_pd || rc=1
+report $rc 'tests of objects and of traffic' "$WORK/log"
+ok 'some of them are not skipped' grep -qE '\.\.\. ok$' "$WORK/log"
+ok 'the device is removed' rdma link delete kwarp0
+ok 'the module is unloaded' rmmod kwarp
+done_testing
