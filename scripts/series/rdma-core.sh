@@ -139,6 +139,7 @@ without_kwarpdv() {
 	# the whole of what this patch adds there, but for the line in the description
 	edited suse/rdma-core.spec sed -z \
 		-e 's/\n%files -n %kwarp_lname\n[^\n]*\n//' \
+		-e 's/%ldconfig_scriptlets -n %kwarp_lname\n\n//' \
 		-e 's/%post[^\n]*kwarp_lname[^\n]*\n%postun[^\n]*\n\n//' \
 		-e 's/%package -n %kwarp_lname\n[^\n]*\n[^\n]*\n\n[^\n]*\n[^\n]*\n\n//' \
 		-e 's/[^\n]*kwarp_\(lname\|so_major\)[^\n]*\n//g' -e 's/[^\n]*kwarpdv\*\n//g'
