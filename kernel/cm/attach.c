@@ -369,6 +369,15 @@ static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 	mutex_unlock(&qp->mutex);
 }
 
+/* What never started has no result; the QP may remember a later attach by now. */
+static void forget(struct kwarp_qp *qp, struct kwarp_attach *at)
+{
+	mutex_lock(&qp->mutex);
+	if (qp->attach == at)
+		kwarp_cm_attach_forget(qp);
+	mutex_unlock(&qp->mutex);
+}
+
 /* Is another attach using the QP? */
 static bool in_progress(struct kwarp_qp *qp)
 {
@@ -425,8 +434,10 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	else
 		begin(ep);
 out:
-	if (ret)
+	if (ret) {
+		forget(qp, at);
 		kwarp_ep_close(ep, false);
+	}
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;

@@ -245,6 +245,8 @@ TEST(AttachRefuses, a_qp_that_is_not_ready)
 	Attr attr{};
 	attr.form = KWARP_ATTACH_NONE;
 	EXPECT_EQ(kwarpdv_attach_wait(side.qp(), 0, nullptr), ENOENT);
+	EXPECT_EQ(side.start(-1, attr), EBADF);
+	EXPECT_EQ(kwarpdv_attach_wait(side.qp(), 0, nullptr), ENOENT) << "nothing has started";
 	ASSERT_EQ(rdma::modify_state(side.qp(), IBV_QPS_ERR), 0);
 	EXPECT_EQ(side.start(c.a.get(), attr), EINVAL);
 	ASSERT_EQ(rdma::modify_state(side.qp(), IBV_QPS_RESET), 0);
