@@ -1,6 +1,6 @@
 #!/bin/bash
 # refusals: programs that depend on libibverbs or librdmacm and cannot use an iWARP device: each
-# says so and ends, and the device serves others afterwards; and rsockets' lack of credits.
+# says so and ends, and the device serves others afterwards.
 # Documentation/consumers.rst has the reasons.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
@@ -45,24 +45,6 @@ refused 'opainfo' on_a opainfo
 has 'opainfo: what it says' 'No HFIs found'
 refused 'opasaquery' on_a opasaquery
 has 'opasaquery: what it says' 'No hfi names found'
-
-# rsockets: 384 receives, and credits for 384 messages with data; a message with credits takes a
-# receive, too. After 192 messages the server has sent one.
-burst() {
-	local program
-	program=$(dirname "$0")/../../build/programs/rsocket_burst
-	rm -f "$WORK/answered"
-	PORT=7471 server burst on_b "$program" "$IP_B" "$WORK" "$1" "$2" server
-	run on_a "$program" "$IP_B" "$WORK" "$1" "$2"
-}
-no_receives() { counter "$DEV_A" no_buffer_errors; }
-ok 'rsockets: 191 messages and 384 answers' burst 191 384
-has 'rsockets: all compared' '^all compared'
-ok 'rsockets: server' finish burst
-is 'rsockets: receives sufficed' "$(no_receives)" 0
-fails 'rsockets: 192 messages and 384 answers' burst 192 384
-fails 'rsockets: the server, too' finish burst
-is 'rsockets: one message without a receive' "$(no_receives)" 1
 
 PORT=7174 server rping on_b rping -s -a $IP_B -V -C 5
 ok 'the device serves others' on_a rping -c -a $IP_B -V -C 5
