@@ -8,6 +8,8 @@
 scripts := $(CURDIR)/../scripts
 step = @$(CURDIR)/step.sh $@
 suite = @$(CURDIR)/run-suite.sh $@
+# the suites with the line "# Machine: $1"
+machine = $(patsubst %.test.sh,vm-%,$(notdir $(shell grep -l '^\# Machine: $1' vm/*.test.sh)))
 unless-done = $(if $(wildcard $(TALLY).done/$1),,$1)
 
 # ---- what is built ----
@@ -84,15 +86,14 @@ vm-series@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 		$(call unless-done,series-guest)
 	$(suite)
 # a machine of its own, with the packages
-vm-guide@stock vm-systemd@stock: $(call unless-done,debs)
+$(addsuffix @stock,$(call machine,systemd)): $(call unless-done,debs)
 	$(suite)
-# suites with "# Machine: programs"
-vm-ceph@stock vm-gloo@stock vm-openmpi@stock vm-qemu@stock vm-refusals@stock vm-rpma@stock \
-vm-tgt@stock: $(call unless-done,stage) $(call unless-done,programs)
-	$(suite)
-vm-ceph@debug vm-gloo@debug vm-openmpi@debug vm-qemu@debug vm-refusals@debug vm-rpma@debug \
-vm-tgt@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
+# a copy of the tree with more packages
+$(addsuffix @stock,$(call machine,programs)): $(call unless-done,stage) \
 		$(call unless-done,programs)
+	$(suite)
+$(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
+		$(call unless-done,module-debug) $(call unless-done,programs)
 	$(suite)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)

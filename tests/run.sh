@@ -64,6 +64,12 @@ modes() {
 	done
 }
 
+# machine JOB: prints which one the suite asks for, if any
+machine() {
+	local name=${1#vm-}
+	sed -n 's/^# Machine: //p' "$TOP/tests/vm/${name%%[+@]*}.test.sh" 2>/dev/null || :
+}
+
 # by_time: sorts jobs, longest first, by their last duration here or else by the table
 by_time() {
 	awk 'FILENAME != "-" { last[$1] = $2; next } { print $1, ($1 in last) ? last[$1] : $2 }' \
@@ -247,6 +253,10 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 # this machine that work in the folders of the stage.
 first=() second=() beside=()
 for job in "${goals[@]}"; do
+	case $(machine "$job") in
+	programs) first+=(programs) ;;
+	systemd) first+=(debs) ;;
+	esac
 	case $job in
 	vm-interop-siw*@debug | vm-iser*@debug | vm-nfs*@debug | vm-private-data*@debug | \
 		vm-smbdirect*@debug)
@@ -254,15 +264,6 @@ for job in "${goals[@]}"; do
 		;;
 	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;
 	vm-kselftest@debug) second+=("$job") first+=(stage module-debug kselftest) ;;
-	vm-ceph@debug | vm-gloo@debug | vm-openmpi@debug | vm-qemu@debug | \
-		vm-refusals@debug | vm-rpma@debug | vm-tgt@debug)
-		second+=("$job") first+=(stage module-debug programs)
-		;;
-	vm-ceph@stock | vm-gloo@stock | vm-openmpi@stock | vm-qemu@stock | \
-		vm-refusals@stock | vm-rpma@stock | vm-tgt@stock)
-		second+=("$job") first+=(stage programs)
-		;;
-	vm-guide@* | vm-systemd@*) second+=("$job") first+=(debs) ;;
 	*@debug) second+=("$job") first+=(stage module-debug) ;;
 	*@stock) second+=("$job") first+=(stage) ;;
 	*@rt) second+=("$job") first+=(stage-rt) ;;

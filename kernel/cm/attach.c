@@ -369,15 +369,6 @@ static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
 	mutex_unlock(&qp->mutex);
 }
 
-/* What never started has no result; the QP may remember a later attach by now. */
-static void forget(struct kwarp_qp *qp, struct kwarp_attach *at)
-{
-	mutex_lock(&qp->mutex);
-	if (qp->attach == at)
-		kwarp_cm_attach_forget(qp);
-	mutex_unlock(&qp->mutex);
-}
-
 /* Is another attach using the QP? */
 static bool in_progress(struct kwarp_qp *qp)
 {
@@ -415,7 +406,6 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 			ret = -EALREADY;
 		goto out;
 	}
-	remember(qp, at);
 	ret = kwarp_startup_prepare(ep, su);
 	if (ret)
 		goto out;
@@ -429,15 +419,14 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		goto out;
 
 	/* The takeover cannot be undone; later failures are reported in the result. */
+	remember(qp, at);
 	if (msg->len && kwarp_llp_send(&ep->llp, msg->p, msg->len) != msg->len)
 		fail(ep, -ENOBUFS);
 	else
 		begin(ep);
 out:
-	if (ret) {
-		forget(qp, at);
+	if (ret)
 		kwarp_ep_close(ep, false);
-	}
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;

@@ -90,18 +90,4 @@ install_cross() {
 need_root
 lock cross
 key=$({ cat "$0" "$TREE/stamp"; tree_kver; } | checksum)
-[ "$(cat "$BUILD/copies/cross/key" 2>/dev/null)" != "$key" ] || exit 0
-missing=$BUILD/copies/cross/missing
-copy cross
-rm -f "$missing"
-if kept "cross-$key" "$BUILD/copies/cross/changes"; then
-	step 'compilers for other machines, as they were kept'
-else
-	step 'compilers for other machines (minutes)'
-	if ! (quietly "$BUILD/log/cross.log" install_cross); then
-		grep '^E: ' "$BUILD/log/cross.log" | tail -n 1 >"$missing"
-		exit 0
-	fi
-	keep "cross-$key" -C "$BUILD/copies/cross/changes" .
-fi
-echo "$key" >"$BUILD/copies/cross/key"
+kept_copy cross "$key" install_cross || copy_lacks cross

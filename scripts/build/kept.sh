@@ -40,6 +40,31 @@ keep() {
 	ls -t "$KEPT/$kind"-*.tar.zst 2>/dev/null | tail -n +3 | xargs -r rm -f
 }
 
+# kept_copy NAME KEY COMMAND...: a copy of the tree in which COMMAND has installed something; made
+# again when the KEY changes, and kept. False if COMMAND fails, whose output is build/log/NAME.log.
+kept_copy() {
+	local name=$1 key=$2 at=$BUILD/copies/$1
+	shift 2
+	[ "$(cat "$at/key" 2>/dev/null)" != "$key" ] || return 0
+	copy "$name" || return
+	if kept "$name-$key" "$at/changes"; then
+		step "the copy '$name' of the tree, as it was kept"
+	else
+		step "the copy '$name' of the tree (minutes)"
+		(quietly "$BUILD/log/$name.log" "$@") || return
+		keep "$name-$key" -C "$at/changes" .
+	fi
+	echo "$key" >"$at/key"
+}
+
+# copy_lacks NAME: after a failure, leaves in the file "missing" beside the copy which package the
+# mirror does not have. False if it was something else that failed.
+copy_lacks() {
+	local lacking
+	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1) &&
+		echo "$lacking" >"$BUILD/copies/$1/missing"
+}
+
 # linux_source SERIES: prints which linux-source-SERIES source.sh has fetched, or would fetch
 linux_source() {
 	local deb

@@ -18,16 +18,7 @@ packages=(
 	libsystemd-dev
 )
 key=$({ cat "$0" "$TREE/stamp"; tree_kver; } | checksum)
-[ "$(cat "$BUILD/copies/series/key" 2>/dev/null)" != "$key" ] || exit 0
-copy series
-if kept "series-$key" "$BUILD/copies/series/changes"; then
-	step 'tools for the series, as they were kept'
-else
-	step 'tools for the series (a minute)'
-	quietly "$BUILD/log/series-tools.log" in_copy series -w / sh -ec '
-		apt-get update
-		apt-get install -y -q --no-install-recommends "$@"
-		apt-get clean' sh "${packages[@]}"
-	keep "series-$key" -C "$BUILD/copies/series/changes" .
-fi
-echo "$key" >"$BUILD/copies/series/key"
+kept_copy series "$key" in_copy series -w / sh -ec '
+	apt-get update
+	apt-get install -y -q --no-install-recommends "$@"
+	apt-get clean' sh "${packages[@]}"

@@ -57,7 +57,7 @@ unpack() {
 		$(list "$TOP/scripts/tree/packages.foreign") "linux-image-$(foreign_kver "$1")"
 }
 
-# install_foreign: runs in a function of its own for its log
+# install_foreign: makes the copy
 install_foreign() {
 	local arch
 	for arch in $FOREIGN_ARCHES; do
@@ -81,24 +81,11 @@ install_foreign() {
 need_root
 "$TOP/scripts/build/cross.sh"
 lock foreign
-missing=$foreign_copy/missing
 if [ -e "$BUILD/copies/cross/missing" ]; then
 	mkdir -p "$foreign_copy"
-	cp "$BUILD/copies/cross/missing" "$missing"
+	cp "$BUILD/copies/cross/missing" "$foreign_copy/missing"
 	exit 0
 fi
 key=$({ cat "$0" "$TOP/scripts/tree/packages.foreign" "$TREE/stamp" "$cross_root/opt/kernel"; } |
 	checksum)
-[ "$(cat "$foreign_copy/key" 2>/dev/null)" != "$key" ] || exit 0
-copy foreign
-if kept "foreign-$key" "$foreign_copy/changes"; then
-	step 'guests of other machines, as they were kept'
-else
-	step 'guests of other machines (minutes)'
-	if ! (quietly "$BUILD/log/foreign.log" install_foreign); then
-		grep '^E: ' "$BUILD/log/foreign.log" | tail -n 1 >"$missing"
-		exit 0
-	fi
-	keep "foreign-$key" -C "$foreign_copy/changes" .
-fi
-echo "$key" >"$foreign_copy/key"
+kept_copy foreign "$key" install_foreign || copy_lacks foreign

@@ -23,7 +23,7 @@ both() {
 		--hostname=$IP_B
 }
 
-# received VERB: octets at the end to which data go
+# received VERB: how many bytes the end has received to which data go
 received() {
 	if [ "$1" = read ]; then counter "$DEV_A" rx_octets; else counter "$DEV_B" rx_octets; fi
 }
