@@ -6,10 +6,31 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 #include <net/ip.h>
+#include <rdma/rdma_cm.h>
 
 #include "cm/ep.h"
 #include "proto/rdmap.h"
 #include "rdmap/tx.h"
+
+/*
+ * For a loopback address rdma_cm takes any active device, of whatever namespace. The peer is in
+ * the consumer's namespace, as for any socket.
+ */
+static bool within_host(const struct kwarp_startup *su)
+{
+	return kwarp_addr_loopback(&su->to) || kwarp_addr_any(&su->to);
+}
+
+/* Return: the namespace of the connection, with a reference, or NULL. */
+static struct net *startup_net(struct kwarp_device *dev, const struct iw_cm_id *id,
+			       const struct kwarp_startup *su)
+{
+	const struct rdma_cm_id *cm = id ? kwarp_ep_rdma_id(id) : NULL;
+
+	if (cm && within_host(su))
+		return maybe_get_net(cm->route.addr.dev_addr.net);
+	return kwarp_addr_net(dev, NULL);
+}
 
 static int start(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_startup *su)
 {
@@ -34,7 +55,7 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_sta
 	if (ret)
 		goto out;
 	ret = -ENODEV;
-	bind.net = kwarp_addr_net(dev, NULL);
+	bind.net = startup_net(dev, id, su);
 	if (!bind.net)
 		goto out;
 	/*
@@ -42,7 +63,8 @@ static int start(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_sta
 	 * connection to a local address goes through lo. The source address is the one
 	 * that rdma_cm chose from the netdev.
 	 */
-	kwarp_addr_paths(dev, &bind);
+	if (!within_host(su))
+		kwarp_addr_paths(dev, &bind);
 	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
 	put_net(bind.net);
 	if (!ret && id)
@@ -67,10 +89,11 @@ out:
  * TCP. A consumer that binds its id to a port relies on it, unless it is of that range: such a
  * port looks like rdma_cm's choice.
  */
-static bool may_replace_port(struct kwarp_device *dev, const struct sockaddr_storage *from)
+static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id,
+			     const struct kwarp_startup *su)
 {
-	int port = rpc_get_port((const struct sockaddr *)from);
-	struct net *net = kwarp_addr_net(dev, NULL);
+	int port = rpc_get_port((const struct sockaddr *)&su->from);
+	struct net *net = startup_net(dev, id, su);
 	int low, high;
 
 	if (!net)
@@ -98,10 +121,33 @@ int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 	int ret = start(dev, id, su);
 
 	if ((ret != -EADDRINUSE && ret != -EADDRNOTAVAIL) ||
-	    !may_replace_port(dev, &su->from))
+	    !may_replace_port(dev, id, su))
 		return ret;
 	rpc_set_port((struct sockaddr *)&su->from, 0);
 	return start(dev, id, su);
+}
+
+/*
+ * At the other end rdma_cm looks for a device on the netdev that has the destination, which is lo
+ * for a loopback address. Without one the connection is going to be refused.
+ */
+static void warn_within_host(struct kwarp_device *dev, const struct iw_cm_id *id,
+			     const struct kwarp_startup *su)
+{
+	struct net *net = startup_net(dev, id, su);
+	struct ib_device *ibdev;
+
+	if (!net)
+		return;
+	ibdev = ib_device_get_by_netdev(net->loopback_dev, RDMA_DRIVER_UNKNOWN);
+	put_net(net);
+	if (ibdev) {
+		ib_device_put(ibdev);
+		return;
+	}
+	ibdev_info_ratelimited(&dev->ibdev,
+			       "%pISpc needs a device on lo: rdma link add NAME type kwarp netdev lo\n",
+			       &su->to);
 }
 
 static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
@@ -145,6 +191,8 @@ static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 		ret = kwarp_addr_scope(dev, &su->to);
 	if (ret)
 		goto err;
+	if (within_host(su))
+		warn_within_host(dev, id, su);
 	ret = kwarp_active_start(dev, id, su);
 	if (ret)
 		goto err;

@@ -8,7 +8,6 @@
  */
 #include "cm/cm.h"
 
-#include <linux/xarray.h>
 #include <rdma/rdma_cm.h>
 
 #include "cm/ep.h"
@@ -304,20 +303,26 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	return 0;
 }
 
-/* Is the consumer in another namespace than the netdev? */
-static bool elsewhere(const struct iw_cm_id *id)
+/*
+ * rdma_cm listens for a wildcard or loopback address on all devices. It refuses requests that
+ * arrive on a netdev of another namespace, and takes the device on lo for those to a loopback
+ * address. The listener of another device would only occupy the port, so it has no socket.
+ */
+static bool serves(const struct iw_cm_id *id)
 {
+	bool loopback = kwarp_addr_loopback(&id->local_addr);
 	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
-	struct net *net;
+	struct net_device *ndev;
 	bool ret;
 
-	if (!cm)
-		return false;
-	net = kwarp_addr_net(to_kdev(id->device), NULL);
-	if (!net)
-		return false;
-	ret = !net_eq(net, cm->route.addr.dev_addr.net);
-	put_net(net);
+	if (!cm || (!loopback && !kwarp_addr_any(&id->local_addr)))
+		return true;
+	ndev = ib_device_get_netdev(id->device, 1);
+	if (!ndev)
+		return true;
+	ret = net_eq(dev_net(ndev), cm->route.addr.dev_addr.net) &&
+	      (!loopback || ndev->flags & IFF_LOOPBACK);
+	dev_put(ndev);
 	return ret;
 }
 
@@ -416,37 +421,6 @@ static int add_twin(struct kwarp_ep *ep, struct iw_cm_id *id, int backlog, bool 
 	return -ENODEV;
 }
 
-/*
- * Consumers' ids that listen on a loopback address, each on one device. rdma_cm lets them
- * listen on all devices, and all of these would have one address: the first device has the
- * socket.
- */
-static DEFINE_XARRAY(loopback_ids);
-
-/* The key of a listener in @loopback_ids: rdma_cm's own id of the consumer; or 0. */
-static unsigned long loopback_key(const struct iw_cm_id *id)
-{
-	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
-
-	return cm && kwarp_addr_loopback(&id->local_addr) ? (unsigned long)cm->context : 0;
-}
-
-/* Return: 0, -EBUSY if another device has the socket, or another errno. */
-static int take_loopback(const struct iw_cm_id *id)
-{
-	unsigned long key = loopback_key(id);
-
-	return key ? xa_insert(&loopback_ids, key, id->device, GFP_KERNEL) : 0;
-}
-
-static void give_loopback(const struct iw_cm_id *id)
-{
-	unsigned long key = loopback_key(id);
-
-	if (key)
-		xa_cmpxchg(&loopback_ids, key, id->device, NULL, 0);
-}
-
 int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 {
 	u8 llp = READ_ONCE(to_kdev(id->device)->policy.llp);
@@ -455,35 +429,22 @@ int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 	int ret;
 
 	might_sleep();
-	/*
-	 * rdma_cm listens for a wildcard or loopback address on all devices. It refuses
-	 * requests that arrive on a netdev of another namespace, but the listener would
-	 * occupy the port there. So this listener has no socket.
-	 */
 	id->provider_data = NULL;
-	if ((kwarp_addr_any(&id->local_addr) || kwarp_addr_loopback(&id->local_addr)) &&
-	    elsewhere(id))
+	if (!serves(id))
 		return 0;
-	ret = take_loopback(id);
-	if (ret)
-		return ret == -EBUSY ? 0 : ret;
 	first = open_listener(id, backlog, sctp_first);
-	if (IS_ERR(first)) {
-		give_loopback(id);
+	if (IS_ERR(first))
 		return PTR_ERR(first);
-	}
 	if (llp == KWARP_LLP_TCP_SCTP || llp == KWARP_LLP_SCTP_TCP) {
 		ret = add_twin(first, id, backlog, !sctp_first);
-		if (ret)
-			goto err;
+		if (ret) {
+			close_listener(first);
+			return ret;
+		}
 	}
 	id->provider_data = kwarp_ep_provider_data(first);
 	kwarp_llp_put(&first->llp);
 	return 0;
-err:
-	close_listener(first);
-	give_loopback(id);
-	return ret;
 }
 
 int kwarp_cm_destroy_listen(struct iw_cm_id *id)
@@ -494,6 +455,5 @@ int kwarp_cm_destroy_listen(struct iw_cm_id *id)
 	id->provider_data = NULL;
 	if (ep)
 		close_listener(ep);
-	give_loopback(id);
 	return 0;
 }

@@ -160,6 +160,7 @@ static const struct ib_device_ops device_ops = {
 	.post_srq_recv = kwarp_post_srq_recv,
 	.query_device = kwarp_query_device,
 	.query_gid = kwarp_query_gid,
+	.query_pkey = kwarp_query_pkey,
 	.query_port = kwarp_query_port,
 	.query_qp = kwarp_query_qp,
 	.query_srq = kwarp_query_srq,

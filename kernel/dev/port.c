@@ -14,6 +14,13 @@
 #define KWARP_VENDOR_ID		0x6b7772
 #define KWARP_VENDOR_PART_ID	1
 
+/*
+ * iWARP has no partitions. rdma_cm resolves loopback addresses only to ports with a P_Key, so
+ * there is the default one, which nothing uses.
+ */
+#define KWARP_PKEYS		1
+#define KWARP_PKEY		0xffff
+
 int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		       struct ib_udata *udata)
 {
@@ -135,6 +142,7 @@ int kwarp_query_port(struct ib_device *ibdev, u32 port,
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = ib_mtu_int_to_enum(READ_ONCE(netdev->mtu));
 	attr->gid_tbl_len = KWARP_GIDS;
+	attr->pkey_tbl_len = KWARP_PKEYS;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = KWARP_MAX_MSG_SIZE;
 	port_speed(netdev_speed(netdev), attr);
@@ -147,6 +155,15 @@ int kwarp_get_port_immutable(struct ib_device *ibdev, u32 port,
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IWARP;
 	immutable->gid_tbl_len = KWARP_GIDS;
+	immutable->pkey_tbl_len = KWARP_PKEYS;
+	return 0;
+}
+
+int kwarp_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index >= KWARP_PKEYS)
+		return -EINVAL;
+	*pkey = KWARP_PKEY;
 	return 0;
 }
 

@@ -41,6 +41,7 @@ int kwarp_query_port(struct ib_device *ibdev, u32 port,
 		     struct ib_port_attr *attr);
 int kwarp_get_port_immutable(struct ib_device *ibdev, u32 port,
 			     struct ib_port_immutable *immutable);
+int kwarp_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
 int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
 		    union ib_gid *gid);
 

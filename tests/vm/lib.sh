@@ -277,6 +277,14 @@ finish() {
 	return $rc
 }
 
+# rejected NAME CLIENT ADDRESS: rping's request is refused, and rping ends by itself
+rejected() {
+	local rc=0
+	run "$2" timeout "$(patience 20)" rping -c -a "$3" -C 1 || rc=$?
+	grep -q 'RDMA_CM_EVENT_REJECTED, error -111' "$WORK/out" || rc=0
+	report $((rc == 0 || rc == 124)) "$1" "$WORK/out"
+}
+
 # stop NAME: ends the server; by signal 9 if it does not end otherwise
 stop() {
 	local pid=${SERVERS[$1]:-}

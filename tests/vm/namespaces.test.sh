@@ -70,8 +70,8 @@ each_serves() {
 	stop rpingB
 }
 
-# loopback_listeners: a server on a loopback address has one socket, in its own namespace, however
-# many devices there are
+# loopback_listeners: a server on a loopback address has one socket, that of the device on lo in its
+# own namespace
 loopback_listeners() {
 	local address
 	listeners() {
@@ -82,6 +82,8 @@ loopback_listeners() {
 		fi
 	}
 	listens() { [ "$(listeners hostA)" = 1 ]; }
+	silent() { [ "$(listeners hostA)" = 0 ]; }
+	known() { rdma resource show cm_id | grep -q ':7174'; }
 	must ip -n hostA link set lo up
 	must ip -n hostB link set lo up
 	# a program without a device of its own
@@ -105,12 +107,40 @@ loopback_listeners() {
 	must rdma_link hostA kwarpX kwarp loX
 	for address in 127.0.0.1 ::1; do
 		server loopback on_a rping -s -a "$address" -P
-		ok "loopback: $address, two devices" wait_for listens
+		wait_for known >"$WORK/known"
+		is "loopback: $address, devices, none on lo" "$(listeners hostA)" 0
+		must rdma_link hostA kwarpL kwarp lo
+		must rdma_link hostB kwarpM kwarp lo
+		ok "loopback: $address, devices on lo" wait_for listens
 		is "loopback: $address, the other namespace" "$(listeners hostB)" 0
+		ok "loopback: $address, the device on lo came later" \
+			on_a rping -c -a "$address" -v -V -C 5
+		must rdma link delete kwarpL
+		must rdma link delete kwarpM
+		ok "loopback: $address, the device on lo has gone" wait_for silent
 		stop loopback
 	done
 	must rdma link delete kwarpX
 	must ip -n hostA link del loX
+}
+
+# loopback_connections: rdma_cm takes any device for a loopback address, here that of A; the
+# connection stays in the program's namespace
+loopback_connections() {
+	must rdma_link hostA kwarpL kwarp lo
+	must rdma_link hostB kwarpM kwarp lo
+	for address in 127.0.0.1 ::1; do
+		PORT=7174 server rpingA on_a rping -s -a "$address" -P
+		ok "loopback: $address, in A" on_a rping -c -a "$address" -v -V -C 5
+		rejected "loopback: $address, in B: A's server is not reached" on_b "$address"
+		PORT=7174 server rpingB on_b rping -s -a "$address" -P
+		stop rpingA
+		ok "loopback: $address, in B" on_b rping -c -a "$address" -v -V -C 5
+		rejected "loopback: $address, in A: B's server is not reached" on_a "$address"
+		stop rpingB
+	done
+	must rdma link delete kwarpL
+	must rdma link delete kwarpM
 }
 
 # What is removed with its namespace or netdev; MODE is shared or exclusive.
@@ -226,6 +256,7 @@ refuses 'shared: no change of mode with namespaces' 'busy' rdma system set netns
 works shared
 each_serves shared
 loopback_listeners
+loopback_connections
 # a program of another namespace has opened the device that is removed
 server holdX on_b "$HOLD" open "$DEV_A"
 must told holdX '^ready'

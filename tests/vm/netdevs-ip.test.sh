@@ -50,13 +50,22 @@ guid=$(cat "/sys/class/infiniband/$DEV_A/node_guid")
 must rdma link delete "$DEV_A"
 must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
 is 'lo: the same GUID again' "$(cat "/sys/class/infiniband/$DEV_A/node_guid")" "$guid"
-# the RDMA core: "RDMA doesn't run on lo interface or loopback IP address"
-resolve_refused() {
-	! on_a timeout "$(patience 20)" rping -c -a "$1" -C 1 >"$WORK/refused" 2>&1 &&
-		grep -q 'rdma_resolve_addr: Invalid argument' "$WORK/refused"
-}
-ok 'lo: rdma_cm refuses loopback addresses' resolve_refused 127.0.0.1
-ok 'lo: and those of IPv6' resolve_refused ::1
+# rdma_cm takes the first active device for a loopback address, whichever it is.
+for address in 127.0.0.1 ::1; do
+	pings "lo: $address" on_a on_a "$address"
+done
+PORT=7174 server rping on_a rping -s -a :: -P
+for address in 127.0.0.1 127.8.9.10 0.0.0.0 ::1; do
+	ok "lo: $address, listener of any address" on_a rping -c -a "$address" -v -V -C 5
+done
+stop rping
+must ip -n hostA addr add 10.9.0.1/32 dev lo
+pings 'lo: an address of its own' on_a on_a 10.9.0.1
+ok 'lo: ib_send_bw' perftest_pair on_a on_a 127.0.0.1 ib_send_bw -n 20 -s 65536
+ok 'lo: ib_send_bw, server' finish perftest
+rejected 'lo: nobody listens' on_a 127.0.0.1
+is 'lo: P_Key, which rdma_cm asks for' \
+	"$(cat "/sys/class/infiniband/$DEV_A/ports/1/pkeys/0")" 0xffff
 ok 'lo: link delete' rdma link delete "$DEV_A"
 
 wire vA vB
@@ -70,6 +79,13 @@ stop rping
 # rping's default is 0.0.0.0, which does not cover IPv6
 PORT=7174 server rping on_a rping -s -a :: -P
 ok 'own address: listener of any address, IPv6' on_a rping -c -a $IP6_A -v -V -C 5
+stop rping
+# No device on lo: refused at once, with a hint.
+PORT=7174 server rping on_a rping -s -P
+rejected 'no device on lo' on_a 127.0.0.1
+run dmesg
+has 'no device on lo: the log says what to do' \
+	"$DEV_A: 127.0.0.1:7174 needs a device on lo: rdma link add NAME type kwarp netdev lo"
 stop rping
 ok 'own address: link delete' rdma link delete "$DEV_A"
 done_testing
