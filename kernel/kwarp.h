@@ -33,14 +33,7 @@
 
 #include "compat.h"
 #include "stats.h"
-
-/* Version of the module; also reported as the firmware version. */
-#define KWARP_VERSION_MAJOR	0
-#define KWARP_VERSION_MINOR	1
-#define KWARP_VERSION_PATCH	0
-#define KWARP_VERSION	__stringify(KWARP_VERSION_MAJOR) "." \
-			__stringify(KWARP_VERSION_MINOR) "." \
-			__stringify(KWARP_VERSION_PATCH)
+#include "version.h"
 
 enum kwarp_limits {
 	KWARP_MAX_QP		= 64 * 1024,

@@ -15,7 +15,8 @@
 # build/flaky.tsv, all logs kept in build/flaky. If more than five suites fail in such a way,
 # nothing is run again: the machine or the change is at fault.
 #
-# build/check-passed has the commit and the verdict of the last whole run of "check" or "all".
+# build/check-passed has the commit and the verdict of the last whole run of "check" or "all",
+# build/tested-on.csv the kernels and machines of the last "all".
 . "$(dirname "$0")/../scripts/lib.sh"
 
 mode=${1:-check}
@@ -203,6 +204,7 @@ passed() {
 		echo "verdict $1"
 		cat "$TALLY.flaky"
 	} >"$BUILD/check-passed"
+	[ "$mode" != all ] || "$TOP/scripts/tested-on.sh" "$TALLY" >"$BUILD/tested-on.csv"
 }
 
 case $mode in

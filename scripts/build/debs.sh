@@ -22,9 +22,8 @@ rm -rf "$next"
 mkdir -p "$next"
 (cd "$TOP" && cp -R Makefile Kbuild dkms.conf README.md LICENSES .ci Documentation include kernel \
 	scripts tests userspace debian "$next/")
-sed -i -E 's/^(#define KWARP_VERSION_PATCH[[:space:]]+).*/\199/' "$next/kernel/kwarp.h"
-sed -i -E '1s/\([0-9]+\.[0-9]+\.[0-9]+-/(0.1.99-/' "$next/debian/changelog"
-sed -i -E 's/^(PACKAGE_VERSION=)".*"/\1"0.1.99"/' "$next/dkms.conf"
+sed -i -E 's/^(#define KWARP_VERSION_PATCH[[:space:]]+).*/\199/' "$next/kernel/version.h"
+sed -i -E "1s/\([0-9.]+-/($("$next/scripts/version")-/" "$next/debian/changelog"
 quietly "$BUILD/log/deb-next.log" in_copy deb -w "/src${next#"$TOP"}" make deb \
 	RDMA_CORE="/src${core#"$TOP"}" O=/src/build/copies/next-out
 rm -rf "$BUILD/deb-next"

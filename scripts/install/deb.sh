@@ -27,6 +27,11 @@ changelog() {
 }
 version=$(changelog Version)
 version=${version%-*}
+[ "$version" = "$("$top/scripts/version")" ] || {
+	echo "make deb: debian/changelog is of $version, kernel/version.h of" \
+		"$("$top/scripts/version"); scripts/release.sh changes both" >&2
+	exit 1
+}
 source=$out/kwarp-$version
 
 # tarball FOLDER NAME FILE...: of files in FOLDER, which are in a folder NAME of the tarball, to

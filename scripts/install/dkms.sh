@@ -3,7 +3,7 @@
 # for the running kernel (or KVER) and for each that comes later; or takes it out again.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
-version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/dkms.conf")
+version=$("$top/scripts/version")
 source=/usr/src/kwarp-$version
 
 command -v dkms >/dev/null || {
@@ -29,6 +29,7 @@ install)
 	rm -rf "$source"
 	mkdir -p "$source"
 	(cd "$top" && cp -R Kbuild dkms.conf kernel include LICENSES "$source/")
+	sed -i "s/#MODULE_VERSION#/$version/" "$source/dkms.conf"
 	dkms install "kwarp/$version" ${KVER:+-k "$KVER"}
 	;;
 uninstall)

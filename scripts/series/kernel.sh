@@ -181,7 +181,7 @@ driver_owner() {
 	proto/sctp_session.* | llp/sctp/*) echo sctp ;;
 	proto/mpa_start_key.* | llp/mpa/take.c | cm/attach.c | verbs/attach.c) echo attach ;;
 	proto/rendezvous.c | cm/rendezvous.c | cm/meet.c | cm/rdv_port.c) echo rendezvous ;;
-	kwarp.h | stats.h | trace.h) echo core ;;
+	kwarp.h | stats.h | trace.h | version.h) echo core ;;
 	dev/* | main.c | trace.c | Kconfig) echo device ;;
 	*/*) echo "${1%%/*}" ;;
 	*) fail "no patch has $1" ;;
