@@ -18,7 +18,18 @@
  */
 static bool within_host(const struct kwarp_startup *su)
 {
-	return kwarp_addr_loopback(&su->to) || kwarp_addr_any(&su->to);
+	return kwarp_addr_loopback(&su->to);
+}
+
+/* A wildcard destination is the loopback address to rdma_cm and TCP, but not to SCTP. */
+static void replace_wildcard(struct sockaddr_storage *to)
+{
+	if (!kwarp_addr_any(to))
+		return;
+	if (to->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)to)->sin6_addr = in6addr_loopback;
+	else
+		((struct sockaddr_in *)to)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
 /* Return: the namespace of the connection, with a reference, or NULL. */
@@ -191,6 +202,7 @@ static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 		ret = kwarp_addr_scope(dev, &su->to);
 	if (ret)
 		goto err;
+	replace_wildcard(&su->to);
 	if (within_host(su))
 		warn_within_host(dev, id, su);
 	ret = kwarp_active_start(dev, id, su);
