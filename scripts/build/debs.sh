@@ -20,8 +20,8 @@ step 'packages of the next version'
 next=$BUILD/copies/next
 rm -rf "$next"
 mkdir -p "$next"
-(cd "$TOP" && cp -R Makefile Kbuild dkms.conf README.md LICENSES .ci Documentation include kernel \
-	scripts tests userspace debian "$next/")
+(cd "$TOP" && cp -R Makefile Kbuild dkms.conf README.md CHANGES.md LICENSES .ci Documentation \
+	include kernel scripts tests userspace debian "$next/")
 sed -i -E 's/^(#define KWARP_VERSION_PATCH[[:space:]]+).*/\199/' "$next/kernel/version.h"
 sed -i -E "1s/\([0-9.]+-/($("$next/scripts/version")-/" "$next/debian/changelog"
 quietly "$BUILD/log/deb-next.log" in_copy deb -w "/src${next#"$TOP"}" make deb \

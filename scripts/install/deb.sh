@@ -45,8 +45,8 @@ tarball() {
 }
 
 rm -rf "${out:?}"/*
-tarball "$top" "kwarp-$version" Makefile Kbuild dkms.conf README.md LICENSES .ci Documentation \
-	include kernel scripts tests userspace >"$out/kwarp_$version.orig.tar.xz"
+tarball "$top" "kwarp-$version" Makefile Kbuild dkms.conf README.md CHANGES.md LICENSES .ci \
+	Documentation include kernel scripts tests userspace >"$out/kwarp_$version.orig.tar.xz"
 tarball "$core" rdma-core --exclude=./.parts . >"$out/kwarp_$version.orig-rdma-core.tar.xz"
 tar -x -C "$out" -f "$out/kwarp_$version.orig.tar.xz"
 tar -x -C "$source" -f "$out/kwarp_$version.orig-rdma-core.tar.xz"
