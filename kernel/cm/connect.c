@@ -157,7 +157,7 @@ static void warn_within_host(struct kwarp_device *dev, const struct iw_cm_id *id
 		return;
 	}
 	ibdev_info_ratelimited(&dev->ibdev,
-			       "%pISpc needs a device on lo: rdma link add NAME type kwarp netdev lo\n",
+			       "%pISpc needs: rdma link add NAME type kwarp netdev lo\n",
 			       &su->to);
 }
 

@@ -85,7 +85,7 @@ PORT=7174 server rping on_a rping -s -P
 rejected 'no device on lo' on_a 127.0.0.1
 run dmesg
 has 'no device on lo: the log says what to do' \
-	"$DEV_A: 127.0.0.1:7174 needs a device on lo: rdma link add NAME type kwarp netdev lo"
+	"$DEV_A: 127.0.0.1:7174 needs: rdma link add NAME type kwarp netdev lo"
 stop rping
 ok 'own address: link delete' rdma link delete "$DEV_A"
 done_testing
