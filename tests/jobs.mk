@@ -106,5 +106,5 @@ $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all packages cross endian series \
-	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release build \
-	sparse provider cost format
+	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release \
+	build sparse provider cost format
