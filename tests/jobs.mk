@@ -59,7 +59,7 @@ shellcheck requirements rooms runner: host
 	$(suite)
 fuzz: host
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
-unit bench checkpatch dkms format release: tree
+unit bench checkpatch dkms format release guide: tree
 	$(suite)
 # these work in the same folders as the stage, on what it has built
 build sparse provider kwarpctl peer cost: stage
@@ -107,4 +107,4 @@ $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all packages cross endian series \
 	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release \
-	build sparse provider cost format
+	build sparse provider cost format guide

@@ -3,6 +3,7 @@
 # the packages that are too large or too special for the tree, and builds tests/programs in it, into
 # build/programs.
 . "$(dirname "$0")/../lib.sh"
+. "$TOP/tests/vm/page.sh"
 need_root
 lock programs
 copy=$BUILD/copies/programs
@@ -23,3 +24,18 @@ fi
 step 'tests/programs'
 quietly "$BUILD/log/tests-programs.log" in_copy programs -w /src/tests/programs \
 	make -s O=/src/build/programs
+
+# Valkey, as the guide says. Whether that works is the concern of vm-valkey only.
+commands=$(page_commands "$TOP/Documentation/guide.rst" 'Building Valkey' | awk 'BEGIN {
+	RS = "\036"; FS = "\037" } { print $2 }')
+if [ "$(cat "$copy/valkey" 2>/dev/null)" != "$commands" ]; then
+	step 'Valkey'
+	if in_copy programs -w /usr/local/src bash -ec "
+		echo 'APT::Get::Assume-Yes true;' >/etc/apt/apt.conf.d/90yes
+		rm -rf valkey*
+		$commands" >"$BUILD/log/programs-valkey.log" 2>&1; then
+		echo "$commands" >"$copy/valkey"
+	else
+		echo "no Valkey: $BUILD/log/programs-valkey.log" >&2
+	fi
+fi

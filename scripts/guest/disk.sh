@@ -23,7 +23,7 @@ if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
 	quietly "$BUILD/log/disk-install.log" in_copy machine -w / sh -ec '
 		apt-get install -y -q --no-install-recommends "$@"
 		/etc/kernel/postinst.d/dkms "$0"' "$(tree_kver)" $(packages) \
-		openmpi-bin python3-mpi4py systemd-container
+		e2fsprogs nftables openmpi-bin python3-mpi4py systemd-container
 	touch "$copy/done"
 fi
 
