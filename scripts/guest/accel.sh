@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# accel.sh: how QEMU can run a guest on this machine. Sourced by vm.sh, kwarp-vm and demo.sh.
+#
+#	accel_that_works [VMLINUZ]	prints "kvm" or "tcg"; a reason goes to standard error
+#
+# The file /dev/kvm does not tell: a machine that is itself a guest may have one with which QEMU
+# ends at once, or with which a kernel stops in the middle of its boot. So a kernel is booted once,
+# whose only program says that it runs. VMLINUZ is that kernel; default: the newest of the tree, if
+# there is one, or of /boot. The answer is stored until the machine boots again, or QEMU changes.
+
+# What may take how long: a kernel without devices is up in a second; a machine that is busy needs
+# more, and one where KVM stops needs all of it.
+ACCEL_LIMIT=${ACCEL_LIMIT:-20}
+
+# accel_store: prints the name of the file that has the answer; false without a place for it
+accel_store() {
+	local cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+	[ -n "$cache" ] && mkdir -p "$cache/kwarp-vm" 2>/dev/null || return
+	echo "$cache/kwarp-vm/accel-$({
+		cat /proc/sys/kernel/random/boot_id
+		qemu-system-x86_64 --version
+	} | sha256sum | cut -c 1-24)"
+}
+
+# accel_kernel: prints a kernel to try
+accel_kernel() {
+	local kernels=("${TREE:-/nowhere}"/boot/vmlinuz-* "${TREE:-/nowhere}"/lib/modules/*/vmlinuz
+		/boot/vmlinuz-*) kernel
+	while read -r kernel; do
+		[ ! -r "$kernel" ] || { echo "$kernel"; return; }
+	done < <(printf '%s\n' "${kernels[@]}" | sort -Vr)
+	return 1
+}
+
+# accel_boots VMLINUZ FOLDER: a guest with KVM gets as far as its first program. Ends the emulator
+# as soon as the outcome is known. What QEMU said is in FOLDER/said.
+accel_boots() {
+	local vmlinuz=$1 work=$2 pid tenths rc=1
+	mkdir -p "$work/root/bin"
+	cp "$(command -v busybox)" "$work/root/bin/busybox"
+	printf '#!/bin/busybox sh\necho kwarp: alive\n/bin/busybox poweroff -f\n' >"$work/root/init"
+	chmod +x "$work/root/init"
+	(cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initramfs" || return
+	: >"$work/console"
+	qemu-system-x86_64 -machine q35 -accel kvm -cpu host -m 256M -nodefaults -display none \
+		-no-reboot -serial "file:$work/console" -kernel "$vmlinuz" \
+		-initrd "$work/initramfs" -append 'console=ttyS0 panic=-1' \
+		</dev/null >"$work/said" 2>&1 &
+	pid=$!
+	for ((tenths = 0; tenths < 10 * ACCEL_LIMIT; tenths++)); do
+		sleep 0.1
+		! grep -aq '^kwarp: alive' "$work/console" || { rc=0; break; }
+		! grep -aq 'internal error' "$work/said" || break
+		kill -0 $pid 2>/dev/null || break
+	done
+	# It may have ended between the two looks.
+	! grep -aq '^kwarp: alive' "$work/console" || rc=0
+	{ kill -9 $pid && wait $pid; } 2>/dev/null || :
+	[ -s "$work/said" ] || echo "no program ran within $ACCEL_LIMIT s" >"$work/said"
+	return $rc
+}
+
+# accel_probe VMLINUZ: prints kvm, or tcg and the reason
+accel_probe() {
+	local work command
+	for command in qemu-system-x86_64 busybox cpio; do
+		command -v $command >/dev/null || { echo "tcg there is no $command to try KVM"; return; }
+	done
+	[ -r "$1" ] || { echo 'tcg there is no kernel that can be read to try KVM'; return; }
+	work=$(mktemp -d) || return
+	if accel_boots "$1" "$work"; then
+		echo kvm
+	else
+		echo "tcg /dev/kvm does not work: $({ grep -v ' warning: ' "$work/said" ||
+			cat "$work/said"; } | head -n 1 | cut -c 1-120)"
+	fi
+	rm -rf "$work"
+}
+
+# accel_that_works [VMLINUZ]
+accel_that_works() {
+	local answer store=
+	if [ ! -e /dev/kvm ]; then
+		answer='tcg there is no /dev/kvm'
+	elif [ ! -w /dev/kvm ]; then
+		answer='tcg this user may not write to /dev/kvm: as root, chmod a+rw /dev/kvm'
+	else
+		store=$(accel_store) || store=
+		answer=$(cat "${store:-/nowhere}" 2>/dev/null) || answer=
+		[ -n "$answer" ] || {
+			answer=$(accel_probe "${1:-$(accel_kernel || :)}")
+			case $answer in
+			'tcg there is no'*) store= ;;
+			esac
+			[ -z "$store" ] || echo "$answer" >"$store" || :
+		}
+	fi
+	[ "${answer%% *}" = kvm ] || echo "emulated, not KVM: ${answer#* }" >&2
+	echo "${answer%% *}"
+}
