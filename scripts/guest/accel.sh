@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# accel.sh: how QEMU can run a guest on this machine. Sourced by vm.sh, kwarp-vm and demo.sh.
+# accel.sh: how QEMU can run a guest on this machine. Sourced by kwarp-vm and demo.sh.
 #
 #	accel_that_works [VMLINUZ]	prints "kvm" or "tcg"; a reason goes to standard error
 #

@@ -16,6 +16,7 @@
 # arguments for a network device. COPY=FOLDER: the guest has that copy of the tree
 # (scripts/build/programs.sh).
 . "$(dirname "$0")/../lib.sh"
+. "$TOP/scripts/guest/boot.sh"
 
 limit=600
 wanted=$BUILD/results/vm
@@ -45,17 +46,7 @@ vmlinuz=$root/boot/vmlinuz-$kver
 initramfs=$("$TOP/scripts/guest/initramfs.sh" "$kver" ${foreign:+"$root"})
 guest_results "$wanted"
 
-# The emulator runs "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make the
-# kernel think them fast. It translates a program again for each address at which it finds it
-# (norandmaps).
-accel=${ACCEL:-tcg} more=
-case $accel in
-tcg) accel='tcg,thread=multi' cpu='max,-erms,-fsrm' more=norandmaps ;;
-*) cpu=host ;;
-esac
-# An emulated guest's counter is this machine's. The kernel would measure its rate against timers
-# that the emulator delivers late on a busy machine: it once computed 47 MHz instead of 2596, and
-# its clock ran 54 times too fast.
+# tsc_khz: prints the rate of this machine's counter
 tsc_khz() {
 	local program=$BUILD/tsc_khz
 	[ "$program" -nt "$TOP/scripts/guest/tsc_khz.cc" ] || {
@@ -64,11 +55,11 @@ tsc_khz() {
 	}
 	"$program"
 }
-[ -n "$foreign" ] || [ "$accel" = "${accel#tcg}" ] || more="$more tsc_early_khz=$(tsc_khz)"
-clock=
+[ -n "$foreign" ] || use_accel "${ACCEL:-tcg}" "$(tsc_khz)"
+options=()
 [ -z "${ICOUNT:-}" ] || {
 	accel=tcg,thread=single cpu=max more=norandmaps
-	clock="-icount shift=0,sleep=${ICOUNT/1/off}"
+	options+=(-icount "shift=0,sleep=${ICOUNT/1/off}")
 }
 # Counting, the emulator (7.2) loses the flags of cmpxchg16b if an interrupt comes right behind it:
 # seen as a double fault in SLUB, with a part of a pointer in EFLAGS. Without it SLUB uses other
@@ -86,9 +77,6 @@ with_root() { "$@"; }
 			exec "$@"' sh "$@"
 	}
 }
-
-share=local,security_model=none,multidevs=remap
-log='loglevel=5 log_buf_len=4M panic=-1 oops=panic'
 
 # boot_foreign: the emulator is one of the copy of the tree; the output of the command is a file
 boot_foreign() {
@@ -113,52 +101,37 @@ KWARP_TERMINAL=/results/output ${KERNEL_ARGS:-}" \
 	cat "$results/output" 2>/dev/null || :
 }
 
-# boot: ttyS0 has the kernel's log, ttyS1 the output of the command
 boot() {
 	[ -z "$foreign" ] || {
 		boot_foreign
 		return
 	}
 	rc=0
-	# shellcheck disable=SC2086 # $clock, $drive and $VM_NET are split into words, or empty
-	with_root timeout --foreground -k 5 "$limit" qemu-system-x86_64 $clock $drive \
-		${VM_NET:-} \
-		-machine q35 -accel "$accel" -cpu "$cpu" -smp "${CPUS:-2}" -m "${MEM:-2G}" \
-		-nodefaults -display none -no-reboot \
-		-serial "file:$results/console.log" -serial stdio \
-		-kernel "$vmlinuz" -initrd "$initramfs" \
-		-append "console=ttyS0 $log tsc=reliable mitigations=off $more ${KERNEL_ARGS:-}" \
-		-virtfs "$share,path=$root,mount_tag=root,readonly=on" \
-		-virtfs "$share,path=$TOP,mount_tag=src,readonly=on" \
-		-virtfs "$share,path=$results,mount_tag=results" \
-		</dev/null || rc=$?
+	with_root "${emulator[@]}" </dev/null || rc=$?
 }
 
-# emulator_fault: the kernel died of an Oops in its own text patching. While it patches, it sets a
-# breakpoint for the other CPUs; with one thread per CPU the emulator may still run the old
-# translation, or the breakpoint after it was removed. Seen about once in 40 boots; no driver can
-# cause an int3.
-emulator_fault() {
-	[ ! -s "$results/status" ] && grep -aq 'Oops: int3' "$results/console.log"
-}
-
-drive=
 [ -z "${DISK:-}" ] || {
 	disk=$("$TOP/scripts/guest/disk.sh" "$results.disk")
-	drive="-drive file=$disk,if=virtio,format=raw,cache=unsafe"
+	options+=(-drive "file=$disk,if=virtio,format=raw,cache=unsafe")
 	more="$more KWARP_DISK=1"
 }
+# shellcheck disable=SC2206 # split into words
+options+=(${VM_NET:-})
+add_share root "$root" readonly
+add_share src "$TOP" readonly
+add_share results "$results"
+[ -n "$foreign" ] || guest_emulator "$vmlinuz" "$initramfs" "$results" "$limit"
 
 guest_command "$results" "$@"
 boot
 for again in 2 3; do
-	emulator_fault || break
+	emulator_fault "$results" || break
 	echo "# retry: emulator fault (int3 in the kernel's own text); boot $again" >&2
 	guest_command "$results" "$@"
 	boot
 done
 for again in 2 3 4; do
-	[ -n "$drive" ] || break
+	[ -n "${DISK:-}" ] || break
 	[ $rc -eq 0 ] || break
 	[ ! -s "$results/status" ] || break
 	cat "$results/console.log" >>"$results/consoles.log"
