@@ -16,6 +16,7 @@ html_copy_source = False
 man_pages = [
     ("kwarp", "kwarp", "RDMA over any network interface", "", 7),
     ("kwarpctl", "kwarpctl", "make, tune and watch kwarp devices", "", 8),
+    ("kwarp-vm", "kwarp-vm", "run a command in a guest with RDMA hosts", "", 1),
     ("kwarpdv", "kwarpdv", "RDMA on a TCP connection that a program has made", "", 3),
 ]
 man_show_urls = False

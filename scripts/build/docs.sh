@@ -128,7 +128,7 @@ for builder in html man; do
 	}
 done
 for page in "$docs"/man/*; do
-	for installed in "$TOP"/userspace/{kwarpctl,provider/man}/"${page##*/}"; do
+	for installed in "$TOP"/userspace/{kwarpctl,kwarp-vm,provider/man}/"${page##*/}"; do
 		[ -e "$installed" ] || continue
 		cmp -s "$page" "$installed" ||
 			fail "copy build/docs/man/${page##*/} to ${installed#"$TOP/"}: it is older"

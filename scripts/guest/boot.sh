@@ -12,7 +12,7 @@ DISK_MODULES=(crc32c_generic crc16 mbcache jbd2 ext4 virtio_blk)
 
 # boot_module ROOT KVER NAME: prints the file that has the module; nothing if there is none
 boot_module() {
-	find "$1/lib/modules/$2/kernel" -name "$3.ko*" | head -n 1
+	find "$1/lib/modules/$2/kernel" -name "$3.ko*" -print -quit
 }
 
 # unpack_modules ROOT KVER FOLDER NAME...: puts those that are there into FOLDER, whose order is the
