@@ -64,7 +64,7 @@ unit bench checkpatch dkms format release guide: tree
 # these work in the same folders as the stage, on what it has built
 build sparse provider kwarpctl peer cost: stage
 	$(suite)
-packages: debs
+packages kwarp-vm: debs
 	$(suite)
 cross: cross-tools
 	$(suite)
@@ -105,6 +105,6 @@ $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 	$(suite)
 
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
-	stage-foreign kernel-debug module-debug modules-all packages cross endian series \
+	stage-foreign kernel-debug module-debug modules-all packages kwarp-vm cross endian series \
 	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release \
 	build sparse provider cost format guide

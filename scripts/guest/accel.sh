@@ -8,6 +8,8 @@
 # whose only program says that it runs. VMLINUZ is that kernel; default: the newest of the tree, if
 # there is one, or of /boot. The answer is stored until the machine boots again, or QEMU changes.
 
+# Another file for the tests of this.
+ACCEL_KVM=${ACCEL_KVM:-/dev/kvm}
 # What may take how long: a kernel without devices is up in a second; a machine that is busy needs
 # more, and one where KVM stops needs all of it.
 ACCEL_LIMIT=${ACCEL_LIMIT:-20}
@@ -64,7 +66,10 @@ accel_boots() {
 accel_probe() {
 	local work command
 	for command in qemu-system-x86_64 busybox cpio; do
-		command -v $command >/dev/null || { echo "tcg there is no $command to try KVM"; return; }
+		command -v $command >/dev/null || {
+			echo "tcg there is no $command to try KVM"
+			return
+		}
 	done
 	[ -r "$1" ] || { echo 'tcg there is no kernel that can be read to try KVM'; return; }
 	work=$(mktemp -d) || return
@@ -80,9 +85,9 @@ accel_probe() {
 # accel_that_works [VMLINUZ]
 accel_that_works() {
 	local answer store=
-	if [ ! -e /dev/kvm ]; then
+	if [ ! -e "$ACCEL_KVM" ]; then
 		answer='tcg there is no /dev/kvm'
-	elif [ ! -w /dev/kvm ]; then
+	elif [ ! -w "$ACCEL_KVM" ]; then
 		answer='tcg this user may not write to /dev/kvm: as root, chmod a+rw /dev/kvm'
 	else
 		store=$(accel_store) || store=

@@ -40,7 +40,7 @@ make_initramfs() {
 	local root=$1 kver=$2 busybox=$3 out=$4 add=${5:-} work rc=0
 	work=$(mktemp -d) || return
 	mkdir -p "$work"/{bin,proc,sys,dev,ro,src,rw,new} &&
-		cp "$busybox" "$work/bin/busybox" &&
+		cp "$busybox" "$work/bin/busybox" && ln -s busybox "$work/bin/sh" &&
 		install -m 755 "${BASH_SOURCE[0]%/*}/initramfs-init" "$work/init" &&
 		unpack_modules "$root" "$kver" "$work/modules" "${BOOT_MODULES[@]}" &&
 		unpack_modules "$root" "$kver" "$work/disk-modules" "${DISK_MODULES[@]}" &&

@@ -9,9 +9,10 @@ lock disk
 disk=$1
 copy=$BUILD/copies/machine
 
-# packages: all of them, for apt
+# packages: for apt, all but kwarp-vm, which makes guests itself
 packages() {
-	(cd "$BUILD/deb" && printf '/src/build/deb/%s ' ./*.deb)
+	(cd "$BUILD/deb" && printf '/src/build/deb/%s ' \
+		./kwarp{_,-dkms_,-ibverbs-provider_,ctl_}*.deb ./libkwarp-dev_*.deb)
 }
 
 if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
