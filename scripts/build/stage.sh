@@ -1,8 +1,8 @@
 #!/bin/bash
 # stage.sh: builds everything inside the tree and lays it out under build/stage as on the VM's root:
 # the files of "make install", siw.ko, and a module index that covers both. The test programs and
-# the test module are built, too, unless NO_TESTS=1.
-# DRIVER=siw leaves out our own module and provider.
+# the test module are built, too, unless NO_TESTS=1: then nothing is done if none of the sources has
+# changed, so that guests that are running keep the files they have.
 . "$(dirname "$0")/../lib.sh"
 need_root
 kver=$(tree_kver)
@@ -11,6 +11,20 @@ stage=$BUILD/stage
 modules=$stage/lib/modules/$kver
 siw=$("$TOP/scripts/build/siw.sh")
 lock stage
+
+# sources: prints a checksum of what the stage is made from
+sources() {
+	{
+		cat "$TREE/stamp"
+		cd "$TOP"
+		find Kbuild Makefile include kernel userspace scripts/build scripts/install "$siw" \
+			-type f -printf '%p %s %T@\n' | LC_ALL=C sort
+	} | sha256sum
+}
+
+[ -z "${NO_TESTS:-}" ] || [ ! -e "$modules/updates/kwarp.ko" ] ||
+	[ "$(cat "$stage.made" 2>/dev/null)" != "$(sources)" ] || exit 0
+made=$(sources)
 # Guests lay the stage over a root where /lib is such a link, too.
 [ -L "$stage/lib" ] || {
 	rm -rf "$stage" "$stage.index" && mkdir -p "$stage/usr/lib" && ln -s usr/lib "$stage/lib"
@@ -18,19 +32,17 @@ lock stage
 # The same flags as in tests/run.d/build, so that nothing is compiled twice.
 strict='W=1 KCFLAGS=-Werror'
 
-if [ "${DRIVER:-kwarp}" = kwarp ]; then
-	core=$("$TOP/scripts/build/source.sh" rdma-core)
-	step 'module (6.12)'
-	# shellcheck disable=SC2086 # words
-	quietly "$BUILD/log/module.log" in_tree make modules KDIR="$kdir" $strict
-	step 'provider'
-	quietly "$BUILD/log/provider.log" in_tree make provider RDMA_CORE="/src${core#"$TOP"}"
-	step 'tools'
-	quietly "$BUILD/log/tools.log" in_tree make tools
-	# shellcheck disable=SC2086
-	quietly "$BUILD/log/stage.log" in_tree make install KDIR="$kdir" $strict \
-		RDMA_CORE="/src${core#"$TOP"}" DESTDIR=/src/build/stage
-fi
+core=$("$TOP/scripts/build/source.sh" rdma-core)
+step 'module (6.12)'
+# shellcheck disable=SC2086 # words
+quietly "$BUILD/log/module.log" in_tree make modules KDIR="$kdir" $strict
+step 'provider'
+quietly "$BUILD/log/provider.log" in_tree make provider RDMA_CORE="/src${core#"$TOP"}"
+step 'tools'
+quietly "$BUILD/log/tools.log" in_tree make tools
+# shellcheck disable=SC2086
+quietly "$BUILD/log/stage.log" in_tree make install KDIR="$kdir" $strict \
+	RDMA_CORE="/src${core#"$TOP"}" DESTDIR=/src/build/stage
 
 # The suites' programs stay where they are built: build/peer, build/verbs, ...
 programs='peer verbs'
@@ -53,3 +65,4 @@ fi
 
 install -D -m 644 "$siw" "$modules/updates/siw.ko"
 "$TOP/scripts/build/index.sh" stage "$kver"
+echo "$made" >"$stage.made"
