@@ -12,7 +12,6 @@ DOWNLOADS=$BUILD/downloads
 CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwarp-ccache}
 export TOP BUILD TREE DOWNLOADS CCACHE_DIR
 umask 022
-mkdir -p "$CCACHE_DIR"
 
 # step TEXT: prints what is being done and remembers it for fail().
 step() {
@@ -46,6 +45,15 @@ need_root() {
 	[ "$(id -u)" -eq 0 ] || fail 'this needs root (chroot, mounts); run it with sudo'
 }
 
+# need_space MEGABYTES DIR: the file system of DIR has as many
+need_space() {
+	local free
+	free=$(df --output=avail -BM "$2" | tr -dc '0-9')
+	[ "$free" -ge "$1" ] || fail "too little disk space: $1 MB are needed in $2, which has" \
+		"$free MB free. Make room there, or take another disk:" \
+		"git clone $TOP /ANOTHER/DISK/kwarp"
+}
+
 # list FILE: prints the names in a package list without comments and blank lines.
 list() {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1"
@@ -62,6 +70,22 @@ lock() {
 debian_archive() {
 	apt-get indextargets --format '$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
 		awk -F'|' '$1 == "Debian" { print $2; exit }'
+}
+
+# need_archive: the Debian archive of this machine can be reached
+need_archive() {
+	local archive probe
+	archive=$(debian_archive)
+	[ -n "$archive" ] || fail "apt knows no Debian archive: run apt-get update. If that does" \
+		"not help: echo 'deb http://deb.debian.org/debian trixie main'" \
+		">/etc/apt/sources.list.d/debian.list && apt-get update"
+	probe=$(mktemp)
+	/usr/lib/apt/apt-helper download-file "${archive%/}/dists/trixie/InRelease" "$probe" \
+		>/dev/null 2>&1 || archive=
+	rm -f "$probe"
+	[ -n "$archive" ] || fail "the Debian archive $(debian_archive) cannot be reached." \
+		"apt-get update says why; behind a proxy:" \
+		"echo 'Acquire::http::Proxy \"http://HOST:PORT\";' >/etc/apt/apt.conf.d/80proxy"
 }
 
 # tree_kver: the kernel under test (the tree's stock 6.12).
