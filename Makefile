@@ -13,10 +13,9 @@ SUITES ?=
 FUZZ_SECONDS ?=
 MESSAGES ?= 1000000
 RUNS ?= 20
-DRIVER ?= kwarp
 KERNEL ?=
 V ?= 0
-export V SUITES FUZZ_SECONDS DRIVER CROSS_COMPILE
+export V SUITES FUZZ_SECONDS CROSS_COMPILE
 
 Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -58,8 +57,9 @@ help:
 	@echo '  make clean     remove what was built'
 	@echo '  make distclean the cached tree and sources, too'
 	@echo 'Try'
-	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run rping and'
-	@echo '                 perftest over kwarp'
+	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run the same'
+	@echo '                 programs over Linux'"'"'s siw and over kwarp: a minute, the first'
+	@echo '                 time minutes'
 	@echo 'Test'
 	@echo '  make check     the gate: what is ours, in the debug kernel; 15 minutes.'
 	@echo '                 SUITES="unit vm-cm vm-rping@stock" runs those named,'

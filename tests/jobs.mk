@@ -62,7 +62,7 @@ fuzz: host
 unit bench checkpatch dkms format release guide: tree
 	$(suite)
 # these work in the same folders as the stage, on what it has built
-build sparse provider kwarpctl peer cost: stage
+build sparse provider kwarpctl peer cost demo: stage
 	$(suite)
 packages kwarp-vm: debs
 	$(suite)
@@ -107,4 +107,4 @@ $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all packages kwarp-vm cross endian series \
 	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release \
-	build sparse provider cost format guide
+	build sparse provider cost demo format guide

@@ -271,7 +271,9 @@ for job in "${goals[@]}"; do
 	*@rt) second+=("$job") first+=(stage-rt) ;;
 	*@arm64 | *@s390x) second+=("$job") first+=(stage-foreign) ;;
 	fuzz) beside+=("$job") ;;
-	build | sparse | provider | kwarpctl | peer | cost) beside+=("$job") first+=(stage) ;;
+	build | sparse | provider | kwarpctl | peer | cost | demo)
+		beside+=("$job") first+=(stage)
+		;;
 	*) first+=("$job") ;;
 	esac
 done
