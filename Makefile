@@ -84,6 +84,8 @@ help:
 	@echo 'Measure'
 	@echo '  make bench     kwarp, siw, rxe and TCP side by side: ROUNDS=N, ONLY=REGEX; TIME=0,'
 	@echo '                 COST=0 or MICRO=0 leave a part out'
+	@echo '  make picture   measure what the picture of README.md shows, and draw it again:'
+	@echo '                 10 minutes of a quiet machine'
 	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how'
 	@echo '                 many pass on each'
 	@echo 'V=1 shows all that happens.'
@@ -184,6 +186,12 @@ soak:
 bench:
 	$(Q)$(scripts)/bench.sh
 
+picture:
+	$(Q)ONLY=picture $(scripts)/bench.sh
+	$(call say,PICTURE,Documentation/pictures/rate.svg)
+	$(Q)cp '$(out)/bench/picture.svg' Documentation/pictures/rate.svg
+	$(Q)cp '$(out)/bench/picture.csv' Documentation/pictures/rate.csv
+
 compare-pyverbs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && NO_TESTS=1 scripts/build/stage.sh
 	$(Q)scripts/guest/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
@@ -212,5 +220,5 @@ distclean: clean
 
 .PHONY: all help modules provider tools install install-user preflight-install preflight-user \
 	image-module image-user uninstall dkms-install dkms-uninstall deb demo check quick \
-	check-all flake soak bench compare-pyverbs series docs checkpatch fuzz sparse clean \
-	distclean
+	check-all flake soak bench picture compare-pyverbs series docs checkpatch fuzz sparse \
+	clean distclean

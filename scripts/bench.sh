@@ -4,11 +4,14 @@
 # Then counts instructions per message in QEMU (cost.md) and runs the micro-benchmarks of the
 # protocol core (micro.txt, micro.json).
 # ROUNDS (3), SECONDS_EACH (1) and ONLY (all) are passed to tests/bench/guest.sh; TIME=0, COST=0,
-# MICRO=0 skip a part.
+# MICRO=0 skip a part. ONLY=picture measures what README's picture shows, rate and latency by size,
+# and nothing else; build/bench/picture.svg and picture.csv are from this or from a whole run.
 . "$(dirname "$0")/lib.sh"
 need_root
 
 out=$BUILD/bench
+minutes=8
+[ "${ONLY:-}" != picture ] || minutes=3 COST=0 MICRO=0
 mkdir -p "$out"
 "$TOP/scripts/tree/setup"
 "$TOP/scripts/tree/tree.sh"
@@ -26,8 +29,17 @@ guest() {
 	}
 }
 
+# about: prints on what the last run was measured
+about() {
+	local kernel processors
+	# shellcheck source=/dev/null
+	. "$BUILD/results/bench/machine"
+	echo "user-mode Linux $kernel, $processors processors, veth with MTU 1500, no CRC;" \
+		"$(date -u +%F)"
+}
+
 if [ "${TIME:-1}" = 1 ]; then
-	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * 8)) minutes"
+	step "time: ${ROUNDS:-3} rounds, about $((${ROUNDS:-3} * minutes)) minutes"
 	export FLAVOUR=fast NO_LEAKS=1
 	"$TOP/scripts/guest/uml.sh" build
 	"$TOP/scripts/build/mirror" "$TOP/tests/bench/crc_rate" "$out/crc_rate" .
@@ -36,12 +48,13 @@ if [ "${TIME:-1}" = 1 ]; then
 	guest 'scripts/guest/uml.sh run' 7200 \
 		env "ROUNDS=${ROUNDS:-3}" "SECONDS_EACH=${SECONDS_EACH:-1}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
-	rm -f "$out"/*.svg "$out"/*.dat "$out/table.md" "$out"/ooo.{md,json}
+	rm -f "$out"/*.svg "$out"/*.dat "$out/picture.csv" "$out/table.md" "$out"/ooo.{md,json}
 	cp "$BUILD/results/bench"/{records.tsv,ooo.tsv,failures.log} "$out/"
 	if [ -s "$out/records.tsv" ]; then
 		in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench \
 			>"$out/table.md"
-		in_tree -w /src/build/bench gnuplot /src/tests/bench/plot.gp
+		in_tree -w /src/build/bench gnuplot -e "about = '$(about)'" \
+			/src/tests/bench/plot.gp
 		cat "$out/table.md"
 	fi
 	if [ -s "$out/ooo.tsv" ]; then

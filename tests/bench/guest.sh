@@ -8,7 +8,7 @@
 # value is MiB/s (*_bw, tcp, crc32c), thousands of messages a second (*_rate), microseconds (*_lat),
 # bytes (idle_qp) or segments per FPDU (wire_*); "-" if the driver does not support the test or
 # failed, with the reason in /results/failures.log. ROUNDS (3), SECONDS_EACH (1) and ONLY (a regular
-# expression; all) come from the environment.
+# expression, or "picture" for the rows of the README's picture; all) come from the environment.
 #
 # Variants of kwarp: plain (CRC and markers off, the only mode of siw), crc, markers, sctp (over
 # SCTP). Drivers tcp and sctp are iperf3 without RDMA.
@@ -18,6 +18,9 @@
 rounds=${ROUNDS:-3}
 length=${SECONDS_EACH:-1}
 wanted=${ONLY:-.}
+[ "$wanted" != picture ] || wanted=.
+# those of the picture
+sizes='64 256 1024 4096 16384 65536 262144 1048576'
 out=/results/records.tsv
 log=/results/failures.log
 : >"$out"
@@ -106,11 +109,36 @@ few() {
 	record "${1}_t16_bw" "$2" 1 "$(table 4)"
 }
 
+# turns SIZE: how many messages of that size a test of latency has, by turns
+turns() {
+	local n=$((length * 10000 * 4096 / $1))
+	[ $n -ge 100 ] || n=100
+	[ $n -le $((length * 10000)) ] || n=$((length * 10000))
+	echo $n
+}
+
 # lat VERB SIZE
 lat() {
 	wants "${1}_lat" || return 0
-	perf "ib_${1}_lat" -s "$2" -n $((length * 10000))
+	perf "ib_${1}_lat" -s "$2" -n "$(turns "$2")"
 	record "${1}_lat" "$2" 1 "$(table 5)"
+}
+
+# tcp_lat SIZE: the same by TCP alone
+tcp_lat() {
+	local value=-
+	wants send_lat || return 0
+	if [ -z "$broken" ]; then
+		PORT=5202 server tcp_lat on_b /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")"
+		if run on_a /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")" $IP_B &&
+			finish tcp_lat 10; then
+			value=$(cat "$WORK/out")
+		else
+			failure "tcp_lat $1" "$WORK/out" "$WORK/tcp_lat.log"
+		fi
+		stop tcp_lat
+	fi
+	record send_lat "$1" 1 "$value"
 }
 
 # stream TEST SIZE [OPTION]: iperf3 with writes of that size
@@ -155,15 +183,29 @@ wire() {
 	offload on
 }
 
+# picture: rate and latency by message size
+picture() {
+	local size
+	for size in $sizes; do
+		bw write "$size"
+		lat send "$size"
+	done
+}
+
 # all tests that every driver can be asked for
 all() {
 	local verb size
-	for verb in write read send; do
+	picture
+	for verb in read send; do
 		for size in 64 4096 65536 1048576; do
 			bw $verb $size
 		done
+	done
+	for verb in write read; do
 		lat $verb 64
 		lat $verb 4096
+	done
+	for verb in write read send; do
 		bw $verb 65536 16
 		bw $verb 65536 256
 		bw $verb 65536 1 -b
@@ -283,6 +325,16 @@ over_sctp() {
 	variant=plain LLP=tcp
 }
 
+# tcp_picture: rate and latency of TCP by the size of its writes
+tcp_picture() {
+	local size
+	driver=tcp
+	for size in $sizes; do
+		stream tcp "$size"
+		tcp_lat "$size"
+	done
+}
+
 # streams: what the transports do by themselves
 streams() {
 	driver=tcp
@@ -292,15 +344,33 @@ streams() {
 	driver=tcp
 }
 
+# begin DRIVER: its devices are there
+begin() {
+	links "$1"
+	if [ "$1" = kwarp ] && [ -z "$broken" ]; then
+		policy crc off
+		# perftest opens its 256 connections at once
+		policy backlog 1024
+	fi
+}
+
+# round_of_picture: what ONLY=picture measures
+round_of_picture() {
+	local name
+	for name in kwarp siw rxe; do
+		begin $name
+		picture
+		unlink_all
+	done
+	links tcp
+	tcp_picture
+	unlink_all
+}
+
 one_round() {
 	local name
 	for name in kwarp siw rxe; do
-		links $name
-		if [ $name = kwarp ] && [ -z "$broken" ]; then
-			policy crc off
-			# perftest opens its 256 connections at once
-			policy backlog 1024
-		fi
+		begin $name
 		all
 		if [ $name != rxe ]; then
 			wire write
@@ -319,6 +389,7 @@ one_round() {
 		unlink_all
 	done
 	links tcp
+	tcp_picture
 	streams
 	set_mtu 9000
 	streams
@@ -338,6 +409,10 @@ for module in siw rdma_rxe; do
 		failure "no $module here" /dev/null
 	fi
 done
+{
+	echo "kernel=$(uname -r)"
+	echo "processors=$(nproc)"
+} >/results/machine
 for ((round = 1; round <= rounds; round++)); do
-	one_round
+	if [ "${ONLY:-}" = picture ]; then round_of_picture; else one_round; fi
 done

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // report RECORDS.tsv DIRECTORY: writes the measurements of guest.sh as DIRECTORY/bench.json and
-// data files for gnuplot, README's table as DIRECTORY/readme.md, and a table of medians on standard
-// output.
+// data files for gnuplot, README's table as DIRECTORY/readme.md, the figures of README's picture as
+// DIRECTORY/picture.csv, and a table of medians on standard output.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -301,6 +302,45 @@ void plots(const Records &r, const std::filesystem::path &dir)
 		verb);
 }
 
+// The figures of README's picture: rate of Writes and latency of Sends by size, each driver beside
+// TCP. None if either was not measured.
+void picture(const Records &r, const std::filesystem::path &file)
+{
+	const std::vector<std::pair<std::string, Column>> columns{
+		{"kwarp", kwarp}, {"siw", siw}, {"rxe", rxe}, {"TCP", tcp}};
+	std::set<unsigned long> sizes;
+	for (const Test &t : r.tests())
+		if (t.qps == 1 && t.mtu == 1500 && (t.name == "write_bw" || t.name == "send_lat"))
+			sizes.insert(t.size);
+	auto rate = [&](unsigned long size, const Column &c) {
+		return r.get({c == tcp ? "tcp" : "write_bw", size, 1, 1500}, c);
+	};
+	auto latency = [&](unsigned long size, const Column &c) {
+		return r.get({"send_lat", size, 1, 1500}, c);
+	};
+	auto measured = [&](auto &&figure) {
+		return std::ranges::any_of(sizes, [&](auto size) {
+			return figure(size, kwarp).has_value();
+		});
+	};
+	if (!measured(rate) || !measured(latency))
+		return;
+	std::ofstream out(file);
+	out << "bytes";
+	for (const char *unit : {"MiB/s", "µs"})
+		for (const auto &[name, column] : columns)
+			out << ',' << name << ' ' << unit;
+	auto cell = [&](const std::optional<Summary> &s) { out << ',' << (s ? number(s) : ""); };
+	for (unsigned long size : sizes) {
+		out << '\n' << size;
+		for (const auto &[name, column] : columns)
+			cell(rate(size, column));
+		for (const auto &[name, column] : columns)
+			cell(latency(size, column));
+	}
+	out << '\n';
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -314,6 +354,7 @@ int main(int argc, char **argv)
 		std::filesystem::path dir = argv[2];
 		std::ofstream(dir / "bench.json") << json(records).dump(1, '\t') << '\n';
 		plots(records, dir);
+		picture(records, dir / "picture.csv");
 		table(records);
 		if (records.has(over_sctp))
 			sctp_table(records);
