@@ -66,8 +66,8 @@ perftest() {
 }
 
 # bandwidth COLUMN ADDRESS PROGRAM BYTES MESSAGES [OPTION...]: messages and options of a counted
-# run. Otherwise as many as go in a time, which grows with each try, since on a busy machine none may
-# have completed; and large ones complete by tens, not by hundreds.
+# run. Otherwise as many as go in a time, which grows with each try, since on a busy machine none
+# may have completed; and large ones complete by tens, not by hundreds.
 bandwidth() {
 	local column=$1 address=$2 program=$3 bytes=$4 much
 	shift 4
