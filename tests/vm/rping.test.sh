@@ -30,6 +30,10 @@ rping_over on_a on_b $IP6_A
 for size in 1429 65535; do
 	rping_over on_b on_a $IP_B -S $size
 done
+# Both ends on one device, by way of lo: a segment has room for more than the longest ULPDU, 64768.
+for size in 64754 64755 65024; do
+	rping_over on_b on_b $IP_B -S $size
+done
 
 # rping's default: any address, one server for several clients
 PORT=7174 server rping on_b rping -s -P

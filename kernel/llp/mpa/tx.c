@@ -109,7 +109,7 @@ static u32 choose(struct kwarp_llp *llp, const struct kwarp_ulpdu_want *want)
 	u32 ulpdu, part;
 
 	/* The rest of the message, and the segment has room for it. */
-	if (!want->behind && all < seg->max &&
+	if (!want->behind && all <= KWARP_ULPDU_MAX &&
 	    seg->off + kwarp_fpdu_len(all, tx->pos, markers) <= seg->max)
 		return all;
 	ulpdu = min(all, kwarp_mulpdu(seg->max, tx->pos, markers));
