@@ -45,6 +45,9 @@ stage-rt: stage
 # a copy of the tree with more packages, and programs of ours on their libraries
 programs: tree
 	$(step) nice -n 5 $(scripts)/build/programs.sh
+# the tests of Linux's block layer
+blktests: programs
+	$(step) nice -n 5 $(scripts)/build/blktests.sh
 kernel-debug: tree
 	$(step) nice -n 5 $(scripts)/guest/uml.sh kernel
 module-debug: kernel-debug
@@ -52,6 +55,9 @@ module-debug: kernel-debug
 # modules of the debug kernel that only suites of "make check-all" load
 modules-all: module-debug
 	$(step) nice -n 5 $(scripts)/guest/uml.sh modules-all
+# and the one of blktests
+loop-debug: kernel-debug
+	$(step) nice -n 5 $(scripts)/build/loop.sh
 
 # ---- suites of this machine ----
 
@@ -95,6 +101,8 @@ $(addsuffix @stock,$(call machine,programs)): $(call unless-done,stage) \
 $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 		$(call unless-done,module-debug) $(call unless-done,programs)
 	$(suite)
+vm-blktests-nvme@debug: $(call unless-done,blktests) $(call unless-done,loop-debug)
+vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unless-done,blktests)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
 %@arm64: $(call unless-done,stage-foreign)
@@ -105,6 +113,6 @@ $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 	$(suite)
 
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
-	stage-foreign kernel-debug module-debug modules-all packages kwarp-vm cross endian series \
-	shellcheck requirements rooms runner fuzz unit kwarpctl peer bench checkpatch dkms release \
-	build sparse provider cost demo format guide
+	stage-foreign kernel-debug module-debug modules-all loop-debug blktests packages kwarp-vm \
+	cross endian series shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
+	checkpatch dkms release build sparse provider cost demo format guide

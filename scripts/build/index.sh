@@ -10,9 +10,9 @@ kver=$2
 root=${3:-$TREE}
 modules=$stage/lib/modules/$kver
 indexed='arch block crypto fs lib mm net
-	drivers/block drivers/crypto drivers/infiniband
+	drivers/block drivers/crypto drivers/infiniband drivers/md/dm-*.ko*
 	drivers/net/*.ko* drivers/net/bonding drivers/net/vxlan drivers/net/wireguard
-	drivers/nvme drivers/scsi/*.ko* drivers/target drivers/virtio'
+	drivers/nvme drivers/scsi/*.ko* drivers/scsi/device_handler drivers/target drivers/virtio'
 # 34 MB of debug information, which an emulated guest would otherwise read with each modprobe
 strip="${4:-strip} --strip-debug /src/build/$1/lib/modules/$kver/updates/*.ko"
 if [ -n "${4:-}" ]; then
