@@ -33,7 +33,7 @@ void kwarp_passive_timeout(struct kwarp_ep *ep)
 }
 
 /* Rejected or refused: out of reach of the consumer and of the listener. */
-static void leave(struct kwarp_ep *ep)
+static void child_leave(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_REJECT_TX);
 	kwarp_ep_drop_handle(ep);
@@ -45,10 +45,10 @@ static void leave(struct kwarp_ep *ep)
  * overtake the reply. A peer that gets no reply to an enhanced request would retry
  * without enhanced mode.
  */
-static void reject(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
-		   const void *pd)
+static void send_rejection(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+			   const void *pd)
 {
-	leave(ep);
+	child_leave(ep);
 	if (kwarp_startup_send(ep, rep, pd))
 		kwarp_ep_close(ep, false);
 	else
@@ -61,7 +61,7 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 	struct kwarp_mpa_frame rep;
 
 	kwarp_mpa_reject(&su->pol, &su->req, pd_len, &rep);
-	reject(ep, &rep, pd);
+	send_rejection(ep, &rep, pd);
 }
 
 /*
@@ -71,7 +71,7 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
  * initiator would ask again, in the unenhanced form, because a responder that does not know
  * the enhanced form sends that, too.
  */
-static void refuse(struct kwarp_ep *ep)
+static void refuse_request(struct kwarp_ep *ep)
 {
 	bool asked = ep->state == KWARP_EP_REQUESTED;
 
@@ -79,7 +79,7 @@ static void refuse(struct kwarp_ep *ep)
 		reject_plain(ep, NULL, 0);
 		return;
 	}
-	leave(ep);
+	child_leave(ep);
 	if (asked)
 		kwarp_ep_close(ep, true);
 	else
@@ -122,7 +122,7 @@ static u8 event_depth(const struct kwarp_mpa_frame *req, u16 depth, u16 limit)
 	return min_t(u16, limit, KWARP_EP_EVENT_MAX);
 }
 
-static int ask(struct kwarp_ep *ep)
+static int ask_consumer(struct kwarp_ep *ep)
 {
 	struct kwarp_startup *su = ep->su;
 	struct iw_cm_event ev = {
@@ -190,13 +190,13 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	 */
 	if (su->req.pd_len > KWARP_EP_EVENT_MAX) {
 		kwarp_startup_count(dev, KWARP_MPA_E_PD_LEN);
-		refuse(ep);
+		refuse_request(ep);
 		return;
 	}
-	ret = ask(ep);
+	ret = ask_consumer(ep);
 	if (ret) {
 		kwarp_count(dev, KWARP_STAT_BACKLOG_DROP);
-		refuse(ep);
+		refuse_request(ep);
 		return;
 	}
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
@@ -206,7 +206,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 /* KWARP_EP_REQUESTED: the consumer has not answered in time. */
 void kwarp_passive_unanswered(struct kwarp_ep *ep)
 {
-	refuse(ep);
+	refuse_request(ep);
 }
 
 /*
@@ -221,8 +221,8 @@ void kwarp_passive_orphan(struct kwarp_ep *ep)
 /* ---- the consumer's answer -------------------------------------------------- */
 
 /* ESTABLISHED now, or, peer-to-peer, when the initiator is ready (RFC 6581 9.2). */
-static void accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
-		     const struct kwarp_mpa_params *agreed)
+static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
+			     const struct kwarp_mpa_params *agreed)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_ACCEPT);
 	kwarp_ep_drop_handle(ep);
@@ -273,7 +273,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	ret = kwarp_mpa_respond(&su->pol, &su->req, &su->local, &rep, &agreed);
 	if (ret) {
 		kwarp_startup_count(ep_dev(ep), ret);
-		reject(ep, &rep, params->private_data);
+		send_rejection(ep, &rep, params->private_data);
 		return -ENOMEM;
 	}
 	ret = -EINVAL;
@@ -300,7 +300,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 		kwarp_ep_close(ep, true);
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
-	accepted(ep, id, &agreed);
+	request_accepted(ep, id, &agreed);
 	return 0;
 
 err:

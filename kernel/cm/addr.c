@@ -169,7 +169,7 @@ void kwarp_addr_wildcard(struct sockaddr_storage *ss, u16 port)
 }
 
 /* On a dual-family listener, rdma_cm expects IPv4 addresses for IPv4 peers. */
-static void unmap(struct sockaddr_storage *ss)
+static void unmap_v4_address(struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -194,7 +194,7 @@ int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
 	int ret = kwarp_llp_getname(&ep->llp, ss, true);
 
 	if (!ret)
-		unmap(ss);
+		unmap_v4_address(ss);
 	return ret;
 }
 
@@ -210,6 +210,6 @@ void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev)
 		memset(&ev->local_addr, 0, sizeof(ev->local_addr));
 	if (kwarp_llp_getname(&ep->llp, &ev->remote_addr, true))
 		memset(&ev->remote_addr, 0, sizeof(ev->remote_addr));
-	unmap(&ev->local_addr);
-	unmap(&ev->remote_addr);
+	unmap_v4_address(&ev->local_addr);
+	unmap_v4_address(&ev->remote_addr);
 }

@@ -118,7 +118,7 @@ void kwarp_attach_put(struct kwarp_ep *ep)
 
 /* ---- startup ----------------------------------------------------------------- */
 
-static void established(struct kwarp_ep *ep)
+static void attach_established(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), ep->attach->initiator ? KWARP_STAT_CONNECT :
 							KWARP_STAT_ACCEPT);
@@ -126,7 +126,7 @@ static void established(struct kwarp_ep *ep)
 	kwarp_ep_enter(ep);
 }
 
-static void fail(struct kwarp_ep *ep, int status)
+static void attach_fail(struct kwarp_ep *ep, int status)
 {
 	kwarp_attach_done(ep, status, NULL, 0);
 	kwarp_ep_close(ep, false);
@@ -171,9 +171,9 @@ static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
 	if (!ret && !at->initiator)
 		ret = send_key(ep);
 	if (ret)
-		fail(ep, ret);
+		attach_fail(ep, ret);
 	else
-		established(ep);
+		attach_established(ep);
 }
 
 /**
@@ -197,7 +197,7 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 			return true;
 		if (ret <= 0) {
 			kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
-			fail(ep, -ECONNRESET);
+			attach_fail(ep, -ECONNRESET);
 			return true;
 		}
 		su->hello.have += ret;
@@ -205,7 +205,7 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 		if (ret < 0) {
 			/* Draft -03, 8.1, 6 */
 			kwarp_startup_count(ep_dev(ep), ret);
-			fail(ep, -EPROTO);
+			attach_fail(ep, -EPROTO);
 			return true;
 		}
 		if (ret > 0) {
@@ -257,13 +257,13 @@ static void start_none(struct kwarp_ep *ep)
 	set_depths(ep->su, &agreed);
 	ret = kwarp_startup_attach(ep, &agreed, ep->attach->initiator);
 	if (ret)
-		fail(ep, ret);
+		attach_fail(ep, ret);
 	else
-		established(ep);
+		attach_established(ep);
 }
 
 /* Wait for the peer's frame, part of which may have arrived already. */
-static void await(struct kwarp_ep *ep, enum kwarp_ep_state state)
+static void await_frame(struct kwarp_ep *ep, enum kwarp_ep_state state)
 {
 	kwarp_ep_set_state(ep, state);
 	kwarp_ep_arm_startup(ep);
@@ -271,7 +271,7 @@ static void await(struct kwarp_ep *ep, enum kwarp_ep_state state)
 }
 
 /* The socket is taken and the last streaming message sent. */
-static void begin(struct kwarp_ep *ep)
+static void attach_begin(struct kwarp_ep *ep)
 {
 	struct kwarp_attach *at = ep->attach;
 	int ret;
@@ -281,7 +281,7 @@ static void begin(struct kwarp_ep *ep)
 		return;
 	}
 	if (!at->initiator) {
-		await(ep, KWARP_EP_WAIT_REQ);
+		await_frame(ep, KWARP_EP_WAIT_REQ);
 		return;
 	}
 	if (at->form == KWARP_ATTACH_REQ_REP) {
@@ -292,14 +292,14 @@ static void begin(struct kwarp_ep *ep)
 	}
 	ret = send_key(ep);
 	if (ret)
-		fail(ep, ret);
+		attach_fail(ep, ret);
 	else
-		await(ep, KWARP_EP_WAIT_REP);
+		await_frame(ep, KWARP_EP_WAIT_REP);
 }
 
 /* ---- calls of a program ------------------------------------------------------- */
 
-static bool choice(u8 wish, bool otherwise)
+static bool choice_is_on(u8 wish, bool otherwise)
 {
 	return wish == KWARP_ATTACH_POLICY ? otherwise :
 					     wish == KWARP_ATTACH_ON;
@@ -325,8 +325,8 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 }
 
 /* The consumer's parameters override the device's policy, except its requirements. */
-static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
-		 struct kwarp_startup *su)
+static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach *at,
+			struct kwarp_startup *su)
 {
 	bool p2p;
 
@@ -336,14 +336,14 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 						 KWARP_MPA_REV_RDMAC;
 	if (su->pol.crc == KWARP_CRC_REQUIRED && p->crc == KWARP_ATTACH_OFF)
 		return -EPERM;
-	if (!choice(p->crc, su->pol.crc))
+	if (!choice_is_on(p->crc, su->pol.crc))
 		su->pol.crc = KWARP_CRC_OFF;
 	else if (su->pol.crc == KWARP_CRC_OFF)
 		su->pol.crc = KWARP_CRC_PREFERRED;
-	su->pol.markers = choice(p->markers, su->pol.markers);
+	su->pol.markers = choice_is_on(p->markers, su->pol.markers);
 	if (p->mpa_rev)
 		su->pol.rev = p->mpa_rev;
-	p2p = choice(p->p2p, su->pol.rtr);
+	p2p = choice_is_on(p->p2p, su->pol.rtr);
 	if (p2p && !su->pol.rtr)
 		su->pol.rtr = KWARP_RTR_ALL | KWARP_RTR_FRAME;
 	/* Limited to what the revision supports. */
@@ -360,7 +360,7 @@ static int apply(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 }
 
 /* The QP is claimed, so the earlier attach that it remembers has ended. */
-static void remember(struct kwarp_qp *qp, struct kwarp_attach *at)
+static void remember_attach(struct kwarp_qp *qp, struct kwarp_attach *at)
 {
 	mutex_lock(&qp->mutex);
 	attach_unref(qp->attach);
@@ -381,9 +381,9 @@ static bool in_progress(struct kwarp_qp *qp)
 }
 
 /* Takes ownership of @at and @su, also on failure. */
-static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
-		 struct kwarp_startup *su, const struct kwarp_attach_params *p,
-		 const struct kwarp_bytes *msg)
+static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
+			struct kwarp_startup *su, const struct kwarp_attach_params *p,
+			const struct kwarp_bytes *msg)
 {
 	struct kwarp_ep *ep = kwarp_ep_alloc(qp->dev);
 	struct net *net;
@@ -419,11 +419,11 @@ static int start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		goto out;
 
 	/* The takeover cannot be undone; later failures are reported in the result. */
-	remember(qp, at);
+	remember_attach(qp, at);
 	if (msg->len && kwarp_llp_send(&ep->llp, msg->p, msg->len) != msg->len)
-		fail(ep, -ENOBUFS);
+		attach_fail(ep, -ENOBUFS);
 	else
-		begin(ep);
+		attach_begin(ep);
 out:
 	if (ret)
 		kwarp_ep_close(ep, false);
@@ -450,13 +450,13 @@ int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 	kref_init(&at->refs);
 	init_completion(&at->done);
 	su = kwarp_startup_alloc(qp->dev, pd->p, pd->len);
-	ret = su ? apply(p, at, su) : -ENOMEM;
+	ret = su ? apply_params(p, at, su) : -ENOMEM;
 	if (ret) {
 		kfree(su);
 		attach_unref(at);
 		return ret;
 	}
-	return start(qp, fd, at, su, p, msg);
+	return attach_start(qp, fd, at, su, p, msg);
 }
 
 static_assert(KWARP_ATTACH_PRIVATE_DATA_MAX == KWARP_MPA_PD_MAX);

@@ -43,7 +43,7 @@ static struct net *startup_net(struct kwarp_device *dev, const struct iw_cm_id *
 	return kwarp_addr_net(dev, NULL);
 }
 
-static int start(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_startup *su)
+static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_startup *su)
 {
 	struct kwarp_llp_bind bind = { .local = &su->from, .tos = su->tos };
 	struct kwarp_ep *ep;
@@ -129,13 +129,13 @@ static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id
 int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 		       struct kwarp_startup *su)
 {
-	int ret = start(dev, id, su);
+	int ret = open_connection(dev, id, su);
 
 	if ((ret != -EADDRINUSE && ret != -EADDRNOTAVAIL) ||
 	    !may_replace_port(dev, id, su))
 		return ret;
 	rpc_set_port((struct sockaddr *)&su->from, 0);
-	return start(dev, id, su);
+	return open_connection(dev, id, su);
 }
 
 /*
@@ -161,7 +161,7 @@ static void warn_within_host(struct kwarp_device *dev, const struct iw_cm_id *id
 			       &su->to);
 }
 
-static int connect(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
+static int connect_id(struct iw_cm_id *id, const struct iw_cm_conn_param *params)
 {
 	struct kwarp_device *dev = to_kdev(id->device);
 	struct kwarp_startup *su;
@@ -221,12 +221,12 @@ int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	int ret;
 
 	might_sleep();
-	ret = connect(id, params);
+	ret = connect_id(id, params);
 	memalloc_noio_restore(noio);
 	return ret;
 }
 
-static void fail(struct kwarp_ep *ep, int status)
+static void connect_failed(struct kwarp_ep *ep, int status)
 {
 	kwarp_up_reply(ep, status, NULL, 0, 0, 0);
 	kwarp_ep_close(ep, false);
@@ -261,7 +261,7 @@ static void fall_back(struct kwarp_ep *ep)
 
 	if (ep->rendezvous) {
 		/* A partner supports no other revision. */
-		fail(ep, -ECONNRESET);
+		connect_failed(ep, -ECONNRESET);
 		return;
 	}
 	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
@@ -269,7 +269,7 @@ static void fall_back(struct kwarp_ep *ep)
 			       "%pISpc does not know MPA revision 2\n", &su->to);
 	if (ep->attach) {
 		/* Only the program can open another connection. */
-		fail(ep, -EPROTO);
+		connect_failed(ep, -EPROTO);
 		return;
 	}
 	/* Plain RFC 5044, so without the S bit of the 2007 proposal. */
@@ -281,7 +281,7 @@ static void fall_back(struct kwarp_ep *ep)
 	kwarp_llp_close(&ep->llp, true);
 	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, su);
 	if (ret) {
-		fail(ep, ret);
+		connect_failed(ep, ret);
 		return;
 	}
 	/* The new endpoint owns the cm_id and will report the reply. */
@@ -299,7 +299,7 @@ void kwarp_active_connected(struct kwarp_ep *ep)
 	ret = kwarp_startup_send(ep, &su->req, su->pd);
 	if (ret) {
 		count_closed(ep);
-		fail(ep, ret == -EPIPE ? -ECONNRESET : ret);
+		connect_failed(ep, ret == -EPIPE ? -ECONNRESET : ret);
 		return;
 	}
 	kwarp_ep_set_state(ep, KWARP_EP_WAIT_REP);
@@ -323,12 +323,12 @@ static u8 rtr_opcode(u8 rtr)
  * by a Terminate, which only a QP in Full Operation can send. Before RFC 6581 there were
  * no codes for this: the connection is closed.
  */
-static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
-		      enum kwarp_err err, int status)
+static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
+				 enum kwarp_err err, int status)
 {
 	if (agreed->rev < KWARP_MPA_REV_2 ||
 	    kwarp_startup_attach(ep, agreed, true)) {
-		fail(ep, status);
+		connect_failed(ep, status);
 		return;
 	}
 	kwarp_llp_lock(&ep->llp);
@@ -346,8 +346,8 @@ static void terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed
  * RFC 5044 7.1.2, 3 allows other uses of the connection after a rejection; iw_cm has
  * none.
  */
-static void rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
-		     const struct kwarp_mpa_params *agreed)
+static void reply_rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+			   const struct kwarp_mpa_params *agreed)
 {
 	/*
 	 * Omit private data that do not fit into an event; the rejection is reported
@@ -377,8 +377,8 @@ static int send_rtr_frame(struct kwarp_ep *ep,
 	return ret == -EPIPE ? -ECONNRESET : ret;
 }
 
-static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
-		     const struct kwarp_mpa_params *agreed)
+static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
+			   const struct kwarp_mpa_params *agreed)
 {
 	int ret = 0;
 
@@ -388,11 +388,11 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	 */
 	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
-		terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
+		accept_and_terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
 	if (!kwarp_meet_reply_ok(ep, ep->su->hello.rx + rep->pd_off, rep->pd_len)) {
-		fail(ep, -EPROTO);
+		connect_failed(ep, -EPROTO);
 		return;
 	}
 	if (agreed->rtr == KWARP_RTR_FRAME)
@@ -400,7 +400,7 @@ static void accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 	if (!ret)
 		ret = kwarp_startup_attach(ep, agreed, true);
 	if (ret) {
-		fail(ep, ret);
+		connect_failed(ep, ret);
 		return;
 	}
 	if (agreed->rtr & KWARP_RTR_ALL)
@@ -441,13 +441,13 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	if (ret < 0) {
 		if (ret != -EPROTO)
 			count_closed(ep);
-		fail(ep, ret);
+		connect_failed(ep, ret);
 		return;
 	}
 	ret = kwarp_mpa_complete(&su->pol, &su->local, &su->req, &rep, &agreed);
 	switch (ret) {
 	case 0:
-		accepted(ep, &rep, &agreed);
+		reply_accepted(ep, &rep, &agreed);
 		return;
 	case -KWARP_MPA_E_FALLBACK:
 		fall_back(ep);
@@ -456,16 +456,16 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	kwarp_startup_count(ep_dev(ep), ret);
 	switch (ret) {
 	case -KWARP_MPA_E_REJECTED:
-		rejected(ep, &rep, &agreed);
+		reply_rejected(ep, &rep, &agreed);
 		break;
 	case -KWARP_MPA_E_IRD:
 	case -KWARP_MPA_E_RTR:
 	case -KWARP_MPA_E_CRC:
-		terminate(ep, &agreed, kwarp_mpa_err_code(ret),
-			  ret == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO);
+		accept_and_terminate(ep, &agreed, kwarp_mpa_err_code(ret),
+				     ret == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO);
 		break;
 	default:
-		fail(ep, -EPROTO);
+		connect_failed(ep, -EPROTO);
 		break;
 	}
 }
@@ -474,23 +474,23 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 void kwarp_active_refused(struct kwarp_ep *ep)
 {
 	count_closed(ep);
-	fail(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
+	connect_failed(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
 }
 
 /* KWARP_EP_CONNECTING, KWARP_EP_WAIT_REP timed out: RFC 5044 7.1.2, 10. */
 void kwarp_active_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
-	fail(ep, -ETIMEDOUT);
+	connect_failed(ep, -ETIMEDOUT);
 }
 
 void kwarp_active_down(struct kwarp_ep *ep)
 {
-	fail(ep, -ENETDOWN);
+	connect_failed(ep, -ENETDOWN);
 }
 
 /* The consumer destroyed the QP during connection setup. */
 void kwarp_active_qp_gone(struct kwarp_ep *ep)
 {
-	fail(ep, -ECONNABORTED);
+	connect_failed(ep, -ECONNABORTED);
 }

@@ -690,7 +690,7 @@ static void look_for_ending(struct kwarp_device *dev)
  * be waiting. A client of our own would be notified, but after those registered later,
  * which also wait.
  */
-static void look(struct timer_list *t)
+static void look_for_removal(struct timer_list *t)
 {
 	struct kwarp_device *dev = container_of(t, struct kwarp_device, look);
 	struct kwarp_ep *ep;
@@ -715,7 +715,7 @@ void kwarp_cm_device_init(struct kwarp_device *dev)
 
 	INIT_LIST_HEAD(&dev->eps);
 	INIT_LIST_HEAD(&dev->owing);
-	timer_setup(&dev->look, look, 0);
+	timer_setup(&dev->look, look_for_removal, 0);
 	for (i = 0; i < KWARP_LINGER_KINDS; i++)
 		INIT_LIST_HEAD(&dev->lingering[i].eps);
 }

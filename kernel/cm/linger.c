@@ -10,14 +10,14 @@
 
 #include "cm/ep.h"
 
-static void unlist(struct kwarp_device *dev, struct kwarp_ep *ep)
+static void linger_unlist(struct kwarp_device *dev, struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&dev->lock);
 	list_del_init(&ep->linger_link);
 	dev->lingering[ep->linger_kind].nr--;
 }
 
-static void enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
+static void linger_enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 {
 	struct kwarp_device *dev = ep_dev(ep);
 	struct kwarp_lingering *all = &dev->lingering[kind];
@@ -33,7 +33,7 @@ static void enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	while (all->nr > limit) {
 		oldest = list_first_entry(&all->eps, struct kwarp_ep,
 					  linger_link);
-		unlist(dev, oldest);
+		linger_unlist(dev, oldest);
 		kwarp_count(dev, KWARP_STAT_LINGER_DROP);
 		kwarp_ep_raise(oldest, KWARP_EP_EV_DISPLACED);
 	}
@@ -52,7 +52,7 @@ void kwarp_linger_leave(struct kwarp_ep *ep)
 	lockdep_assert_held(&ep->mutex);
 	spin_lock_irqsave(&dev->lock, flags);
 	if (!list_empty(&ep->linger_link))
-		unlist(dev, ep);
+		linger_unlist(dev, ep);
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
@@ -112,5 +112,5 @@ void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	kwarp_ep_arm_startup(ep);
 	kwarp_linger_discard(ep);
 	if (ep->state == KWARP_EP_LINGER)
-		enlist(ep, kind);
+		linger_enlist(ep, kind);
 }

@@ -30,7 +30,7 @@ static int queue_limit(struct kwarp_device *dev, int backlog)
 }
 
 /* Remove a child from the lists. */
-static void unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
+static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	lockdep_assert_held(&ep->child_lock);
 	list_del_init(&child->sibling);
@@ -62,7 +62,7 @@ static bool make_room(struct kwarp_ep *ep)
 						  struct kwarp_ep, sibling);
 		if (oldest && is_silent(oldest)) {
 			kwarp_count(ep_dev(ep), KWARP_STAT_BACKLOG_DROP);
-			unlist(ep, oldest);
+			child_unlist(ep, oldest);
 			kwarp_ep_raise(oldest, KWARP_EP_EV_UNWANTED);
 			room = true;
 		}
@@ -72,7 +72,7 @@ static bool make_room(struct kwarp_ep *ep)
 }
 
 /* Make a new connection, which has room, a child of the listener; its mutex is held. */
-static void adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
+static void child_adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	child->arrived = jiffies;
 	spin_lock(&ep->child_lock);
@@ -106,7 +106,7 @@ static int take_child(struct kwarp_ep *ep)
 	if (ret)
 		kwarp_ep_close(child, true);
 	else
-		adopt(ep, child);
+		child_adopt(ep, child);
 	kwarp_ep_unlock(child);
 	kwarp_llp_put(&child->llp);
 	return ret;
@@ -213,7 +213,7 @@ void kwarp_listen_leave(struct kwarp_ep *child)
 	spin_lock(&ep->child_lock);
 	was_full = ep->children >= child_limit(ep);
 	if (!list_empty(&child->sibling))
-		unlist(ep, child);
+		child_unlist(ep, child);
 	spin_unlock(&ep->child_lock);
 	/* Others may wait in the socket's queue. */
 	if (was_full)
@@ -222,7 +222,7 @@ void kwarp_listen_leave(struct kwarp_ep *child)
 	kwarp_llp_put(&ep->llp);
 }
 
-static void unwanted(struct list_head *children)
+static void children_unwanted(struct list_head *children)
 {
 	struct kwarp_ep *child;
 
@@ -244,8 +244,8 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	/* From here on iw_cm gets no event of this listener. */
 	id = ep->cm_id;
 	ep->cm_id = NULL;
-	unwanted(&ep->waiting);
-	unwanted(&ep->asked);
+	children_unwanted(&ep->waiting);
+	children_unwanted(&ep->asked);
 	spin_unlock(&ep->child_lock);
 	if (id)
 		id->rem_ref(id);
@@ -259,7 +259,7 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	kwarp_llp_put(&twin->llp);
 }
 
-static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
+static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 {
 	struct sockaddr_storage local = id->local_addr;
 	struct kwarp_llp_bind bind = {
@@ -308,7 +308,7 @@ static int start(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
  * arrive on a netdev of another namespace, and takes the device on lo for those to a loopback
  * address. The listener of another device would only occupy the port, so it has no socket.
  */
-static bool serves(const struct iw_cm_id *id)
+static bool serves_address(const struct iw_cm_id *id)
 {
 	bool loopback = kwarp_addr_loopback(&id->local_addr);
 	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
@@ -371,7 +371,7 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 }
 
 /* Return: a listener with a reference, or ERR_PTR(). */
-static struct kwarp_ep *open_listener(struct iw_cm_id *id, int backlog, bool sctp)
+static struct kwarp_ep *open_ep_listener(struct iw_cm_id *id, int backlog, bool sctp)
 {
 	struct kwarp_ep *ep = kwarp_ep_alloc(to_kdev(id->device));
 	int ret;
@@ -382,7 +382,7 @@ static struct kwarp_ep *open_listener(struct iw_cm_id *id, int backlog, bool sct
 	kwarp_llp_get(&ep->llp);
 	if (sctp)
 		ep->llp.ops = &kwarp_sctp_ops;
-	ret = start(ep, id, backlog);
+	ret = start_listener(ep, id, backlog);
 	if (ret)
 		kwarp_ep_close(ep, true);
 	kwarp_ep_unlock(ep);
@@ -393,7 +393,7 @@ static struct kwarp_ep *open_listener(struct iw_cm_id *id, int backlog, bool sct
 }
 
 /* Puts the caller's reference. */
-static void close_listener(struct kwarp_ep *ep)
+static void close_ep_listener(struct kwarp_ep *ep)
 {
 	mutex_lock(&ep->mutex);
 	kwarp_listen_end(ep);
@@ -404,7 +404,7 @@ static void close_listener(struct kwarp_ep *ep)
 /* Listen on the other lower layer, too. */
 static int add_twin(struct kwarp_ep *ep, struct iw_cm_id *id, int backlog, bool sctp)
 {
-	struct kwarp_ep *twin = open_listener(id, backlog, sctp);
+	struct kwarp_ep *twin = open_ep_listener(id, backlog, sctp);
 	bool ended;
 
 	if (IS_ERR(twin))
@@ -417,7 +417,7 @@ static int add_twin(struct kwarp_ep *ep, struct iw_cm_id *id, int backlog, bool 
 	if (!ended)
 		return 0;
 	/* The device is being removed. */
-	close_listener(twin);
+	close_ep_listener(twin);
 	return -ENODEV;
 }
 
@@ -430,15 +430,15 @@ int kwarp_cm_create_listen(struct iw_cm_id *id, int backlog)
 
 	might_sleep();
 	id->provider_data = NULL;
-	if (!serves(id))
+	if (!serves_address(id))
 		return 0;
-	first = open_listener(id, backlog, sctp_first);
+	first = open_ep_listener(id, backlog, sctp_first);
 	if (IS_ERR(first))
 		return PTR_ERR(first);
 	if (llp == KWARP_LLP_TCP_SCTP || llp == KWARP_LLP_SCTP_TCP) {
 		ret = add_twin(first, id, backlog, !sctp_first);
 		if (ret) {
-			close_listener(first);
+			close_ep_listener(first);
 			return ret;
 		}
 	}
@@ -454,6 +454,6 @@ int kwarp_cm_destroy_listen(struct iw_cm_id *id)
 	might_sleep();
 	id->provider_data = NULL;
 	if (ep)
-		close_listener(ep);
+		close_ep_listener(ep);
 	return 0;
 }

@@ -70,7 +70,7 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 }
 
 /* iw_cm needs ESTABLISHED before it can accept a CLOSE. */
-static void settle(struct kwarp_ep *ep, int status)
+static void settle_established(struct kwarp_ep *ep, int status)
 {
 	if (ep->state == KWARP_EP_WAIT_RTR)
 		kwarp_up_established(ep, status);
@@ -90,13 +90,13 @@ static void flush_accepted(struct kwarp_ep *ep)
 }
 
 /* Detach the QP and report the end. */
-static void finish(struct kwarp_ep *ep, int status, bool abort)
+static void finish_ep(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
 	flush_accepted(ep);
 	/* Before the events: their receiver may use the QP again immediately. */
 	kwarp_ep_release_qp(ep, status);
-	settle(ep, status ? : -ECONNABORTED);
+	settle_established(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
 	if (abort)
 		kwarp_ep_close(ep, true);
@@ -121,20 +121,20 @@ static bool engine_done(struct kwarp_ep *ep)
 static void wind_up(struct kwarp_ep *ep)
 {
 	if (engine_done(ep)) {
-		finish(ep, 0, false);
+		finish_ep(ep, 0, false);
 		return;
 	}
 	if (ep->state == KWARP_EP_CLOSING)
 		return;
-	settle(ep, -ECONNABORTED);
+	settle_established(ep, -ECONNABORTED);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
 	kwarp_ep_arm_startup(ep);
 }
 
 /* Our consumer disconnects: let the engine finish first. */
-static void drain(struct kwarp_ep *ep)
+static void drain_engine(struct kwarp_ep *ep)
 {
-	settle(ep, -ECONNABORTED);
+	settle_established(ep, -ECONNABORTED);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
 	kwarp_ep_arm(ep, KWARP_EP_DRAIN_MS);
 }
@@ -153,7 +153,7 @@ static void fin_sent(struct kwarp_ep *ep)
 		wind_up(ep);
 		return;
 	}
-	settle(ep, -ECONNABORTED);
+	settle_established(ep, -ECONNABORTED);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
 	kwarp_ep_arm_startup(ep);
 }
@@ -184,15 +184,15 @@ static void peer_fin_early(struct kwarp_ep *ep)
 	wind_up(ep);
 }
 
-static void lost(struct kwarp_ep *ep)
+static void stream_lost(struct kwarp_ep *ep)
 {
-	finish(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET), true);
+	finish_ep(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET), true);
 }
 
-static void lost_early(struct kwarp_ep *ep)
+static void stream_lost_early(struct kwarp_ep *ep)
 {
 	count_early_end(ep);
-	lost(ep);
+	stream_lost(ep);
 }
 
 /* The initiator is ready: its first FPDU was valid (RFC 6581 9.2). */
@@ -210,28 +210,28 @@ static void rtr_frame(struct kwarp_ep *ep)
 	if (ret > 0)
 		peer_ready(ep);
 	else if (ret < 0)
-		finish(ep, ret, ret != -EPROTO);
+		finish_ep(ep, ret, ret != -EPROTO);
 }
 
 static void rtr_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
-	finish(ep, -ETIMEDOUT, false);
+	finish_ep(ep, -ETIMEDOUT, false);
 }
 
 static void closing_timeout(struct kwarp_ep *ep)
 {
-	finish(ep, -ETIMEDOUT, true);
+	finish_ep(ep, -ETIMEDOUT, true);
 }
 
 static void qp_gone(struct kwarp_ep *ep)
 {
-	finish(ep, 0, false);
+	finish_ep(ep, 0, false);
 }
 
 static void dev_down(struct kwarp_ep *ep)
 {
-	finish(ep, -ENETDOWN, true);
+	finish_ep(ep, -ENETDOWN, true);
 }
 
 static void give_up(struct kwarp_ep *ep)
@@ -242,12 +242,12 @@ static void give_up(struct kwarp_ep *ep)
 /* ---- the table -------------------------------------------------------------- */
 
 /* Two handlers that do nothing. The event is late, or was handled already: */
-static void stale(struct kwarp_ep *ep)
+static void event_stale(struct kwarp_ep *ep)
 {
 }
 
 /* The event cannot occur in this state: */
-static void never(struct kwarp_ep *ep)
+static void event_impossible(struct kwarp_ep *ep)
 {
 }
 

@@ -141,7 +141,7 @@ static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 }
 
 /* No queue pair expects this peer. Close silently, so that strangers learn nothing. */
-static void refuse(struct kwarp_ep *ep)
+static void refuse_partner(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_RDV_REFUSED);
 	kwarp_passive_drop(ep);
@@ -164,7 +164,7 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 		return false;
 	qp = partner_of(ep, &params, pd);
 	if (!qp) {
-		refuse(ep);
+		refuse_partner(ep);
 		return true;
 	}
 	kwarp_ep_hold_qp(ep, qp);

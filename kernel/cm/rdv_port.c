@@ -10,7 +10,7 @@
 static DEFINE_MUTEX(listeners_mutex);
 static LIST_HEAD(listeners);
 
-static void close_listener(struct kwarp_device *dev)
+static void rdv_close_listener(struct kwarp_device *dev)
 {
 	struct kwarp_ep *ep = dev->rendezvous;
 
@@ -26,7 +26,7 @@ static void close_listener(struct kwarp_device *dev)
 	kwarp_llp_put(&ep->llp);
 }
 
-static int open_listener(struct kwarp_device *dev, u16 port)
+static int rdv_open_listener(struct kwarp_device *dev, u16 port)
 {
 	struct kwarp_ep *ep = kwarp_listen_rendezvous(dev, port);
 
@@ -46,9 +46,9 @@ int kwarp_rdv_set_port(struct kwarp_device *dev, u16 port)
 	might_sleep();
 	mutex_lock(&listeners_mutex);
 	if (port != dev->policy.rendezvous_port) {
-		close_listener(dev);
+		rdv_close_listener(dev);
 		if (port)
-			ret = open_listener(dev, port);
+			ret = rdv_open_listener(dev, port);
 	}
 	mutex_unlock(&listeners_mutex);
 	return ret;
@@ -65,7 +65,7 @@ static void net_exit(struct net *net)
 	mutex_lock(&listeners_mutex);
 	list_for_each_entry_safe(dev, next, &listeners, rendezvous_link)
 		if (sock_net(dev->rendezvous->llp.sk) == net)
-			close_listener(dev);
+			rdv_close_listener(dev);
 	mutex_unlock(&listeners_mutex);
 }
 

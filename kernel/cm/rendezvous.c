@@ -43,7 +43,7 @@ static void set_deadline(struct kwarp_qp *qp)
 }
 
 /* Run the work in @ms, or at the deadline if that is earlier. */
-static void plan(struct kwarp_qp *qp, u32 ms)
+static void plan_work(struct kwarp_qp *qp, u32 ms)
 {
 	long left = qp->rdv.deadline - jiffies;
 	unsigned long delay = min_t(long, msecs_to_jiffies(ms), max(left, 0L));
@@ -58,23 +58,23 @@ static void plan_next(struct kwarp_qp *qp)
 	struct kwarp_rdv *rdv = &qp->rdv;
 
 	if (!rdv->initiator) {
-		plan(qp, RDV_NO_TRY_MS);
+		plan_work(qp, RDV_NO_TRY_MS);
 		return;
 	}
-	plan(qp, rdv->delay_ms);
+	plan_work(qp, rdv->delay_ms);
 	rdv->delay_ms = min_t(u32, 2 * rdv->delay_ms, RDV_DELAY_MAX_MS);
 }
 
 /* Is it still looking for its partner, with no attempt in progress? */
-static bool looking(const struct kwarp_qp *qp)
+static bool is_looking(const struct kwarp_qp *qp)
 {
 	return kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner &&
 	       !qp->claimed;
 }
 
 /* Private data and parameters of the startup frame: one more read than verbs show. */
-static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
-		 u8 *pd)
+static void fill_request(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
+			 u8 *pd)
 {
 	kwarp_rdv_encode(&qp->rdv.id, pd);
 	memset(params, 0, sizeof(*params));
@@ -89,7 +89,7 @@ static void fill(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
 static void try_again(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
-	if (looking(qp) && !delayed_work_pending(&qp->rdv.work))
+	if (is_looking(qp) && !delayed_work_pending(&qp->rdv.work))
 		plan_next(qp);
 	mutex_unlock(&qp->mutex);
 }
@@ -104,12 +104,12 @@ static void rdv_work(struct work_struct *work)
 	bool try = false;
 
 	mutex_lock(&qp->mutex);
-	if (looking(qp)) {
+	if (is_looking(qp)) {
 		if (time_after_eq(jiffies, qp->rdv.deadline)) {
 			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
 			kwarp_qp_unreachable(qp);
 		} else if (qp->rdv.initiator) {
-			fill(qp, &params, pd);
+			fill_request(qp, &params, pd);
 			try = true;
 		} else {
 			plan_next(qp);
@@ -191,7 +191,7 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	kwarp_qp_step(qp, KWARP_QP_TO_PARTNER);
 	kwarp_qp_unclaim(qp);
 	set_deadline(qp);
-	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
+	plan_work(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
 	return 0;
 }
 
@@ -235,12 +235,12 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 		return -EINVAL;
 	}
 	limit_ord(qp);
-	if (!looking(qp))
+	if (!is_looking(qp))
 		return 0;
 	/* If neither side could send before, the search failed until now: restart it. */
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	set_deadline(qp);
-	plan(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
+	plan_work(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
 	return 0;
 }
 
@@ -267,7 +267,7 @@ static bool gids_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 	       kwarp_gid_is_ours(qp->dev, &to);
 }
 
-static bool match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
+static bool match_partner(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 {
 	struct kwarp_rdv *rdv = &qp->rdv;
 
@@ -301,7 +301,7 @@ bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 	bool yes;
 
 	mutex_lock(&qp->mutex);
-	yes = kwarp_qp_is(qp)->partner && match(qp, theirs);
+	yes = kwarp_qp_is(qp)->partner && match_partner(qp, theirs);
 	mutex_unlock(&qp->mutex);
 	return yes;
 }
@@ -325,10 +325,10 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 	if (!kwarp_qp_is(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
-	ours = looking(qp) && !qp->rdv.initiator && match(qp, theirs) &&
+	ours = is_looking(qp) && !qp->rdv.initiator && match_partner(qp, theirs) &&
 	       kwarp_qp_claim(qp, true, llp);
 	if (ours)
-		fill(qp, params, pd);
+		fill_request(qp, params, pd);
 	mutex_unlock(&qp->mutex);
 	return ours;
 }
@@ -342,7 +342,7 @@ void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 	mutex_lock(&qp->mutex);
 	kwarp_qp_unclaim(qp);
 	/* A destroyer that waits for this is in ERR. */
-	if (looking(qp)) {
+	if (is_looking(qp)) {
 		qp->rdv.matched = false;
 		plan_next(qp);
 	}

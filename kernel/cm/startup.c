@@ -143,8 +143,8 @@ int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 }
 
 /* Extensions of RFC 5040: the RDMA Consortium's version (revision 0) has none. */
-static u8 extensions(const struct kwarp_ep *ep,
-		     const struct kwarp_mpa_params *agreed)
+static u8 extensions_agreed(const struct kwarp_ep *ep,
+			    const struct kwarp_mpa_params *agreed)
 {
 	if (agreed->rev == KWARP_MPA_REV_RDMAC)
 		return 0;
@@ -210,7 +210,7 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 		.initiator = initiator,
 		.wait_first = agreed->wait == KWARP_MPA_WAIT_FPDU,
 		.rtr = initiator ? 0 : agreed->rtr & KWARP_RTR_ALL,
-		.ext = extensions(ep, agreed),
+		.ext = extensions_agreed(ep, agreed),
 		.ack = ep->rendezvous && agreed->ord &&
 		       READ_ONCE(ep_dev(ep)->policy.rendezvous_ack),
 		.user_ord = agreed->ord,

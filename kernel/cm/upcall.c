@@ -52,7 +52,7 @@ static void note_port(struct kwarp_ep *ep, const struct iw_cm_event *ev)
 		rpc_set_port(shown, rpc_get_port(real));
 }
 
-static int upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
+static int send_upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
 	lockdep_assert_held(&ep->mutex);
 	return kwarp_up_event(ep->cm_id, ev);
@@ -100,7 +100,7 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		kwarp_addr_event(ep, &ev);
 		note_port(ep, &ev);
 	}
-	ret = upcall(ep, &ev);
+	ret = send_upcall(ep, &ev);
 	if (!ret) {
 		ep->established = !status;
 		return 0;
@@ -112,7 +112,7 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	ev.status = status ? : -ENOMEM;
 	ev.private_data = NULL;
 	ev.private_data_len = 0;
-	upcall(ep, &ev);
+	send_upcall(ep, &ev);
 	return ret;
 }
 
@@ -144,7 +144,7 @@ void kwarp_up_established(struct kwarp_ep *ep, int status)
 		return;
 	kwarp_addr_event(ep, &ev);
 	ep->established = true;
-	upcall(ep, &ev);
+	send_upcall(ep, &ev);
 }
 
 /**
@@ -156,7 +156,7 @@ void kwarp_up_disconnect(struct kwarp_ep *ep)
 	struct iw_cm_event ev = { .event = IW_CM_EVENT_DISCONNECT };
 
 	if (ep->established)
-		upcall(ep, &ev);
+		send_upcall(ep, &ev);
 }
 
 /**
@@ -174,5 +174,5 @@ void kwarp_up_close(struct kwarp_ep *ep, int status)
 	if (!ep->established)
 		return;
 	ep->established = false;
-	upcall(ep, &ev);
+	send_upcall(ep, &ev);
 }

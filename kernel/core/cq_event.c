@@ -16,7 +16,7 @@ static u32 *arm_word(struct kwarp_cq *cq)
 }
 
 /* Is the queue armed for this completion? */
-static bool wanted(struct kwarp_cq *cq, bool solicited)
+static bool event_wanted(struct kwarp_cq *cq, bool solicited)
 {
 	lockdep_assert_held(&cq->lock);
 	u32 want;
@@ -31,7 +31,7 @@ static bool wanted(struct kwarp_cq *cq, bool solicited)
 	       (want == KWARP_CQ_ARM_SOLICITED && solicited);
 }
 
-static void fire(struct kwarp_cq *cq)
+static void fire_event(struct kwarp_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
 	xchg(arm_word(cq), KWARP_CQ_ARM_NONE);
@@ -48,12 +48,12 @@ static void fire(struct kwarp_cq *cq)
 }
 
 /* An event is due: raise it now, or delay it. Return: true if now. */
-static bool moderate(struct kwarp_cq *cq)
+static bool moderate_event(struct kwarp_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
 	if ((!cq->mod_count && !cq->mod_period) ||
 	    (cq->mod_count && cq->untold >= cq->mod_count)) {
-		fire(cq);
+		fire_event(cq);
 		return true;
 	}
 	if (!cq->due && cq->mod_period)
@@ -66,11 +66,11 @@ static bool moderate(struct kwarp_cq *cq)
 bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!cq->due && !wanted(cq, solicited))
+	if (!cq->due && !event_wanted(cq, solicited))
 		return false;
 	if (!urgent)
-		return moderate(cq);
-	fire(cq);
+		return moderate_event(cq);
+	fire_event(cq);
 	return true;
 }
 
@@ -82,7 +82,7 @@ void kwarp_cq_notify(struct kwarp_cq *cq)
 }
 
 /* The delay of a due event has ended. */
-static enum hrtimer_restart timeout(struct hrtimer *timer)
+static enum hrtimer_restart moderation_timeout(struct hrtimer *timer)
 {
 	struct kwarp_cq *cq = container_of(timer, struct kwarp_cq, timer);
 	unsigned long flags;
@@ -91,7 +91,7 @@ static enum hrtimer_restart timeout(struct hrtimer *timer)
 	spin_lock_irqsave(&cq->lock, flags);
 	/* If the consumer has polled everything, it still waits for the next one. */
 	if (cq->due && kwarp_cq_cons(cq) != cq->prod) {
-		fire(cq);
+		fire_event(cq);
 		told = true;
 	}
 	cq->due = false;
@@ -103,7 +103,7 @@ static enum hrtimer_restart timeout(struct hrtimer *timer)
 
 void kwarp_cq_event_init(struct kwarp_cq *cq)
 {
-	kwarp_hrtimer_setup(&cq->timer, timeout, CLOCK_MONOTONIC,
+	kwarp_hrtimer_setup(&cq->timer, moderation_timeout, CLOCK_MONOTONIC,
 			    HRTIMER_MODE_REL_SOFT);
 }
 
@@ -162,7 +162,7 @@ int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 	if (cq->due) {
 		hrtimer_try_to_cancel(&cq->timer);
 		cq->due = false;
-		told = moderate(cq);
+		told = moderate_event(cq);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (told)

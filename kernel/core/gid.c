@@ -103,8 +103,8 @@ static void fill_first(union ib_gid *table, const union ib_gid *number)
 	table[0] = *number;
 }
 
-static void merge(union ib_gid *table, const struct gid_list *list,
-		  const union ib_gid *number)
+static void merge_gids(union ib_gid *table, const struct gid_list *list,
+		       const union ib_gid *number)
 {
 	static const union ib_gid empty;
 	int i, slot;
@@ -141,7 +141,7 @@ bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
 	/* Only writers change the table, and they hold RTNL. */
 	memcpy(old, dev->gids, sizeof(dev->gids));
 	spin_lock_bh(&dev->lock);
-	merge(dev->gids, list, &dev->number);
+	merge_gids(dev->gids, list, &dev->number);
 	spin_unlock_bh(&dev->lock);
 	changed = memcmp(old, dev->gids, sizeof(dev->gids));
 out:

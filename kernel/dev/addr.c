@@ -76,7 +76,7 @@ void kwarp_addr_set_paths(struct kwarp_device *dev, const struct net *net,
 	kwarp_cm_readdress(dev);
 }
 
-static bool names(struct kwarp_device *dev, const struct net_device *netdev)
+static bool policy_names_path(struct kwarp_device *dev, const struct net_device *netdev)
 {
 	struct kwarp_paths paths;
 	int i;
@@ -99,7 +99,7 @@ bool kwarp_addr_is_path(const struct net_device *netdev)
 
 	spin_lock_bh(&multihomed_lock);
 	list_for_each_entry(dev, &multihomed, multihomed)
-		found |= names(dev, netdev);
+		found |= policy_names_path(dev, netdev);
 	spin_unlock_bh(&multihomed_lock);
 	return found;
 }

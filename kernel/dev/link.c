@@ -211,7 +211,7 @@ unlock:
  * name (-ENFILE, from the core), although the administrator has already removed it: wait
  * for it.
  */
-static int newlink(const char *name, struct net_device *netdev)
+static int link_new(const char *name, struct net_device *netdev)
 {
 	unsigned long deadline = jiffies + LEAVE_TIME;
 	bool leaving;
@@ -235,7 +235,7 @@ static int newlink(const char *name, struct net_device *netdev)
 
 static struct rdma_link_ops link_ops = {
 	.type = "kwarp",
-	.newlink = newlink,
+	.newlink = link_new,
 };
 
 int kwarp_link_init(void)

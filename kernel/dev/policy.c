@@ -309,7 +309,7 @@ static ssize_t words_show(struct device *d, struct device_attribute *attr,
 }
 
 /* The word in brackets, or NULL if there are none. */
-static char *unbracket(char *word)
+static char *word_in_brackets(char *word)
 {
 	size_t n = strlen(word);
 
@@ -344,7 +344,7 @@ static int words_parse(const struct words_attr *a, const char *buf)
 	brackets = strchr(copy, '[');
 	while ((word = strsep(&rest, " ,\n"))) {
 		if (brackets)
-			word = unbracket(word);
+			word = word_in_brackets(word);
 		if (!word || !*word)
 			continue;
 		v = word_value(a, word);

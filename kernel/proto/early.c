@@ -2,7 +2,7 @@
 /* The ledger of early FPDUs. early.h documents the functions. */
 #include "proto/early.h"
 
-static bool before(u32 a, u32 b)
+static bool pos_before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
 }
@@ -174,7 +174,7 @@ void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max)
 		l->chain[i] = NONE;
 }
 
-static struct kwarp_early *nth(const struct kwarp_ledger *l, u32 i)
+static struct kwarp_early *ledger_entry(const struct kwarp_ledger *l, u32 i)
 {
 	return &l->e[l->order[i]];
 }
@@ -187,7 +187,7 @@ static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 	while (lo < hi) {
 		u32 mid = lo + (hi - lo) / 2;
 
-		if (before(nth(l, mid)->pos, pos))
+		if (pos_before(ledger_entry(l, mid)->pos, pos))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -199,7 +199,7 @@ struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 i = lower_bound(l, pos);
 
-	return i < l->tail ? nth(l, i) : NULL;
+	return i < l->tail ? ledger_entry(l, i) : NULL;
 }
 
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
@@ -220,13 +220,13 @@ bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 {
 	u32 i = lower_bound(l, e->pos);
-	const struct kwarp_early *prev = i > l->head ? nth(l, i - 1) : NULL;
+	const struct kwarp_early *prev = i > l->head ? ledger_entry(l, i - 1) : NULL;
 	struct kwarp_early *new;
 	u16 slot;
 
-	if (prev && before(e->pos, prev->pos + prev->len))
+	if (prev && pos_before(e->pos, prev->pos + prev->len))
 		return false;
-	if (i < l->tail && before(nth(l, i)->pos, e->pos + e->len))
+	if (i < l->tail && pos_before(ledger_entry(l, i)->pos, e->pos + e->len))
 		return false;
 	if (kwarp_ledger_full(l))
 		return false;
@@ -254,8 +254,8 @@ bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 
 void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
 {
-	while (l->head < l->tail && before(nth(l, l->head)->pos, pos)) {
-		chain_del(l, nth(l, l->head));
+	while (l->head < l->tail && pos_before(ledger_entry(l, l->head)->pos, pos)) {
+		chain_del(l, ledger_entry(l, l->head));
 		l->free[l->max - (l->tail - l->head)] = l->order[l->head];
 		l->head++;
 	}
@@ -278,7 +278,7 @@ static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 
 		link = link_of(l, link)->next;
 		l->looks++;
-		if (!before(pos, e->pos) || !extents_meet(&e->mem, mem)) {
+		if (!pos_before(pos, e->pos) || !extents_meet(&e->mem, mem)) {
 			if (*spare) {
 				(*spare)--;
 				continue;

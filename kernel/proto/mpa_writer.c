@@ -10,14 +10,14 @@ static u32 put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 	return KWARP_MARKER_LEN;
 }
 
-static void checksum(struct kwarp_fpdu_writer *w, const void *p, u32 len)
+static void writer_checksum(struct kwarp_fpdu_writer *w, const void *p, u32 len)
 {
 	if (w->crc_on)
 		w->crc = crc32c(w->crc, p, len);
 }
 
 /* Account for n bytes with no marker due among them. */
-static void advance(struct kwarp_fpdu_writer *w, u32 n)
+static void writer_advance(struct kwarp_fpdu_writer *w, u32 n)
 {
 	w->off += n;
 	w->to_marker -= n;
@@ -39,9 +39,9 @@ u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 		w->to_marker = KWARP_MARKER_DATA;
 	}
 	put_unaligned_be16((u16)ulpdu_len, dst + n);
-	advance(w, KWARP_MPA_HDR_LEN);
+	writer_advance(w, KWARP_MPA_HDR_LEN);
 	n += KWARP_MPA_HDR_LEN;
-	checksum(w, dst, n);
+	writer_checksum(w, dst, n);
 	return n;
 }
 
@@ -61,19 +61,19 @@ u32 kwarp_fpdu_put(struct kwarp_fpdu_writer *w, u8 *dst, const void *src,
 		}
 		run = min(len, w->to_marker);
 		memcpy(to, from, run);
-		advance(w, run);
+		writer_advance(w, run);
 		to += run;
 		from += run;
 		len -= run;
 	}
-	checksum(w, dst, to - dst);
+	writer_checksum(w, dst, to - dst);
 	return to - dst;
 }
 
 u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 {
 	put_marker(w, dst);
-	checksum(w, dst, KWARP_MARKER_LEN);
+	writer_checksum(w, dst, KWARP_MARKER_LEN);
 	w->off += KWARP_MARKER_LEN;
 	w->to_marker = KWARP_MARKER_DATA;
 	return KWARP_MARKER_LEN;
@@ -81,8 +81,8 @@ u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 
 void kwarp_fpdu_ref(struct kwarp_fpdu_writer *w, const void *src, u32 len)
 {
-	checksum(w, src, len);
-	advance(w, len);
+	writer_checksum(w, src, len);
+	writer_advance(w, len);
 }
 
 u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
@@ -94,8 +94,8 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 	 * FPDU and markers are aligned to 4: no marker can fall into the pad.
 	 */
 	memset(dst, 0, pad);
-	checksum(w, dst, pad);
-	advance(w, pad);
+	writer_checksum(w, dst, pad);
+	writer_advance(w, pad);
 	if (!w->to_marker)
 		n += kwarp_fpdu_put_marker(w, dst + n);
 	put_unaligned_le32(w->crc_on ? ~w->crc : 0, dst + n);

@@ -7,7 +7,7 @@
 #include "rdmap/tx.h"
 
 /* Does the consumer wait for the completion of the request in tx->wqe? */
-static bool wanted(const struct kwarp_qp *qp)
+static bool completion_wanted(const struct kwarp_qp *qp)
 {
 	return qp->sq.sig_all ||
 	       qp->tx.wqe->hdr.flags & KWARP_WQE_SIGNALED;
@@ -19,7 +19,7 @@ void kwarp_tx_sent(struct kwarp_qp *qp)
 	kwarp_sq_mark_built(&qp->sq, qp->tx.msg.slot);
 	if (!qp->params.ack)
 		return;
-	qp->tx.unacked = max_t(u8, qp->tx.unacked, wanted(qp) ?
+	qp->tx.unacked = max_t(u8, qp->tx.unacked, completion_wanted(qp) ?
 			       KWARP_TX_AWAITED : KWARP_TX_UNACKED);
 }
 
@@ -37,7 +37,7 @@ bool kwarp_tx_fence_follows(const struct kwarp_qp *qp)
 	kwarp_qp_assert_locked(qp);
 	return qp->params.ack && !qp->tx.fence_out && !msg->imm &&
 	       msg->kind == KWARP_TX_SQ && msg->qn != KWARP_QN_READ &&
-	       wanted(qp);
+	       completion_wanted(qp);
 }
 
 bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads)

@@ -14,7 +14,7 @@
 static_assert(sizeof(atomic64_t) == sizeof(u64));
 
 /* Return: the value before the operation. */
-static u64 execute(const struct kwarp_rdmap_atomic *a, void *where)
+static u64 atomic_execute(const struct kwarp_rdmap_atomic *a, void *where)
 {
 	atomic64_t *target = where;
 	s64 old;
@@ -68,7 +68,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	in = kwarp_rx_queue_answer(pass);
 	in->atomic = true;
 	in->sink_stag = req.req_id;
-	in->src_to = execute(&req, where);
+	in->src_to = atomic_execute(&req, where);
 	return KWARP_ERR_NONE;
 }
 

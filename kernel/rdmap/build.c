@@ -41,7 +41,7 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 	return 0;
 }
 
-static int load(struct tx_source *s)
+static int source_load(struct tx_source *s)
 {
 	struct kwarp_tx_msg *msg = &s->qp->tx.msg;
 	const struct kwarp_inread *in;
@@ -68,7 +68,7 @@ static int load(struct tx_source *s)
 }
 
 /* Account for the bytes consumed from the loaded piece. */
-static void settle(struct tx_source *s)
+static void source_settle(struct tx_source *s)
 {
 	s->qp->tx.msg.cur_off += s->piece - s->src.n;
 	s->piece = s->src.n;
@@ -80,8 +80,8 @@ static int source_next(struct kwarp_payload_source *src)
 	struct tx_source *s = container_of(src, struct tx_source, src);
 	int ret;
 
-	settle(s);
-	ret = load(s);
+	source_settle(s);
+	ret = source_load(s);
 	s->piece = src->n;
 	return ret;
 }
@@ -180,7 +180,7 @@ static void source_error(struct kwarp_qp *qp)
 }
 
 /* What the lower layer needs to know to choose the length of the next ULPDU. */
-static void want(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
+static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
@@ -203,7 +203,7 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 	u16 cur_sge = msg->cur_sge;
 	int ret;
 
-	want(qp, &s->want);
+	describe_ulpdu(qp, &s->want);
 	ddp_header(qp, &s->h);
 	ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src,
 				  &s->frame);
@@ -213,7 +213,7 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 		source_reset(s);
 		return ret;
 	}
-	settle(s);
+	source_settle(s);
 	msg->done += s->frame.ulpdu_len - s->want.hdr_len;
 	trace_kwarp_tx_fpdu(qp, &s->frame);
 	if (msg->done == msg->len) {

@@ -21,7 +21,7 @@
 #include "llp/llp.h"
 
 /* If there was nothing to send, the engine sets the need-wakeup flag. */
-static enum hrtimer_restart timeout(struct hrtimer *timer)
+static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 {
 	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, linger);
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
@@ -37,7 +37,7 @@ static enum hrtimer_restart timeout(struct hrtimer *timer)
 
 void kwarp_tx_linger_init(struct kwarp_qp *qp)
 {
-	kwarp_hrtimer_setup(&qp->linger, timeout, CLOCK_MONOTONIC,
+	kwarp_hrtimer_setup(&qp->linger, coalesce_timeout, CLOCK_MONOTONIC,
 			    HRTIMER_MODE_REL_SOFT);
 }
 

@@ -123,7 +123,7 @@ static enum kwarp_early_kind find_target(struct kwarp_rx_pass *pass, u32 len,
 }
 
 /* Place a verified ULPDU. */
-static void place(struct kwarp_rx_pass *pass, struct kwarp_early *e)
+static void place_early(struct kwarp_rx_pass *pass, struct kwarp_early *e)
 {
 	struct kwarp_ulpdu *u = &pass->u;
 	struct kwarp_ddp_hdr *h = &pass->hdr;
@@ -170,7 +170,7 @@ static bool run_early(struct kwarp_rx_pass *pass, struct kwarp_llp *llp)
 		if (pull != KWARP_PULL_ULPDU)
 			return pull == KWARP_PULL_NONE;
 		if (e.kind != KWARP_EARLY_BAD)
-			place(pass, &e);
+			place_early(pass, &e);
 		if (!kwarp_ledger_add(ledger, &e) || e.kind == KWARP_EARLY_BAD)
 			return true;
 	}

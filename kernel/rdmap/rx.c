@@ -72,7 +72,7 @@ static void come_again(struct kwarp_qp *qp)
 	kwarp_tx_defer(qp);
 }
 
-static void count(struct kwarp_qp *qp, const struct kwarp_llp_counts *counts)
+static void count_frames(struct kwarp_qp *qp, const struct kwarp_llp_counts *counts)
 {
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_FPDUS, counts->frames);
 	kwarp_qp_count_n(qp, KWARP_STAT_RX_OCTETS, counts->bytes);
@@ -103,7 +103,7 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	llp->ops->pull_end(llp, !err, counts);
 	if (pass->more && counts->left)
 		come_again(qp);
-	count(qp, counts);
+	count_frames(qp, counts);
 	return err;
 }
 
@@ -112,8 +112,8 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
  * read requests, these are answered as far as there is room now; the Terminate does not
  * wait for the rest.
  */
-static void answer(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
-		   enum kwarp_err err, bool any)
+static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
+			enum kwarp_err err, bool any)
 {
 	struct kwarp_qp *qp = pass->qp;
 
@@ -155,7 +155,7 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	}
 	err = pull_all(&pass, llp, &counts);
 	trace_kwarp_rx_batch(qp, counts.frames, counts.bytes, counts.left);
-	answer(&pass, llp, err, counts.frames);
+	finish_pass(&pass, llp, err, counts.frames);
 	rx->ending = false;
 	if (rx->stopped) {
 		llp->ops->discard(llp);

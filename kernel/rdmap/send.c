@@ -65,7 +65,7 @@ static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
 }
 
 /* From the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
-static int take(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
+static int take_receive(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
 {
 	if (!qp->srq)
 		return kwarp_rq_take(&qp->rq, wqe);
@@ -77,7 +77,7 @@ static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_recv *recv = &qp->rx.recv;
-	int ret = take(qp, recv->wqe);
+	int ret = take_receive(qp, recv->wqe);
 
 	if (ret == -ENOBUFS)
 		return KWARP_ERR_UNTAGGED_NO_BUFFER;

@@ -73,7 +73,7 @@ void kwarp_qp_unreachable(struct kwarp_qp *qp)
  * Duration of all InfiniBand retries of a request: 4.096 us * 2^timeout each; 0 is
  * infinite.
  */
-static unsigned long patience(const struct kwarp_qp *qp)
+static unsigned long retry_time(const struct kwarp_qp *qp)
 {
 	u64 ns = 4096ULL << min_t(u8, qp->attr.timeout, 31);
 
@@ -98,7 +98,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	if (idle && kwarp_sq_drained(&qp->sq))
 		goto unlock;
 	if (!rdv->missed) {
-		wait = patience(qp);
+		wait = retry_time(qp);
 		rdv->missed = true;
 		rdv->deadline = jiffies + wait;
 		mod_delayed_work(kwarp_wq, &rdv->work, wait);
@@ -142,7 +142,7 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 }
 
 /* Not in ERR yet. The caller informs the connection's owner. */
-static void fail(struct kwarp_qp *qp, struct kwarp_llp *llp)
+static void fail_stream(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
@@ -158,7 +158,7 @@ void kwarp_qp_fail(struct kwarp_qp *qp)
 
 	if (kwarp_qp_failed(qp))
 		return;
-	fail(qp, llp);
+	fail_stream(qp, llp);
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
 }
 
@@ -238,7 +238,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 		/* FIN inside an FPDU; our direction is still open. */
 		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
 	else if (!partner_gone(qp, llp) && !kwarp_qp_failed(qp))
-		fail(qp, llp);
+		fail_stream(qp, llp);
 }
 
 static const struct kwarp_llp_engine qp_engine = {

@@ -139,7 +139,7 @@ void kwarp_tx_defer(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
-static void enter(struct kwarp_qp *qp, bool rest)
+static void enter_engine(struct kwarp_qp *qp, bool rest)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 
@@ -157,12 +157,12 @@ static void enter(struct kwarp_qp *qp, bool rest)
 
 void kwarp_tx_enter(struct kwarp_qp *qp)
 {
-	enter(qp, false);
+	enter_engine(qp, false);
 }
 
-static void worker(struct kwarp_qp *qp, bool rest)
+static void run_worker(struct kwarp_qp *qp, bool rest)
 {
-	enter(qp, rest);
+	enter_engine(qp, rest);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	kwarp_qp_put(qp);
@@ -170,12 +170,12 @@ static void worker(struct kwarp_qp *qp, bool rest)
 
 void kwarp_tx_work(struct work_struct *work)
 {
-	worker(container_of(work, struct kwarp_qp, work), false);
+	run_worker(container_of(work, struct kwarp_qp, work), false);
 }
 
 void kwarp_tx_rest_work(struct work_struct *work)
 {
-	worker(container_of(work, struct kwarp_qp, rest), true);
+	run_worker(container_of(work, struct kwarp_qp, rest), true);
 }
 
 void kwarp_tx_retry_work(struct work_struct *work)

@@ -12,8 +12,8 @@
 #include <rdma/uverbs_named_ioctl.h>
 
 /* Get an optional byte array: NULL and 0 if it is missing. */
-static int optional(struct uverbs_attr_bundle *attrs, u16 id,
-		    struct kwarp_bytes *b)
+static int optional_bytes(struct uverbs_attr_bundle *attrs, u16 id,
+			  struct kwarp_bytes *b)
 {
 	b->p = NULL;
 	b->len = 0;
@@ -39,10 +39,10 @@ static int UVERBS_HANDLER(KWARP_METHOD_QP_ATTACH)(struct uverbs_attr_bundle *att
 	ret = uverbs_copy_from_or_zero(&params, attrs, KWARP_ATTR_ATTACH_PARAMS);
 	if (ret)
 		return ret;
-	ret = optional(attrs, KWARP_ATTR_ATTACH_MESSAGE, &msg);
+	ret = optional_bytes(attrs, KWARP_ATTR_ATTACH_MESSAGE, &msg);
 	if (ret)
 		return ret;
-	ret = optional(attrs, KWARP_ATTR_ATTACH_PRIVATE_DATA, &pd);
+	ret = optional_bytes(attrs, KWARP_ATTR_ATTACH_PRIVATE_DATA, &pd);
 	if (ret)
 		return ret;
 	return kwarp_cm_attach(to_kqp(ibqp), fd, &params, &msg, &pd);

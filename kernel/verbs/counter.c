@@ -29,7 +29,7 @@ int kwarp_counter_dealloc(struct rdma_counter *counter)
 }
 
 /* Transfer what a QP has counted since the last transfer. */
-static void settle(struct kwarp_qp *qp, struct rdma_counter *counter)
+static void transfer_counts(struct kwarp_qp *qp, struct rdma_counter *counter)
 {
 	struct kwarp_device *dev = qp->dev;
 	int i;
@@ -72,7 +72,7 @@ int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port)
 	u64 *told;
 
 	spin_lock(&dev->counted_lock);
-	settle(qp, ibqp->counter);
+	transfer_counts(qp, ibqp->counter);
 	list_del(&qp->counted_link);
 	ibqp->counter = NULL;
 	told = qp->told;
@@ -90,7 +90,7 @@ int kwarp_counter_update_stats(struct rdma_counter *counter)
 	spin_lock(&dev->counted_lock);
 	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
 		if (qp->ibqp.counter == counter)
-			settle(qp, counter);
+			transfer_counts(qp, counter);
 	}
 	spin_unlock(&dev->counted_lock);
 	return 0;

@@ -137,7 +137,7 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 }
 
 /* A user's doorbell: run the engine here, in the user's context and at its expense. */
-static void doorbell(struct kwarp_qp *qp)
+static void ring_doorbell(struct kwarp_qp *qp)
 {
 	kwarp_tx_enter(qp);
 	if (kwarp_qp_failed(qp))
@@ -160,7 +160,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	}
 	if (!wr) {
-		doorbell(qp);
+		ring_doorbell(qp);
 		return 0;
 	}
 	spin_lock_irqsave(&sq->lock, flags);

@@ -168,8 +168,8 @@ void kwarp_qp_default_access(struct kwarp_qp *qp)
 	WRITE_ONCE(qp->access, KWARP_REMOTE_ACCESS);
 }
 
-static int check_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
-		      int mask)
+static int check_modify_attr(const struct kwarp_qp *qp, const struct ib_qp_attr *attr,
+			     int mask)
 {
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
@@ -265,7 +265,7 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	lockdep_assert_held(&qp->mutex);
-	if (check_attr(qp, attr, mask))
+	if (check_modify_attr(qp, attr, mask))
 		return false;
 	if (!kwarp_qp_is(qp)->partner)
 		return kwarp_qp_failed(qp) && READ_ONCE(qp->claimed);
@@ -306,7 +306,7 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (ret)
 		return ret;
 	mutex_lock(&qp->mutex);
-	ret = check_attr(qp, attr, mask);
+	ret = check_modify_attr(qp, attr, mask);
 	if (!ret && (mask & IB_QP_STATE))
 		ret = change_state(qp, attr, mask);
 	if (!ret)

@@ -15,7 +15,7 @@
 #include "core/srq.h"
 #include "rdmap/tx.h"
 
-static int check_attr(const struct ib_qp_init_attr *attr)
+static int check_create_attr(const struct ib_qp_init_attr *attr)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
@@ -46,8 +46,8 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge)
 }
 
 /* Reserve the requested room, rounded up; grant what fits in. */
-static void layout(struct kwarp_qp *qp, struct ib_qp_cap *cap,
-		   struct kwarp_uresp_create_qp *resp)
+static void layout_rings(struct kwarp_qp *qp, struct ib_qp_cap *cap,
+			 struct kwarp_uresp_create_qp *resp)
 {
 	struct kwarp_sq *sq = &qp->sq;
 	struct kwarp_rq *rq = &qp->rq;
@@ -166,7 +166,7 @@ static int reserve_number(struct kwarp_qp *qp)
 }
 
 /* From here on the QP can be found and referenced by its number. */
-static void publish(struct kwarp_qp *qp)
+static void publish_qp(struct kwarp_qp *qp)
 {
 	/* Cannot fail: the entry is reserved. */
 	xa_store_irq(&qp->dev->qps, qp->ibqp.qp_num, &qp->ibqp, GFP_KERNEL);
@@ -176,7 +176,7 @@ static void publish(struct kwarp_qp *qp)
  * Remove all users that found the QP by its number. On return there are no references to
  * it.
  */
-static void retire(struct kwarp_qp *qp)
+static void retire_qp(struct kwarp_qp *qp)
 {
 	/* ERR: nothing can be attached any more, and no engine starts new work. */
 	mutex_lock(&qp->mutex);
@@ -202,7 +202,7 @@ static void retire(struct kwarp_qp *qp)
 }
 
 /* Release what create_qp() took first. */
-static void release(struct kwarp_qp *qp)
+static void release_owner(struct kwarp_qp *qp)
 {
 	put_pid(qp->owner);
 	mem_cgroup_put(qp->memcg);
@@ -223,7 +223,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
 	}
-	ret = check_attr(attr);
+	ret = check_create_attr(attr);
 	if (ret)
 		return ret;
 	ret = kwarp_udata_empty(udata);
@@ -240,7 +240,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	qp->sq.kernel = !udata;
 	qp->owner = udata ? get_pid(task_tgid(current)) : NULL;
 	init_fields(qp, attr);
-	layout(qp, &attr->cap, &resp);
+	layout_rings(qp, &attr->cap, &resp);
 	qp->attr.cap = attr->cap;
 	ret = alloc_rings(qp, udata, &resp);
 	if (ret)
@@ -260,7 +260,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	 * Last, because the core does not release the events of a QP whose creation
 	 * fails, so there must not be any.
 	 */
-	publish(qp);
+	publish_qp(qp);
 	return 0;
 
 err_number:
@@ -269,7 +269,7 @@ err_rings:
 	free_rings(qp);
 err_fields:
 	mutex_destroy(&qp->mutex);
-	release(qp);
+	release_owner(qp);
 err_count:
 	kwarp_object_give(to_kdev(ibqp->device), KWARP_OBJECT_QP);
 	return ret;
@@ -280,11 +280,11 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct kwarp_qp *qp = to_kqp(ibqp);
 
 	might_sleep();
-	retire(qp);
+	retire_qp(qp);
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
 	kwarp_object_give(qp->dev, KWARP_OBJECT_QP);
 	/* No mutex_destroy(): the core may still query the QP for a dump. */
-	release(qp);
+	release_owner(qp);
 	return 0;
 }

@@ -19,9 +19,9 @@ static size_t srq_len(const struct kwarp_srq *srq, u32 size)
 			  (size_t)size * srq->rq.stride);
 }
 
-static void describe(const struct kwarp_srq *srq, u32 size,
-		     struct rdma_user_mmap_entry *mmap,
-		     struct kwarp_uresp_create_srq *resp)
+static void describe_srq(const struct kwarp_srq *srq, u32 size,
+			 struct rdma_user_mmap_entry *mmap,
+			 struct kwarp_uresp_create_srq *resp)
 {
 	resp->mmap_key = rdma_user_mmap_get_offset(mmap);
 	resp->mmap_size = srq_len(srq, size);
@@ -84,7 +84,7 @@ int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	init->attr.max_wr = rq->size;
 	init->attr.max_sge = rq->max_sge;
 	if (udata) {
-		describe(srq, rq->size, srq->mmap, &resp);
+		describe_srq(srq, rq->size, srq->mmap, &resp);
 		ret = kwarp_udata_respond(udata, &resp, sizeof(resp));
 		if (ret)
 			goto err_mem;
@@ -122,12 +122,12 @@ static int respond_resize(const struct kwarp_srq *srq, u32 size,
 		return ret;
 	if (req.resp_len > U16_MAX)
 		return -EINVAL;
-	describe(srq, size, mmap, &resp);
+	describe_srq(srq, size, mmap, &resp);
 	return kwarp_respond(u64_to_user_ptr(req.resp_addr),
 			     req.resp_len ? : SRQ_RESP_V1, &resp, sizeof(resp));
 }
 
-static int resize(struct kwarp_srq *srq, u32 max_wr, struct ib_udata *udata)
+static int resize_srq(struct kwarp_srq *srq, u32 max_wr, struct ib_udata *udata)
 {
 	u32 size = roundup_pow_of_two(max_wr);
 	struct rdma_user_mmap_entry *mmap;
@@ -175,7 +175,7 @@ int kwarp_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 	if ((mask & IB_SRQ_LIMIT) && attr->srq_limit > size)
 		ret = -EINVAL;
 	if (!ret && (mask & IB_SRQ_MAX_WR))
-		ret = resize(srq, size, udata);
+		ret = resize_srq(srq, size, udata);
 	if (!ret && (mask & IB_SRQ_LIMIT))
 		kwarp_srq_arm(srq, attr->srq_limit);
 	mutex_unlock(&srq->mutex);

@@ -4,7 +4,7 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
-static bool load(struct kwarp_cursor *st, const void *p, u32 n)
+static bool cursor_load(struct kwarp_cursor *st, const void *p, u32 n)
 {
 	u32 skip = min(st->skip, n);
 
@@ -56,7 +56,7 @@ static bool load_frags(struct kwarp_cursor *st, struct sk_buff *part)
 			n += skb_frag_size(f);
 			st->frag++;
 		}
-		if (load(st, p, n))
+		if (cursor_load(st, p, n))
 			return true;
 	}
 	return false;
@@ -86,7 +86,7 @@ static bool stream_next(struct kwarp_reader *r)
 		}
 		st->part = part;
 		st->frag = 0;
-		if (load(st, part->data, skb_headlen(part)))
+		if (cursor_load(st, part->data, skb_headlen(part)))
 			return true;
 	}
 }
@@ -98,7 +98,7 @@ bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off)
 	st->part = skb;
 	st->frag = 0;
 	st->r.next = stream_next;
-	load(st, skb->data, skb_headlen(skb));
+	cursor_load(st, skb->data, skb_headlen(skb));
 	return kwarp_reader_skip(&st->r, off);
 }
 

@@ -23,8 +23,8 @@
  * Does the FPDU begin and end like the one that was placed? The payload is not compared:
  * the payload in memory matches a correct CRC, which equals the CRC of this FPDU.
  */
-static bool same(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
-		 const struct kwarp_early *e, struct kwarp_ulpdu *u)
+static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
+		      const struct kwarp_early *e, struct kwarp_ulpdu *u)
 {
 	struct kwarp_cursor tmp = rx->at;
 	u32 crc;
@@ -45,7 +45,7 @@ const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 
 	if (!e || e->kind != KWARP_EARLY_PLACED)
 		return NULL;
-	if (same(rx, f, e, u))
+	if (same_fpdu(rx, f, e, u))
 		return e;
 	kwarp_ledger_leave(rx->ledger, e);
 	rx->replaced++;
@@ -54,7 +54,7 @@ const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 
 /* ---- searching -------------------------------------------------------------- */
 
-static bool seen(const struct kwarp_mpa_rx *rx)
+static bool search_was_seen(const struct kwarp_mpa_rx *rx)
 {
 	unsigned int i;
 
@@ -65,7 +65,7 @@ static bool seen(const struct kwarp_mpa_rx *rx)
 	return false;
 }
 
-static void remember(struct kwarp_mpa_rx *rx)
+static void search_remember(struct kwarp_mpa_rx *rx)
 {
 	unsigned int i;
 
@@ -118,11 +118,11 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
 	s->at = s->from;
 	s->end = sack->end_seq - s->base;
 	/* A duplicate, or a segment of another run than the one that changed. */
-	if (seen(rx))
+	if (search_was_seen(rx))
 		return false;
 	if (find_start(llp))
 		return true;
-	remember(rx);
+	search_remember(rx);
 	return false;
 }
 
@@ -208,5 +208,5 @@ void kwarp_mpa_early_end(struct kwarp_llp *llp, bool all)
 {
 	kwarp_llp_assert_locked(llp);
 	if (all)
-		remember(&llp->mpa->rx);
+		search_remember(&llp->mpa->rx);
 }

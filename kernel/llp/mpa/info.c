@@ -6,7 +6,7 @@
 
 #include "llp/mpa/mpa.h"
 
-static void name4(const struct inet_sock *inet, struct kwarp_llp_info *info)
+static void info_names_v4(const struct inet_sock *inet, struct kwarp_llp_info *info)
 {
 	struct sockaddr_in *local = (struct sockaddr_in *)&info->local;
 	struct sockaddr_in *remote = (struct sockaddr_in *)&info->remote;
@@ -20,7 +20,7 @@ static void name4(const struct inet_sock *inet, struct kwarp_llp_info *info)
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static void name6(const struct sock *sk, struct kwarp_llp_info *info)
+static void info_names_v6(const struct sock *sk, struct kwarp_llp_info *info)
 {
 	struct sockaddr_in6 *local = (struct sockaddr_in6 *)&info->local;
 	struct sockaddr_in6 *remote = (struct sockaddr_in6 *)&info->remote;
@@ -43,10 +43,10 @@ void kwarp_mpa_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
 	info->name = "tcp";
 #if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6)
-		name6(sk, info);
+		info_names_v6(sk, info);
 	else
 #endif
-		name4(inet_sk(sk), info);
+		info_names_v4(inet_sk(sk), info);
 	info->emss = READ_ONCE(tp->mss_cache);
 	/* Assume the maximum number of markers. */
 	info->mulpdu = llp->framing.large ? KWARP_ULPDU_MAX :

@@ -73,7 +73,7 @@ void kwarp_tx_pages_end(void)
 }
 
 /* The oldest block, if TCP has released it: then nothing else refers to it. */
-static struct page *oldest(struct tx_pages *tp)
+static struct page *oldest_page(struct tx_pages *tp)
 {
 	struct page *page = xchg(&tp->slot[tp->next], NULL);
 
@@ -100,7 +100,7 @@ bool kwarp_tx_pages_refill(struct page_frag *frag)
 		tp->next = (tp->next + 1) % KWARP_TX_PAGES;
 	}
 	frag->size = KWARP_TX_PAGE_SIZE;
-	page = oldest(tp);
+	page = oldest_page(tp);
 	if (!page)
 		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP |
 				   __GFP_NORETRY, get_order(frag->size));

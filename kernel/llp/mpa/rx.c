@@ -60,7 +60,7 @@ bool kwarp_mpa_pull_begin(struct kwarp_llp *llp)
 	return true;
 }
 
-static __always_inline void consume(struct kwarp_mpa_rx *rx)
+static __always_inline void consume_fpdu(struct kwarp_mpa_rx *rx)
 {
 	if (!rx->len)
 		return;
@@ -139,7 +139,7 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	enum kwarp_pull pull;
 
 	kwarp_llp_assert_locked(llp);
-	consume(rx);
+	consume_fpdu(rx);
 	u->seg_len = 0;
 	u->early = NULL;
 	if (rx->used == rx->avail)
@@ -163,7 +163,7 @@ void kwarp_mpa_pull_end(struct kwarp_llp *llp, bool last,
 
 	kwarp_llp_assert_locked(llp);
 	if (last)
-		consume(rx);
+		consume_fpdu(rx);
 	rx->len = 0;
 	if (rx->used)
 		tcp_read_done(llp->sk, rx->used);

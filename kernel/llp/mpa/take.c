@@ -242,7 +242,7 @@ static bool is_sole_user(const struct file *file)
 /* ---- taking --------------------------------------------------------------- */
 
 /* Reset the program's socket options that would interfere with the engines. */
-static void settle(struct sock *sk)
+static void settle_options(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -272,7 +272,7 @@ static int take_locked(struct kwarp_llp *llp, struct socket *sock)
 	/* getsockopt() copies a filter to the program under the socket lock. */
 	if (sk_detach_filter(sk) == -EPERM)
 		return -EOPNOTSUPP;
-	settle(sk);
+	settle_options(sk);
 	kwarp_tcp_hook(llp, sock, NULL);
 	return 0;
 }

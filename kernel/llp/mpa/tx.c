@@ -100,7 +100,7 @@ static u32 fill_segment(const struct kwarp_llp *llp,
 }
 
 /* Return: bytes of the next ULPDU. */
-static u32 choose(struct kwarp_llp *llp, const struct kwarp_ulpdu_want *want)
+static u32 choose_ulpdu_len(struct kwarp_llp *llp, const struct kwarp_ulpdu_want *want)
 {
 	bool markers = llp->framing.tx_markers;
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
@@ -171,9 +171,9 @@ static int put_flat(const struct kwarp_llp *llp, u8 *dst, u32 to_marker,
  * Copy @len bytes of payload to @dst, which has @room bytes; @all: it has room for all
  * of them, with markers. Return: bytes written, or -errno of the source.
  */
-static int put_payload(struct kwarp_payload_source *src,
-		       struct kwarp_fpdu_writer *w, u8 *dst, u32 room, bool all,
-		       u32 *len)
+static int put_fpdu_payload(struct kwarp_payload_source *src,
+			    struct kwarp_fpdu_writer *w, u8 *dst, u32 room, bool all,
+			    u32 *len)
 {
 	u32 written = 0;
 
@@ -235,8 +235,8 @@ static int put_split(struct kwarp_llp *llp, struct kwarp_tx_out *out, u8 *dst,
 	if (likely(h))
 		n += put_header(w, dst + n, h);
 	for (;;) {
-		ret = put_payload(src, w, dst + n, kwarp_tx_left(out) - n, all,
-				  &payload);
+		ret = put_fpdu_payload(src, w, dst + n, kwarp_tx_left(out) - n, all,
+				       &payload);
 		if (ret < 0)
 			return ret;
 		n += ret;
@@ -282,7 +282,7 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	int ret;
 
 	kwarp_llp_assert_locked(llp);
-	frame->ulpdu_len = choose(llp, want);
+	frame->ulpdu_len = choose_ulpdu_len(llp, want);
 	len = kwarp_fpdu_len(frame->ulpdu_len, tx->pos, markers);
 	frame->pos = tx->pos;
 	frame->len = len;
@@ -381,7 +381,7 @@ void kwarp_mpa_drop(struct kwarp_llp *llp)
 }
 
 /* TCP took @len bytes: drop our page references. */
-static void advance(struct kwarp_tx_buf *b, u32 len)
+static void tx_buf_advance(struct kwarp_tx_buf *b, u32 len)
 {
 	b->len -= len;
 	while (len) {
@@ -421,7 +421,7 @@ int kwarp_mpa_push(struct kwarp_llp *llp)
 			return -EPIPE;
 		if (ret < 0)
 			return ret;
-		advance(b, ret);
+		tx_buf_advance(b, ret);
 		if (ret < len)
 			return -EAGAIN;
 		b->first_run++;

@@ -66,7 +66,7 @@ void kwarp_sctp_give_back(struct kwarp_sctp *s)
 
 /* ---- workers ---------------------------------------------------------------------- */
 
-static void send(struct kwarp_sctp *s)
+static void assoc_send(struct kwarp_sctp *s)
 {
 	struct kwarp_llp *llp = s->llp;
 
@@ -81,12 +81,12 @@ static void send(struct kwarp_sctp *s)
 
 static void send_work(struct work_struct *work)
 {
-	send(container_of(work, struct kwarp_sctp, send));
+	assoc_send(container_of(work, struct kwarp_sctp, send));
 }
 
 static void retry_work(struct work_struct *work)
 {
-	send(container_of(work, struct kwarp_sctp, retry.work));
+	assoc_send(container_of(work, struct kwarp_sctp, retry.work));
 }
 
 static void consume_work(struct work_struct *work)
@@ -99,7 +99,7 @@ static void consume_work(struct work_struct *work)
 }
 
 /* SCTP has made room. Context: any; sk_sleep()'s lock held. */
-static int woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+static int assoc_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
 	struct kwarp_sctp *s = container_of(entry, struct kwarp_sctp, wait);
 
@@ -227,7 +227,7 @@ static void assoc_poll(struct kwarp_llp *llp)
 		llp->engine->early(llp);
 }
 
-static void callback(struct sock *sk, bool arrived)
+static void assoc_callback(struct sock *sk, bool arrived)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -251,7 +251,7 @@ static void callback(struct sock *sk, bool arrived)
 
 static void data_ready(struct sock *sk)
 {
-	callback(sk, true);
+	assoc_callback(sk, true);
 }
 
 /*
@@ -260,10 +260,10 @@ static void data_ready(struct sock *sk)
  */
 static void state_change(struct sock *sk)
 {
-	callback(sk, false);
+	assoc_callback(sk, false);
 }
 
-static void nothing(struct sock *sk)
+static void ignore_write_space(struct sock *sk)
 {
 }
 
@@ -271,9 +271,9 @@ static const struct kwarp_socket_calls callbacks = {
 	.data_ready = data_ready,
 	.state_change = state_change,
 	/* SCTP wakes sk_sleep() instead. */
-	.write_space = nothing,
+	.write_space = ignore_write_space,
 	/* sk_err is read when the association is lost. */
-	.error_report = nothing,
+	.error_report = ignore_write_space,
 };
 
 /* The send engine runs in a worker: it cannot send from here. */
@@ -414,7 +414,7 @@ static int assoc_init(struct kwarp_llp *llp)
 	s->llp = llp;
 	xa_init_flags(&s->rx.held, XA_FLAGS_LOCK_BH);
 	init_waitqueue_head(&s->idle);
-	init_waitqueue_func_entry(&s->wait, woken);
+	init_waitqueue_func_entry(&s->wait, assoc_woken);
 	INIT_WORK(&s->send, send_work);
 	INIT_DELAYED_WORK(&s->retry, retry_work);
 	INIT_WORK(&s->consume, consume_work);
@@ -433,8 +433,8 @@ static void assoc_free(struct kwarp_llp *llp)
 	kfree(s);
 }
 
-static void hook(struct kwarp_llp *llp, struct socket *sock,
-		 const struct kwarp_llp *listener)
+static void assoc_hook(struct kwarp_llp *llp, struct socket *sock,
+		       const struct kwarp_llp *listener)
 {
 	kwarp_socket_hook(llp, sock, &callbacks, listener);
 	add_wait_queue(sk_sleep(sock->sk), &llp->sctp->wait);
@@ -612,8 +612,8 @@ static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_st
  * Apply @option to each address of @l that @other does not have. Return: 0, or an error with
  * an own address: one of a path may be another listener's for good.
  */
-static int apply(struct kwarp_llp *llp, int option, struct addrs *l,
-		 const struct addrs *other)
+static int apply_addresses(struct kwarp_llp *llp, int option, struct addrs *l,
+			   const struct addrs *other)
 {
 	int i, k, ret = 0;
 
@@ -646,8 +646,8 @@ static int assoc_readdress(struct kwarp_llp *llp, const struct kwarp_llp_bind *b
 	list_addrs(llp, bind, want);
 	list_bound(llp, have);
 	/* The last address cannot be removed, so add first. */
-	ret = apply(llp, SCTP_SOCKOPT_BINDX_ADD, want, have);
-	apply(llp, SCTP_SOCKOPT_BINDX_REM, have, want);
+	ret = apply_addresses(llp, SCTP_SOCKOPT_BINDX_ADD, want, have);
+	apply_addresses(llp, SCTP_SOCKOPT_BINDX_REM, have, want);
 	/* An address may still belong to another netdev's listener. */
 	if (ret || want->tentative)
 		ret = -EAGAIN;
@@ -703,7 +703,7 @@ static struct socket *open_bound(struct kwarp_llp *llp, const struct kwarp_llp_b
 		sock_release(sock);
 		return ERR_PTR(ret);
 	}
-	hook(llp, sock, NULL);
+	assoc_hook(llp, sock, NULL);
 	return sock;
 }
 
@@ -772,7 +772,7 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	lock_sock(sock->sk);
 	inherit_cookie_key(sock->sk, listener->sk);
 	/* Whatever fails from here on is closed by the caller, with its callbacks. */
-	hook(child, sock, listener);
+	assoc_hook(child, sock, listener);
 	ret = kwarp_socket_hold_net(sock->sk);
 	if (!ret) {
 		set_buffers(sock->sk);

@@ -35,7 +35,7 @@ static void mark_read(struct kwarp_sctp_rx *rx, struct sk_buff *skb)
 	rx->unread_bytes += skb->len;
 }
 
-static void lost(struct kwarp_llp *llp, int err)
+static void assoc_lost(struct kwarp_llp *llp, int err)
 {
 	struct kwarp_sctp *s = llp->sctp;
 
@@ -52,14 +52,14 @@ static void assoc_changed(struct kwarp_llp *llp, u16 state)
 		kwarp_sctp_up(llp);
 		break;
 	case SCTP_CANT_STR_ASSOC:
-		lost(llp, ECONNREFUSED);
+		assoc_lost(llp, ECONNREFUSED);
 		break;
 	case SCTP_SHUTDOWN_COMP:
 		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
 		break;
 	default:
 		/* Lost, or the peer has restarted and knows nothing of this session. */
-		lost(llp, ECONNRESET);
+		assoc_lost(llp, ECONNRESET);
 	}
 }
 
@@ -73,7 +73,7 @@ static void path_changed(struct kwarp_llp *llp, int state)
 		kwarp_count(llp->dev, KWARP_STAT_PATH_FAILURE);
 }
 
-static void notified(struct kwarp_llp *llp, const struct sk_buff *skb)
+static void note_event(struct kwarp_llp *llp, const struct sk_buff *skb)
 {
 	const union sctp_notification *note = (const void *)skb->data;
 
@@ -96,7 +96,7 @@ static bool is_notification(struct sk_buff *skb)
 }
 
 /* DDP-SSN of the next message in turn. */
-static u16 expected(const struct kwarp_sctp_rx *rx)
+static u16 expected_ssn(const struct kwarp_sctp_rx *rx)
 {
 	return (u16)rx->next;
 }
@@ -117,12 +117,12 @@ bool kwarp_sctp_look(struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	while ((skb = next_event(llp)) && is_notification(skb)) {
 		mark_read(rx, skb);
-		notified(llp, skb);
+		note_event(llp, skb);
 	}
 	/* Nothing bounds the number of events, and no message may follow to have them returned. */
 	if (!skb)
 		give_back(llp->sctp);
-	return skb || (rx->nr_held && xa_load(&rx->held, expected(rx)));
+	return skb || (rx->nr_held && xa_load(&rx->held, expected_ssn(rx)));
 }
 
 /* ---- messages ------------------------------------------------------------------ */
@@ -141,7 +141,7 @@ static u16 ssn_of(const struct sk_buff *skb)
 }
 
 /* Check a message as RFC 5043 5.2, 8 and 10 require it. Return: 0 or the error. */
-static enum kwarp_err check(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct sctp_ulpevent *ev = sctp_skb2event(skb);
 
@@ -161,7 +161,7 @@ static enum kwarp_err check(struct sk_buff *skb, struct kwarp_sctp_msg *m)
  * Set m->skb: the message in the queue if it is contiguous, else a copy. RFC 5043 9 lets a
  * sender fragment where IP would.
  */
-static enum kwarp_err flatten(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+static enum kwarp_err flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	m->skb = skb;
 	if (likely(!skb_is_nonlinear(skb)))
@@ -180,13 +180,13 @@ void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
 }
 
 /* What SCTP charges to the socket for a message. */
-static u32 charge(const struct sk_buff *skb)
+static u32 charge_of(const struct sk_buff *skb)
 {
 	return skb->len + sizeof(*skb);
 }
 
 /* Keep a message until its turn. The PPID is in the skb's mark: its event may be freed. */
-static enum kwarp_err hold(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	struct sk_buff *skb = m->owned ? m->skb : skb_get(m->skb);
@@ -194,7 +194,7 @@ static enum kwarp_err hold(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 
 	m->skb = NULL;
 	m->owned = false;
-	if (rx->held_bytes + charge(skb) > KWARP_SCTP_HELD_MAX) {
+	if (rx->held_bytes + charge_of(skb) > KWARP_SCTP_HELD_MAX) {
 		kfree_skb(skb);
 		return KWARP_ERR_CHUNK;
 	}
@@ -208,7 +208,7 @@ static enum kwarp_err hold(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 		return ret == -EBUSY ? KWARP_ERR_SSN : KWARP_ERR_RDMAP_LOCAL;
 	}
 	skb->mark = m->ppid;
-	rx->held_bytes += charge(skb);
+	rx->held_bytes += charge_of(skb);
 	rx->nr_held++;
 	kwarp_sctp_rcvbuf(llp);
 	return KWARP_ERR_NONE;
@@ -220,12 +220,12 @@ static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 
 	if (!rx->nr_held)
 		return false;
-	m->skb = xa_erase_bh(&rx->held, expected(rx));
+	m->skb = xa_erase_bh(&rx->held, expected_ssn(rx));
 	if (!m->skb)
 		return false;
 	m->owned = true;
 	m->ppid = m->skb->mark;
-	rx->held_bytes -= charge(m->skb);
+	rx->held_bytes -= charge_of(m->skb);
 	rx->nr_held--;
 	kwarp_sctp_rcvbuf(llp);
 	return true;
@@ -239,16 +239,16 @@ static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
 	enum kwarp_err err;
 	u32 ahead;
 
-	err = check(skb, m);
+	err = check_msg(skb, m);
 	if (!err)
-		err = flatten(skb, m);
+		err = flatten_msg(skb, m);
 	if (err)
 		return err;
-	ahead = kwarp_session_ahead(ssn_of(m->skb), expected(rx));
+	ahead = kwarp_session_ahead(ssn_of(m->skb), expected_ssn(rx));
 	if (likely(!ahead))
 		return KWARP_ERR_NONE;
 	if (ahead < KWARP_SCTP_WINDOW)
-		return hold(llp, m);
+		return hold_msg(llp, m);
 	msg_put(m);
 	return KWARP_ERR_SSN;
 }
@@ -272,7 +272,7 @@ static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 		while (!m->skb && !err && (skb = next_event(llp))) {
 			mark_read(rx, skb);
 			if (is_notification(skb))
-				notified(llp, skb);
+				note_event(llp, skb);
 			/* What follows a restart is not of this session. */
 			else if (!test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
 				err = from_queue(llp, skb, m);
@@ -283,21 +283,21 @@ static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	return err;
 }
 
-static const u8 *body(const struct kwarp_sctp_msg *m)
+static const u8 *msg_body(const struct kwarp_sctp_msg *m)
 {
 	return m->skb->data + KWARP_SCTP_SSN_LEN;
 }
 
-static u32 body_len(const struct kwarp_sctp_msg *m)
+static u32 msg_body_len(const struct kwarp_sctp_msg *m)
 {
 	return m->skb->len - KWARP_SCTP_SSN_LEN;
 }
 
 /* Note a Session Terminate. Return: false if the message is none. */
-static bool terminated(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
+static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 {
 	if (m->ppid != KWARP_SCTP_CONTROL ||
-	    !kwarp_session_is_terminate(body(m), body_len(m)))
+	    !kwarp_session_is_terminate(msg_body(m), msg_body_len(m)))
 		return false;
 	set_bit(KWARP_SCTP_FIN, &s->flags);
 	return true;
@@ -333,7 +333,7 @@ static u32 drop_all(struct kwarp_llp *llp)
 	xa_for_each(&s->rx.held, ssn, skb) {
 		const struct kwarp_sctp_msg m = { .skb = skb, .ppid = skb->mark };
 
-		terminated(s, &m);
+		note_terminate(s, &m);
 	}
 	kwarp_sctp_forget(llp);
 	while ((skb = next_event(llp))) {
@@ -341,13 +341,13 @@ static u32 drop_all(struct kwarp_llp *llp)
 
 		mark_read(&s->rx, skb);
 		if (is_notification(skb)) {
-			notified(llp, skb);
+			note_event(llp, skb);
 			continue;
 		}
 		bytes += skb->len;
-		if (!check(skb, &m) && !skb_is_nonlinear(skb)) {
+		if (!check_msg(skb, &m) && !skb_is_nonlinear(skb)) {
 			m.skb = skb;
-			terminated(s, &m);
+			note_terminate(s, &m);
 		}
 	}
 	return bytes;
@@ -389,21 +389,21 @@ void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock)
 static int hello_of(struct kwarp_llp *llp, const struct kwarp_sctp_msg *m,
 		    struct kwarp_hello *hello, enum kwarp_mpa_type type)
 {
-	u32 len = body_len(m);
+	u32 len = msg_body_len(m);
 	int ret;
 
-	if (terminated(llp->sctp, m))
+	if (note_terminate(llp->sctp, m))
 		return -ECONNRESET;
 	hello->err = KWARP_MPA_E_KEY;
 	if (m->ppid != KWARP_SCTP_CONTROL ||
 	    !test_bit(KWARP_SCTP_ADAPTED, &llp->sctp->flags))
 		return -EPROTO;
-	ret = kwarp_session_decode(body(m), len, type, &hello->f);
+	ret = kwarp_session_decode(msg_body(m), len, type, &hello->f);
 	if (ret) {
 		hello->err = -ret;
 		return -EPROTO;
 	}
-	memcpy(hello->rx, body(m), len);
+	memcpy(hello->rx, msg_body(m), len);
 	hello->have = len;
 	return 1;
 }
@@ -450,7 +450,7 @@ int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 
 	kwarp_llp_lock(llp);
 	if (!next_msg(llp, &m)) {
-		if (!m.skb || terminated(llp->sctp, &m))
+		if (!m.skb || note_terminate(llp->sctp, &m))
 			ret = startup_ended(llp) ? 0 : -EAGAIN;
 		msg_put(&m);
 	}
@@ -503,11 +503,11 @@ int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
 }
 
 /* Set the fields of a segment, which is message @nr of the stream. */
-static void fill(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u32 nr)
+static void fill_ulpdu(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u32 nr)
 {
-	u->len = body_len(m);
+	u->len = msg_body_len(m);
 	u->seg_len = min_t(u32, u->len, sizeof(u->seg));
-	memcpy(u->seg, body(m), u->seg_len);
+	memcpy(u->seg, msg_body(m), u->seg_len);
 	/*
 	 * The DDP-SSN is where MPA has the ULPDU Length; what the payload's reader expects
 	 * behind the ULPDU, a CRC, is never read.
@@ -525,7 +525,7 @@ static void fill(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u32 nr)
  * The record of a message that was placed early, or NULL. What was held is what is pulled
  * in its turn, so there is nothing to compare.
  */
-static const struct kwarp_early *placed(const struct kwarp_ledger *l, u32 nr)
+static const struct kwarp_early *placed_early(const struct kwarp_ledger *l, u32 nr)
 {
 	const struct kwarp_early *e = kwarp_ledger_find(l, nr);
 
@@ -560,15 +560,15 @@ enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	u->err = next_msg(llp, m);
 	if (u->err)
 		return KWARP_PULL_ERR;
-	if (!m->skb || terminated(llp->sctp, m))
+	if (!m->skb || note_terminate(llp->sctp, m))
 		return KWARP_PULL_NONE;
 	if (m->ppid != KWARP_SCTP_SEGMENT) {
 		u->err = KWARP_ERR_SESSION;
 		return KWARP_PULL_ERR;
 	}
-	fill(u, m, rx->next - 1);
+	fill_ulpdu(u, m, rx->next - 1);
 	if (unlikely(llp->ledger))
-		u->early = placed(llp->ledger, u->frame.pos);
+		u->early = placed_early(llp->ledger, u->frame.pos);
 	rx->frames++;
 	rx->bytes += m->skb->len;
 	rx->pos += m->skb->len;
@@ -617,7 +617,7 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 	} while (m.skb->mark != KWARP_SCTP_SEGMENT);
 	if (kwarp_ledger_full(llp->ledger))
 		return KWARP_PULL_NONE;
-	fill(u, &m, rx->next + kwarp_session_ahead(ssn, expected(rx)));
+	fill_ulpdu(u, &m, rx->next + kwarp_session_ahead(ssn, expected_ssn(rx)));
 	*e = (struct kwarp_early){
 		.pos = u->frame.pos,
 		.len = 1,

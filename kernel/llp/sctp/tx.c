@@ -68,17 +68,17 @@ static int send_control(struct socket *sock, void *p, size_t len)
 	return send_one(sock, &msg, p, len);
 }
 
-static bool sending(const struct kwarp_sctp *s)
+static bool is_sending(const struct kwarp_sctp *s)
 {
 	return test_bit(KWARP_SCTP_SENDING, &s->flags);
 }
 
 /*
- * Release the socket lock for sending. Until relock(), other processes may take it, but
+ * Release the socket lock for sending. Until relock_after_send(), other processes may take it, but
  * nobody else sends.
- * Return: the socket, which stays until relock(): whoever releases it waits for that.
+ * Return: the socket, which stays until relock_after_send(): whoever releases it waits for that.
  */
-static struct socket *unlock(struct kwarp_llp *llp)
+static struct socket *unlock_for_send(struct kwarp_llp *llp)
 {
 	struct socket *sock = llp->sock;
 
@@ -88,7 +88,7 @@ static struct socket *unlock(struct kwarp_llp *llp)
 	return sock;
 }
 
-static void relock(struct kwarp_llp *llp)
+static void relock_after_send(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
 
@@ -106,14 +106,14 @@ static void wait_idle(struct kwarp_llp *llp)
 	struct kwarp_sctp *s = llp->sctp;
 
 	kwarp_llp_assert_locked(llp);
-	while (sending(s)) {
+	while (is_sending(s)) {
 		release_sock(llp->sk);
-		wait_event(s->idle, !sending(s));
+		wait_event(s->idle, !is_sending(s));
 		lock_sock(llp->sk);
 	}
 }
 
-static bool waiting(const struct kwarp_sctp_tx *tx)
+static bool has_unsent(const struct kwarp_sctp_tx *tx)
 {
 	return tx->sent < tx->nr;
 }
@@ -165,9 +165,9 @@ int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f
 		wait_idle(llp);
 		put_unaligned_be16(s->tx.ssn++, buf);
 		llp->spoke = true;
-		sock = unlock(llp);
+		sock = unlock_for_send(llp);
 		ret = send_control(sock, buf, len);
-		relock(llp);
+		relock_after_send(llp);
 	}
 	kwarp_llp_unlock(llp);
 out:
@@ -185,7 +185,7 @@ void kwarp_sctp_flush(struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	if (!test_bit(KWARP_SCTP_FIN_DUE, &s->flags) || !llp->sock)
 		return;
-	if (sending(s)) {
+	if (is_sending(s)) {
 		set_bit(KWARP_SCTP_AGAIN, &s->flags);
 		return;
 	}
@@ -193,12 +193,12 @@ void kwarp_sctp_flush(struct kwarp_llp *llp)
 		kwarp_sctp_kick(s);
 		return;
 	}
-	if (!waiting(&s->tx)) {
+	if (!has_unsent(&s->tx)) {
 		put_unaligned_be16(s->tx.ssn, buf);
 		put_unaligned_be16(KWARP_SESSION_TERMINATE, buf + KWARP_SCTP_SSN_LEN);
-		sock = unlock(llp);
+		sock = unlock_for_send(llp);
 		ret = send_control(sock, buf, sizeof(buf));
-		relock(llp);
+		relock_after_send(llp);
 	}
 	if (ret != -EAGAIN)
 		clear_bit(KWARP_SCTP_FIN_DUE, &s->flags);
@@ -264,7 +264,7 @@ static u32 bytes_of(const struct kwarp_sctp_tx *tx, u32 nr)
 }
 
 /* Might there be no room for another message? */
-static bool full(const struct kwarp_sctp_tx *tx)
+static bool batch_is_full(const struct kwarp_sctp_tx *tx)
 {
 	return tx->nr == KWARP_SCTP_BATCH_NR ||
 	       bytes_of(tx, tx->nr) + KWARP_SCTP_SSN_LEN + tx->mulpdu >
@@ -292,16 +292,16 @@ int kwarp_sctp_batch_begin(struct kwarp_llp *llp)
 
 	kwarp_llp_assert_locked(llp);
 	kwarp_sctp_path(llp);
-	if (!waiting(tx)) {
+	if (!has_unsent(tx)) {
 		tx->nr = 0;
 		tx->sent = 0;
 	}
 	tx->first = tx->nr;
-	return full(tx) ? -ENOMEM : 0;
+	return batch_is_full(tx) ? -ENOMEM : 0;
 }
 
 /* Copy @left bytes of payload to @to. Return: 0 or the source's error. */
-static int put_payload(struct kwarp_payload_source *src, u8 *to, u32 left)
+static int put_chunk_payload(struct kwarp_payload_source *src, u8 *to, u32 left)
 {
 	u32 n;
 	int ret;
@@ -339,7 +339,7 @@ int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		h->last = ulpdu == all;
 		n += kwarp_ddp_encode(h, dst + n);
 	}
-	ret = put_payload(src, dst + n, KWARP_SCTP_SSN_LEN + ulpdu - n);
+	ret = put_chunk_payload(src, dst + n, KWARP_SCTP_SSN_LEN + ulpdu - n);
 	if (ret)
 		return ret;
 	*frame = (struct kwarp_fpdu){
@@ -350,7 +350,7 @@ int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	tx->ssn++;
 	tx->pos += frame->len;
 	tx->end[tx->nr++] = at + frame->len;
-	return full(tx);
+	return batch_is_full(tx);
 }
 
 u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
@@ -377,7 +377,7 @@ static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 	u32 at;
 	int ret;
 
-	while (waiting(tx)) {
+	while (has_unsent(tx)) {
 		at = bytes_of(tx, tx->sent);
 		ret = send_segment(sock, tx->buf + at, tx->end[tx->sent] - at,
 				   tx->sent + 1 < tx->nr);
@@ -395,21 +395,21 @@ int kwarp_sctp_push(struct kwarp_llp *llp)
 
 	kwarp_llp_assert_locked(llp);
 	/* The batch may be another's, who has released the lock. */
-	if (sending(s)) {
+	if (is_sending(s)) {
 		set_bit(KWARP_SCTP_AGAIN, &s->flags);
 		return -EAGAIN;
 	}
-	if (!waiting(&s->tx))
+	if (!has_unsent(&s->tx))
 		return 0;
 	if (test_bit(KWARP_SCTP_HALTED, &s->flags) ||
 	    test_bit(KWARP_SCTP_LOST, &s->flags))
 		return -EPIPE;
 	if (in_callback(s)) {
 		kwarp_sctp_kick(s);
-		return full(&s->tx) ? -EAGAIN : 0;
+		return batch_is_full(&s->tx) ? -EAGAIN : 0;
 	}
-	ret = push_batch(llp, unlock(llp));
-	relock(llp);
+	ret = push_batch(llp, unlock_for_send(llp));
+	relock_after_send(llp);
 	if (test_bit(KWARP_SCTP_HALTED, &s->flags))
 		return -EPIPE;
 	/* With room left, memory was short, and the engine retries after a delay. */
@@ -432,11 +432,11 @@ bool kwarp_sctp_busy(const struct kwarp_llp *llp)
 	struct kwarp_sctp *s = llp->sctp;
 
 	kwarp_llp_assert_locked(llp);
-	if (sending(s)) {
+	if (is_sending(s)) {
 		set_bit(KWARP_SCTP_AGAIN, &s->flags);
 		return true;
 	}
-	if (!in_callback(s) || !waiting(&s->tx) || !full(&s->tx))
+	if (!in_callback(s) || !has_unsent(&s->tx) || !batch_is_full(&s->tx))
 		return false;
 	kwarp_sctp_kick(s);
 	return true;
