@@ -241,176 +241,166 @@ static void give_up(struct kwarp_ep *ep)
 
 /* ---- the table -------------------------------------------------------------- */
 
-/* Two handlers that do nothing. The event is late, or was handled already: */
-static void event_stale(struct kwarp_ep *ep)
-{
-}
-
-/* The event cannot occur in this state: */
-static void event_impossible(struct kwarp_ep *ep)
-{
-}
-
 typedef void (*action)(struct kwarp_ep *ep);
 
+/**
+ * struct row - what an event does in each state
+ * @event:	bit of kwarp_ep.events
+ * @name:	for the log
+ * @late:	states in which the event is possible and means nothing: it has been handled, or
+ *		another one has overtaken it
+ * @act:	function for each state in which the event is handled. In a state that is
+ *		neither here nor in @late the event cannot occur.
+ */
 struct row {
 	u8 event;
 	const char *name;
+	u16 late;
 	action act[KWARP_EP_STATES];
 };
 
-#define ROW(ev, idle, listen, connecting, wait_rep, wait_req, requested,	\
-	    wait_rtr, established, closing, linger, closed)			\
-	{									\
-		.event = (ev), .name = #ev, .act = {				\
-			[KWARP_EP_IDLE] = idle,					\
-			[KWARP_EP_LISTEN] = listen,				\
-			[KWARP_EP_CONNECTING] = connecting,			\
-			[KWARP_EP_WAIT_REP] = wait_rep,				\
-			[KWARP_EP_WAIT_REQ] = wait_req,				\
-			[KWARP_EP_REQUESTED] = requested,			\
-			[KWARP_EP_WAIT_RTR] = wait_rtr,				\
-			[KWARP_EP_ESTABLISHED] = established,			\
-			[KWARP_EP_CLOSING] = closing,				\
-			[KWARP_EP_LINGER] = linger,				\
-			[KWARP_EP_CLOSED] = closed,				\
-		}								\
-	}
+#define ROW(ev)		.event = (ev), .name = #ev
+#define IN(state, fn)	.act[KWARP_EP_ ## state] = (fn)
+#define FROM(state)	((u16)GENMASK(KWARP_EP_CLOSED, KWARP_EP_ ## state))
 
+/* In the order in which pending events are handled. */
 static const struct row rows[] = {
 	/*
 	 * The device is removed; the netdev is down. A listener survives the latter:
 	 * iw_cm has no event to tell the consumer that it must listen again.
 	 */
-	ROW(KWARP_EP_EV_REMOVED,
-	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_end,
-	    /* CONNECTING */ kwarp_active_down,
-	    /* WAIT_REP */ kwarp_active_down,
-	    /* WAIT_REQ */ kwarp_passive_drop,
-	    /* REQUESTED */ kwarp_passive_drop,
-	    /* WAIT_RTR */ dev_down,	/* ESTABLISHED */ dev_down,
-	    /* CLOSING */ dev_down,		/* LINGER */ give_up,
-	    /* CLOSED */ stale),
-	ROW(KWARP_EP_EV_DOWN,
-	    /* IDLE */ never,		/* LISTEN */ stale,
-	    /* CONNECTING */ kwarp_active_down,
-	    /* WAIT_REP */ kwarp_active_down,
-	    /* WAIT_REQ */ kwarp_passive_drop,
-	    /* REQUESTED */ kwarp_passive_drop,
-	    /* WAIT_RTR */ dev_down,	/* ESTABLISHED */ dev_down,
-	    /* CLOSING */ dev_down,		/* LINGER */ give_up,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_EP_EV_REMOVED),
+		.late = BIT(KWARP_EP_CLOSED),
+		IN(LISTEN, kwarp_listen_end),
+		IN(CONNECTING, kwarp_active_down),
+		IN(WAIT_REP, kwarp_active_down),
+		IN(WAIT_REQ, kwarp_passive_drop),
+		IN(REQUESTED, kwarp_passive_drop),
+		IN(WAIT_RTR, dev_down),
+		IN(ESTABLISHED, dev_down),
+		IN(CLOSING, dev_down),
+		IN(LINGER, give_up),
+	},
+	{
+		ROW(KWARP_EP_EV_DOWN),
+		.late = BIT(KWARP_EP_LISTEN) | BIT(KWARP_EP_CLOSED),
+		IN(CONNECTING, kwarp_active_down),
+		IN(WAIT_REP, kwarp_active_down),
+		IN(WAIT_REQ, kwarp_passive_drop),
+		IN(REQUESTED, kwarp_passive_drop),
+		IN(WAIT_RTR, dev_down),
+		IN(ESTABLISHED, dev_down),
+		IN(CLOSING, dev_down),
+		IN(LINGER, give_up),
+	},
 	/* destroy_qp waits for this. */
-	ROW(KWARP_LLP_EV_QP_GONE,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ kwarp_active_qp_gone,
-	    /* WAIT_REP */ kwarp_active_qp_gone,
-	    /* WAIT_REQ, of an attached socket */ kwarp_passive_drop,
-	    /* REQUESTED */ never,
-	    /* WAIT_RTR */ qp_gone,	/* ESTABLISHED */ qp_gone,
-	    /* CLOSING */ qp_gone,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_LLP_EV_CONNECTED,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ kwarp_active_connected,
-	    /* WAIT_REP */ stale,
-	    /* WAIT_REQ */ stale,	/* REQUESTED */ stale,
-	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_LLP_EV_QP_GONE),
+		.late = FROM(LINGER),
+		IN(CONNECTING, kwarp_active_qp_gone),
+		IN(WAIT_REP, kwarp_active_qp_gone),
+		IN(WAIT_REQ, kwarp_passive_drop), /* of an attached socket */
+		IN(WAIT_RTR, qp_gone),
+		IN(ESTABLISHED, qp_gone),
+		IN(CLOSING, qp_gone),
+	},
+	{
+		ROW(KWARP_LLP_EV_CONNECTED),
+		.late = FROM(WAIT_REP),
+		IN(CONNECTING, kwarp_active_connected),
+	},
 	/* With a QP, the engine reads the receive queue. */
-	ROW(KWARP_LLP_EV_READABLE,
-	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_children,
-	    /* CONNECTING */ never,
-	    /* WAIT_REP */ kwarp_active_reply,
-	    /* WAIT_REQ */ kwarp_passive_request,
-	    /* REQUESTED */ kwarp_passive_early,
-	    /* WAIT_RTR */ rtr_frame,	/* ESTABLISHED */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ kwarp_linger_discard,
-	    /* CLOSED */ stale),
-	ROW(KWARP_LLP_EV_RTR,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ peer_ready,	/* ESTABLISHED: not asked for */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_LLP_EV_READABLE),
+		.late = BIT(KWARP_EP_ESTABLISHED) | BIT(KWARP_EP_CLOSING) |
+			BIT(KWARP_EP_CLOSED),
+		IN(LISTEN, kwarp_listen_children),
+		IN(WAIT_REP, kwarp_active_reply),
+		IN(WAIT_REQ, kwarp_passive_request),
+		IN(REQUESTED, kwarp_passive_early),
+		IN(WAIT_RTR, rtr_frame),
+		IN(LINGER, kwarp_linger_discard),
+	},
+	{
+		ROW(KWARP_LLP_EV_RTR),
+		.late = FROM(ESTABLISHED),
+		IN(WAIT_RTR, peer_ready),
+	},
 	/* The reply may have arrived before the reset: read first. */
-	ROW(KWARP_LLP_EV_RESET,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ kwarp_active_refused,
-	    /* WAIT_REP */ kwarp_active_reply,
-	    /* WAIT_REQ */ kwarp_passive_lost,
-	    /* REQUESTED */ kwarp_passive_lost,
-	    /* WAIT_RTR */ lost_early,	/* ESTABLISHED */ lost,
-	    /* CLOSING */ lost,		/* LINGER */ give_up,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_LLP_EV_RESET),
+		.late = BIT(KWARP_EP_CLOSED),
+		IN(CONNECTING, kwarp_active_refused),
+		IN(WAIT_REP, kwarp_active_reply),
+		IN(WAIT_REQ, kwarp_passive_lost),
+		IN(REQUESTED, kwarp_passive_lost),
+		IN(WAIT_RTR, stream_lost_early),
+		IN(ESTABLISHED, stream_lost),
+		IN(CLOSING, stream_lost),
+		IN(LINGER, give_up),
+	},
 	/* Only with a QP; otherwise READABLE reports the end of the stream. */
-	ROW(KWARP_LLP_EV_PEER_FIN,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ peer_fin_early,
-	    /* ESTABLISHED */ peer_fin,
-	    /* CLOSING */ wind_up,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_LLP_EV_QP_ERR,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ wind_up,	/* ESTABLISHED */ wind_up,
-	    /* CLOSING */ wind_up,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_LLP_EV_DRAIN,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ drain,	/* ESTABLISHED */ drain,
-	    /* CLOSING */ stale,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_LLP_EV_FIN_SENT,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ fin_sent,	/* ESTABLISHED */ fin_sent,
-	    /* CLOSING */ fin_sent,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_LLP_EV_PEER_FIN),
+		.late = FROM(LINGER),
+		IN(WAIT_RTR, peer_fin_early),
+		IN(ESTABLISHED, peer_fin),
+		IN(CLOSING, wind_up),
+	},
+	{
+		ROW(KWARP_LLP_EV_QP_ERR),
+		.late = FROM(LINGER),
+		IN(WAIT_RTR, wind_up),
+		IN(ESTABLISHED, wind_up),
+		IN(CLOSING, wind_up),
+	},
+	{
+		ROW(KWARP_LLP_EV_DRAIN),
+		.late = FROM(CLOSING),
+		IN(WAIT_RTR, drain_engine),
+		IN(ESTABLISHED, drain_engine),
+	},
+	{
+		ROW(KWARP_LLP_EV_FIN_SENT),
+		.late = FROM(LINGER),
+		IN(WAIT_RTR, fin_sent),
+		IN(ESTABLISHED, fin_sent),
+		IN(CLOSING, fin_sent),
+	},
 	/*
 	 * A reset, as by TCP for what was not accepted: after a FIN the socket would wait for
 	 * a silent peer's, and nothing would bound the number of these.
 	 */
-	ROW(KWARP_EP_EV_UNWANTED,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ give_up,
-	    /* REQUESTED */ kwarp_passive_orphan,
-	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_EP_EV_READDRESS,
-	    /* IDLE */ stale,		/* LISTEN */ kwarp_listen_readdress,
-	    /* CONNECTING */ stale,	/* WAIT_REP */ stale,
-	    /* WAIT_REQ */ stale,	/* REQUESTED */ stale,
-	    /* WAIT_RTR */ stale,	/* ESTABLISHED */ stale,
-	    /* CLOSING */ stale,	/* LINGER */ stale,
-	    /* CLOSED */ stale),
-	ROW(KWARP_EP_EV_DISPLACED,
-	    /* IDLE */ never,		/* LISTEN */ never,
-	    /* CONNECTING */ never,	/* WAIT_REP */ never,
-	    /* WAIT_REQ */ never,	/* REQUESTED */ never,
-	    /* WAIT_RTR */ never,	/* ESTABLISHED */ never,
-	    /* CLOSING */ never,	/* LINGER */ kwarp_linger_displaced,
-	    /* CLOSED */ stale),
+	{
+		ROW(KWARP_EP_EV_UNWANTED),
+		.late = FROM(WAIT_RTR),
+		IN(WAIT_REQ, give_up),
+		IN(REQUESTED, kwarp_passive_orphan),
+	},
+	{
+		ROW(KWARP_EP_EV_READDRESS),
+		.late = BIT(KWARP_EP_IDLE) | FROM(CONNECTING),
+		IN(LISTEN, kwarp_listen_readdress),
+	},
+	{
+		ROW(KWARP_EP_EV_DISPLACED),
+		.late = BIT(KWARP_EP_CLOSED),
+		IN(LINGER, kwarp_linger_displaced),
+	},
 	/* Called only if the timer has not been set to a later time. */
-	ROW(KWARP_EP_EV_TIMEOUT,
-	    /* IDLE */ never,		/* LISTEN */ kwarp_listen_again,
-	    /* CONNECTING */ kwarp_active_timeout,
-	    /* WAIT_REP */ kwarp_active_timeout,
-	    /* WAIT_REQ */ kwarp_passive_timeout,
-	    /* REQUESTED */ kwarp_passive_unanswered,
-	    /* WAIT_RTR */ rtr_timeout,	/* ESTABLISHED */ never,
-	    /* CLOSING */ closing_timeout,
-	    /* LINGER */ give_up,	/* CLOSED */ stale),
+	{
+		ROW(KWARP_EP_EV_TIMEOUT),
+		.late = BIT(KWARP_EP_CLOSED),
+		IN(LISTEN, kwarp_listen_again),
+		IN(CONNECTING, kwarp_active_timeout),
+		IN(WAIT_REP, kwarp_active_timeout),
+		IN(WAIT_REQ, kwarp_passive_timeout),
+		IN(REQUESTED, kwarp_passive_unanswered),
+		IN(WAIT_RTR, rtr_timeout),
+		IN(CLOSING, closing_timeout),
+		IN(LINGER, give_up),
+	},
 };
 
 static_assert(ARRAY_SIZE(rows) == KWARP_EP_EVENTS);
@@ -442,6 +432,19 @@ const char *kwarp_ep_state_name(enum kwarp_ep_state state)
 	return state_names[state];
 }
 
+static void handle_event(struct kwarp_ep *ep, const struct row *row)
+{
+	action act = row->act[ep->state];
+
+	ibdev_dbg(&ep_dev(ep)->ibdev, "ep %p: %s in %s\n", ep, row->name,
+		  kwarp_ep_state_name(ep->state));
+	if (act)
+		act(ep);
+	else
+		WARN_ONCE(!(row->late & BIT(ep->state)), "kwarp: %s in %s\n", row->name,
+			  kwarp_ep_state_name(ep->state));
+}
+
 /**
  * kwarp_ep_work() - handle pending events
  * @work:	the endpoint's work; its reference is put
@@ -466,9 +469,7 @@ void kwarp_ep_work(struct work_struct *work)
 			continue;
 		if (row->event == KWARP_EP_EV_TIMEOUT && !kwarp_ep_timed_out(ep))
 			continue;
-		pr_debug("ep %p: %s in %s\n", ep, row->name,
-			 kwarp_ep_state_name(ep->state));
-		row->act[ep->state](ep);
+		handle_event(ep, row);
 	}
 	kwarp_ep_unlock(ep);
 out:
