@@ -432,6 +432,20 @@ out:
 	return ret;
 }
 
+/**
+ * kwarp_cm_attach() - start MPA on a program's TCP socket
+ * @qp:		queue pair in INIT; the caller holds a reference
+ * @fd:		descriptor of the calling process
+ * @p:		parameters, not yet validated
+ * @msg:	last streaming message, at most KWARP_ATTACH_MESSAGE_MAX bytes
+ * @pd:		private data, at most KWARP_MPA_PD_MAX bytes
+ *
+ * Starts the setup; kwarp_cm_attach_wait() reports its result. On failure the socket is
+ * unchanged. Context: process.
+ *
+ * Return: 0; -EINVAL (parameters; QP not in INIT), -EALREADY (an earlier attach is still
+ * in progress), -ENODEV, -ENOMEM, or as kwarp_llp_take().
+ */
 int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 		    const struct kwarp_attach_params *p,
 		    const struct kwarp_bytes *msg, const struct kwarp_bytes *pd)
@@ -461,6 +475,17 @@ int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 
 static_assert(KWARP_ATTACH_PRIVATE_DATA_MAX == KWARP_MPA_PD_MAX);
 
+/**
+ * kwarp_cm_attach_wait() - wait for the end of startup
+ * @qp:		queue pair; the caller holds a reference
+ * @ms:		limit, milliseconds, up to KWARP_ATTACH_WAIT_MAX_MS
+ * @res:	result
+ * @pd:		gets the peer's private data: room for KWARP_MPA_PD_MAX bytes
+ *
+ * Context: process.
+ * Return: 0 if startup has ended, with the outcome in @res->status; -EAGAIN if it has
+ * not, -ERESTARTSYS, -ENOENT if nothing was attached.
+ */
 int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
 			 struct kwarp_attach_result *res, u8 *pd)
 {

@@ -579,6 +579,15 @@ static void tell_qp_gone(struct kwarp_llp *llp)
 	kwarp_llp_put(llp);
 }
 
+/**
+ * kwarp_cm_qp_gone() - a QP is being destroyed: end its connection
+ * @qp:		queue pair in ERR, with the caller's reference
+ *
+ * Raises KWARP_LLP_EV_QP_GONE for its connection, attached or still being set up. Returns
+ * immediately; connection and iw_cm drop their references soon, so destroy_qp calls this
+ * and then waits for qp->free, without qp->mutex.
+ * Context: process.
+ */
 void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 {
 	/* The caller has put the QP in ERR, so it is not claimed again. */
@@ -587,6 +596,14 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 	tell_qp_gone(kwarp_qp_llp(qp));
 }
 
+/**
+ * kwarp_cm_qp_leave() - end the connection of a queue pair, and the search for a partner
+ * @qp:		queue pair in ERR, its mutex not held
+ *
+ * Context: process, may sleep, but does not wait for the network.
+ * Return: 0: no connection is attached, and none will be; -ERESTARTSYS: the calling process is
+ * being killed, and one may still end.
+ */
 int kwarp_cm_qp_leave(struct kwarp_qp *qp)
 {
 	might_sleep();
@@ -726,6 +743,16 @@ void kwarp_cm_device_exit(struct kwarp_device *dev)
 	WARN_ON_ONCE(!list_empty(&dev->eps));
 }
 
+/**
+ * kwarp_cm_device_down() - the netdev or device is going away: end every endpoint
+ * @dev:	device
+ * @wait:	the device is being removed: end listeners, too, and wait until nothing is
+ *		left; no new connection or listener may be created, so
+ *		ib_unregister_device() has finished
+ *
+ * Context: process, may sleep.
+ * Return: true if there was an endpoint, listeners included.
+ */
 bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 {
 	struct kwarp_ep *ep = NULL;
@@ -748,6 +775,12 @@ bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 	return any;
 }
 
+/**
+ * kwarp_cm_readdress() - the netdev's addresses may have changed
+ * @dev:	device
+ *
+ * Listeners for all addresses follow soon. Context: any.
+ */
 void kwarp_cm_readdress(struct kwarp_device *dev)
 {
 	struct kwarp_ep *ep = NULL;

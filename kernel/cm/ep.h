@@ -288,7 +288,6 @@ void kwarp_passive_timeout(struct kwarp_ep *ep);
 void kwarp_passive_unanswered(struct kwarp_ep *ep);
 void kwarp_passive_orphan(struct kwarp_ep *ep);
 void kwarp_passive_drop(struct kwarp_ep *ep);
-
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params);
 

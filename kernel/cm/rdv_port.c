@@ -39,6 +39,15 @@ static int rdv_open_listener(struct kwarp_device *dev, u16 port)
 	return 0;
 }
 
+/**
+ * kwarp_rdv_set_port() - set the policy rendezvous_port, where this device listens
+ * @dev:	device
+ * @port:	TCP port, 0: do not listen
+ *
+ * Port 0 or the end of the namespace closes its listener. Context: process, may sleep.
+ * Return: 0; -ENODEV; -EADDRINUSE or another error of the socket layer: then there is no
+ * listener.
+ */
 int kwarp_rdv_set_port(struct kwarp_device *dev, u16 port)
 {
 	int ret = 0;

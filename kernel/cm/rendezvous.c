@@ -124,6 +124,10 @@ static void rdv_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
+/**
+ * kwarp_rdv_init() - a queue pair is being created
+ * @qp:		queue pair
+ */
 void kwarp_rdv_init(struct kwarp_qp *qp)
 {
 	INIT_DELAYED_WORK(&qp->rdv.work, rdv_work);
@@ -149,6 +153,20 @@ static bool path_ok(struct kwarp_device *dev, const union ib_gid *from,
 	       (src.ss_family == dst.ss_family || kwarp_gid_is_ours(dev, to));
 }
 
+/**
+ * kwarp_rdv_begin() - INIT to RTR: start looking for the partner
+ * @qp:		queue pair in INIT, its mutex held
+ * @attr:	ah_attr with sgid_attr, dest_qp_num, rq_psn, max_dest_rd_atomic
+ *
+ * Returns immediately. Posted requests are sent when the partner has been found; if it is
+ * not found by a deadline (three times the policy's startup_timeout_ms, from here and
+ * again from RTS), kwarp_qp_unreachable() is called. Context: process.
+ *
+ * Return: 0; -EOPNOTSUPP if the policy has no rendezvous_port; -EINVAL if the path does
+ * not lead from an address of this device to the address of a single host, or the
+ * families differ and the destination is another device; -EBUSY if another connection has
+ * claimed the QP.
+ */
 int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(&attr->ah_attr);
@@ -217,6 +235,16 @@ static void limit_ord(struct kwarp_qp *qp)
 	kwarp_llp_put(llp);
 }
 
+/**
+ * kwarp_rdv_sends() - RTR to RTS
+ * @qp:		queue pair in rendezvous, its mutex held
+ * @attr:	sq_psn, max_rd_atomic
+ *
+ * Context: process.
+ *
+ * Return: 0; -EINVAL if the partner that was found expects another PSN: then the queue
+ * pair is in ERR, and its connection ends.
+ */
 int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
 	struct kwarp_rdv *rdv = &qp->rdv;
@@ -244,6 +272,12 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	return 0;
 }
 
+/**
+ * kwarp_rdv_cancel() - end the search for a partner
+ * @qp:		queue pair in ERR, its mutex not held
+ *
+ * Context: process, may sleep, but does not wait for the network.
+ */
 void kwarp_rdv_cancel(struct kwarp_qp *qp)
 {
 	might_sleep();

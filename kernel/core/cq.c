@@ -55,6 +55,18 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	return true;
 }
 
+/**
+ * kwarp_cq_push() - add completions and notify if the CQ is armed for them
+ * @cq:		completion queue
+ * @cqe:	completions, to be copied
+ * @nr:		number of completions
+ * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always count)
+ *
+ * On overflow the remaining completions are lost, the CQ is marked dead, IB_EVENT_CQ_ERR is
+ * raised once, and the QPs that use it go to ERR soon, since they can report nothing more;
+ * only this CQ's users are affected (RFC 5042 6.4.3.2).
+ * Context: any, takes @cq->lock.
+ */
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   bool solicited)
 {
@@ -121,6 +133,14 @@ static void cqe_to_wc(const struct kwarp_cqe *cqe, struct ib_qp *ibqp,
 	}
 }
 
+/**
+ * kwarp_cq_poll() - ib_poll_cq of kernel consumers
+ * @ibcq:	completion queue
+ * @num:	maximum number of completions
+ * @wc:		array for them
+ *
+ * Return: completions written to @wc. Context: any.
+ */
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
@@ -142,6 +162,11 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	return n;
 }
 
+/**
+ * kwarp_cq_forget_qp() - a kernel QP is being destroyed: remove its completions
+ * @cq:	completion queue
+ * @qpn:	number of the QP that is being destroyed
+ */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn)
 {
 	unsigned long flags;
@@ -186,6 +211,19 @@ static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 siz
 	cq->size = size;
 }
 
+/**
+ * kwarp_cq_move() - continue in other ring memory
+ * @cq:		completion queue
+ * @mem:	zeroed: control block, followed by @size elements
+ * @size:	power of two
+ *
+ * Unpolled elements are copied with their indices, and so is the arm state: no completion
+ * is lost and no event is repeated. A user decides how many elements are unpolled, so the
+ * lock, and with it interrupts, is given free after each KWARP_CQ_MOVE_RUN of them.
+ *
+ * Return: 0, or -EINVAL if there are more unpolled elements than @size, or than were ever
+ * pushed. Context: process, @cq->mutex held.
+ */
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 {
 	struct kwarp_ring_ctl *ctl = mem;

@@ -70,79 +70,12 @@ static inline struct kwarp_cq *to_kcq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct kwarp_cq, ibcq);
 }
 
-/**
- * kwarp_cq_push() - add completions and notify if the CQ is armed for them
- * @cq:		completion queue
- * @cqe:	completions, to be copied
- * @nr:		number of completions
- * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always count)
- *
- * On overflow the remaining completions are lost, the CQ is marked dead, IB_EVENT_CQ_ERR is
- * raised once, and the QPs that use it go to ERR soon, since they can report nothing more;
- * only this CQ's users are affected (RFC 5042 6.4.3.2).
- * Context: any, takes @cq->lock.
- */
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   bool solicited);
-
-/**
- * kwarp_cq_poll() - ib_poll_cq of kernel consumers
- * @ibcq:	completion queue
- * @num:	maximum number of completions
- * @wc:		array for them
- *
- * Return: completions written to @wc. Context: any.
- */
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
-
-/**
- * kwarp_cq_arm() - ib_req_notify_cq; for users after arming a CQ with elements
- * @ibcq:	completion queue
- * @flags:	completions that count, and whether missed ones are reported
- *
- * A user's CQ fires immediately if it holds elements of that kind for which no event was
- * raised: as with hardware, which compares with the consumer index, a program that arms
- * late (or for the first time) misses nothing.
- *
- * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was requested and elements are present.
- * Context: any.
- */
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
-
-/**
- * kwarp_cq_moderate() - modify_cq: reduce events
- * @ibcq:	completion queue
- * @count:	number of completions after which an event is raised; 0: no limit
- * @period:	microseconds for which an event is delayed; 0: no limit
- *
- * The first limit reached raises the event; both 0 disable moderation, the initial state.
- * With only @count, the event is raised by the completion that reaches it, and not
- * before. A completion with an error and the death of the CQ are reported immediately.
- *
- * Return: 0. Context: any.
- */
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);
-
-/**
- * kwarp_cq_forget_qp() - a kernel QP is being destroyed: remove its completions
- * @cq:	completion queue
- * @qpn:	number of the QP that is being destroyed
- */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn);
-
-/**
- * kwarp_cq_move() - continue in other ring memory
- * @cq:		completion queue
- * @mem:	zeroed: control block, followed by @size elements
- * @size:	power of two
- *
- * Unpolled elements are copied with their indices, and so is the arm state: no completion
- * is lost and no event is repeated. A user decides how many elements are unpolled, so the
- * lock, and with it interrupts, is given free after each KWARP_CQ_MOVE_RUN of them.
- *
- * Return: 0, or -EINVAL if there are more unpolled elements than @size, or than were ever
- * pushed. Context: process, @cq->mutex held.
- */
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size);
 
 #endif /* _KWARP_CORE_CQ_H */

@@ -63,6 +63,16 @@ static bool moderate_event(struct kwarp_cq *cq)
 	return false;
 }
 
+/**
+ * kwarp_cq_tell() - an element was added or is present: is an event to be
+ * raised now?
+ * @cq:		completion queue, @cq->lock held
+ * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED
+ * @urgent:	moderation does not delay it
+ *
+ * Return: true if so: the CQ is now disarmed, and the caller calls
+ * kwarp_cq_notify() without the lock.
+ */
 bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
 {
 	lockdep_assert_held(&cq->lock);
@@ -74,6 +84,7 @@ bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
 	return true;
 }
 
+/* Call the consumer's handler. Context: any; no lock of the CQ is held. */
 void kwarp_cq_notify(struct kwarp_cq *cq)
 {
 	trace_kwarp_cq_event(cq);
@@ -129,6 +140,18 @@ static void arm_user(struct kwarp_cq *cq, bool solicited)
 		kwarp_cq_notify(cq);
 }
 
+/**
+ * kwarp_cq_arm() - ib_req_notify_cq; for users after arming a CQ with elements
+ * @ibcq:	completion queue
+ * @flags:	completions that count, and whether missed ones are reported
+ *
+ * A user's CQ fires immediately if it holds elements of that kind for which no event was
+ * raised: as with hardware, which compares with the consumer index, a program that arms
+ * late (or for the first time) misses nothing.
+ *
+ * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was requested and elements are present.
+ * Context: any.
+ */
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	bool any = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP;
@@ -149,6 +172,18 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return ret;
 }
 
+/**
+ * kwarp_cq_moderate() - modify_cq: reduce events
+ * @ibcq:	completion queue
+ * @count:	number of completions after which an event is raised; 0: no limit
+ * @period:	microseconds for which an event is delayed; 0: no limit
+ *
+ * The first limit reached raises the event; both 0 disable moderation, the initial state.
+ * With only @count, the event is raised by the completion that reaches it, and not
+ * before. A completion with an error and the death of the CQ are reported immediately.
+ *
+ * Return: 0. Context: any.
+ */
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);

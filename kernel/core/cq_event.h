@@ -22,20 +22,7 @@ static inline u32 kwarp_cq_cons(const struct kwarp_cq *cq)
  */
 void kwarp_cq_event_init(struct kwarp_cq *cq);
 void kwarp_cq_event_exit(struct kwarp_cq *cq);
-
-/**
- * kwarp_cq_tell() - an element was added or is present: is an event to be
- * raised now?
- * @cq:		completion queue, @cq->lock held
- * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED
- * @urgent:	moderation does not delay it
- *
- * Return: true if so: the CQ is now disarmed, and the caller calls
- * kwarp_cq_notify() without the lock.
- */
 bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent);
-
-/* Call the consumer's handler. Context: any; no lock of the CQ is held. */
 void kwarp_cq_notify(struct kwarp_cq *cq);
 
 #endif /* _KWARP_CORE_CQ_EVENT_H */

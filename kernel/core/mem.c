@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 
+/* Get the entry of an STag's index, referenced, or NULL. Drop it with kwarp_mr_put(). */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 {
 	struct kwarp_mr *mr;
@@ -36,12 +37,19 @@ struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 	return mr;
 }
 
+/* Drop a reference other than a lookup's: the table's, or a changer's. Context: any. */
 void kwarp_mr_drop(struct kwarp_mr *mr)
 {
 	if (refcount_dec_and_test(&mr->refs))
 		complete(&mr->unused);
 }
 
+/**
+ * kwarp_mr_put() - drop the reference of a lookup
+ * @mr:	region or window; may be freed when this returns
+ *
+ * Context: the task that did the lookup; does not sleep.
+ */
 void kwarp_mr_put(struct kwarp_mr *mr)
 {
 	/* RCU keeps the entry after the reference is dropped. */
@@ -83,6 +91,20 @@ static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
 	return in_bounds(mr, addr, len) ? KWARP_MEM_OK : KWARP_MEM_BOUNDS;
 }
 
+/**
+ * kwarp_mr_access() - find a region and check an access to it
+ * @cache:	the pass' cache; @cache->mr is the region found, until the cache is put or
+ *		used again
+ * @pd:		protection domain: the user's, or that of its shared receive queue
+ * @stag:	STag, as lkey or rkey
+ * @addr:	address or tagged offset
+ * @len:	bytes; zero is checked like any other length
+ * @access:	all IB_ACCESS_* rights needed; 0 for local read. A window has remote
+ *		rights only
+ *
+ * Context: any; does not sleep.
+ * Return: KWARP_MEM_OK or the reason to refuse.
+ */
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
 				   const struct ib_pd *pd, u32 stag, u64 addr,
 				   u64 len, int access)
@@ -107,6 +129,14 @@ found:
 	return mr_check(mr, pd, cache->user, addr, len, access);
 }
 
+/**
+ * kwarp_mr_ptr() - kernel address of an address inside a checked region
+ * @mr:		region from kwarp_mr_access()
+ * @addr:	address within the checked range
+ * @len:	bytes wanted, > 0; on return the bytes contiguous from the result
+ *
+ * Return: the address.
+ */
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
 {
 	u64 off, size, room;

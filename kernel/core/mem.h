@@ -165,74 +165,14 @@ struct kwarp_mr_cache {
 	struct kwarp_mr *mr;
 };
 
-/**
- * kwarp_mr_access() - find a region and check an access to it
- * @cache:	the pass' cache; @cache->mr is the region found, until the cache is put or
- *		used again
- * @pd:		protection domain: the user's, or that of its shared receive queue
- * @stag:	STag, as lkey or rkey
- * @addr:	address or tagged offset
- * @len:	bytes; zero is checked like any other length
- * @access:	all IB_ACCESS_* rights needed; 0 for local read. A window has remote
- *		rights only
- *
- * Context: any; does not sleep.
- * Return: KWARP_MEM_OK or the reason to refuse.
- */
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
 				   const struct ib_pd *pd, u32 stag, u64 addr,
 				   u64 len, int access);
-
-/**
- * kwarp_mr_ptr() - kernel address of an address inside a checked region
- * @mr:		region from kwarp_mr_access()
- * @addr:	address within the checked range
- * @len:	bytes wanted, > 0; on return the bytes contiguous from the result
- *
- * Return: the address.
- */
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
-
-/**
- * kwarp_mr_invalidate() - invalidate for an incoming Send with Invalidate
- * @user:	queue pair that received it
- * @stag:	STag; key and state must match, and a window must be bound by @user
- *
- * After return no access under the STag begins. Accesses of other engines in progress are
- * waited for by spinning: a pass that holds a region runs with bottom halves disabled and
- * does not sleep, so the wait is bounded. With PREEMPT_RT, where such a pass can be
- * preempted, the wait blocks on a lock.
- * Context: softirq or bottom halves disabled; the caller must have put its cache,
- * otherwise two passes could wait for each other.
- * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if it must not be invalidated.
- */
 enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
 				       u32 stag);
-
-/**
- * kwarp_mr_invalidate_local() - invalidate for LOCAL_INV, or the sink of a READ_INV
- * @user:	queue pair to which the request was posted
- * @stag:	STag; for a region allocated for fast registration the key is ignored
- *
- * As above, but for our own consumer: it may name an STag that is already invalid, and
- * the kernel's rdma_rw names the previous key of its READ_INV's sink.
- * Return: KWARP_MEM_OK or the reason.
- */
 enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
 					     u32 stag);
-
-/**
- * kwarp_mr_fast_reg() - REG_MR: activate the staged page list
- * @mr:		region allocated for fast registration
- * @pd:		protection domain of the QP
- * @key:	new STag; only its low eight bits may differ from the old STag
- * @access:	IB_ACCESS_* flags
- *
- * Address, length and page size are those of @mr->ibmr at the time of the call.
- * Context: any; the caller keeps the order of the consumer's send queue.
- * Return: 0; -EINVAL if the region is valid, in another protection domain, not allocated
- * for fast registration or not mapped, or if @key or @access is invalid.
- */
 int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		      int access);
 
@@ -254,34 +194,13 @@ struct kwarp_mw_bind {
 	int access;
 };
 
-/**
- * kwarp_mw_bind() - BIND_MW: bind a window to a part of a region
- * @user:	queue pair to which the request was posted
- * @bind:	parameters
- *
- * A window of type 1 may already be bound: it moves, and on return the old range is no
- * longer accessible through it. A window of type 2 must have been invalidated; from now
- * on it belongs to @user. Context: as kwarp_mr_invalidate().
- * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
- */
 int kwarp_mw_bind(const struct kwarp_mr_user *user,
 		  const struct kwarp_mw_bind *bind);
-
-/* Release the region of a window that is being freed or rebound; exclusive access. */
 void kwarp_mw_release(struct kwarp_mr *mw);
 
 /* Get a number for a new registration, before it becomes valid. Context: any. */
 u64 kwarp_mr_generation(void);
-
-/**
- * kwarp_mr_put() - drop the reference of a lookup
- * @mr:	region or window; may be freed when this returns
- *
- * Context: the task that did the lookup; does not sleep.
- */
 void kwarp_mr_put(struct kwarp_mr *mr);
-
-/* Drop a reference other than a lookup's: the table's, or a changer's. Context: any. */
 void kwarp_mr_drop(struct kwarp_mr *mr);
 
 static inline void kwarp_mr_cache_put(struct kwarp_mr_cache *cache)

@@ -36,6 +36,15 @@ static bool below_limit(struct kwarp_srq *srq)
 	return true;
 }
 
+/**
+ * kwarp_srq_fetch() - take the next element for a message
+ * @srq:	shared receive queue
+ * @wqe:	receives the copy
+ *
+ * Raises IB_EVENT_SRQ_LIMIT_REACHED, and disarms it, if that leaves fewer elements than
+ * the armed limit. Context: any.
+ * Return: as kwarp_rq_take().
+ */
 int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe)
 {
 	unsigned long flags;
@@ -51,6 +60,15 @@ int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe)
 	return ret;
 }
 
+/**
+ * kwarp_srq_arm() - set the limit
+ * @srq:	shared receive queue
+ * @limit:	elements, 0 disarms
+ *
+ * If fewer elements are present already, the event is raised immediately: nothing would
+ * take an element out of an empty queue and so raise it later. If nothing was taken since
+ * the last event, no new event is raised until something is taken. Context: any.
+ */
 void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit)
 {
 	unsigned long flags;
@@ -64,6 +82,18 @@ void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit)
 		srq_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
 }
 
+/**
+ * kwarp_srq_move() - continue in other ring memory
+ * @srq:	shared receive queue
+ * @mem:	zeroed: control block, followed by @size elements
+ * @size:	power of two
+ *
+ * Elements not yet taken are copied with their indices, KWARP_SRQ_MOVE_RUN of them in each
+ * hold of the lock.
+ *
+ * Return: 0, or -EINVAL if there are more such elements than @size. Context: process,
+ * @srq->mutex held.
+ */
 int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size)
 {
 	struct kwarp_rq *rq = &srq->rq;

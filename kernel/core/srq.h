@@ -39,40 +39,8 @@ static inline struct kwarp_srq *to_ksrq(struct ib_srq *ibsrq)
 	return container_of(ibsrq, struct kwarp_srq, ibsrq);
 }
 
-/**
- * kwarp_srq_fetch() - take the next element for a message
- * @srq:	shared receive queue
- * @wqe:	receives the copy
- *
- * Raises IB_EVENT_SRQ_LIMIT_REACHED, and disarms it, if that leaves fewer elements than
- * the armed limit. Context: any.
- * Return: as kwarp_rq_take().
- */
 int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe);
-
-/**
- * kwarp_srq_arm() - set the limit
- * @srq:	shared receive queue
- * @limit:	elements, 0 disarms
- *
- * If fewer elements are present already, the event is raised immediately: nothing would
- * take an element out of an empty queue and so raise it later. If nothing was taken since
- * the last event, no new event is raised until something is taken. Context: any.
- */
 void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit);
-
-/**
- * kwarp_srq_move() - continue in other ring memory
- * @srq:	shared receive queue
- * @mem:	zeroed: control block, followed by @size elements
- * @size:	power of two
- *
- * Elements not yet taken are copied with their indices, KWARP_SRQ_MOVE_RUN of them in each
- * hold of the lock.
- *
- * Return: 0, or -EINVAL if there are more such elements than @size. Context: process,
- * @srq->mutex held.
- */
 int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size);
 
 #endif /* _KWARP_CORE_SRQ_H */

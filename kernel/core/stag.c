@@ -91,6 +91,19 @@ static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
 	return KWARP_MEM_OK;
 }
 
+/**
+ * kwarp_mr_invalidate() - invalidate for an incoming Send with Invalidate
+ * @user:	queue pair that received it
+ * @stag:	STag; key and state must match, and a window must be bound by @user
+ *
+ * After return no access under the STag begins. Accesses of other engines in progress are
+ * waited for by spinning: a pass that holds a region runs with bottom halves disabled and
+ * does not sleep, so the wait is bounded. With PREEMPT_RT, where such a pass can be
+ * preempted, the wait blocks on a lock.
+ * Context: softirq or bottom halves disabled; the caller must have put its cache,
+ * otherwise two passes could wait for each other.
+ * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if it must not be invalidated.
+ */
 enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
 				       u32 stag)
 {
@@ -105,6 +118,15 @@ enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
 	return err;
 }
 
+/**
+ * kwarp_mr_invalidate_local() - invalidate for LOCAL_INV, or the sink of a READ_INV
+ * @user:	queue pair to which the request was posted
+ * @stag:	STag; for a region allocated for fast registration the key is ignored
+ *
+ * As above, but for our own consumer: it may name an STag that is already invalid, and
+ * the kernel's rdma_rw names the previous key of its READ_INV's sink.
+ * Return: KWARP_MEM_OK or the reason.
+ */
 enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
 					     u32 stag)
 {
@@ -122,6 +144,18 @@ enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
 	return err;
 }
 
+/**
+ * kwarp_mr_fast_reg() - REG_MR: activate the staged page list
+ * @mr:		region allocated for fast registration
+ * @pd:		protection domain of the QP
+ * @key:	new STag; only its low eight bits may differ from the old STag
+ * @access:	IB_ACCESS_* flags
+ *
+ * Address, length and page size are those of @mr->ibmr at the time of the call.
+ * Context: any; the caller keeps the order of the consumer's send queue.
+ * Return: 0; -EINVAL if the region is valid, in another protection domain, not allocated
+ * for fast registration or not mapped, or if @key or @access is invalid.
+ */
 int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		      int access)
 {
@@ -193,6 +227,7 @@ static struct kwarp_mr *mw_claim(const struct kwarp_mr_user *user,
 	return mw;
 }
 
+/* Release the region of a window that is being freed or rebound; exclusive access. */
 void kwarp_mw_release(struct kwarp_mr *mw)
 {
 	if (!mw->region)
@@ -260,6 +295,16 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 	mw->nr_blocks = region->nr_blocks - skip;
 }
 
+/**
+ * kwarp_mw_bind() - BIND_MW: bind a window to a part of a region
+ * @user:	queue pair to which the request was posted
+ * @bind:	parameters
+ *
+ * A window of type 1 may already be bound: it moves, and on return the old range is no
+ * longer accessible through it. A window of type 2 must have been invalidated; from now
+ * on it belongs to @user. Context: as kwarp_mr_invalidate().
+ * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
+ */
 int kwarp_mw_bind(const struct kwarp_mr_user *user,
 		  const struct kwarp_mw_bind *bind)
 {

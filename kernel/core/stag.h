@@ -38,7 +38,6 @@ static inline void mr_wait_user(struct kwarp_mr *mr)
 }
 #endif
 
-/* Get the entry of an STag's index, referenced, or NULL. Drop it with kwarp_mr_put(). */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag);
 
 static inline bool mr_valid(const struct kwarp_mr *mr, u32 stag)

@@ -165,14 +165,6 @@ struct kwarp_rq {
 
 /* Once per queue pair, before anything else. */
 void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq);
-
-/**
- * kwarp_wq_stop() - nothing more is delivered
- * @sq:		send queue of a queue pair in ERR, or without other users
- * @rq:		its receive queue
- *
- * What a worker would have delivered yet is discarded. Context: process, may sleep.
- */
 void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
@@ -185,56 +177,16 @@ static inline void *kwarp_rq_elem(const struct kwarp_rq *rq, u32 idx)
 	return rq->ring + (size_t)(idx & (rq->size - 1)) * rq->stride;
 }
 
-/**
- * kwarp_sq_fetch() - copy the next send element from the ring
- * @sq:		send queue, socket lock held
- * @wqe:	receives the copy
- * @slot:	receives its index for kwarp_sq_complete()
- *
- * Counts, sizes and opcode are checked here, on the copy; addresses and keys are checked
- * when they are used.
- *
- * Return: 1 if there was one, 0 if the queue is empty or does not send, negative errno if
- * the element is malformed (it has been fetched; @slot is valid; complete it with
- * KWARP_WC_LOC_QP_OP_ERR or as the error implies: -EMSGSIZE length, -EINVAL anything
- * else).
- */
 int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
 /* Would kwarp_sq_fetch() return an element? Socket lock held. */
 bool kwarp_sq_pending(const struct kwarp_sq *sq);
-
-/**
- * kwarp_sq_idle() - the engine is about to sleep: request a doorbell
- * @sq:		send queue
- * @linger:	do not request it: a timer will wake the engine
- *
- * Return: true if the engine may sleep, false if an element was posted meanwhile.
- * Socket lock held.
- */
 bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger);
-
-/* Does a user claim to post repeatedly without polling for completions? */
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
 /* The engine is running: posts need no doorbell from here on. Socket lock held. */
 void kwarp_sq_busy(struct kwarp_sq *sq);
-
-/**
- * kwarp_sq_complete() - an element is done; deliver completions in order
- * @sq:		send queue
- * @slot:	from kwarp_sq_fetch()
- * @status:	enum kwarp_wc_status; an error is delivered even if unsignalled
- *
- * Does nothing if the queue was flushed meanwhile. Takes sq.lock.
- */
 void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status);
-
-/**
- * kwarp_sq_blame() - set the status of the oldest incomplete element
- * @sq:		send queue whose QP is about to enter ERR
- * @status:	enum kwarp_wc_status, instead of a flush status
- */
 void kwarp_sq_blame(struct kwarp_sq *sq, u8 status);
 
 /* The payload of @slot is copied: kwarp_sq_complete_built() may report it. */
@@ -242,80 +194,18 @@ void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot);
 
 /* Complete all marked elements with success. Socket lock held. */
 void kwarp_sq_complete_built(struct kwarp_sq *sq);
-
-/**
- * kwarp_sq_ack() - the peer has received the messages: complete marked elements
- * @sq:		send queue, socket lock held
- * @end:	slot after the last one; all before it are sent
- */
 void kwarp_sq_ack(struct kwarp_sq *sq, u32 end);
-
-/**
- * kwarp_sq_refused() - the peer reports an error in an unacknowledged message
- * @sq:		send queue whose QP is about to enter ERR, socket lock held
- * @opcodes:	mask of BIT(enum kwarp_opcode) that the message may have
- * @status:	enum kwarp_wc_status of the oldest such element; those before it complete
- *		with success
- */
 void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status);
-
-/*
- * Is everything that was fetched or posted complete, if perhaps not delivered yet? Socket lock
- * held.
- */
 bool kwarp_sq_drained(const struct kwarp_sq *sq);
 
 /* Return: elements posted and not taken. @rq->lock held. */
 u32 kwarp_rq_posted(const struct kwarp_rq *rq);
-
-/**
- * kwarp_rq_take() - copy the next element from a receive queue
- * @rq:		receive queue; the socket lock is held, or the queue's lock if shared
- * @wqe:	receives the copy
- *
- * Return: 0; -ENOBUFS if none is posted; -EINVAL if it is malformed (it has been taken,
- * wr_id is valid: complete it with KWARP_WC_LOC_QP_OP_ERR).
- */
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
-
-/**
- * kwarp_rq_peek() - copy a posted element without taking it
- * @rq:		a QP's own receive queue, socket lock held
- * @ahead:	0 for the element that kwarp_rq_take() would take next
- * @wqe:	receives the copy
- *
- * Until the element is taken, a user may change it, against the rules: do not rely on
- * this copy then.
- *
- * Return: true if there is a well-formed element.
- */
 bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
-
-/**
- * kwarp_rq_complete() - deliver a receive completion
- * @rq:		the QP's receive queue, also for a receive from a shared queue
- * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller
- * @solicited:	the message requested an event
- */
 void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
 		       bool solicited);
-
-/**
- * kwarp_wq_flush() - complete all posted requests with KWARP_WC_WR_FLUSH_ERR
- * @sq:		send queue of a queue pair in an error (its engines have stopped for good)
- * @rq:		its receive queue
- *
- * Leaves the rings in need-wakeup state: later posts ring the doorbell, which flushes
- * them. Behind KWARP_WQ_PIECE requests of a queue a worker continues.
- * kwarp_rx_stop() returns a receive being filled, not this function. Context: any.
- */
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
-
-/*
- * ERR -> RESET: empty rings, indices at zero. No connection is attached. Context: process, may
- * sleep.
- */
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 #endif /* _KWARP_CORE_WQ_H */

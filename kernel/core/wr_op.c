@@ -39,6 +39,7 @@ const struct kwarp_wr_op kwarp_wr_ops[KWARP_OP_LAST] = {
 	[KWARP_OP_REG_MR]	= { F_KERNEL | F_LOCAL, 0, IB_WC_REG_MR },
 };
 
+/* Return: bit mask of the opcodes that have any of @flags. */
 u32 kwarp_wr_mask(u8 flags)
 {
 	u32 mask = 0;
@@ -50,6 +51,7 @@ u32 kwarp_wr_mask(u8 flags)
 	return mask;
 }
 
+/* Return: bit mask of the opcodes that may be posted with the extensions @ext. */
 u32 kwarp_wr_allowed(bool kernel, u8 ext)
 {
 	u32 mask = kwarp_wr_mask(kernel ? F_KERNEL : F_USER);

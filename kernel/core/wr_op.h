@@ -38,10 +38,7 @@ static inline bool kwarp_wr_is(u8 opcode, u8 flags)
 	return kwarp_wr_ops[opcode].flags & flags;
 }
 
-/* Return: bit mask of the opcodes that have any of @flags. */
 u32 kwarp_wr_mask(u8 flags);
-
-/* Return: bit mask of the opcodes that may be posted with the extensions @ext. */
 u32 kwarp_wr_allowed(bool kernel, u8 ext);
 
 #endif /* _KWARP_CORE_WR_OP_H */

@@ -17,6 +17,14 @@
 static LIST_HEAD(multihomed);
 static DEFINE_SPINLOCK(multihomed_lock);
 
+/**
+ * kwarp_addr_changed() - update the GIDs from the netdev's addresses, notify
+ * the core
+ * @dev:	registered device
+ * @netdev:	its netdev
+ *
+ * Context: RTNL.
+ */
 void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev)
 {
 	struct ib_event ev = {
@@ -63,6 +71,14 @@ void kwarp_addr_flush(struct kwarp_device *dev)
 
 /* ---- policy paths -------------------------------------------------------------- */
 
+/**
+ * kwarp_addr_set_paths() - set policy paths; listeners follow
+ * @dev:	registered device
+ * @net:	its netdev's namespace, in which the names have a meaning; only compared
+ * @paths:	the names
+ *
+ * Context: process.
+ */
 void kwarp_addr_set_paths(struct kwarp_device *dev, const struct net *net,
 			  const struct kwarp_paths *paths)
 {
@@ -92,6 +108,7 @@ static bool policy_names_path(struct kwarp_device *dev, const struct net_device 
 	return false;
 }
 
+/* Does policy paths of some device name the netdev? Context: any. */
 bool kwarp_addr_is_path(const struct net_device *netdev)
 {
 	struct kwarp_device *dev;
@@ -110,6 +127,10 @@ static void schedule_gid_work(struct kwarp_device *dev)
 		kwarp_device_put(dev);
 }
 
+/*
+ * A netdev has other addresses or another name: listeners of the devices whose policy paths
+ * may mean it, or have meant it, look at once. Context: any.
+ */
 void kwarp_addr_path_event(const struct net_device *netdev)
 {
 	struct kwarp_device *dev;

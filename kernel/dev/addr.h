@@ -28,34 +28,10 @@ static inline void kwarp_device_put(struct kwarp_device *dev)
 	ib_device_put(&dev->ibdev);
 }
 
-/**
- * kwarp_addr_changed() - update the GIDs from the netdev's addresses, notify
- * the core
- * @dev:	registered device
- * @netdev:	its netdev
- *
- * Context: RTNL.
- */
 void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev);
-
-/**
- * kwarp_addr_set_paths() - set policy paths; listeners follow
- * @dev:	registered device
- * @net:	its netdev's namespace, in which the names have a meaning; only compared
- * @paths:	the names
- *
- * Context: process.
- */
 void kwarp_addr_set_paths(struct kwarp_device *dev, const struct net *net,
 			  const struct kwarp_paths *paths);
-
-/* Does policy paths of some device name the netdev? Context: any. */
 bool kwarp_addr_is_path(const struct net_device *netdev);
-
-/*
- * A netdev has other addresses or another name: listeners of the devices whose policy paths
- * may mean it, or have meant it, look at once. Context: any.
- */
 void kwarp_addr_path_event(const struct net_device *netdev);
 
 /* Per device: init before registration, flush after unregistration. */

@@ -246,6 +246,16 @@ static void device_describe(struct kwarp_device *dev,
 				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 }
 
+/**
+ * kwarp_device_add() - create and register the RDMA device of a netdev
+ * @name:	name of the new device, as given by the administrator
+ * @netdev:	held and checked by the caller
+ *
+ * After success the device is independent: it may already have been unregistered by the
+ * time the caller accesses it.
+ *
+ * Return: 0 or negative errno.
+ */
 int kwarp_device_add(const char *name, struct net_device *netdev)
 {
 	struct kwarp_device *dev;

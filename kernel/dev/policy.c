@@ -587,6 +587,7 @@ const struct attribute_group kwarp_policy_group = {
 	.attrs = policy_attrs,
 };
 
+/* Fill in the defaults. */
 void kwarp_policy_init(struct kwarp_policy *policy)
 {
 	*policy = (struct kwarp_policy) {

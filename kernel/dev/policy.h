@@ -8,7 +8,6 @@ struct kwarp_policy;
 
 extern const struct attribute_group kwarp_policy_group;
 
-/* Fill in the defaults. */
 void kwarp_policy_init(struct kwarp_policy *policy);
 
 #endif /* _KWARP_DEV_POLICY_H */

@@ -179,7 +179,6 @@ static inline bool kwarp_llp_is_mpa(const struct kwarp_llp *llp)
 }
 
 #if IS_ENABLED(CONFIG_IP_SCTP)
-/* Can SCTP be used? May load it. Return: 0 or -EPROTONOSUPPORT. Context: process. */
 int kwarp_sctp_probe(struct net *net);
 
 /* Module load and unload. */
@@ -292,26 +291,6 @@ static inline int kwarp_llp_accept(struct kwarp_llp *listener,
 	return child->ops->accept(listener, child);
 }
 
-/**
- * kwarp_llp_take() - take over a program's connected TCP socket
- * @llp:	initialised, no socket yet
- * @fd:		descriptor of the calling process
- * @net:	namespace of the netdev: the socket's namespace must have the same owner,
- *		or the caller CAP_NET_ADMIN in it
- *
- * On success every descriptor of the socket becomes a shell (take.c), a filter of the
- * program's is removed, and the connection lives until kwarp_llp_close(). On failure the
- * socket is unchanged. Bytes that have arrived are in the receive queue; no event reports
- * them. Waits a moment for other users of the socket to go.
- * Context: process, may sleep; current is the program.
- *
- * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -ESOCKTNOSUPPORT (no
- * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or
- * either direction closed), -EBUSY (already taken; in use by another part of the kernel,
- * by a system call, or by another process, which has a descriptor of it), -EOPNOTSUPP (it
- * has an upper layer protocol, e.g. TLS, is in repair mode, or its filter is locked),
- * -ENOMEM.
- */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
 /* Module unload; may sleep. */
@@ -444,42 +423,13 @@ static inline bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
 
 /* End our direction after all accepted bytes. Context: process. */
 void kwarp_llp_shutdown(struct kwarp_llp *llp);
-
-/**
- * kwarp_llp_close() - detach the callbacks and release the socket
- * @llp:	connection or listener
- * @abort:	send RST instead of finishing in the background
- *
- * No event is raised after it returns. Idempotent. It does not wait for a program that
- * holds its socket's lock: the stream ends when the program releases the lock. Context:
- * process, may sleep; kwarp_qp_detach() must have been called.
- */
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
-
-/**
- * kwarp_llp_lock() - take the socket lock
- * @llp:	connection, may have no socket
- *
- * No program holds it, nor that of a socket that was taken: the wait is short.
- * Context: process, may sleep.
- */
 void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
 /* The time that softirqs run before they leave the rest to a thread; jiffies. */
 #define KWARP_LLP_HOLD	(msecs_to_jiffies(2) + 1)
 
-/**
- * kwarp_llp_held_long() - has a process held the socket lock for long?
- * @llp:	connection with a socket
- *
- * A process that releases the lock first processes the backlog, including the engines'
- * callbacks, and what they send makes the peer send more: the peer could prolong a
- * doorbell call without limit.
- *
- * Context: socket lock held.
- * Return: true if the caller, a callback, should leave its work to a worker.
- */
 bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 
 /* The socket lock is held. */

@@ -38,6 +38,9 @@ void kwarp_llp_put(struct kwarp_llp *llp)
 
 /* ---- callbacks -------------------------------------------------------------- */
 
+/*
+ * The connection of a socket, with a reference, or NULL once it is unhooked. Context: any.
+ */
 struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
 {
 	struct kwarp_llp *llp;
@@ -66,6 +69,10 @@ static void poll_half_closed(struct kwarp_llp *llp)
 	llp->owner->event(llp, KWARP_LLP_EV_RESET);
 }
 
+/*
+ * Attached connection: first what has arrived, then the end of the stream, once, as
+ * ops->over() reports it. Context: socket lock held, llp->qp set.
+ */
 void kwarp_socket_poll(struct kwarp_llp *llp)
 {
 	u32 left;
@@ -91,6 +98,16 @@ void kwarp_socket_poll(struct kwarp_llp *llp)
 					  KWARP_LLP_EV_PEER_FIN);
 }
 
+/**
+ * kwarp_socket_hook() - install callbacks on a socket
+ * @llp:	initialised, no socket yet
+ * @sock:	the socket; not hooked yet
+ * @calls:	the lower layer's callbacks
+ *
+ * @listener:	the listener if @sock is its child, or NULL
+ *
+ * A child inherits some of its listener's callbacks; these are not saved as its own.
+ */
 void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 		       const struct kwarp_socket_calls *calls,
 		       const struct kwarp_llp *listener)
@@ -123,6 +140,7 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* Restore the socket's own callbacks. The caller must wait for callbacks in progress. */
 void kwarp_socket_unhook(struct kwarp_llp *llp)
 {
 	struct sock *sk = llp->sk;
@@ -166,6 +184,16 @@ static void set_tos(struct sock *sk, int tos)
 #endif
 }
 
+/**
+ * kwarp_socket_open() - create a socket for kwarp_socket_bind()
+ * @bind:	its place
+ * @protocol:	IPPROTO_TCP or IPPROTO_SCTP
+ * @hold_net:	hold the namespace, as a user's socket does: after close the protocol still
+ *		retransmits what it has accepted, with timers in a live namespace
+ *
+ * Context: process, may load a module.
+ * Return: the socket, or ERR_PTR() with the socket layer's error.
+ */
 struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol,
 				 bool hold_net)
 {
@@ -204,6 +232,14 @@ int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind)
 			   kwarp_socket_addr_len(bind->local));
 }
 
+/**
+ * kwarp_socket_connect() - begin to connect; the callbacks report the result
+ * @sock:	with callbacks
+ * @remote:	the peer
+ *
+ * Context: process.
+ * Return: 0, -EAFNOSUPPORT, or the socket layer's error.
+ */
 int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *remote)
 {
 	int len = kwarp_socket_addr_len(remote);
@@ -216,6 +252,7 @@ int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *rem
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
+/* A child holds the namespace even if its listener does not. Return: 0, -ECONNABORTED. */
 int kwarp_socket_hold_net(struct sock *sk)
 {
 	struct net *net;
@@ -232,6 +269,13 @@ int kwarp_socket_hold_net(struct sock *sk)
 
 /* ---- the lock ---------------------------------------------------------------- */
 
+/**
+ * kwarp_llp_lock() - take the socket lock
+ * @llp:	connection, may have no socket
+ *
+ * No program holds it, nor that of a socket that was taken: the wait is short.
+ * Context: process, may sleep.
+ */
 void kwarp_llp_lock(struct kwarp_llp *llp)
 {
 	if (llp->sk)
@@ -248,6 +292,17 @@ void kwarp_llp_unlock(struct kwarp_llp *llp)
 		INDIRECT_CALL_1(llp->ops->unlocked, kwarp_mpa_unlocked, llp);
 }
 
+/**
+ * kwarp_llp_held_long() - has a process held the socket lock for long?
+ * @llp:	connection with a socket
+ *
+ * A process that releases the lock first processes the backlog, including the engines'
+ * callbacks, and what they send makes the peer send more: the peer could prolong a
+ * doorbell call without limit.
+ *
+ * Context: socket lock held.
+ * Return: true if the caller, a callback, should leave its work to a worker.
+ */
 bool kwarp_llp_held_long(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
@@ -272,6 +327,15 @@ void kwarp_llp_shutdown(struct kwarp_llp *llp)
 	kwarp_llp_unlock(llp);
 }
 
+/**
+ * kwarp_llp_close() - detach the callbacks and release the socket
+ * @llp:	connection or listener
+ * @abort:	send RST instead of finishing in the background
+ *
+ * No event is raised after it returns. Idempotent. It does not wait for a program that
+ * holds its socket's lock: the stream ends when the program releases the lock. Context:
+ * process, may sleep; kwarp_qp_detach() must have been called.
+ */
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 {
 	struct socket *sock = llp->sock;

@@ -11,6 +11,16 @@
 #define RDMAP_RV_SHIFT	6
 #define RDMAP_OPCODE	0x0f
 
+/**
+ * kwarp_ddp_encode() - write a header
+ * @h:		the fields of its buffer model must be set; @h->len is ignored
+ * @dst:	room for KWARP_DDP_HDR_MAX bytes
+ *
+ * Reserved bits are zero. @h->inv_stag is written unchanged: it must be zero except in
+ * messages with invalidation (RFC 5040 4.1).
+ *
+ * Return: bytes written.
+ */
 u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
 {
 	dst[0] = (h->tagged ? DDP_T : 0) | (h->last ? DDP_L : 0) |
@@ -28,6 +38,18 @@ u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
 	return KWARP_DDP_UNTAGGED_LEN;
 }
 
+/**
+ * kwarp_ddp_parse() - read a header
+ * @p:		first bytes of the ULPDU: at least KWARP_DDP_HDR_MAX, or the whole ULPDU
+ *		if it is shorter
+ * @ulpdu_len:	bytes of the whole ULPDU
+ * @h:		result; the fields of the other model are zero
+ *
+ * Reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1). Only the length is checked: see
+ * kwarp_rdmap_check().
+ *
+ * Return: KWARP_ERR_NONE, or KWARP_ERR_SEGMENT with @h all zero.
+ */
 enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 			       struct kwarp_ddp_hdr *h)
 {
@@ -55,6 +77,17 @@ enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 	return KWARP_ERR_NONE;
 }
 
+/**
+ * kwarp_ddp_check_msn() - RFC 5041 7.1, untagged checks 2 and 5
+ * @msn:	MSN of the segment
+ * @first:	MSN of the first incomplete buffer
+ * @count:	number of buffers available from there on
+ *
+ * The MSN immediately after the last buffer is in order but has no buffer: NO_BUFFER. Any
+ * other MSN outside the window is out of range. Wraps modulo 2^32.
+ *
+ * Return: KWARP_ERR_NONE, KWARP_ERR_UNTAGGED_NO_BUFFER, KWARP_ERR_UNTAGGED_MSN.
+ */
 enum kwarp_err kwarp_ddp_check_msn(u32 msn, u32 first, u32 count)
 {
 	u32 ahead = msn - first;
@@ -65,6 +98,17 @@ enum kwarp_err kwarp_ddp_check_msn(u32 msn, u32 first, u32 count)
 				KWARP_ERR_UNTAGGED_MSN;
 }
 
+/**
+ * kwarp_ddp_check_mo() - RFC 5041 7.1, untagged checks 3 and 4
+ * @mo:		message offset
+ * @len:	bytes of payload
+ * @size:	bytes of the buffer
+ *
+ * Offsets up to and including @size are valid, as check 4 requires: a segment that begins
+ * immediately after a full buffer makes the message too long; its MO is valid.
+ *
+ * Return: KWARP_ERR_NONE, KWARP_ERR_UNTAGGED_MO, KWARP_ERR_UNTAGGED_TOO_LONG.
+ */
 enum kwarp_err kwarp_ddp_check_mo(u32 mo, u32 len, u64 size)
 {
 	if (mo > size)
@@ -74,6 +118,18 @@ enum kwarp_err kwarp_ddp_check_mo(u32 mo, u32 len, u64 size)
 	return KWARP_ERR_NONE;
 }
 
+/**
+ * kwarp_ddp_check_to() - RFC 5041 7.1, tagged checks 3 to 5
+ * @to:		tagged offset
+ * @len:	bytes of payload; 0 disables the checks (RFC 5041 5.2)
+ * @base:	tagged offset of the buffer's first byte
+ * @size:	bytes of the buffer
+ *
+ * A wrap takes precedence over a bounds violation: it is the more precise error, and
+ * would hardly ever be reported otherwise.
+ *
+ * Return: KWARP_ERR_NONE, KWARP_ERR_TAGGED_WRAP, KWARP_ERR_TAGGED_BOUNDS.
+ */
 enum kwarp_err kwarp_ddp_check_to(u64 to, u32 len, u64 base, u64 size)
 {
 	if (!len)

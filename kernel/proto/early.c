@@ -7,6 +7,12 @@ static bool pos_before(u32 a, u32 b)
 	return (s32)(a - b) < 0;
 }
 
+/**
+ * kwarp_extent_add() - add a piece
+ * @x:		extent, initially all zero
+ * @lo:		first address
+ * @hi:		end address
+ */
 void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi)
 {
 	if (x->n) {
@@ -151,6 +157,11 @@ bool kwarp_ledger_sober(const struct kwarp_ledger *l)
 	return l->chain[PLACED] == NONE;
 }
 
+/**
+ * kwarp_ledger_leave() - invalidate the early placement of one FPDU
+ * @l:		ledger
+ * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_LEFT
+ */
 void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e)
 {
 	e->kind = KWARP_EARLY_LEFT;
@@ -159,6 +170,12 @@ void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e)
 
 /* ---- the stream ------------------------------------------------------------- */
 
+/**
+ * kwarp_ledger_init() - initialise an empty ledger
+ * @l:		ledger
+ * @e:		array of entries
+ * @max:	its size, from 1 to KWARP_LEDGER_MAX
+ */
 void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max)
 {
 	u32 i;
@@ -195,6 +212,13 @@ static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 	return lo;
 }
 
+/**
+ * kwarp_ledger_next() - find the first entry at or after a position
+ * @l:		ledger
+ * @pos:	stream position
+ *
+ * Return: entry, valid until it is passed, or NULL.
+ */
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 i = lower_bound(l, pos);
@@ -202,6 +226,14 @@ struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 	return i < l->tail ? ledger_entry(l, i) : NULL;
 }
 
+/**
+ * kwarp_ledger_skip() - skip adjacent FPDUs
+ * @l:		ledger
+ * @pos:	in: position of an entry; out: the first position without an entry, or
+ *		that of a KWARP_EARLY_BAD one
+ *
+ * Return: false if it reached a bad one.
+ */
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 {
 	struct kwarp_early *first = kwarp_ledger_find(l, *pos);
@@ -217,6 +249,13 @@ bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 	return !e;
 }
 
+/**
+ * kwarp_ledger_add() - add an FPDU
+ * @l:		ledger
+ * @e:		entry, to be copied
+ *
+ * Return: false if there is no room, or if it overlaps another entry.
+ */
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 {
 	u32 i = lower_bound(l, e->pos);
@@ -252,6 +291,11 @@ bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 	return true;
 }
 
+/**
+ * kwarp_ledger_pass() - remove the entries that begin before a position
+ * @l:		ledger
+ * @pos:	the stream has been processed up to this position
+ */
 void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
 {
 	while (l->head < l->tail && pos_before(ledger_entry(l, l->head)->pos, pos)) {
@@ -290,6 +334,19 @@ static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 	return n;
 }
 
+/**
+ * kwarp_ledger_written() - an FPDU of the stream has overwritten memory
+ * @l:		ledger
+ * @pos:	position of the FPDU
+ * @mem:	memory written
+ *
+ * Payload that was placed there earlier but comes later in the stream must be placed
+ * again in its turn: its entry becomes KWARP_EARLY_LEFT. The check also sees nearby
+ * entries that do not overlap; when it has examined too many of these, the remaining ones
+ * become KWARP_EARLY_LEFT, too, which is always correct, though not always necessary.
+ *
+ * Return: number of entries changed.
+ */
 u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
 			 const struct kwarp_extent *mem)
 {

@@ -46,12 +46,6 @@ struct kwarp_extent {
 	} piece[KWARP_EXTENT_MAX];
 };
 
-/**
- * kwarp_extent_add() - add a piece
- * @x:		extent, initially all zero
- * @lo:		first address
- * @hi:		end address
- */
 void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
 
 enum kwarp_ledger_limits {
@@ -131,12 +125,6 @@ struct kwarp_ledger {
 	u16 chain[KWARP_LEDGER_CHAINS + 2];
 };
 
-/**
- * kwarp_ledger_init() - initialise an empty ledger
- * @l:		ledger
- * @e:		array of entries
- * @max:	its size, from 1 to KWARP_LEDGER_MAX
- */
 void kwarp_ledger_init(struct kwarp_ledger *l, struct kwarp_early *e, u32 max);
 
 static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
@@ -144,13 +132,6 @@ static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
 	return l->head == l->tail;
 }
 
-/**
- * kwarp_ledger_next() - find the first entry at or after a position
- * @l:		ledger
- * @pos:	stream position
- *
- * Return: entry, valid until it is passed, or NULL.
- */
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos);
 
 /**
@@ -181,53 +162,10 @@ static inline bool kwarp_ledger_full(const struct kwarp_ledger *l)
 
 /* Return: true if no entry is in state KWARP_EARLY_PLACED. */
 bool kwarp_ledger_sober(const struct kwarp_ledger *l);
-
-/**
- * kwarp_ledger_leave() - invalidate the early placement of one FPDU
- * @l:		ledger
- * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_LEFT
- */
 void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e);
-
-/**
- * kwarp_ledger_skip() - skip adjacent FPDUs
- * @l:		ledger
- * @pos:	in: position of an entry; out: the first position without an entry, or
- *		that of a KWARP_EARLY_BAD one
- *
- * Return: false if it reached a bad one.
- */
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos);
-
-/**
- * kwarp_ledger_add() - add an FPDU
- * @l:		ledger
- * @e:		entry, to be copied
- *
- * Return: false if there is no room, or if it overlaps another entry.
- */
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e);
-
-/**
- * kwarp_ledger_pass() - remove the entries that begin before a position
- * @l:		ledger
- * @pos:	the stream has been processed up to this position
- */
 void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos);
-
-/**
- * kwarp_ledger_written() - an FPDU of the stream has overwritten memory
- * @l:		ledger
- * @pos:	position of the FPDU
- * @mem:	memory written
- *
- * Payload that was placed there earlier but comes later in the stream must be placed
- * again in its turn: its entry becomes KWARP_EARLY_LEFT. The check also sees nearby
- * entries that do not overlap; when it has examined too many of these, the remaining ones
- * become KWARP_EARLY_LEFT, too, which is always correct, though not always necessary.
- *
- * Return: number of entries changed.
- */
 u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
 			 const struct kwarp_extent *mem);
 

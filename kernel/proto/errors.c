@@ -51,6 +51,13 @@ static const struct kwarp_term_err table[KWARP_ERR_MAX] = {
 	[KWARP_ERR_SESSION]		= OPER(STREAM),
 };
 
+/**
+ * kwarp_err_term() - Terminate codes of an error
+ * @err:	error
+ *
+ * Return: the triple, in constant memory. For KWARP_ERR_NONE and undefined values: RDMAP,
+ * operation error, unspecified.
+ */
 const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err)
 {
 	if ((unsigned int)err >= KWARP_ERR_MAX)

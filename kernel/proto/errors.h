@@ -173,13 +173,6 @@ struct kwarp_term_err {
 	u8 code;
 };
 
-/**
- * kwarp_err_term() - Terminate codes of an error
- * @err:	error
- *
- * Return: the triple, in constant memory. For KWARP_ERR_NONE and undefined values: RDMAP,
- * operation error, unspecified.
- */
 const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err);
 
 #endif /* _KWARP_PROTO_ERRORS_H */

@@ -5,21 +5,6 @@
 
 #include "proto/mpa_fpdu.h"
 
-/**
- * kwarp_fpdu_find() - find the first FPDU that a marker points to
- * @r:		at the first byte of the range. Its final position is undefined: pass a
- *		copy
- * @pos:	stream position there; any value, also inside a marker
- * @len:	bytes of the range
- * @start:	result: position of the FPDU, within the range
- * @marker:	result: position of the marker, also within the range
- *
- * FPDUs that began before the range, and those with no marker after their start, cannot
- * be found and are skipped. The result is based on the marker only; see
- * kwarp_fpdu_agrees().
- *
- * Return: false if there is none.
- */
 bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
 		     u32 *marker);
 

@@ -7,6 +7,15 @@
 
 static_assert(HEAD_MAX < KWARP_MARKER_SPACING, "two markers in the head");
 
+/**
+ * kwarp_marker_locate() - locate an FPDU by a marker (out-of-order reception)
+ * @pos:	stream position of the marker's first byte
+ * @marker:	its 4 bytes
+ *
+ * The caller checks that the result lies in the stream, and then the FPDU.
+ * Return: stream position of the FPDU that contains the marker, or that the marker
+ * precedes.
+ */
 u32 kwarp_marker_locate(u32 pos, const u8 *marker)
 {
 	u32 start;
@@ -43,6 +52,13 @@ static bool reader_copy(struct kwarp_reader *r, u8 *dst, u32 n)
 	return true;
 }
 
+/**
+ * kwarp_reader_skip() - skip bytes
+ * @r:		reader
+ * @n:		bytes
+ *
+ * Return: false if there are fewer.
+ */
 bool kwarp_reader_skip(struct kwarp_reader *r, u32 n)
 {
 	while (n) {
@@ -57,6 +73,17 @@ bool kwarp_reader_skip(struct kwarp_reader *r, u32 n)
 	return true;
 }
 
+/**
+ * kwarp_fpdu_peek() - find the extent of the FPDU that starts here
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @avail:	total bytes that @r can deliver
+ * @pos:	stream position of the FPDU
+ * @markers:	markers are in use in this direction
+ * @f:		result
+ *
+ * Return: KWARP_FPDU_OK if the whole FPDU is available, KWARP_FPDU_NEED_MORE (f->need
+ * bytes from @pos are needed), or KWARP_FPDU_ERR_LENGTH.
+ */
 int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 		    struct kwarp_fpdu *f)
 {
@@ -186,6 +213,14 @@ static bool crc_field(struct kwarp_reader *r, u32 *crc)
 	return true;
 }
 
+/**
+ * kwarp_fpdu_crc() - the CRC field of a complete FPDU
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
+ * @crc:	result: the field, not compared with anything
+ *
+ * Return: false if @r ended early.
+ */
 bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		    u32 *crc)
 {
@@ -193,6 +228,23 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	       crc_field(r, crc);
 }
 
+/**
+ * kwarp_fpdu_verify() - check a complete FPDU and get its first bytes
+ * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
+ * @crc:	CRCs are in use
+ * @hdr:	receives the first ULPDU bytes, without markers
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
+ *		completely
+ *
+ * Every marker is checked, except its reserved half and low bits (RFC 5044 4.2). If both
+ * CRC and marker are wrong, the CRC is reported, because a marker error presupposes a
+ * valid CRC (RFC 5044 8, error 3). CRC32c runs once per piece of @r. Without CRC and
+ * markers only @hdr is read.
+ *
+ * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, KWARP_FPDU_ERR_MARKER, or
+ * KWARP_FPDU_NEED_MORE if @r ended early.
+ */
 int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      bool crc, u8 *hdr, u32 hdr_len)
 {
@@ -225,6 +277,21 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	return KWARP_FPDU_OK;
 }
 
+/**
+ * kwarp_fpdu_flat_marked() - kwarp_fpdu_flat() for streams with markers
+ * @p:		first byte of an FPDU
+ * @n:		contiguous bytes at @p
+ * @crc:	CRCs are in use
+ * @hdr:	receives the first ULPDU bytes, without markers
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
+ *		completely
+ * @f:		result; the caller has set its @pos
+ *
+ * Does the checks of kwarp_fpdu_verify(), going from marker to marker.
+ *
+ * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for uncommon cases: then call
+ * kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
+ */
 int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 			   struct kwarp_fpdu *f)
 {
@@ -256,6 +323,13 @@ int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 	return KWARP_FPDU_OK;
 }
 
+/**
+ * kwarp_payload_init() - start iterating over the ULPDU of an FPDU
+ * @pl:		iterator
+ * @r:		at the first byte of the FPDU; from now on owned by the iterator
+ * @f:		the FPDU, verified
+ * @off:	ULPDU bytes to skip: the headers
+ */
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off)
 {
@@ -286,6 +360,14 @@ static bool pass_marker(struct kwarp_payload *pl)
 	return true;
 }
 
+/**
+ * kwarp_payload_next() - get the next run of contiguous ULPDU bytes
+ * @pl:		iterator
+ * @p:		receives the address of the run
+ * @max:	maximum number of bytes
+ *
+ * Return: length of the run; 0 at the end of the ULPDU.
+ */
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 {
 	struct kwarp_reader *r = pl->r;
@@ -303,6 +385,14 @@ u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 	return run;
 }
 
+/**
+ * kwarp_payload_copy() - copy the next ULPDU bytes
+ * @pl:		iterator
+ * @dst:	room for @len bytes
+ * @len:	number of bytes
+ *
+ * Return: bytes copied; fewer than @len at the end of the ULPDU.
+ */
 u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len)
 {
 	struct kwarp_reader *r = pl->r;

@@ -183,15 +183,6 @@ static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
 	return len < KWARP_ULPDU_MAX ? len : KWARP_ULPDU_MAX;
 }
 
-/**
- * kwarp_marker_locate() - locate an FPDU by a marker (out-of-order reception)
- * @pos:	stream position of the marker's first byte
- * @marker:	its 4 bytes
- *
- * The caller checks that the result lies in the stream, and then the FPDU.
- * Return: stream position of the FPDU that contains the marker, or that the marker
- * precedes.
- */
 u32 kwarp_marker_locate(u32 pos, const u8 *marker);
 
 /**
@@ -208,57 +199,11 @@ static inline bool kwarp_reader_more(struct kwarp_reader *r)
 	return true;
 }
 
-/**
- * kwarp_reader_skip() - skip bytes
- * @r:		reader
- * @n:		bytes
- *
- * Return: false if there are fewer.
- */
 bool kwarp_reader_skip(struct kwarp_reader *r, u32 n);
-
-/**
- * kwarp_fpdu_peek() - find the extent of the FPDU that starts here
- * @r:		at its first byte. Its final position is undefined: pass a copy
- * @avail:	total bytes that @r can deliver
- * @pos:	stream position of the FPDU
- * @markers:	markers are in use in this direction
- * @f:		result
- *
- * Return: KWARP_FPDU_OK if the whole FPDU is available, KWARP_FPDU_NEED_MORE (f->need
- * bytes from @pos are needed), or KWARP_FPDU_ERR_LENGTH.
- */
 int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 		    struct kwarp_fpdu *f);
-
-/**
- * kwarp_fpdu_verify() - check a complete FPDU and get its first bytes
- * @r:		at its first byte. Its final position is undefined: pass a copy
- * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
- * @crc:	CRCs are in use
- * @hdr:	receives the first ULPDU bytes, without markers
- * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
- *		completely
- *
- * Every marker is checked, except its reserved half and low bits (RFC 5044 4.2). If both
- * CRC and marker are wrong, the CRC is reported, because a marker error presupposes a
- * valid CRC (RFC 5044 8, error 3). CRC32c runs once per piece of @r. Without CRC and
- * markers only @hdr is read.
- *
- * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, KWARP_FPDU_ERR_MARKER, or
- * KWARP_FPDU_NEED_MORE if @r ended early.
- */
 int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      bool crc, u8 *hdr, u32 hdr_len);
-
-/**
- * kwarp_fpdu_crc() - the CRC field of a complete FPDU
- * @r:		at its first byte. Its final position is undefined: pass a copy
- * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
- * @crc:	result: the field, not compared with anything
- *
- * Return: false if @r ended early.
- */
 bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		    u32 *crc);
 
@@ -293,31 +238,8 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 	return KWARP_FPDU_OK;
 }
 
-/**
- * kwarp_fpdu_flat_marked() - kwarp_fpdu_flat() for streams with markers
- * @p:		first byte of an FPDU
- * @n:		contiguous bytes at @p
- * @crc:	CRCs are in use
- * @hdr:	receives the first ULPDU bytes, without markers
- * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
- *		completely
- * @f:		result; the caller has set its @pos
- *
- * Does the checks of kwarp_fpdu_verify(), going from marker to marker.
- *
- * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for uncommon cases: then call
- * kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
- */
 int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 			   struct kwarp_fpdu *f);
-
-/**
- * kwarp_payload_init() - start iterating over the ULPDU of an FPDU
- * @pl:		iterator
- * @r:		at the first byte of the FPDU; from now on owned by the iterator
- * @f:		the FPDU, verified
- * @off:	ULPDU bytes to skip: the headers
- */
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 
@@ -370,24 +292,7 @@ static inline void kwarp_payload_flat(struct kwarp_payload *pl,
 	r->next = NULL;	/* a CRC field always follows the ULPDU */
 }
 
-/**
- * kwarp_payload_next() - get the next run of contiguous ULPDU bytes
- * @pl:		iterator
- * @p:		receives the address of the run
- * @max:	maximum number of bytes
- *
- * Return: length of the run; 0 at the end of the ULPDU.
- */
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max);
-
-/**
- * kwarp_payload_copy() - copy the next ULPDU bytes
- * @pl:		iterator
- * @dst:	room for @len bytes
- * @len:	number of bytes
- *
- * Return: bytes copied; fewer than @len at the end of the ULPDU.
- */
 u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len);
 
 #endif /* _KWARP_PROTO_MPA_FPDU_H */

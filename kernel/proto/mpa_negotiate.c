@@ -62,6 +62,12 @@ static void agree_framing(const struct kwarp_mpa_frame *mine,
 	}
 }
 
+/**
+ * kwarp_mpa_request() - create a request
+ * @pol:	policy
+ * @local:	the consumer's parameters
+ * @req:	result; encode it and keep it for kwarp_mpa_complete()
+ */
 void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_local *local,
 		       struct kwarp_mpa_frame *req)
@@ -87,6 +93,14 @@ void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 	req->rtr = pol->p2p ? own_rtr(pol, pol->max_ord) : 0;
 }
 
+/**
+ * kwarp_mpa_admit() - can a request be served?
+ * @pol:	policy
+ * @req:	decoded request
+ *
+ * Return: 0, or -KWARP_MPA_E_REV: close the connection (RFC 5044 7.1.1, RFC 6581
+ * 10).
+ */
 int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
 		    const struct kwarp_mpa_frame *req)
 {
@@ -160,6 +174,17 @@ static void reply_depths(const struct kwarp_mpa_policy *pol,
 	}
 }
 
+/**
+ * kwarp_mpa_respond() - accept a request
+ * @pol:	policy
+ * @req:	admitted request
+ * @local:	the consumer's parameters
+ * @rep:	reply to send
+ * @out:	agreed parameters
+ *
+ * Return: 0; or -KWARP_MPA_E_IRD if @local->need_ord is set and the initiator's IRD is
+ * too low: then @rep is a rejection that carries the ORD (RFC 6581 9.1).
+ */
 int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req,
 		      const struct kwarp_mpa_local *local,
@@ -201,6 +226,13 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
+/**
+ * kwarp_mpa_reject() - reject a request
+ * @pol:	policy
+ * @req:	admitted request
+ * @pd_len:	bytes of private data
+ * @rep:	reply to send
+ */
 void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req, u16 pd_len,
 		      struct kwarp_mpa_frame *rep)
@@ -283,6 +315,19 @@ static int take_rtr(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
+/**
+ * kwarp_mpa_complete() - evaluate the reply
+ * @pol:	policy used for the request
+ * @local:	the consumer's parameters used for the request
+ * @req:	request
+ * @rep:	decoded reply
+ * @out:	agreed parameters; also set with E_REJECTED, E_IRD, E_RTR and E_CRC: the
+ *		consumer needs the peer's values, and the Terminate of the last three uses
+ *		the agreed framing
+ *
+ * Return: 0 or -KWARP_MPA_E_REV, _FALLBACK, _ENHANCED, _REJECTED, _IRD, _RTR,
+ * _CRC.
+ */
 int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_local *local,
 		       const struct kwarp_mpa_frame *req,
@@ -318,6 +363,11 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 	return take_rtr(pol, req, rep, out);
 }
 
+/**
+ * kwarp_mpa_rtr_frame() - create the Rtr frame that @out->rtr requires
+ * @out:	agreed parameters
+ * @f:		result
+ */
 void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
 			 struct kwarp_mpa_frame *f)
 {
@@ -329,6 +379,14 @@ void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
 	f->markers = out->rx_markers;
 }
 
+/**
+ * kwarp_mpa_err_code() - Terminate error for a startup error
+ * @err:	KWARP_MPA_E_*, positive or negative
+ *
+ * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or (RFC 6581 9.3, errors without their own
+ * code) KWARP_ERR_MPA_LOCAL for errors that enhanced startup reports by a Terminate;
+ * otherwise KWARP_ERR_MPA_STARTUP: close immediately (RFC 5044 8, 4).
+ */
 enum kwarp_err kwarp_mpa_err_code(int err)
 {
 	switch (err < 0 ? -err : err) {

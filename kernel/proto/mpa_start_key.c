@@ -10,12 +10,28 @@
 #define KEY_C		0x40
 #define KEY_REV		0x0f
 
+/**
+ * kwarp_start_key_encode() - write a Start Key
+ * @k:		key
+ * @dst:	room for KWARP_START_KEY_LEN bytes
+ */
 void kwarp_start_key_encode(const struct kwarp_start_key *k, u8 *dst)
 {
 	memcpy(dst, KEY_TEXT, KEY_TEXT_LEN);
 	dst[KEY_TEXT_LEN] = (k->markers ? KEY_M : 0) | (k->crc ? KEY_C : 0);
 }
 
+/**
+ * kwarp_start_key_decode() - read a possibly incomplete Start Key
+ * @p:		bytes received
+ * @len:	their number
+ * @k:		result, valid if the key is complete
+ *
+ * An error is reported at the first wrong byte. Res is ignored.
+ *
+ * Return: KWARP_START_KEY_LEN if the key is complete, 0 if bytes are missing,
+ * -KWARP_MPA_E_KEY, or -KWARP_MPA_E_REV: close the connection (8.1, 6).
+ */
 int kwarp_start_key_decode(const u8 *p, u32 len, struct kwarp_start_key *k)
 {
 	u8 flags;
@@ -33,6 +49,15 @@ int kwarp_start_key_decode(const u8 *p, u32 len, struct kwarp_start_key *k)
 	return KWARP_START_KEY_LEN;
 }
 
+/**
+ * kwarp_start_key_agree() - parameters that result from two Start Keys
+ * @mine:	key sent, or to be sent
+ * @peers:	key received
+ * @passive:	our side is "passive": it sent its key first and may send the first FPDU;
+ *		the other side waits for that (8.1, 4 and 5)
+ * @out:	sets crc, tx_markers, rx_markers and wait, and everything else to zero:
+ *		the version of DDP and RDMAP is that of the draft's time
+ */
 void kwarp_start_key_agree(const struct kwarp_start_key *mine,
 			   const struct kwarp_start_key *peers, bool passive,
 			   struct kwarp_mpa_params *out)

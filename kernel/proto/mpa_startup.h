@@ -123,57 +123,11 @@ static inline u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
 	       (kwarp_mpa_enhanced(f) ? KWARP_MPA_ENH_LEN : 0);
 }
 
-/**
- * kwarp_mpa_enhanced_encode() - write the enhanced data of RFC 6581 9
- * @f:		frame
- * @dst:	room for KWARP_MPA_ENH_LEN bytes
- */
 void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst);
-
-/**
- * kwarp_mpa_enhanced_decode() - read the enhanced data of RFC 6581 9
- * @p:		KWARP_MPA_ENH_LEN bytes
- * @f:		its fields are set; @f->rtr is zero before
- */
 void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f);
-
-/**
- * kwarp_mpa_encode() - write a frame up to the beginning of its private data
- * @f:		frame; @f->pd_len bytes will follow
- * @dst:	room for KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN bytes
- *
- * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
- */
 int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst);
-
-/**
- * kwarp_mpa_decode() - read a possibly incomplete frame
- * @p:		bytes received
- * @len:	their number
- * @type:	expected type
- * @f:		result, valid if the frame is complete
- *
- * An error is reported as soon as it can be detected, e.g. a wrong key at its first wrong
- * byte. Reserved bits are ignored. A revision above KWARP_MPA_REV_MAX, or an Rtr frame
- * whose revision is not 1, is an error; mpa_negotiate.h decides which other revisions are
- * served.
- *
- * Return: bytes of the whole frame if @p contains it; 0 if it does not (see
- * kwarp_mpa_need()); or -KWARP_MPA_E_*.
- */
 int kwarp_mpa_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 		     struct kwarp_mpa_frame *f);
-
-/**
- * kwarp_mpa_need() - number of bytes to wait for
- * @p:		bytes received so far, with no error in them
- * @len:	their number
- *
- * Reading no more than this leaves the FPDUs that may follow in the socket.
- *
- * Return: total bytes of the frame as far as known: first KWARP_MPA_FRAME_LEN, then its
- * actual length.
- */
 u32 kwarp_mpa_need(const u8 *p, u32 len);
 
 #endif /* _KWARP_PROTO_MPA_STARTUP_H */

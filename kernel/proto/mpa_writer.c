@@ -23,6 +23,15 @@ static void writer_advance(struct kwarp_fpdu_writer *w, u32 n)
 	w->to_marker -= n;
 }
 
+/**
+ * kwarp_fpdu_begin() - write the marker in front, if one is due, and the length
+ * @w:		initialised writer
+ * @dst:	room for KWARP_FPDU_HEAD_MAX bytes
+ * @pos:	stream position of the FPDU
+ * @ulpdu_len:	bytes of the ULPDU: exactly this number must follow
+ *
+ * Return: bytes written.
+ */
 u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 		     u32 ulpdu_len)
 {
@@ -45,6 +54,18 @@ u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 	return n;
 }
 
+/**
+ * kwarp_fpdu_put() - copy ULPDU bytes, inserting the markers due
+ * @w:		writer between begin and end
+ * @dst:	destination
+ * @src:	ULPDU bytes
+ * @len:	number of bytes
+ *
+ * The CRC is computed from @dst, so it matches the bytes sent even if @src changes
+ * concurrently. Without markers: one memcpy(), one crc32c().
+ *
+ * Return: bytes written.
+ */
 u32 kwarp_fpdu_put(struct kwarp_fpdu_writer *w, u8 *dst, const void *src,
 		   u32 len)
 {
@@ -70,6 +91,13 @@ u32 kwarp_fpdu_put(struct kwarp_fpdu_writer *w, u8 *dst, const void *src,
 	return to - dst;
 }
 
+/**
+ * kwarp_fpdu_put_marker() - write the marker that is due
+ * @w:		writer; kwarp_fpdu_room() returned 0
+ * @dst:	room for KWARP_MARKER_LEN bytes
+ *
+ * Return: bytes written.
+ */
 u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 {
 	put_marker(w, dst);
@@ -79,12 +107,28 @@ u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 	return KWARP_MARKER_LEN;
 }
 
+/**
+ * kwarp_fpdu_ref() - account for ULPDU bytes that are in place already
+ * @w:		writer between begin and end
+ * @src:	the bytes; they must not change until the peer has received them
+ * @len:	number of bytes, at most kwarp_fpdu_room()
+ */
 void kwarp_fpdu_ref(struct kwarp_fpdu_writer *w, const void *src, u32 len)
 {
 	writer_checksum(w, src, len);
 	writer_advance(w, len);
 }
 
+/**
+ * kwarp_fpdu_end() - write pad, a marker if one is due, and the CRC field
+ * @w:		writer; the whole ULPDU was put
+ * @dst:	room for KWARP_FPDU_TAIL_MAX bytes
+ *
+ * A marker after the pad is covered by this FPDU's CRC (RFC 5044 4.4, 1). A marker after
+ * the CRC belongs to the next FPDU. Without CRCs the field is zero.
+ *
+ * Return: bytes written.
+ */
 u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 {
 	u32 pad = (0U - KWARP_MPA_HDR_LEN - w->ulpdu_len) & 3;

@@ -118,6 +118,14 @@ static const u8 steps[KWARP_QP_STATES][KWARP_QP_STEPS] = {
 #undef FROM
 };
 
+/**
+ * kwarp_qp_next() - next state
+ * @from:	state
+ * @step:	step
+ *
+ * Return: the next state, @from itself if nothing changes, KWARP_QP_REFUSED if the step
+ * is not allowed in this state.
+ */
 enum kwarp_qp_state kwarp_qp_next(enum kwarp_qp_state from,
 				  enum kwarp_qp_step step)
 {

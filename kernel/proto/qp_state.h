@@ -83,14 +83,6 @@ struct kwarp_qp_traits {
 /* Indexed by state; KWARP_QP_REFUSED has no properties. */
 extern const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES];
 
-/**
- * kwarp_qp_next() - next state
- * @from:	state
- * @step:	step
- *
- * Return: the next state, @from itself if nothing changes, KWARP_QP_REFUSED if the step
- * is not allowed in this state.
- */
 enum kwarp_qp_state kwarp_qp_next(enum kwarp_qp_state from,
 				  enum kwarp_qp_step step);
 

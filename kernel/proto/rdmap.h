@@ -57,30 +57,7 @@ struct kwarp_rdmap_op {
 	u8 hdr_len;
 };
 
-/**
- * kwarp_rdmap_op() - look up an opcode
- * @opcode:	0 to 15
- *
- * Return: its description, NULL if reserved.
- */
 const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode);
-
-/**
- * kwarp_rdmap_check() - check a segment as far as its header permits
- * @h:		parsed header
- * @ulpdu_len:	bytes of the whole segment
- * @version:	DDP and RDMAP version of the connection
- * @ext:	KWARP_RDMAP_EXT_* supported
- *
- * DDP's checks precede RDMAP's, in the order of the layers: DDP version, queue number;
- * RDMAP version, opcode, opcode allowed in this segment, length of a message that is only
- * a header. The buffers of queues 1 and 3 are assumed to be as long as that header, so a
- * longer message, or one that continues after this segment, is DDP's "message too long".
- * The length of a Terminate is not checked.
- * STag, TO, MSN and MO of other messages need buffers: the caller checks them.
- *
- * Return: KWARP_ERR_NONE or the error.
- */
 enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 				 u8 version, u8 ext);
 
@@ -100,33 +77,8 @@ struct kwarp_rdmap_read {
 	u64 src_to;
 };
 
-/**
- * kwarp_rdmap_read_encode() - write a Read Request header
- * @rd:		request
- * @dst:	room for KWARP_RDMAP_READ_LEN bytes
- *
- * Return: bytes written.
- */
 u32 kwarp_rdmap_read_encode(const struct kwarp_rdmap_read *rd, u8 *dst);
-
-/**
- * kwarp_rdmap_read_parse() - read a Read Request header
- * @p:		KWARP_RDMAP_READ_LEN bytes
- * @rd:		result
- */
 void kwarp_rdmap_read_parse(const u8 *p, struct kwarp_rdmap_read *rd);
-
-/**
- * kwarp_rdmap_check_src() - is the source of a Read Request within its region?
- * @to:		tagged offset
- * @len:	bytes; 0 disables the checks (RFC 5040 7.2, 4)
- * @base:	tagged offset of the region's first byte
- * @size:	bytes of the region
- *
- * As kwarp_ddp_check_to(), but returns errors of RDMAP.
- *
- * Return: KWARP_ERR_NONE, KWARP_ERR_RDMAP_WRAP, KWARP_ERR_RDMAP_BOUNDS.
- */
 enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size);
 
 /* RFC 7306 figure 5 */
@@ -157,51 +109,10 @@ struct kwarp_rdmap_atomic {
 	u64 compare_mask;
 };
 
-/**
- * kwarp_rdmap_atomic_encode() - write an Atomic Operation Request header
- * @a:		request
- * @dst:	room for KWARP_RDMAP_ATOMIC_REQ_LEN bytes
- *
- * Fields that FetchAdd does not use are written as RFC 7306 requires.
- *
- * Return: bytes written.
- */
 u32 kwarp_rdmap_atomic_encode(const struct kwarp_rdmap_atomic *a, u8 *dst);
-
-/**
- * kwarp_rdmap_atomic_parse() - read an Atomic Operation Request header
- * @p:		KWARP_RDMAP_ATOMIC_REQ_LEN bytes
- * @a:		result
- *
- * Return: true if the operation is one of the two defined ones.
- */
 bool kwarp_rdmap_atomic_parse(const u8 *p, struct kwarp_rdmap_atomic *a);
-
-/**
- * kwarp_rdmap_atomic_value() - result of an operation
- * @a:		request
- * @old:	original value
- *
- * Return: value to store (RFC 7306 5.1.1, 5.1.2).
- */
 u64 kwarp_rdmap_atomic_value(const struct kwarp_rdmap_atomic *a, u64 old);
-
-/**
- * kwarp_rdmap_atomic_reply_encode() - write an Atomic Operation Response header
- * @req_id:	request identifier
- * @value:	original value
- * @dst:	room for KWARP_RDMAP_ATOMIC_RESP_LEN bytes
- *
- * Return: bytes written.
- */
 u32 kwarp_rdmap_atomic_reply_encode(u32 req_id, u64 value, u8 *dst);
-
-/**
- * kwarp_rdmap_atomic_reply_parse() - read an Atomic Operation Response header
- * @p:		KWARP_RDMAP_ATOMIC_RESP_LEN bytes
- * @req_id:	result
- * @value:	result
- */
 void kwarp_rdmap_atomic_reply_parse(const u8 *p, u32 *req_id, u64 *value);
 
 #endif /* _KWARP_PROTO_RDMAP_H */

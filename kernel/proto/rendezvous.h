@@ -37,32 +37,8 @@ struct kwarp_rdv_id {
 	u8 peer_gid[KWARP_RDV_GID_LEN];
 };
 
-/**
- * kwarp_rdv_encode() - write an identity
- * @id:		identity
- * @dst:	room for KWARP_RDV_LEN bytes
- */
 void kwarp_rdv_encode(const struct kwarp_rdv_id *id, u8 *dst);
-
-/**
- * kwarp_rdv_decode() - read an identity
- * @p:		private data
- * @len:	bytes of @p
- * @id:		result
- *
- * Return: false if it is not an identity of a known version.
- */
 bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id);
-
-/**
- * kwarp_rdv_numbers_match() - does each end name the other's queue pair?
- * @mine:	our identity
- * @theirs:	the peer's identity
- *
- * The caller compares the GIDs, because it knows which GIDs denote one device.
- *
- * Return: true if so.
- */
 bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
 			     const struct kwarp_rdv_id *theirs);
 
@@ -72,36 +48,9 @@ enum kwarp_rdv_psns {
 	KWARP_RDV_PSNS_WRONG,
 };
 
-/**
- * kwarp_rdv_check_psns() - does each end expect the PSN that the other starts with?
- * @mine:	our identity
- * @theirs:	the peer's identity, with numbers that match
- *
- * The send PSN of an end that is not in RTS is unknown.
- * Return: right, unknown or wrong.
- */
 enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 					 const struct kwarp_rdv_id *theirs);
-
-/**
- * kwarp_rdv_psn_equal() - compare two PSNs
- * @a:		first PSN
- * @b:		second PSN
- *
- * Return: true if the 24 significant bits are equal.
- */
 bool kwarp_rdv_psn_equal(u32 a, u32 b);
-
-/**
- * kwarp_rdv_initiates() - which end opens the connection?
- * @id:		our identity
- * @same:	both ends are one device: ignore its GIDs
- *
- * The end with the lower GID or, with equal GIDs, the lower number. Both ends get
- * opposite results, unless a queue pair is its own partner: false.
- *
- * Return: true if our end does.
- */
 bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same);
 
 #endif /* _KWARP_PROTO_RENDEZVOUS_H */

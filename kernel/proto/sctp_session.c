@@ -28,6 +28,16 @@ static u16 code_of(const struct kwarp_mpa_frame *f)
 	return enhanced ? KWARP_SESSION_ENH_ACCEPT : KWARP_SESSION_ACCEPT;
 }
 
+/**
+ * kwarp_session_encode() - write a control message up to its private data
+ * @f:		request or reply, revision 1 or 2
+ * @dst:	room for KWARP_SCTP_HEAD_MAX bytes, behind the DDP-SSN
+ *
+ * RFC 6581 has no format for the depths of an Enhanced Reject: they are where the other
+ * enhanced messages have them.
+ *
+ * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
+ */
 int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 {
 	if (f->pd_len > kwarp_mpa_pd_room(f))
@@ -39,6 +49,16 @@ int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 	return KWARP_SCTP_CODE_LEN + KWARP_MPA_ENH_LEN;
 }
 
+/**
+ * kwarp_session_decode() - read a control message other than Session Terminate
+ * @p:		its bytes, behind the DDP-SSN
+ * @len:	their number
+ * @type:	KWARP_MPA_REQ or KWARP_MPA_REP: the type that is expected
+ * @f:		result
+ *
+ * Return: 0, or -KWARP_MPA_E_KEY (no known code), _ROLE (not of @type), _PD_LEN,
+ * _ENHANCED (no enhanced data).
+ */
 int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 			 struct kwarp_mpa_frame *f)
 {
@@ -69,6 +89,7 @@ int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 	return 0;
 }
 
+/* Is this control message a Session Terminate? It has no private data. */
 bool kwarp_session_is_terminate(const u8 *p, u32 len)
 {
 	return len == KWARP_SCTP_CODE_LEN &&

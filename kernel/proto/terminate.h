@@ -33,36 +33,8 @@ struct kwarp_term_msg {
 	struct kwarp_rdmap_read read;
 };
 
-/**
- * kwarp_term_encode() - write the ULPDU of a Terminate Message
- * @dst:	room for KWARP_TERM_MAX bytes
- * @version:	DDP and RDMAP version of the connection
- * @err:	error to report
- * @seg:	first bytes of the offending DDP segment, or NULL
- * @seg_len:	bytes at @seg
- * @ulpdu_len:	bytes of the whole offending segment
- *
- * The returned part of the segment follows RFC 5040 figure 10: nothing for
- * local catastrophic and LLP errors; length and DDP header for all others; the
- * Read Request header for RDMAP protection errors of a Read Request. Parts that
- * @seg does not fully contain are omitted along with their flags.
- *
- * Return: bytes written.
- */
 u32 kwarp_term_encode(u8 *dst, u8 version, const struct kwarp_term_err *err,
 		      const u8 *seg, u32 seg_len, u32 ulpdu_len);
-
-/**
- * kwarp_term_parse() - read a Terminate header
- * @p:		payload of the segment, after its DDP header
- * @len:	bytes at @p; may be less than the whole message
- * @msg:	result
- *
- * Truncated fields count as absent.
- *
- * Return: KWARP_ERR_NONE, or KWARP_ERR_SEGMENT if layer, type and code are
- * missing.
- */
 enum kwarp_err kwarp_term_parse(const u8 *p, u32 len,
 				struct kwarp_term_msg *msg);
 

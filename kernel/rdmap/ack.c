@@ -13,6 +13,7 @@ static bool completion_wanted(const struct kwarp_qp *qp)
 	       qp->tx.wqe->hdr.flags & KWARP_WQE_SIGNALED;
 }
 
+/* The message of a work request, in tx->msg, has been sent. */
 void kwarp_tx_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -23,6 +24,7 @@ void kwarp_tx_sent(struct kwarp_qp *qp)
 			       KWARP_TX_AWAITED : KWARP_TX_UNACKED);
 }
 
+/* Complete requests that need not wait for the peer, or no longer. */
 void kwarp_tx_complete_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -40,6 +42,15 @@ bool kwarp_tx_fence_follows(const struct kwarp_qp *qp)
 	       completion_wanted(qp);
 }
 
+/**
+ * kwarp_tx_fence_due() - is a fence the next message to send?
+ * @qp:		queue pair
+ * @reads:	reads outstanding
+ *
+ * One at a time: the next fence covers what is sent meanwhile.
+ *
+ * Return: true if so: send it and call kwarp_tx_fenced().
+ */
 bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads)
 {
 	const struct kwarp_tx *tx = &qp->tx;

@@ -223,6 +223,16 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 	return ret;
 }
 
+/**
+ * kwarp_tx_build() - build a batch of what is to be sent (build.c)
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ *
+ * A work request that fails ends the batch: tx->failed.
+ *
+ * Return: bytes built, 0 if there is nothing to send now, -ENOMEM.
+ * Context: socket lock held, no batch open.
+ */
 int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct tx_source s = {

@@ -41,6 +41,7 @@ void kwarp_tx_linger_init(struct kwarp_qp *qp)
 			    HRTIMER_MODE_REL_SOFT);
 }
 
+/* Context: process, may sleep; the engine has stopped for good. */
 void kwarp_tx_linger_exit(struct kwarp_qp *qp)
 {
 	might_sleep();
@@ -65,6 +66,12 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 	}
 }
 
+/**
+ * kwarp_tx_linger() - may the engine sleep without asking for a doorbell?
+ * @qp:		queue pair, socket lock held; the engine has nothing to do
+ *
+ * Return: true if so: a timer will wake it.
+ */
 bool kwarp_tx_linger(struct kwarp_qp *qp)
 {
 	struct kwarp_coalesce *c = &qp->tx.coalesce;

@@ -25,6 +25,16 @@ void kwarp_early_free(struct kwarp_qp *qp)
 	qp->rx.early = NULL;
 }
 
+/**
+ * kwarp_early_recall() - has the payload been placed already?
+ * @pass:	with @early and the ULPDU in progress
+ * @mr:		region it belongs to now, access checked
+ * @addr:	address in it
+ * @len:	bytes
+ *
+ * Return: true if nothing is left to do. Otherwise the caller must copy the payload; the
+ * records of early ULPDUs that this copy overwrites are invalidated.
+ */
 bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			u64 addr, u32 len)
 {
@@ -58,6 +68,7 @@ void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
 	}
 }
 
+/* The ULPDU in progress writes to this range; arguments as above. */
 void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			 u64 addr, u32 len)
 {

@@ -24,35 +24,14 @@ struct kwarp_early_rx {
 /* If the connection uses it (params.early). Context: process. Return: 0 or -ENOMEM. */
 int kwarp_early_alloc(struct kwarp_qp *qp);
 void kwarp_early_free(struct kwarp_qp *qp);
-
-/**
- * kwarp_early_recall() - has the payload been placed already?
- * @pass:	with @early and the ULPDU in progress
- * @mr:		region it belongs to now, access checked
- * @addr:	address in it
- * @len:	bytes
- *
- * Return: true if nothing is left to do. Otherwise the caller must copy the payload; the
- * records of early ULPDUs that this copy overwrites are invalidated.
- */
 bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			u64 addr, u32 len);
-
-/* The ULPDU in progress writes to this range; arguments as above. */
 void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			 u64 addr, u32 len);
 
 /* Translate a checked range to kernel addresses. */
 void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
 			struct kwarp_extent *mem);
-
-/**
- * kwarp_rx_early() - place ULPDUs after a gap whose destination is known
- * @qp:		attached queue pair with out-of-order placement
- * @llp:	its connection
- *
- * Delivers nothing. Context: socket lock held; softirq or process.
- */
 void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp);
 
 #endif /* _KWARP_RDMAP_EARLY_H */

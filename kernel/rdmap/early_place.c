@@ -176,6 +176,13 @@ static bool run_early(struct kwarp_rx_pass *pass, struct kwarp_llp *llp)
 	}
 }
 
+/**
+ * kwarp_rx_early() - place ULPDUs after a gap whose destination is known
+ * @qp:		attached queue pair with out-of-order placement
+ * @llp:	its connection
+ *
+ * Delivers nothing. Context: socket lock held; softirq or process.
+ */
 void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_rx_pass pass = {

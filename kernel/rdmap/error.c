@@ -70,6 +70,14 @@ static const struct consequence table[KWARP_ERR_MAX] = {
 	[KWARP_ERR_SESSION]		= ROW(RDMAP_OP, SESSION, FATAL),
 };
 
+/**
+ * kwarp_error_count() - count an error that ends a connection
+ * @qp:		queue pair
+ * @err:	error to be raised
+ *
+ * Counts it once by its class, which is the layer and type of the Terminate, and once by
+ * its subject. Context: socket lock held.
+ */
 void kwarp_error_count(struct kwarp_qp *qp, enum kwarp_err err)
 {
 	const struct consequence *c = &table[err];
@@ -80,6 +88,12 @@ void kwarp_error_count(struct kwarp_qp *qp, enum kwarp_err err)
 		kwarp_qp_count(qp, c->detail);
 }
 
+/**
+ * kwarp_error_event() - the asynchronous event of an error
+ * @err:	error to be raised
+ *
+ * Return: the type of the QP's asynchronous event.
+ */
 enum ib_event_type kwarp_error_event(enum kwarp_err err)
 {
 	return table[err].event;

@@ -20,6 +20,14 @@ static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
 
 /* ---- errors --------------------------------------------------------------- */
 
+/**
+ * kwarp_tx_local_error() - a work request failed
+ * @qp:		queue pair
+ * @slot:	its SQ slot
+ * @status:	enum kwarp_wc_status
+ *
+ * It is completed; the error is raised after the batch, see tx->failed.
+ */
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
 {
 	kwarp_qp_assert_locked(qp);
@@ -29,6 +37,14 @@ void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
 	qp->tx.failed = KWARP_ERR_RDMAP_LOCAL;
 }
 
+/**
+ * kwarp_tx_terminate() - build nothing more, send a Terminate and FIN
+ * @qp:		queue pair
+ * @err:	error to report
+ * @seg:	as for kwarp_qp_raise(), the only caller
+ * @seg_len:	as for kwarp_qp_raise()
+ * @ulpdu_len:	as for kwarp_qp_raise()
+ */
 void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len)
 {
@@ -209,6 +225,7 @@ static void start_write(struct kwarp_qp *qp, u32 slot)
 		tx->msg.data = tx->wqe->data;
 }
 
+/* The RDMA Write in tx->msg has been sent: make its Immediate Data the next message. */
 void kwarp_tx_immediate(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -403,6 +420,7 @@ static bool may_send(const struct kwarp_qp *qp)
 	       !(qp->params.wait_first && !qp->rx.got_first);
 }
 
+/* Can the engine take from the send queue, as far as its own state allows? */
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 {
 	return may_send(qp) && !qp->tx.held &&
@@ -427,6 +445,17 @@ static bool sq_due(const struct kwarp_qp *qp)
 	return kwarp_qp_is(qp)->sends && kwarp_sq_pending(&qp->sq);
 }
 
+/**
+ * kwarp_tx_due() - what is to be sent next? (message.c)
+ * @qp:		attached queue pair, between messages
+ * @llp:	its connection
+ *
+ * The only place that knows the order of messages. A responder that waits for the peer's
+ * first FPDU sends nothing before it, except answers and a Terminate.
+ *
+ * Return: the kind; %KWARP_TX_SQ if the send queue has an element, although that may send
+ * nothing, fail or have to wait. Context: socket lock held.
+ */
 enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 				const struct kwarp_llp *llp)
 {
@@ -450,6 +479,14 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 	return inread ? KWARP_TX_RESPONSE : KWARP_TX_IDLE;
 }
 
+/**
+ * kwarp_tx_next() - start the next message (message.c)
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ * @cache:	the pass' region cache
+ *
+ * Return: true if tx->msg describes a message. Context: as kwarp_tx_build().
+ */
 bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
 		   struct kwarp_mr_cache *cache)
 {

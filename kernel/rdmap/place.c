@@ -10,6 +10,13 @@
 #include "rdmap/early.h"
 #include "trace.h"
 
+/**
+ * kwarp_rx_copy() - copy the next payload bytes to memory
+ * @pl:		payload iterator
+ * @mr:		region, checked for the range
+ * @addr:	address in it
+ * @len:	bytes
+ */
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len)
 {
@@ -24,6 +31,16 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 	}
 }
 
+/**
+ * kwarp_rx_put() - make sure that the next payload bytes are placed
+ * @pass:	with the ULPDU in progress
+ * @pl:		payload iterator
+ * @mr:		region, checked for the range
+ * @addr:	address in it
+ * @len:	bytes
+ *
+ * Calls kwarp_rx_copy() unless exactly these bytes were placed there early.
+ */
 void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
 		  const struct kwarp_mr *mr, u64 addr, u32 len)
 {
@@ -72,6 +89,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 	return KWARP_ERR_NONE;
 }
 
+/* Complete the oldest of our outstanding reads and atomics. Return: as above. */
 enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 				  struct kwarp_read *rd)
 {
@@ -97,6 +115,15 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 	return status ? KWARP_ERR_RDMAP_LOCAL : KWARP_ERR_NONE;
 }
 
+/**
+ * kwarp_rx_read_place() - scatter the response to one of our reads or atomics
+ * @pass:	pass of the receive engine
+ * @rd:		the oldest outstanding one
+ * @pl:		source of the bytes
+ * @len:	number of bytes, at most those still missing
+ *
+ * Return: KWARP_ERR_NONE or the error to raise; then the work request is completed.
+ */
 enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 				   struct kwarp_read *rd,
 				   struct kwarp_payload *pl, u32 len)
@@ -171,6 +198,13 @@ enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err)
 	return mem_errs[err].source;
 }
 
+/**
+ * kwarp_rx_check_request() - queue 1: check the MSN of a request and room for its
+ * response
+ * @pass:	a request
+ *
+ * Return: KWARP_ERR_NONE or the error to raise.
+ */
 enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
@@ -187,6 +221,12 @@ enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 					KWARP_ERR_UNTAGGED_MSN;
 }
 
+/**
+ * kwarp_rx_queue_answer() - take a request's entry in the queue of responses
+ * @pass:	a request that was checked
+ *
+ * Return: the entry, to be filled in; the send engine examines it after the pass.
+ */
 struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_rx *rx = &pass->qp->rx;
@@ -332,6 +372,13 @@ static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
 	}
 }
 
+/**
+ * kwarp_rx_segment() - place and deliver one verified segment
+ * @pass:	with @u pulled
+ *
+ * Return: KWARP_ERR_NONE or the error to raise. Context: socket lock held, bottom halves
+ * disabled.
+ */
 enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_ddp_hdr *h = &pass->hdr;

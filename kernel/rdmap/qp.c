@@ -20,6 +20,7 @@ void kwarp_qp_put(struct kwarp_qp *qp)
 		complete(&qp->free);
 }
 
+/* Look-up by number with a reference, or NULL. Context: any. */
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
 {
 	struct kwarp_qp *qp = NULL;
@@ -68,11 +69,24 @@ static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kw
 	return free;
 }
 
+/**
+ * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
+ * @qp:		queue pair with a reference
+ * @partner:	for its rendezvous partner, otherwise for another connection
+ * @llp:	the connection; it calls kwarp_qp_unclaim() before it is freed
+ *
+ * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous. It does
+ * not sleep, because anybody may name a QP whose owner keeps its mutex. Context: any.
+ *
+ * Return: false if the QP is not idle, has a connection (even one being set up), or if
+ * exactly one of the QP and @partner is in rendezvous mode.
+ */
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp)
 {
 	return take_claim(qp, false, partner, llp);
 }
 
+/* Keep connections away, in any state. Return: false if one has the QP. Context: any. */
 bool kwarp_qp_reserve(struct kwarp_qp *qp)
 {
 	return take_claim(qp, true, false, NULL);
@@ -89,6 +103,7 @@ void kwarp_qp_unclaim(struct kwarp_qp *qp)
 	wake_up_var(&qp->claimed);
 }
 
+/* The connection that has claimed the QP, with a reference, or NULL. Context: any. */
 struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp;
@@ -114,6 +129,14 @@ static bool claim_is_over(struct kwarp_qp *qp, u32 claim)
 	return over;
 }
 
+/**
+ * kwarp_qp_await_unclaim() - wait until the connection that has the QP now is over
+ * @qp:		queue pair with a reference
+ *
+ * The end of another one that claims the QP next is not waited for. Context: process, may
+ * sleep; nothing may be held that the connection manager takes.
+ * Return: 0, or -ERESTARTSYS if the calling process is being killed.
+ */
 int kwarp_qp_await_unclaim(struct kwarp_qp *qp)
 {
 	u32 claim = READ_ONCE(qp->claims);
@@ -147,11 +170,25 @@ static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 	WRITE_ONCE(rq->ctl->closed, is->rq_closed);
 }
 
+/* A new queue pair's first state: IDLE, as iWARP consumers expect. */
 void kwarp_qp_state_init(struct kwarp_qp *qp)
 {
 	set_state(qp, KWARP_QP_IDLE);
 }
 
+/**
+ * kwarp_qp_step() - change the state as proto/qp_state.c defines it
+ * @qp:		queue pair
+ * @step:	event
+ *
+ * Also opens and closes the queues to posts: outside the states that allow them (sends
+ * from RTS, or from RTR in a rendezvous or once accepted; receives in all but RESET) a
+ * post fails immediately, as with InfiniBand and most providers.
+ * Context: any; the caller holds the socket lock if a connection is attached, otherwise
+ * qp->mutex, and the latter for everything that modify_qp does.
+ *
+ * Return: false if the state does not allow @step; the state is unchanged.
+ */
 bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
 	enum kwarp_qp_state next;
@@ -169,6 +206,12 @@ bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step)
 	return next != KWARP_QP_REFUSED;
 }
 
+/**
+ * kwarp_qp_set_err() - set the error that completions and `rdma resource` report
+ * @qp:		queue pair, socket lock held
+ * @err:	as in a Terminate, sent or received
+ * @from:	who raised it
+ */
 void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 		      enum kwarp_err_from from)
 {

@@ -240,61 +240,18 @@ static inline bool kwarp_qpn_valid(u32 qpn)
 	return qpn >= KWARP_QPN_MIN && qpn <= KWARP_QPN_MAX;
 }
 
-/* Look-up by number with a reference, or NULL. Context: any. */
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
 
 /* The QP's connection with a reference, or NULL. Context: any. */
 struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
-
-/**
- * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
- * @qp:		queue pair with a reference
- * @partner:	for its rendezvous partner, otherwise for another connection
- * @llp:	the connection; it calls kwarp_qp_unclaim() before it is freed
- *
- * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous. It does
- * not sleep, because anybody may name a QP whose owner keeps its mutex. Context: any.
- *
- * Return: false if the QP is not idle, has a connection (even one being set up), or if
- * exactly one of the QP and @partner is in rendezvous mode.
- */
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp);
-
-/* The connection that has claimed the QP, with a reference, or NULL. Context: any. */
 struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp);
-
-/* Keep connections away, in any state. Return: false if one has the QP. Context: any. */
 bool kwarp_qp_reserve(struct kwarp_qp *qp);
 
 /* Undo kwarp_qp_claim() or kwarp_qp_reserve(). Context: any; the QP is referenced. */
 void kwarp_qp_unclaim(struct kwarp_qp *qp);
-
-/**
- * kwarp_qp_await_unclaim() - wait until the connection that has the QP now is over
- * @qp:		queue pair with a reference
- *
- * The end of another one that claims the QP next is not waited for. Context: process, may
- * sleep; nothing may be held that the connection manager takes.
- * Return: 0, or -ERESTARTSYS if the calling process is being killed.
- */
 int kwarp_qp_await_unclaim(struct kwarp_qp *qp);
-
-/**
- * kwarp_qp_step() - change the state as proto/qp_state.c defines it
- * @qp:		queue pair
- * @step:	event
- *
- * Also opens and closes the queues to posts: outside the states that allow them (sends
- * from RTS, or from RTR in a rendezvous or once accepted; receives in all but RESET) a
- * post fails immediately, as with InfiniBand and most providers.
- * Context: any; the caller holds the socket lock if a connection is attached, otherwise
- * qp->mutex, and the latter for everything that modify_qp does.
- *
- * Return: false if the state does not allow @step; the state is unchanged.
- */
 bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step);
-
-/* A new queue pair's first state: IDLE, as iWARP consumers expect. */
 void kwarp_qp_state_init(struct kwarp_qp *qp);
 
 /* Is the QP in an error state? Then posted requests are flushed. */
@@ -315,12 +272,6 @@ kwarp_qp_is(const struct kwarp_qp *qp)
 	return &kwarp_qp_traits_of[READ_ONCE(qp->state)];
 }
 
-/**
- * kwarp_qp_set_err() - set the error that completions and `rdma resource` report
- * @qp:		queue pair, socket lock held
- * @err:	as in a Terminate, sent or received
- * @from:	who raised it
- */
 void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 		      enum kwarp_err_from from);
 

@@ -130,6 +130,17 @@ static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
 		kwarp_qp_fail(qp);
 }
 
+/**
+ * kwarp_rx_run() - process the ULPDUs that have arrived
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ *
+ * Consumes what it processed in one step, then answers read requests. What exceeds the
+ * limits of a pass (enum kwarp_rx_limits) is left to kwarp_rx_continue().
+ * Context: socket lock held; softirq or process.
+ * Return: false if something is left, or if a pass that found an error is still running:
+ * the end of the stream must not be reported yet.
+ */
 bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_cqe cqes[KWARP_RX_CQES];
@@ -165,6 +176,14 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	return !rx->more;
 }
 
+/**
+ * kwarp_rx_continue() - run the next pass, if one ended before the queue was empty
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ *
+ * For qp->rest only. The end of the stream is reported after the last pass.
+ * Context: process, socket lock held.
+ */
 void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	might_sleep();
@@ -186,6 +205,10 @@ static void *array_of(void *have, u32 *room, u32 want, size_t size)
 	return kvcalloc(want, size, kwarp_gfp_conn());
 }
 
+/*
+ * Allocate the queues for qp->params, as far as they are not there, or too small. Context:
+ * process; not attached. Return: 0 or -ENOMEM, then kwarp_rx_free() follows.
+ */
 int kwarp_rx_alloc(struct kwarp_qp *qp)
 {
 	const struct kwarp_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
@@ -239,6 +262,12 @@ void kwarp_rx_free(struct kwarp_qp *qp)
 	rx->stopped = true;
 }
 
+/**
+ * kwarp_rx_stop() - stop for good and return the receive being filled
+ * @qp:		queue pair
+ *
+ * Context: socket lock held, or no connection attached.
+ */
 void kwarp_rx_stop(struct kwarp_qp *qp)
 {
 	struct kwarp_rx *rx = &qp->rx;

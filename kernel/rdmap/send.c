@@ -27,6 +27,13 @@ static u64 recv_size(const struct kwarp_recv *recv)
 	return size;
 }
 
+/**
+ * kwarp_rx_deliver() - push pending receive completions to the CQ
+ * @pass:	pass of the receive engine
+ * @solicited:	the last one requests an event
+ *
+ * Called before any other completion of the pass, and at its end.
+ */
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
 {
 	if (pass->nr_cqes)

@@ -109,6 +109,17 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	       !kwarp_sq_idle(&qp->sq, kwarp_tx_linger(qp));
 }
 
+/**
+ * kwarp_tx_run() - send until there is nothing to do, TCP is full, or the budget ends
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ * @budget:	maximum number of batches
+ *
+ * When TCP is full, the write-space event resumes it, in the receive path; when the
+ * budget is used up, the next acknowledgment does, or, with little in flight, the worker,
+ * queued after others. It asks user space for a doorbell only when it goes idle.
+ * Context: socket lock held; softirq or process.
+ */
 void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -125,6 +136,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 	tx->active = false;
 }
 
+/* Queue the engine on kwarp_wq. Context: any, any locks. */
 void kwarp_tx_kick(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
@@ -132,6 +144,11 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
+/*
+ * Queue both engines for what a pass, or a process holding the socket lock, left over.
+ * This may take arbitrarily long, so it gets no priority over programs: kwarp_rest_wq, or
+ * the workqueue of a program's socket. Context: any, any locks.
+ */
 void kwarp_tx_defer(struct kwarp_qp *qp)
 {
 	kwarp_qp_get(qp);
@@ -155,6 +172,7 @@ static void enter_engine(struct kwarp_qp *qp, bool rest)
 	kwarp_llp_put(llp);
 }
 
+/* Take the socket lock and run, if a connection is attached. Context: process. */
 void kwarp_tx_enter(struct kwarp_qp *qp)
 {
 	enter_engine(qp, false);
@@ -215,6 +233,7 @@ void kwarp_tx_free(struct kwarp_qp *qp)
 	tx->wqe = NULL;
 }
 
+/* Stop building for good. Context: socket lock held, or no connection attached. */
 void kwarp_tx_stop(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -223,6 +242,13 @@ void kwarp_tx_stop(struct kwarp_qp *qp)
 	qp->tx.msg.kind = KWARP_TX_IDLE;
 }
 
+/**
+ * kwarp_tx_rtr() - send the RFC 6581 ready-to-receive message first
+ * @qp:		attached, not started queue pair
+ * @opcode:	RDMAP_WRITE, RDMAP_READ_REQUEST or RDMAP_SEND, zero length
+ *
+ * The consumer sees no completion of it. Context: process.
+ */
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
 {
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);

@@ -96,6 +96,15 @@ int kwarp_counter_update_stats(struct rdma_counter *counter)
 	return 0;
 }
 
+/**
+ * kwarp_counter_bound() - the part of the device's sums held by QP counters
+ * @dev:	device
+ * @sum:	receives the values that the core adds by itself
+ *
+ * The core shows a port's counter as the port's own value plus those of all queue pairs'
+ * counters, past and present: hardware counts each event in one place only.
+ * Context: process.
+ */
 void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
 {
 	const struct kwarp_qp *qp;

@@ -21,19 +21,8 @@ void kwarp_counter_init(struct rdma_counter *counter);
 struct rdma_hw_stats *kwarp_counter_alloc_stats(struct rdma_counter *counter);
 int kwarp_counter_dealloc(struct rdma_counter *counter);
 int kwarp_counter_update_stats(struct rdma_counter *counter);
-
 int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);
 int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port);
-
-/**
- * kwarp_counter_bound() - the part of the device's sums held by QP counters
- * @dev:	device
- * @sum:	receives the values that the core adds by itself
- *
- * The core shows a port's counter as the port's own value plus those of all queue pairs'
- * counters, past and present: hardware counts each event in one place only.
- * Context: process.
- */
 void kwarp_counter_bound(struct kwarp_device *dev,
 			 u64 sum[KWARP_STAT_COUNT]);
 

@@ -41,11 +41,25 @@ MODULE_PARM_DESC(max_mr, "memory regions of a device, at most");
 module_param_named(max_mw, wanted[KWARP_OBJECT_MW], uint, 0444);
 MODULE_PARM_DESC(max_mw, "memory windows of a device, at most");
 
+/**
+ * kwarp_object_limit() - maximum number of objects of a kind per device
+ * @kind:	kind
+ *
+ * Return: the value that query_device reports; constant.
+ */
 unsigned int kwarp_object_limit(enum kwarp_object kind)
 {
 	return clamp(wanted[kind], 1U, most[kind]);
 }
 
+/**
+ * kwarp_object_take() - count one more object, within the limit
+ * @dev:	device
+ * @kind:	kind
+ *
+ * Context: any.
+ * Return: 0 or -ENOMEM.
+ */
 int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind)
 {
 	int limit = kwarp_object_limit(kind);
@@ -53,6 +67,7 @@ int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind)
 	return atomic_add_unless(&dev->objects[kind], 1, limit) ? 0 : -ENOMEM;
 }
 
+/* Count one object less. Context: any. */
 void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind)
 {
 	WARN_ON_ONCE(atomic_dec_return(&dev->objects[kind]) < 0);

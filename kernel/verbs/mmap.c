@@ -22,6 +22,16 @@ static void *alloc_mem(bool user, size_t len)
 	return __vmalloc(len, gfp | __GFP_NOWARN);
 }
 
+/**
+ * kwarp_ring_alloc() - memory for rings
+ * @udata:	udata of the creating command, NULL for a kernel consumer
+ * @len:	bytes, whole pages
+ * @entry:	set to the entry under which user space maps the memory, or NULL
+ *
+ * A user's memory is charged to the memory control group of the calling process.
+ *
+ * Return: zeroed memory or ERR_PTR(-ENOMEM); free it with kwarp_ring_free().
+ */
 void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 		       struct rdma_user_mmap_entry **entry)
 {

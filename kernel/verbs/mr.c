@@ -14,6 +14,10 @@
 
 #define KWARP_STAG_TRIES	64
 
+/*
+ * Return: 0, -EOPNOTSUPP for an unknown flag, -EINVAL for an invalid
+ * combination.
+ */
 int kwarp_check_access(int access)
 {
 	const int known = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
@@ -36,9 +40,17 @@ static enum kwarp_object object_kind(const struct kwarp_mr *mr)
 	return kwarp_mr_window(mr) ? KWARP_OBJECT_MW : KWARP_OBJECT_MR;
 }
 
-/*
+/**
+ * kwarp_mr_publish() - count it, assign an STag and add it to the table
+ * @dev:	device
+ * @mr:		region or window
+ * @state:	initial state that lookups see
+ *
  * An STag cannot be guessed from others (RFC 5042 5.3.1): index and key are random. Index
  * 0 is not used, so no STag is 0.
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
  */
 int kwarp_mr_publish(struct kwarp_device *dev, struct kwarp_mr *mr,
 		     enum kwarp_mr_state state)
@@ -85,6 +97,7 @@ struct kwarp_mr *kwarp_mr_new(struct ib_pd *pd, int access)
 	return mr;
 }
 
+/* Free a region or window that is not in the table. Context: process. */
 void kwarp_mr_free(struct kwarp_mr *mr)
 {
 	ib_umem_release(mr->umem);
@@ -98,6 +111,7 @@ void kwarp_mr_free(struct kwarp_mr *mr)
 	kfree_rcu(mr, rcu);
 }
 
+/* Remove it from the table; on return it has no users. Context: process. */
 void kwarp_mr_retire(struct kwarp_device *dev, struct kwarp_mr *mr)
 {
 	/*

@@ -34,6 +34,12 @@ static int check_create_attr(const struct ib_qp_init_attr *attr)
 	return 0;
 }
 
+/**
+ * kwarp_rq_layout() - compute the layout for the requested size, rounded up
+ * @rq:		receive queue; sets stride, max_sge and size
+ * @max_wr:	elements, at least 1
+ * @max_sge:	scatter elements of each
+ */
 void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge)
 {
 	u32 room = max(max_sge, 1U) * sizeof(struct kwarp_sge);

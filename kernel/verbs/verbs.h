@@ -21,16 +21,6 @@ struct ib_dmah;
 
 /* dev/device.c */
 
-/**
- * kwarp_device_add() - create and register the RDMA device of a netdev
- * @name:	name of the new device, as given by the administrator
- * @netdev:	held and checked by the caller
- *
- * After success the device is independent: it may already have been unregistered by the
- * time the caller accesses it.
- *
- * Return: 0 or negative errno.
- */
 int kwarp_device_add(const char *name, struct net_device *netdev);
 
 /* dev/port.c */
@@ -58,25 +48,8 @@ static inline bool kwarp_netdev_active(const struct net_device *netdev)
 
 /* limits.c */
 
-/**
- * kwarp_object_limit() - maximum number of objects of a kind per device
- * @kind:	kind
- *
- * Return: the value that query_device reports; constant.
- */
 unsigned int kwarp_object_limit(enum kwarp_object kind);
-
-/**
- * kwarp_object_take() - count one more object, within the limit
- * @dev:	device
- * @kind:	kind
- *
- * Context: any.
- * Return: 0 or -ENOMEM.
- */
 int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind);
-
-/* Count one object less. Context: any. */
 void kwarp_object_give(struct kwarp_device *dev, enum kwarp_object kind);
 
 /* mr.c, mr_user.c, mr_dmabuf.c */
@@ -121,7 +94,6 @@ int kwarp_dealloc_mw(struct ib_mw *ibmw);
 int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct uverbs_attr_bundle *attrs);
 int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
-
 int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		    struct ib_udata *udata);
 
@@ -141,7 +113,6 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 
 /* Set the rights of a QP whose consumer has set none. Under qp->mutex, or new QP. */
 void kwarp_qp_default_access(struct kwarp_qp *qp);
-
 int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata);
 int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -161,12 +132,6 @@ int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 /* attach.c: driver-specific methods */
 extern const struct uapi_definition kwarp_uapi_defs[];
 
-/**
- * kwarp_rq_layout() - compute the layout for the requested size, rounded up
- * @rq:		receive queue; sets stride, max_sge and size
- * @max_wr:	elements, at least 1
- * @max_sge:	scatter elements of each
- */
 void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 
 /* mmap.c: ring memory shared with user space */
@@ -181,16 +146,6 @@ struct kwarp_mmap_entry {
 	void *mem;
 };
 
-/**
- * kwarp_ring_alloc() - memory for rings
- * @udata:	udata of the creating command, NULL for a kernel consumer
- * @len:	bytes, whole pages
- * @entry:	set to the entry under which user space maps the memory, or NULL
- *
- * A user's memory is charged to the memory control group of the calling process.
- *
- * Return: zeroed memory or ERR_PTR(-ENOMEM); free it with kwarp_ring_free().
- */
 void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 		       struct rdma_user_mmap_entry **entry);
 void kwarp_ring_free(void *mem, struct rdma_user_mmap_entry *entry);

@@ -57,16 +57,7 @@ struct kwarp_tx_out {
 	struct page_frag *frag;
 };
 
-/**
- * kwarp_tx_buf_get() - get an empty batch
- *
- * Each CPU keeps one for the next sender: a queue pair with nothing to send has none.
- * Context: any.
- * Return: the batch, or NULL if there is no memory.
- */
 struct kwarp_tx_buf *kwarp_tx_buf_get(void);
-
-/* Free a batch. The caller has dropped or passed on its page references. Context: any. */
 void kwarp_tx_buf_put(struct kwarp_tx_buf *b);
 
 /* A state of the batch to return to if an FPDU cannot be completed. */

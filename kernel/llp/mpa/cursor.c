@@ -102,6 +102,13 @@ bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off)
 	return kwarp_reader_skip(&st->r, off);
 }
 
+/**
+ * kwarp_cursor_init() - position a cursor at TCP's copied_seq
+ * @st:		result
+ * @sk:		socket, locked
+ *
+ * Return: bytes that can be read in order from there, FIN not counted.
+ */
 u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);

@@ -35,13 +35,6 @@ struct kwarp_cursor {
 	u32 skip;
 };
 
-/**
- * kwarp_cursor_init() - position a cursor at TCP's copied_seq
- * @st:		result
- * @sk:		socket, locked
- *
- * Return: bytes that can be read in order from there, FIN not counted.
- */
 u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk);
 
 /*
@@ -49,17 +42,6 @@ u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk);
  * shorter.
  */
 bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off);
-
-/**
- * kwarp_cursor_early() - position a cursor in TCP's out-of-order queue
- * @st:		result
- * @sk:		socket, locked
- * @seq:	sequence number of the first byte
- *
- * Data can be read up to the next gap, FIN not counted.
- *
- * Return: false if TCP does not hold that byte out of order.
- */
 bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq);
 
 #endif /* _KWARP_LLP_MPA_CURSOR_H */

@@ -5,6 +5,16 @@
 #include <linux/tcp.h>
 #include <net/tcp.h>
 
+/**
+ * kwarp_cursor_early() - position a cursor in TCP's out-of-order queue
+ * @st:		result
+ * @sk:		socket, locked
+ * @seq:	sequence number of the first byte
+ *
+ * Data can be read up to the next gap, FIN not counted.
+ *
+ * Return: false if TCP does not hold that byte out of order.
+ */
 bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq)
 {
 	struct rb_node *p = tcp_sk(sk)->out_of_order_queue.rb_node;

@@ -37,6 +37,16 @@ static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
 	return kwarp_fpdu_crc(&tmp.r, f, &crc) && crc == e->crc;
 }
 
+/**
+ * kwarp_mpa_same() - is this FPDU the one that was placed early? (early.c)
+ * @rx:		with @rx->ledger
+ * @f:		a complete FPDU at @rx->at
+ * @u:		receives the beginning of the ULPDU
+ *
+ * Return: its entry if header, length and CRC field equal those of the FPDU that was
+ * verified and placed; it may be delivered. Otherwise NULL: it must be verified, and none
+ * of it counts as placed.
+ */
 const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 					 const struct kwarp_fpdu *f,
 					 struct kwarp_ulpdu *u)

@@ -146,17 +146,6 @@ u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts);
 int kwarp_mpa_push(struct kwarp_llp *llp);
 void kwarp_mpa_drop(struct kwarp_llp *llp);
 void kwarp_mpa_where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos);
-
-/**
- * kwarp_mpa_same() - is this FPDU the one that was placed early? (early.c)
- * @rx:		with @rx->ledger
- * @f:		a complete FPDU at @rx->at
- * @u:		receives the beginning of the ULPDU
- *
- * Return: its entry if header, length and CRC field equal those of the FPDU that was
- * verified and placed; it may be delivered. Otherwise NULL: it must be verified, and none
- * of it counts as placed.
- */
 const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 					 const struct kwarp_fpdu *f,
 					 struct kwarp_ulpdu *u);

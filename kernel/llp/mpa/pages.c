@@ -37,6 +37,13 @@ static DEFINE_PER_CPU(struct kwarp_tx_buf *, tx_buf);
 
 static struct shrinker *shrinker;
 
+/**
+ * kwarp_tx_buf_get() - get an empty batch
+ *
+ * Each CPU keeps one for the next sender: a queue pair with nothing to send has none.
+ * Context: any.
+ * Return: the batch, or NULL if there is no memory.
+ */
 struct kwarp_tx_buf *kwarp_tx_buf_get(void)
 {
 	struct kwarp_tx_buf *b = this_cpu_xchg(tx_buf, NULL);
@@ -44,6 +51,7 @@ struct kwarp_tx_buf *kwarp_tx_buf_get(void)
 	return b ?: kzalloc(sizeof(*b), GFP_ATOMIC | __GFP_NOWARN);
 }
 
+/* Free a batch. The caller has dropped or passed on its page references. Context: any. */
 void kwarp_tx_buf_put(struct kwarp_tx_buf *b)
 {
 	b->nr = 0;
@@ -61,6 +69,12 @@ static void slot_put(struct page **slot, struct page *page)
 		put_page(page);
 }
 
+/**
+ * kwarp_tx_pages_begin() - get this CPU's memory for writing
+ *
+ * Context: bottom halves disabled until kwarp_tx_pages_end(); does not sleep.
+ * Return: the current block; it has a page only after kwarp_tx_pages_refill().
+ */
 struct page_frag *kwarp_tx_pages_begin(void)
 {
 	local_lock_nested_bh(&tx_pages.lock);
@@ -83,6 +97,13 @@ static struct page *oldest_page(struct tx_pages *tp)
 	return NULL;
 }
 
+/**
+ * kwarp_tx_pages_refill() - replace the current block by another
+ * @frag:	from kwarp_tx_pages_begin()
+ *
+ * Context: between begin and end.
+ * Return: false if there is no memory.
+ */
 bool kwarp_tx_pages_refill(struct page_frag *frag)
 {
 	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;

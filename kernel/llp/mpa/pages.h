@@ -18,22 +18,8 @@ enum kwarp_tx_pages_limits {
 	KWARP_TX_PAGES		= SZ_2M / KWARP_TX_PAGE_SIZE,
 };
 
-/**
- * kwarp_tx_pages_begin() - get this CPU's memory for writing
- *
- * Context: bottom halves disabled until kwarp_tx_pages_end(); does not sleep.
- * Return: the current block; it has a page only after kwarp_tx_pages_refill().
- */
 struct page_frag *kwarp_tx_pages_begin(void);
 void kwarp_tx_pages_end(void);
-
-/**
- * kwarp_tx_pages_refill() - replace the current block by another
- * @frag:	from kwarp_tx_pages_begin()
- *
- * Context: between begin and end.
- * Return: false if there is no memory.
- */
 bool kwarp_tx_pages_refill(struct page_frag *frag);
 
 /* The shrinker, which returns the memory under memory pressure. */

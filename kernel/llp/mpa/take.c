@@ -324,10 +324,30 @@ static int take_file(struct kwarp_llp *llp, struct file *file, const struct net 
 	return take_if_sole(llp, file, sock);
 }
 
-/*
+/**
+ * kwarp_llp_take() - take over a program's connected TCP socket
+ * @llp:	initialised, no socket yet
+ * @fd:		descriptor of the calling process
+ * @net:	namespace of the netdev: the socket's namespace must have the same owner,
+ *		or the caller CAP_NET_ADMIN in it
+ *
+ * On success every descriptor of the socket becomes a shell (take.c), a filter of the
+ * program's is removed, and the connection lives until kwarp_llp_close(). On failure the
+ * socket is unchanged. Bytes that have arrived are in the receive queue; no event reports
+ * them. Waits a moment for other users of the socket to go.
+ *
  * Another user may be about to go: a parent that closes its copy, a thread that closes a
  * descriptor. The pause is random, because two callers that want the same socket are
  * users for each other.
+ *
+ * Context: process, may sleep; current is the program.
+ *
+ * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -ESOCKTNOSUPPORT (no
+ * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or
+ * either direction closed), -EBUSY (already taken; in use by another part of the kernel,
+ * by a system call, or by another process, which has a descriptor of it), -EOPNOTSUPP (it
+ * has an upper layer protocol, e.g. TLS, is in repair mode, or its filter is locked),
+ * -ENOMEM.
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 {
@@ -356,6 +376,7 @@ int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 
 /* ---- the end -------------------------------------------------------------- */
 
+/* End a connection whose socket may still be open in a program: llp->taken. */
 void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 {
 	struct sock *sk = llp->sk;

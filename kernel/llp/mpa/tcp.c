@@ -117,6 +117,12 @@ static const struct kwarp_socket_calls callbacks = {
 	.error_report = llp_error_report,
 };
 
+/**
+ * kwarp_tcp_hook() - install our callbacks on a socket
+ * @llp:	initialised, no socket yet
+ * @sock:	the socket; not hooked yet
+ * @listener:	the listener if @sock is its child, or NULL
+ */
 void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp *listener)
 {
@@ -309,6 +315,10 @@ static void mpa_keepalive(struct kwarp_llp *llp, u32 seconds)
 	sock_set_keepalive(llp->sk);
 }
 
+/*
+ * Send FIN after the remaining data, unless it was sent already. Context: socket lock
+ * held.
+ */
 void kwarp_tcp_shutdown(struct sock *sk)
 {
 	sock_owned_by_me(sk);
@@ -379,6 +389,7 @@ static bool mpa_wake_bh(struct kwarp_llp *llp)
 	return !owned;
 }
 
+/* Payload bytes of a segment now: EMSS, less pending SACK options (RFC 5044 4.5). */
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp)
 {
 	const struct tcp_sock *tp = tcp_sk(llp->sk);
@@ -412,6 +423,17 @@ static bool mpa_writeable(const struct kwarp_llp *llp)
 	return sk_stream_is_writeable(llp->sk);
 }
 
+/**
+ * kwarp_tcp_send_bvec() - hand pages to TCP without blocking
+ * @llp:	connection
+ * @bv:		pages to reference; they must not change until TCP releases them
+ * @nr:		number of elements
+ * @len:	total bytes
+ * @eor:	end of record: the next call starts a new segment
+ *
+ * Return: bytes accepted (may be less), -EAGAIN (write space will be reported), other
+ * errno if the connection is unusable.
+ */
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 			unsigned int nr, size_t len, bool eor)
 {

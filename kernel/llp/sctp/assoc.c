@@ -16,6 +16,7 @@
 
 static struct workqueue_struct *assoc_wq;
 
+/* The association of a connected socket, or NULL. */
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
@@ -393,6 +394,7 @@ static struct socket *open_socket(const struct kwarp_llp_bind *bind, bool hold_n
 	return sock;
 }
 
+/* Can SCTP be used? May load it. Return: 0 or -EPROTONOSUPPORT. Context: process. */
 int kwarp_sctp_probe(struct net *net)
 {
 	struct socket *sock;

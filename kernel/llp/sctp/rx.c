@@ -109,6 +109,10 @@ static void give_back(struct kwarp_sctp *s)
 		kwarp_sctp_give_back(s);
 }
 
+/*
+ * Read events up to the first message: changes of the association. Return: true if there
+ * is a message, or one that was held has its turn.
+ */
 bool kwarp_sctp_look(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
@@ -171,6 +175,7 @@ static enum kwarp_err flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 	return m->skb ? KWARP_ERR_NONE : KWARP_ERR_RDMAP_LOCAL;
 }
 
+/* Set the size of the receive buffer. */
 void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
 {
 	u32 size = llp->sctp->tx.buf ? KWARP_SCTP_RCVBUF : KWARP_SCTP_RCVBUF_NEW;
@@ -303,6 +308,7 @@ static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 	return true;
 }
 
+/* Drop all messages that wait. */
 void kwarp_sctp_forget(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;

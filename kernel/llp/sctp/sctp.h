@@ -160,7 +160,6 @@ struct kwarp_sctp {
 
 /* assoc.c */
 
-/* The association of a connected socket, or NULL. */
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp);
 
 /* The association is established. */
@@ -173,21 +172,12 @@ void kwarp_sctp_give_back(struct kwarp_sctp *s);
 
 /* rx.c */
 
-/*
- * Read events up to the first message: changes of the association. Return: true if there
- * is a message, or one that was held has its turn.
- */
 bool kwarp_sctp_look(struct kwarp_llp *llp);
-
-/* Drop all messages that wait. */
 void kwarp_sctp_forget(struct kwarp_llp *llp);
-
-/* Set the size of the receive buffer. */
 void kwarp_sctp_rcvbuf(struct kwarp_llp *llp);
 
 /* Give back to SCTP what was read. Context: process, socket lock not held. */
 void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock);
-
 int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 			  enum kwarp_mpa_type type);
 int kwarp_sctp_hello_more(struct kwarp_llp *llp);
@@ -204,16 +194,8 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 
 /* tx.c */
 
-/*
- * Can the engine build nothing now, because somebody is sending, or, in a callback, because
- * the buffer is full? Then @send is queued, or will be. Context: socket lock held.
- */
 bool kwarp_sctp_busy(const struct kwarp_llp *llp);
-
-/* RFC 5043 9: set MULPDU to the largest segment that needs no fragmentation, or 516. */
 void kwarp_sctp_path(struct kwarp_llp *llp);
-
-/* Is there enough room in the send buffer? Context: any. */
 bool kwarp_sctp_room(const struct kwarp_llp *llp);
 
 /*
@@ -221,7 +203,6 @@ bool kwarp_sctp_room(const struct kwarp_llp *llp);
  * the socket lock meanwhile, unless in a callback.
  */
 void kwarp_sctp_flush(struct kwarp_llp *llp);
-
 int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
 			  const void *pd);
 int kwarp_sctp_begin(struct kwarp_llp *llp);

@@ -15,6 +15,7 @@
 
 /* ---- sending -------------------------------------------------------------------- */
 
+/* Is there enough room in the send buffer? Context: any. */
 bool kwarp_sctp_room(const struct kwarp_llp *llp)
 {
 	const struct sock *sk = llp->sk;
@@ -271,6 +272,7 @@ static bool batch_is_full(const struct kwarp_sctp_tx *tx)
 	       KWARP_SCTP_BATCH;
 }
 
+/* RFC 5043 9: set MULPDU to the largest segment that needs no fragmentation, or 516. */
 void kwarp_sctp_path(struct kwarp_llp *llp)
 {
 	struct sctp_association *assoc = kwarp_sctp_assoc(llp);
@@ -427,6 +429,10 @@ void kwarp_sctp_drop(struct kwarp_llp *llp)
 	tx->sent = 0;
 }
 
+/*
+ * Can the engine build nothing now, because somebody is sending, or, in a callback, because
+ * the buffer is full? Then @send is queued, or will be. Context: socket lock held.
+ */
 bool kwarp_sctp_busy(const struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
