@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The GID table; gid.h documents the functions. */
+/* The GID table. */
 #include "core/gid.h"
 
 #include <linux/etherdevice.h>

@@ -194,8 +194,8 @@ struct kwarp_mw_bind {
 	int access;
 };
 
-int kwarp_mw_bind(const struct kwarp_mr_user *user,
-		  const struct kwarp_mw_bind *bind);
+int kwarp_mw_bind_region(const struct kwarp_mr_user *user,
+			 const struct kwarp_mw_bind *bind);
 void kwarp_mw_release(struct kwarp_mr *mw);
 
 /* Get a number for a new registration, before it becomes valid. Context: any. */

@@ -296,7 +296,7 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
 }
 
 /**
- * kwarp_mw_bind() - BIND_MW: bind a window to a part of a region
+ * kwarp_mw_bind_region() - BIND_MW: bind a window to a part of a region
  * @user:	queue pair to which the request was posted
  * @bind:	parameters
  *
@@ -305,8 +305,8 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
  * on it belongs to @user. Context: as kwarp_mr_invalidate().
  * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
  */
-int kwarp_mw_bind(const struct kwarp_mr_user *user,
-		  const struct kwarp_mw_bind *bind)
+int kwarp_mw_bind_region(const struct kwarp_mr_user *user,
+			 const struct kwarp_mw_bind *bind)
 {
 	struct kwarp_mr *region = NULL;
 	struct kwarp_mr *mw;

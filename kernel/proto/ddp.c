@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* DDP headers and checks. ddp.h documents the functions. */
+/* DDP headers and checks. */
 #include "proto/ddp.h"
 
 /* DDP control byte, RFC 5041 4.1 */

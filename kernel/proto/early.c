@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The ledger of early FPDUs. early.h documents the functions. */
+/* The ledger of early FPDUs. */
 #include "proto/early.h"
 
 static bool pos_before(u32 a, u32 b)

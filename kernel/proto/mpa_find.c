@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Finding FPDUs by markers. mpa_find.h documents the functions. */
+/* Finding FPDUs by markers. */
 #include "proto/mpa_find.h"
 
 static bool read_marker(struct kwarp_reader *r, u8 *marker)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the receiver's side. mpa_fpdu.h documents the functions. */
+/* MPA framing, the receiver's side. */
 #include "proto/mpa_fpdu.h"
 
 /* Bytes that can hold the length field and a header, with at most one marker. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA negotiation. mpa_negotiate.h documents the functions. */
+/* MPA negotiation. */
 #include "proto/ddp.h"
 #include "proto/mpa_negotiate.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Start Keys. mpa_start_key.h documents the functions. */
+/* Start Keys. */
 #include "proto/ddp.h"
 #include "proto/mpa_start_key.h"
 

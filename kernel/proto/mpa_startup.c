@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA startup frames. mpa_startup.h documents the functions. */
+/* MPA startup frames. */
 #include "proto/mpa_startup.h"
 
 /* Flags, byte 16 */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the sender's side. mpa_writer.h documents the functions. */
+/* MPA framing, the sender's side. */
 #include "proto/mpa_writer.h"
 
 /* Write a marker, without adding it to the CRC. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* RDMAP messages. rdmap.h documents the functions. */
+/* RDMAP messages. */
 #include "proto/rdmap.h"
 
 #define TAGGED	KWARP_RDMAP_F_TAGGED
@@ -38,12 +38,12 @@ static const struct kwarp_rdmap_op ops[RDMAP_OPCODES] = {
 };
 
 /**
- * kwarp_rdmap_op() - look up an opcode
+ * kwarp_rdmap_find_op() - look up an opcode
  * @opcode:	0 to 15
  *
  * Return: its description, NULL if reserved.
  */
-const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode)
+const struct kwarp_rdmap_op *kwarp_rdmap_find_op(u8 opcode)
 {
 	return opcode < RDMAP_OPCODES ? &ops[opcode] : NULL;
 }
@@ -112,7 +112,7 @@ static bool opcode_known(const struct kwarp_rdmap_op *op, u8 ext)
 enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 				 u8 version, u8 ext)
 {
-	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(h->opcode);
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(h->opcode);
 	enum kwarp_err err = check_ddp(h, version, ext);
 
 	if (err)

@@ -57,7 +57,7 @@ struct kwarp_rdmap_op {
 	u8 hdr_len;
 };
 
-const struct kwarp_rdmap_op *kwarp_rdmap_op(u8 opcode);
+const struct kwarp_rdmap_op *kwarp_rdmap_find_op(u8 opcode);
 enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 				 u8 version, u8 ext);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Identities of a rendezvous. rendezvous.h documents the functions. */
+/* Identities of a rendezvous. */
 #include "proto/rendezvous.h"
 
 #define RDV_MAGIC	0x6b575276	/* "kWRv" */

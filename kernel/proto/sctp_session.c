@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Session control of DDP over SCTP. sctp_session.h documents the functions. */
+/* Session control of DDP over SCTP. */
 #include "proto/sctp_session.h"
 
 /* What each function code is; Terminate is none of them. */

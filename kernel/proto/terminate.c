@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The Terminate Message. terminate.h documents the functions. */
+/* The Terminate Message. */
 #include "proto/terminate.h"
 
 /* Header control bits in the third byte of Terminate Control */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Counters and events of protocol errors. error.h documents the functions. */
+/* Counters and events of protocol errors. */
 #include "rdmap/error.h"
 
 #include "rdmap/qp.h"

@@ -257,7 +257,7 @@ static int do_bind(const struct kwarp_qp *qp)
 		.access = sqe->arg[2],
 	};
 
-	return kwarp_mw_bind(&qp->memory, &bind);
+	return kwarp_mw_bind_region(&qp->memory, &bind);
 }
 
 /* Work requests that send nothing. */

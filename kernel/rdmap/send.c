@@ -132,7 +132,7 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 
 static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 {
-	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_cqe cqe = {
 		.opcode = KWARP_OP_RECV,
@@ -164,7 +164,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
  */
 static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 {
-	const struct kwarp_rdmap_op *op = kwarp_rdmap_op(pass->hdr.opcode);
+	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_cqe cqe = {
 		.opcode = KWARP_OP_RECV_IMM,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* A queue pair and its connection. stream.h documents the functions. */
+/* A queue pair and its connection. */
 #include "rdmap/stream.h"
 
 #include <linux/memcontrol.h>

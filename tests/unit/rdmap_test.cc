@@ -50,10 +50,10 @@ kwarp_err check(const kwarp_ddp_hdr &h, u32 payload, u8 version = 1, u8 ext = 0)
 
 } // namespace
 
-TEST(rdmap, kwarp_rdmap_op__as_the_rfcs_tables)
+TEST(rdmap, kwarp_rdmap_find_op__as_the_rfcs_tables)
 {
 	for (const Message &m : messages) {
-		auto op = kwarp_rdmap_op(m.opcode);
+		auto op = kwarp_rdmap_find_op(m.opcode);
 		ASSERT_NE(op, nullptr);
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_TAGGED), m.tagged);
 		EXPECT_EQ(!!(op->flags & KWARP_RDMAP_F_PAYLOAD), m.payload);
@@ -67,10 +67,10 @@ TEST(rdmap, kwarp_rdmap_op__as_the_rfcs_tables)
 	}
 }
 
-TEST(rdmap, kwarp_rdmap_op__reserved)
+TEST(rdmap, kwarp_rdmap_find_op__reserved)
 {
 	for (u32 opcode = RDMAP_OPCODES; opcode < 256; opcode++)
-		EXPECT_EQ(kwarp_rdmap_op(opcode), nullptr);
+		EXPECT_EQ(kwarp_rdmap_find_op(opcode), nullptr);
 }
 
 // All of opcode x model x queue x version x extensions, against the tables.
