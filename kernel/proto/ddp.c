@@ -13,11 +13,11 @@
 
 /**
  * kwarp_ddp_encode() - write a header
- * @h:		the fields of its buffer model must be set; @h->len is ignored
+ * @h:		header with the fields of its buffer model set; @h->len is ignored
  * @dst:	room for KWARP_DDP_HDR_MAX bytes
  *
- * Reserved bits are zero. @h->inv_stag is written unchanged: it must be zero except in
- * messages with invalidation (RFC 5040 4.1).
+ * Reserved bits are zero. @h->inv_stag is written unchanged: the caller leaves it zero in
+ * messages that do not use the field (RFC 5040 4.1).
  *
  * Return: bytes written.
  */
@@ -43,10 +43,10 @@ u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
  * @p:		first bytes of the ULPDU: at least KWARP_DDP_HDR_MAX, or the whole ULPDU
  *		if it is shorter
  * @ulpdu_len:	bytes of the whole ULPDU
- * @h:		result; the fields of the other model are zero
+ * @h:		result; the fields of the other buffer model are zero
  *
- * Reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1). Only the length is checked: see
- * kwarp_rdmap_check().
+ * Reserved bits are ignored (RFC 5041 4.1, RFC 5040 4.1). Only the length is checked here;
+ * kwarp_rdmap_check() checks the rest.
  *
  * Return: KWARP_ERR_NONE, or KWARP_ERR_SEGMENT with @h all zero.
  */
@@ -78,13 +78,14 @@ enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 }
 
 /**
- * kwarp_ddp_check_msn() - RFC 5041 7.1, untagged checks 2 and 5
+ * kwarp_ddp_check_msn() - does an MSN have a buffer?
  * @msn:	MSN of the segment
  * @first:	MSN of the first incomplete buffer
- * @count:	number of buffers available from there on
+ * @count:	number of buffers available from @first on
  *
- * The MSN immediately after the last buffer is in order but has no buffer: NO_BUFFER. Any
- * other MSN outside the window is out of range. Wraps modulo 2^32.
+ * RFC 5041 7.1, untagged checks 2 and 5. The MSN immediately after the last buffer is in
+ * order but has no buffer; any other MSN outside the window is out of range. MSNs are
+ * compared modulo 2^32.
  *
  * Return: KWARP_ERR_NONE, KWARP_ERR_UNTAGGED_NO_BUFFER, KWARP_ERR_UNTAGGED_MSN.
  */
@@ -99,13 +100,14 @@ enum kwarp_err kwarp_ddp_check_msn(u32 msn, u32 first, u32 count)
 }
 
 /**
- * kwarp_ddp_check_mo() - RFC 5041 7.1, untagged checks 3 and 4
+ * kwarp_ddp_check_mo() - does an untagged payload fit into its buffer?
  * @mo:		message offset
  * @len:	bytes of payload
  * @size:	bytes of the buffer
  *
- * Offsets up to and including @size are valid, as check 4 requires: a segment that begins
- * immediately after a full buffer makes the message too long; its MO is valid.
+ * RFC 5041 7.1, untagged checks 3 and 4. An MO equal to @size is a legal offset, since
+ * check 4 allows the sum of MO and length to reach @size: payload there is an error of the
+ * message's length, not of the MO.
  *
  * Return: KWARP_ERR_NONE, KWARP_ERR_UNTAGGED_MO, KWARP_ERR_UNTAGGED_TOO_LONG.
  */
@@ -119,14 +121,14 @@ enum kwarp_err kwarp_ddp_check_mo(u32 mo, u32 len, u64 size)
 }
 
 /**
- * kwarp_ddp_check_to() - RFC 5041 7.1, tagged checks 3 to 5
+ * kwarp_ddp_check_to() - is a tagged payload within its buffer?
  * @to:		tagged offset
  * @len:	bytes of payload; 0 disables the checks (RFC 5041 5.2)
  * @base:	tagged offset of the buffer's first byte
  * @size:	bytes of the buffer
  *
- * A wrap takes precedence over a bounds violation: it is the more precise error, and
- * would hardly ever be reported otherwise.
+ * RFC 5041 7.1, tagged checks 3 to 5. A wrap is checked first, because it is the more
+ * precise error: almost every wrap also violates the bounds.
  *
  * Return: KWARP_ERR_NONE, KWARP_ERR_TAGGED_WRAP, KWARP_ERR_TAGGED_BOUNDS.
  */

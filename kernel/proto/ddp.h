@@ -39,7 +39,7 @@ enum kwarp_ddp_qn {
  * @len:	bytes of the header on the wire
  * @stag:	tagged: STag
  * @to:		tagged: tagged offset
- * @inv_stag:	untagged: STag to invalidate; valid for two opcodes only
+ * @inv_stag:	untagged: Invalidate STag; in a Send with Immediate the immediate data
  * @qn:		untagged: queue number
  * @msn:	untagged: message sequence number
  * @mo:		untagged: message offset
@@ -61,7 +61,7 @@ struct kwarp_ddp_hdr {
 
 /**
  * kwarp_ddp_hdr_len() - length of a DDP header in bytes
- * @tagged:	buffer model
+ * @tagged:	true for the tagged buffer model
  *
  * Return: 14 or 18.
  */

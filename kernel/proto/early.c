@@ -111,7 +111,7 @@ static bool has_chain(const u16 *chains, u32 n, u32 chain)
 	return false;
 }
 
-/* Find the chains of the blocks that @mem covers. Return: their number, or @max + 1. */
+/* List the chains of the blocks in @mem. Return: their number; @max + 1 if too many. */
 static u32 chains_of(const struct kwarp_extent *mem, u16 *chains, u32 max)
 {
 	u32 i, n = 0;
@@ -158,7 +158,7 @@ bool kwarp_ledger_sober(const struct kwarp_ledger *l)
 }
 
 /**
- * kwarp_ledger_leave() - invalidate the early placement of one FPDU
+ * kwarp_ledger_leave() - forget the early placement of one FPDU
  * @l:		ledger
  * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_LEFT
  */
@@ -196,7 +196,7 @@ static struct kwarp_early *ledger_entry(const struct kwarp_ledger *l, u32 i)
 	return &l->e[l->order[i]];
 }
 
-/* Position in @order of the first entry at or after @pos. */
+/* Return: index in @order of the first entry at or after @pos. */
 static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
 {
 	u32 lo = l->head, hi = l->tail;
@@ -217,7 +217,7 @@ static u32 lower_bound(const struct kwarp_ledger *l, u32 pos)
  * @l:		ledger
  * @pos:	stream position
  *
- * Return: entry, valid until it is passed, or NULL.
+ * Return: entry, valid until it is removed, or NULL.
  */
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 {
@@ -229,10 +229,10 @@ struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos)
 /**
  * kwarp_ledger_skip() - skip adjacent FPDUs
  * @l:		ledger
- * @pos:	in: position of an entry; out: the first position without an entry, or
- *		that of a KWARP_EARLY_BAD one
+ * @pos:	in: stream position; out: the first position from there on that has no
+ *		entry, or one of kind KWARP_EARLY_BAD
  *
- * Return: false if it reached a bad one.
+ * Return: false if @pos is that of a bad entry.
  */
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 {
@@ -243,7 +243,7 @@ bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos)
 		l->looks++;
 		*pos = e->skip;
 	}
-	/* The next lookup skips the whole run. */
+	/* The next call skips the whole run in one step. */
 	if (first && first->kind != KWARP_EARLY_BAD)
 		first->skip = *pos;
 	return !e;
@@ -271,7 +271,7 @@ bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 		return false;
 	slot = l->free[l->max - (l->tail - l->head) - 1];
 	if (l->tail == l->max) {
-		/* Move the entries down to the space of removed ones. */
+		/* Reuse the space that removed entries left at the front. */
 		memmove(l->order, l->order + l->head,
 			(l->tail - l->head) * sizeof(l->order[0]));
 		i -= l->head;
@@ -309,9 +309,12 @@ void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
 	}
 }
 
-/* ---- invalidation ----------------------------------------------------------- */
+/* ---- overwritten payload ---------------------------------------------------- */
 
-/* Return: number of entries invalidated. @spare: how many may be checked in vain. */
+/*
+ * Set the entries of a chain to LEFT that come after @pos and overlap @mem, and all others
+ * once @spare entries without overlap were seen. Return: number of entries changed.
+ */
 static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 			 const struct kwarp_extent *mem, u32 *spare)
 {
@@ -335,15 +338,15 @@ static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 }
 
 /**
- * kwarp_ledger_written() - an FPDU of the stream has overwritten memory
+ * kwarp_ledger_written() - an FPDU of the stream overwrites memory
  * @l:		ledger
  * @pos:	position of the FPDU
- * @mem:	memory written
+ * @mem:	memory that is written
  *
- * Payload that was placed there earlier but comes later in the stream must be placed
- * again in its turn: its entry becomes KWARP_EARLY_LEFT. The check also sees nearby
- * entries that do not overlap; when it has examined too many of these, the remaining ones
- * become KWARP_EARLY_LEFT, too, which is always correct, though not always necessary.
+ * Payload of later FPDUs in that memory must be placed again, in order: their entries
+ * become KWARP_EARLY_LEFT. The chains also contain entries that do not overlap. After
+ * KWARP_LEDGER_LOOKS of those the remaining entries become KWARP_EARLY_LEFT, too, which
+ * is always correct, though not always necessary.
  *
  * Return: number of entries changed.
  */

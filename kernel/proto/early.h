@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The ledger of early FPDUs: FPDUs that were found after a gap in the stream and placed
- * before their turn (out-of-order placement, RFC 5044 Appendix B). It records the
- * position of an FPDU in the stream, the data that identify it, and the location of its
- * payload.
+ * Ledger of early FPDUs: FPDUs that were found after a gap in the stream and placed
+ * before the gap closed (out-of-order placement, RFC 5044 Appendix B). An entry records
+ * the stream position of an FPDU (over SCTP: the message number), the data that identify
+ * the FPDU, and the memory that received its payload.
  */
 #ifndef _KWARP_PROTO_EARLY_H
 #define _KWARP_PROTO_EARLY_H
@@ -12,9 +12,9 @@
 
 /**
  * enum kwarp_early_kind - state of an early FPDU
- * @KWARP_EARLY_LEFT:	verified, but nothing was placed: processed in its turn
- * @KWARP_EARLY_PLACED:	its payload is in its buffer
- * @KWARP_EARLY_BAD:	invalid; the search does not continue after it
+ * @KWARP_EARLY_LEFT:	verified, but not placed, or overwritten since: placed in order
+ * @KWARP_EARLY_PLACED:	the payload is in its buffer
+ * @KWARP_EARLY_BAD:	invalid: the search for FPDUs ends here
  */
 enum kwarp_early_kind {
 	KWARP_EARLY_LEFT = 0,
@@ -22,10 +22,10 @@ enum kwarp_early_kind {
 	KWARP_EARLY_BAD,
 };
 
-/* DDP and RDMAP headers of a payload that can be placed early. */
+/* Longest DDP header of a payload that can be placed early. */
 #define KWARP_EARLY_HDR_MAX	18
 
-/* Separate pieces of memory: a payload of 9000 bytes lies in up to four pages. */
+/* Pieces of memory in an extent: a payload of 9000 bytes lies in up to four pages. */
 #define KWARP_EXTENT_MAX	4
 
 /**
@@ -33,8 +33,8 @@ enum kwarp_early_kind {
  * @lo:		lowest address of all pieces
  * @hi:		end of all pieces
  * @n:		number of pieces
- * @piece:	the pieces; the memory between them is not part of the payload. If there
- *		are too many, the last piece also covers the memory between the rest.
+ * @piece:	the pieces. If there are more than KWARP_EXTENT_MAX, the last one spans
+ *		all the others, and the memory between them, too
  */
 struct kwarp_extent {
 	u64 lo;
@@ -50,16 +50,17 @@ void kwarp_extent_add(struct kwarp_extent *x, u64 lo, u64 hi);
 
 enum kwarp_ledger_limits {
 	KWARP_LEDGER_MAX	= 1024,	/* entries of a ledger */
-	KWARP_LEDGER_CHAINS	= 1024,	/* chains by blocks of memory */
-	KWARP_LEDGER_SHIFT	= 12,	/* log2 of the size of such a block */
-	KWARP_LEDGER_LINKS	= 5,	/* links of an entry: all placed entries, and blocks */
-	KWARP_LEDGER_BLOCKS	= 32,	/* maximum number of blocks of one check for
-					 * overwritten payload
-					 */
-	KWARP_LEDGER_LOOKS	= 64,	/* entries that one such check may examine in vain */
+	KWARP_LEDGER_CHAINS	= 1024,	/* hash chains of memory blocks */
+	KWARP_LEDGER_SHIFT	= 12,	/* log2 of the size of a block */
+	KWARP_LEDGER_LINKS	= 5,	/* links of an entry: all placed, and four blocks */
+	KWARP_LEDGER_BLOCKS	= 32,	/* blocks of a write; if more, check all placed */
+	KWARP_LEDGER_LOOKS	= 64,	/* entries without overlap that a check examines */
 };
 
-/* An entry's position in a chain; links are identified by numbers. */
+/*
+ * The place of an entry in one hash chain. @next and @prev are numbers of links: index of
+ * the entry * KWARP_LEDGER_LINKS + index of the link.
+ */
 struct kwarp_ledger_link {
 	u16 next;
 	u16 prev;
@@ -70,17 +71,17 @@ struct kwarp_ledger_link {
  * struct kwarp_early - one early FPDU
  * @pos:	stream position
  * @len:	bytes of the stream
- * @kind:	enum kwarp_early_kind; the fields below are valid for PLACED only
- * @crc:	its CRC field
- * @hdr:	the header before the payload
- * @hdr_len:	bytes of @hdr
- * @payload:	bytes placed
- * @gen:	registration number of the memory
- * @addr:	address in the registration
- * @mem:	kernel addresses of the payload
- * @skip:	private: end of a run of adjacent entries from here, none of them bad
- * @links:	private: number of entries of @link that are in chains
- * @link:	private
+ * @kind:	enum kwarp_early_kind
+ * @crc:	PLACED: the CRC field
+ * @hdr:	PLACED: the DDP header, with RDMAP's control byte
+ * @hdr_len:	PLACED: bytes of @hdr
+ * @payload:	PLACED: bytes of payload
+ * @gen:	PLACED: kwarp_mr.gen of the registration that received the payload
+ * @addr:	PLACED: address in that registration
+ * @mem:	PLACED: kernel addresses of the payload
+ * @skip:	private: stream position up to which valid entries follow without a gap
+ * @links:	private: number of entries of @link in use
+ * @link:	private: membership in chains
  */
 struct kwarp_early {
 	u32 pos;
@@ -102,17 +103,16 @@ struct kwarp_early {
  * struct kwarp_ledger - early FPDUs in stream order, without overlaps
  * @e:		array of @max entries, in any order
  * @max:	limit, at most KWARP_LEDGER_MAX
- * @head:	first index of @order
- * @tail:	last index of @order plus one
+ * @head:	first valid index of @order
+ * @tail:	last valid index of @order plus one
  * @looks:	number of entries examined so far, for tests
- * @order:	indices into @e, from @head to @tail - 1
- * @free:	indices not in @order
- * @chain:	first link of each chain: all KWARP_EARLY_PLACED entries, those with more
- *		blocks than links, and those with payload in certain blocks of memory
+ * @order:	indices into @e, sorted by stream position
+ * @free:	indices into @e that are not in @order
+ * @chain:	first link of each hash chain of memory blocks, then of the chain of all
+ *		PLACED entries, then of those whose payload has more blocks than links
  *
- * The cost of an FPDU does not depend on the number of entries, except for a logarithm,
- * and a few bytes that are moved for entries added out of order.
- * Positions are compared modulo 2^32: all must lie within 2^31 bytes.
+ * Adding an FPDU costs a binary search, and moving entries of @order, of two bytes each.
+ * Positions are compared modulo 2^32: all must lie within 2^31 of each other.
  */
 struct kwarp_ledger {
 	struct kwarp_early *e;
@@ -139,7 +139,7 @@ struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos);
  * @l:		ledger
  * @pos:	stream position
  *
- * Return: as kwarp_ledger_next().
+ * Return: entry, valid until it is removed, or NULL.
  */
 static inline struct kwarp_early *
 kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)

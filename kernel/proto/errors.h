@@ -17,7 +17,7 @@
  * @KWARP_ERR_MPA_MARKER: marker and length disagree; RFC 5044 8
  * @KWARP_ERR_MPA_STARTUP: startup frame invalid; RFC 5044 8
  * @KWARP_ERR_MPA_LOCAL: local error in startup; RFC 6581 8
- * @KWARP_ERR_MPA_IRD:	not enough inbound reads; RFC 6581 8
+ * @KWARP_ERR_MPA_IRD:	insufficient IRD; RFC 6581 8
  * @KWARP_ERR_MPA_RTR:	no common ready-to-receive indication; RFC 6581 8
  * @KWARP_ERR_MPA_LENGTH: ULPDU over 64768 bytes: sent as @KWARP_ERR_MPA_MARKER, because
  *		such a length cannot match the start of the next FPDU
@@ -41,9 +41,9 @@
  * @KWARP_ERR_RDMAP_ACCESS: access rights violation
  * @KWARP_ERR_RDMAP_ASSOC: STag not associated with the stream
  * @KWARP_ERR_RDMAP_WRAP: tagged offset wraps
- * @KWARP_ERR_RDMAP_INVALIDATE: STag cannot be invalidated. Figure 9 lists it as a
- *		protection error and as an operation error; figure 10 lists the messages
- *		with invalidation under the former, which is sent
+ * @KWARP_ERR_RDMAP_INVALIDATE: STag cannot be invalidated. RFC 5040 figure 9 has a code
+ *		for it as a protection error and as an operation error. We send the former,
+ *		because figure 10 lists Send with Invalidate there
  * @KWARP_ERR_RDMAP_PROT: other protection error
  * @KWARP_ERR_RDMAP_VERSION: RDMAP version
  * @KWARP_ERR_RDMAP_OPCODE: opcode unknown, or not allowed in this segment
@@ -53,9 +53,9 @@
  * @KWARP_ERR_SEGMENT:	segment too short for its header, or RDMAP header of the wrong
  *		size. No RFC defines a code; sent as @KWARP_ERR_RDMAP_STREAM, like the
  *		unusable request of RFC 7306 8.2
- * @KWARP_ERR_CHUNK:	SCTP message with a wrong PPID, in order, of another stream, too short,
- *		in pieces, or one too many to hold. RFC 5043 defines no codes for what is
- *		wrong with its messages; like those below, sent as @KWARP_ERR_RDMAP_STREAM
+ * @KWARP_ERR_CHUNK:	SCTP message with a wrong PPID, sent as ordered, on another stream,
+ *		too short, fragmented, or beyond the memory for held messages. RFC 5043
+ *		defines no codes: like those below, sent as @KWARP_ERR_RDMAP_STREAM
  * @KWARP_ERR_SSN:	DDP-SSN repeated or too far ahead; RFC 5043 10
  * @KWARP_ERR_SESSION:	session control out of sequence; RFC 5043 6.1
  * @KWARP_ERR_MAX:	number of errors
@@ -164,8 +164,8 @@ enum kwarp_term_mpa_code {
 /**
  * struct kwarp_term_err - an error in terms of the Terminate Message
  * @layer:	layer that detected it: enum kwarp_term_layer
- * @etype:	type, per layer: enum kwarp_term_etype
- * @code:	error code, per layer and type
+ * @etype:	error type of that layer: enum kwarp_term_etype
+ * @code:	error code of that layer and type
  */
 struct kwarp_term_err {
 	u8 layer;

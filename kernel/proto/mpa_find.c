@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Finding FPDUs by markers. */
+/* Locating FPDUs by markers. */
 #include "proto/mpa_find.h"
 
 static bool read_marker(struct kwarp_reader *r, u8 *marker)
@@ -17,16 +17,14 @@ static bool read_marker(struct kwarp_reader *r, u8 *marker)
 
 /**
  * kwarp_fpdu_find() - find the first FPDU that a marker points to
- * @r:		at the first byte of the range. Its final position is undefined: pass a
- *		copy
- * @pos:	stream position there; any value, also inside a marker
+ * @r:		reader at the first byte of the range; its final position is undefined
+ * @pos:	stream position of that byte, which may be inside a marker
  * @len:	bytes of the range
  * @start:	result: position of the FPDU, within the range
  * @marker:	result: position of the marker, also within the range
  *
- * FPDUs that began before the range, and those with no marker after their start, cannot
- * be found and are skipped. The result is based on the marker only; see
- * kwarp_fpdu_agrees().
+ * FPDUs that began before the range, and those without a marker in the range, are not
+ * found. The marker is not verified; see kwarp_fpdu_agrees().
  *
  * Return: false if there is none.
  */
@@ -41,9 +39,7 @@ bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
 	while (at + KWARP_MARKER_LEN <= len && read_marker(r, bytes)) {
 		*marker = pos + at;
 		*start = kwarp_marker_locate(*marker, bytes);
-		/*
-		 * The distance back to the FPDU is within the searched range.
-		 */
+		/* The FPDU begins inside the range. */
 		if (*marker - *start <= at)
 			return true;
 		if (!kwarp_reader_skip(r, KWARP_MARKER_DATA))

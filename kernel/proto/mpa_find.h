@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Finding FPDUs in the middle of a stream by its markers (RFC 5044 4.3). */
+/* Locating FPDUs in the middle of a stream by markers (RFC 5044 4.3). */
 #ifndef _KWARP_PROTO_MPA_FIND_H
 #define _KWARP_PROTO_MPA_FIND_H
 
@@ -13,7 +13,7 @@ bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
  * @f:		FPDU at the position found
  * @marker:	position of the marker
  *
- * Return: true if the marker lies in it.
+ * Return: true if the marker lies in the FPDU.
  */
 static inline bool kwarp_fpdu_agrees(const struct kwarp_fpdu *f, u32 marker)
 {

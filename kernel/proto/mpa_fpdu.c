@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the receiver's side. */
+/* MPA framing: the receive side. */
 #include "proto/mpa_fpdu.h"
 
 /* Bytes that can hold the length field and a header, with at most one marker. */
@@ -12,19 +12,16 @@ static_assert(HEAD_MAX < KWARP_MARKER_SPACING, "two markers in the head");
  * @pos:	stream position of the marker's first byte
  * @marker:	its 4 bytes
  *
- * The caller checks that the result lies in the stream, and then the FPDU.
- * Return: stream position of the FPDU that contains the marker, or that the marker
- * precedes.
+ * The caller must check that the result lies in the stream, and then the FPDU itself.
+ * Return: stream position of the FPDU to which the marker belongs.
  */
 u32 kwarp_marker_locate(u32 pos, const u8 *marker)
 {
 	u32 start;
 
-	/* RFC 5044 4.2: the low bits are zero for all calculations. */
+	/* RFC 5044 4.2: the low two bits count as zero. */
 	start = pos - (get_unaligned_be16(marker + 2) & ~3U);
-	/*
-	 * The pointer refers to the length field; a marker before it is part of the FPDU.
-	 */
+	/* A marker before the ULPDU Length, to which FPDUPTR refers, is part of the FPDU. */
 	if (start != pos && !kwarp_to_marker(start - KWARP_MARKER_LEN))
 		start -= KWARP_MARKER_LEN;
 	return start;
@@ -75,7 +72,7 @@ bool kwarp_reader_skip(struct kwarp_reader *r, u32 n)
 
 /**
  * kwarp_fpdu_peek() - find the extent of the FPDU that starts here
- * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @r:		reader at the first byte; its final position is undefined, so pass a copy
  * @avail:	total bytes that @r can deliver
  * @pos:	stream position of the FPDU
  * @markers:	markers are in use in this direction
@@ -101,7 +98,7 @@ int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 		return KWARP_FPDU_NEED_MORE;
 
 	f->ulpdu_len = get_unaligned_be16(len);
-	/* Do not wait for bytes of an invalid length. */
+	/* With an invalid length there is nothing to wait for. */
 	if (f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_ERR_LENGTH;
 
@@ -113,11 +110,11 @@ int kwarp_fpdu_peek(struct kwarp_reader *r, u32 avail, u32 pos, bool markers,
 /**
  * struct scan - progress of kwarp_fpdu_verify() through an FPDU
  * @off:	bytes processed
- * @head_len:	bytes to collect in @head
+ * @head_len:	bytes to copy to @head
  * @marker_off:	offset of the next marker
  * @length_off:	offset of the ULPDU Length field
- * @bad_marker:	a marker pointed elsewhere
- * @marker:	bytes of a marker, possibly from two pieces
+ * @bad_marker:	a marker did not point to the ULPDU Length field
+ * @marker:	bytes of a marker, which may be split between pieces
  * @head:	first bytes of the FPDU
  */
 struct scan {
@@ -152,7 +149,7 @@ static void scan_markers(struct scan *s, const u8 *p, u32 run)
 	}
 }
 
-/* Copy the header from the first bytes of an FPDU. */
+/* Copy the first n ULPDU bytes out of @head, without the marker that may be among them. */
 static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
 {
 	const u8 *ulpdu = head + KWARP_MPA_HDR_LEN;
@@ -172,7 +169,7 @@ static void copy_hdr(u8 *hdr, u32 n, const u8 *head, u32 to_marker)
 	memcpy(hdr + before, ulpdu + before + KWARP_MARKER_LEN, n - before);
 }
 
-/* One pass over all bytes before the CRC field. */
+/* One pass over all bytes before the CRC; without CRC and markers only over s->head. */
 static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		      struct scan *s, u32 *crc)
 {
@@ -199,10 +196,7 @@ static bool scan_body(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 	return true;
 }
 
-/*
- * Read the field at the reader's position. Least significant byte first, as in RFC 5044
- * figures 5, 6.
- */
+/* Read the CRC field: least significant byte first, as in RFC 5044 figures 5, 6. */
 static bool crc_field(struct kwarp_reader *r, u32 *crc)
 {
 	u8 field[KWARP_MPA_CRC_LEN];
@@ -214,8 +208,8 @@ static bool crc_field(struct kwarp_reader *r, u32 *crc)
 }
 
 /**
- * kwarp_fpdu_crc() - the CRC field of a complete FPDU
- * @r:		at its first byte. Its final position is undefined: pass a copy
+ * kwarp_fpdu_crc() - read the CRC field of a complete FPDU
+ * @r:		reader at the first byte; its final position is undefined, so pass a copy
  * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
  * @crc:	result: the field, not compared with anything
  *
@@ -230,7 +224,7 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 
 /**
  * kwarp_fpdu_verify() - check a complete FPDU and get its first bytes
- * @r:		at its first byte. Its final position is undefined: pass a copy
+ * @r:		reader at the first byte; its final position is undefined, so pass a copy
  * @f:		from kwarp_fpdu_peek(), which returned KWARP_FPDU_OK
  * @crc:	CRCs are in use
  * @hdr:	receives the first ULPDU bytes, without markers
@@ -239,8 +233,7 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  *
  * Every marker is checked, except its reserved half and low bits (RFC 5044 4.2). If both
  * CRC and marker are wrong, the CRC is reported, because a marker error presupposes a
- * valid CRC (RFC 5044 8, error 3). CRC32c runs once per piece of @r. Without CRC and
- * markers only @hdr is read.
+ * valid CRC (RFC 5044 8, error 3). Without CRC and markers only @hdr is read.
  *
  * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, KWARP_FPDU_ERR_MARKER, or
  * KWARP_FPDU_NEED_MORE if @r ended early.
@@ -287,10 +280,9 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  *		completely
  * @f:		result; the caller has set its @pos
  *
- * Does the checks of kwarp_fpdu_verify(), going from marker to marker.
+ * The checks are those of kwarp_fpdu_verify().
  *
- * Return: KWARP_FPDU_OK; KWARP_FPDU_NEED_MORE, also for uncommon cases: then call
- * kwarp_fpdu_peek(); KWARP_FPDU_ERR_CRC or KWARP_FPDU_ERR_MARKER.
+ * Return: as kwarp_fpdu_flat(), or KWARP_FPDU_ERR_MARKER.
  */
 int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 			   struct kwarp_fpdu *f)

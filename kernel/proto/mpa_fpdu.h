@@ -4,10 +4,10 @@
  * has the send side.
  *
  * A stream position ("pos") counts the bytes of one direction since Full Operation began,
- * markers included, modulo 2^32. Markers are located where pos is a multiple of 512; the
- * wrap preserves this because 512 divides 2^32. An FPDU starts at a multiple of 4; a
- * marker before its ULPDU Length field belongs to it (RFC 5044 4.3), so "the FPDU at pos"
- * begins with that marker.
+ * markers included, modulo 2^32. Markers begin where pos is a multiple of 512, also after
+ * a wrap, because 512 divides 2^32. An FPDU begins at a multiple of 4. A marker before the
+ * ULPDU Length field belongs to the FPDU (RFC 5044 4.3), so "the FPDU at pos" begins with
+ * that marker.
  */
 #ifndef _KWARP_PROTO_MPA_FPDU_H
 #define _KWARP_PROTO_MPA_FPDU_H
@@ -17,7 +17,7 @@
 #define KWARP_MPA_HDR_LEN	2	/* ULPDU Length field */
 #define KWARP_MPA_CRC_LEN	4
 #define KWARP_MARKER_LEN	4
-#define KWARP_MARKER_SPACING	512	/* first byte of marker to next */
+#define KWARP_MARKER_SPACING	512	/* first byte of a marker to that of the next */
 #define KWARP_MARKER_DATA	508	/* bytes between two markers */
 #define KWARP_ULPDU_MAX		64768U	/* RFC 5044 3 */
 #define KWARP_MULPDU_MIN	128	/* RFC 5044 3, 4.5: never offer less */
@@ -30,7 +30,7 @@
  * @KWARP_FPDU_NEED_MORE:	bytes are missing, see kwarp_fpdu.need
  * @KWARP_FPDU_ERR_LENGTH: ULPDU Length over 64768 (RFC 5044 3)
  * @KWARP_FPDU_ERR_CRC:	RFC 5044 8, error 2
- * @KWARP_FPDU_ERR_MARKER: RFC 5044 8, error 3: a marker points elsewhere
+ * @KWARP_FPDU_ERR_MARKER: RFC 5044 8, error 3: a marker does not point to the ULPDU Length
  */
 enum kwarp_fpdu_verdict {
 	KWARP_FPDU_OK = 0,
@@ -46,9 +46,9 @@ enum kwarp_fpdu_verdict {
  * @n:		bytes left at @p; may be 0
  * @next:	load the next piece into @p and @n; false if there is none
  *
- * Embed it in the structure that walks the pieces (an skb walker, an array of spans).
- * Functions here call @next only when they need a byte beyond the piece. Copy the outer
- * structure to read the same bytes twice.
+ * A reader is embedded in the structure that walks the pieces (an skb walker, an array of
+ * spans). Functions here call @next only when they need a byte beyond the piece. To read
+ * the same bytes twice, copy the outer structure.
  */
 struct kwarp_reader {
 	const u8 *p;
@@ -61,8 +61,8 @@ struct kwarp_reader {
  * @pos:	stream position of its first byte
  * @len:	total bytes: markers, length field, ULPDU, pad, CRC
  * @ulpdu_len:	bytes of the ULPDU
- * @need:	bytes from @pos that are required to continue: always set, more than
- *		available after KWARP_FPDU_NEED_MORE
+ * @need:	bytes from @pos that are required to continue; after KWARP_FPDU_NEED_MORE
+ *		from kwarp_fpdu_peek() more than are available
  * @markers:	markers are in use in this direction
  */
 struct kwarp_fpdu {
@@ -77,7 +77,7 @@ struct kwarp_fpdu {
  * struct kwarp_payload - iterator over the ULPDU bytes of one FPDU
  * @r:		source
  * @left:	ULPDU bytes not returned yet
- * @to_marker:	bytes up to the next marker; out of reach without markers
+ * @to_marker:	bytes up to the next marker; without markers larger than any FPDU
  */
 struct kwarp_payload {
 	struct kwarp_reader *r;
@@ -87,9 +87,8 @@ struct kwarp_payload {
 
 /**
  * kwarp_to_marker() - distance to the next marker
- * @pos:	stream position
+ * @pos:	stream position; the low two bits are ignored, since markers are aligned
  *
- * Positions where a marker can matter are multiples of 4: low bits are ignored.
  * Return: 0 if there is a marker at @pos, otherwise up to 508.
  */
 static inline u32 kwarp_to_marker(u32 pos)
@@ -140,8 +139,7 @@ static inline u32 kwarp_fpdu_len(u32 ulpdu_len, u32 pos, bool markers)
  * @room:	length of the range
  * @to_marker:	distance from its start to the next marker
  *
- * A marker is due before the byte that follows it, so none is counted at the very end of
- * the range.
+ * A marker is written only if a byte follows it in the range.
  *
  * Return: bytes.
  */
@@ -163,9 +161,9 @@ static inline u32 kwarp_marker_room(u32 room, u32 to_marker)
  * @pos:	stream position of the FPDU
  * @markers:	markers are in use
  *
- * Counts the markers that actually fall into the FPDU, whereas RFC 5044 4.5 has a formula
- * for the worst case; the same section allows adjusting MULPDU dynamically. The caller
- * ensures KWARP_MULPDU_MIN where RFC 5044 4.5 requires it.
+ * The result accounts for the markers that fall into this FPDU. RFC 5044 4.5 has a formula
+ * for the worst case, but allows adjusting MULPDU dynamically. The caller ensures
+ * KWARP_MULPDU_MIN where RFC 5044 4.5 requires it.
  *
  * Return: bytes, at most KWARP_ULPDU_MAX; 0 if not even one fits.
  */
@@ -214,10 +212,10 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  * @crc:	CRCs are in use; markers are not
  * @f:		result; f->pos is not set
  *
- * The length field is read once: a later change of the memory has no effect.
+ * The length field is read once, so a concurrent change of it has no effect on @f.
  *
- * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, or KWARP_FPDU_NEED_MORE, also for uncommon
- * cases: then call kwarp_fpdu_peek().
+ * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, or KWARP_FPDU_NEED_MORE: the @n bytes
+ * do not hold the whole FPDU or its length is invalid, so call kwarp_fpdu_peek().
  */
 static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 				  struct kwarp_fpdu *f)
@@ -271,7 +269,7 @@ static inline void kwarp_payload_mem(struct kwarp_payload *pl,
  * @off:	ULPDU bytes to skip: the headers, at most KWARP_FPDU_HDR_MAX and not more
  *		than the ULPDU has
  *
- * As kwarp_payload_init(), for memory that needs no search.
+ * Like kwarp_payload_init(), but computes the position instead of walking the pieces.
  */
 static inline void kwarp_payload_flat(struct kwarp_payload *pl,
 				      struct kwarp_reader *r, const u8 *p,

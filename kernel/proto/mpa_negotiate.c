@@ -21,8 +21,8 @@ static u16 own_ord(const struct kwarp_mpa_policy *pol,
 }
 
 /*
- * RFC 6581 9.2: a peer that supports enhanced startup supports at least one indication. A
- * zero-length read occupies one of depth reads, so it requires one.
+ * RTR indications that this side supports: at least one (RFC 6581 9.2). A zero-length RDMA
+ * Read counts as one of @depth outstanding reads.
  */
 static u8 own_rtr(const struct kwarp_mpa_policy *pol, u16 depth)
 {
@@ -33,7 +33,7 @@ static u8 own_rtr(const struct kwarp_mpa_policy *pol, u16 depth)
 	return rtr ? : KWARP_RTR_ALL & ~KWARP_RTR_READ;
 }
 
-/* Values required in both frames of revision 0, RFC 5044 figure 14. */
+/* Both frames of revision 0 have M and C set: RFC 5044 figure 14. */
 static void force_rdmac(struct kwarp_mpa_frame *f)
 {
 	if (f->rev == KWARP_MPA_REV_RDMAC) {
@@ -42,7 +42,7 @@ static void force_rdmac(struct kwarp_mpa_frame *f)
 	}
 }
 
-/* RFC 5044 7.1.1: M applies to its sender's receiver, C to both directions. */
+/* RFC 5044 7.1.1: M is about the FPDUs that its sender receives, C about both directions. */
 static void agree_framing(const struct kwarp_mpa_frame *mine,
 			  const struct kwarp_mpa_frame *peers, u8 rev,
 			  struct kwarp_mpa_params *out)
@@ -51,7 +51,7 @@ static void agree_framing(const struct kwarp_mpa_frame *mine,
 
 	memset(out, 0, sizeof(*out));
 	out->rev = rev;
-	/* RFC 5044 appendix C: an RDMAC peer always uses both, whatever we requested. */
+	/* RFC 5044 appendix C: an RDMAC peer always uses markers and CRCs. */
 	out->ddp_version = rdmac ? KWARP_DDP_V_RDMAC : KWARP_DDP_V_IETF;
 	out->crc = rdmac || mine->crc || peers->crc;
 	out->tx_markers = rdmac || peers->markers;
@@ -94,7 +94,7 @@ void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 }
 
 /**
- * kwarp_mpa_admit() - can a request be served?
+ * kwarp_mpa_admit() - is the revision of a request served?
  * @pol:	policy
  * @req:	decoded request
  *
@@ -111,7 +111,7 @@ int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
-/* A reply without enhanced data. */
+/* Create a reply, up to its enhanced data. */
 static void start_reply(const struct kwarp_mpa_policy *pol,
 			const struct kwarp_mpa_frame *req, u16 pd_len,
 			struct kwarp_mpa_frame *rep)
@@ -121,9 +121,9 @@ static void start_reply(const struct kwarp_mpa_policy *pol,
 	rep->rev = req->rev;
 	rep->markers = pol->markers;
 	/*
-	 * C expresses a preference, and CRCs are on if either side wants them (RFC 5044
-	 * 7.1.1). The reply carries the result: some initiators check only the reply
-	 * (siw), and the Rtr frame must repeat it (2007 proposal).
+	 * CRCs are used if either frame has C (RFC 5044 7.1.1). We set the result in the
+	 * reply, because some initiators (siw) check only the reply, and the Rtr frame
+	 * must repeat it (2007 proposal).
 	 */
 	rep->crc = pol->crc || req->crc;
 	rep->pd_len = pd_len;
@@ -135,7 +135,7 @@ static void start_reply(const struct kwarp_mpa_policy *pol,
 		rep->s = req->s && pol->rtr & KWARP_RTR_FRAME;
 }
 
-/* RFC 6581 9.2, responder: repeat A, offer what both sides support. */
+/* RFC 6581 9.2, responder: repeat A, offer the indications that both sides support. */
 static void reply_rtr(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req, u16 depth,
 		      struct kwarp_mpa_frame *rep)
@@ -143,14 +143,14 @@ static void reply_rtr(const struct kwarp_mpa_policy *pol,
 	u8 own = own_rtr(pol, depth);
 
 	rep->p2p = req->p2p;
-	/* Nothing in common: offer ours, the initiator will terminate. */
+	/* With none in common, offer our own: the initiator then sends a Terminate. */
 	if (req->p2p)
 		rep->rtr = req->rtr & own ? : own;
 }
 
 /*
- * RFC 6581 9.1, responder. Our IRD should match the initiator's ORD and may be raised for
- * that, within the limit.
+ * RFC 6581 9.1, responder. Our IRD should be at least the initiator's ORD, so we raise the
+ * consumer's value, within the device's limit.
  */
 static void reply_depths(const struct kwarp_mpa_policy *pol,
 			 const struct kwarp_mpa_frame *req,
@@ -207,10 +207,7 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 		return 0;
 	}
 	reply_depths(pol, req, local, rep, out);
-	/*
-	 * An IRD that is not negotiated is fixed; otherwise it may be raised for the
-	 * read.
-	 */
+	/* For an RTR indication by RDMA Read a negotiated IRD may be raised, no other. */
 	reply_rtr(pol, req, rep->ird == KWARP_MPA_NO_NEGOTIATION ?
 			    out->ird : pol->max_ird, rep);
 	out->rtr = rep->rtr;
@@ -241,7 +238,7 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 	rep->reject = true;
 	if (kwarp_mpa_enhanced(rep)) {
 		reply_rtr(pol, req, pol->max_ird, rep);
-		/* Depths were not the reason: leave them to the ULP. */
+		/* IRD and ORD are not the reason for the rejection. */
 		rep->ird = KWARP_MPA_NO_NEGOTIATION;
 		rep->ord = KWARP_MPA_NO_NEGOTIATION;
 	}
@@ -250,10 +247,10 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 /*
  * Return: the revision that results from request and reply, or an error.
  *
- * A peer of a lower revision must close on an enhanced request (RFC 6581 10). If it
- * replies instead, its consumer has seen the enhanced data as private data, so this
- * connection is unusable; but the peer's revision is now known. A peer of revision 2 may
- * send an unenhanced reply, in the format of revision 1.
+ * A peer of a lower revision must close on an enhanced request (RFC 6581 10). If the peer
+ * replies instead, its consumer has got the enhanced data as private data, so this
+ * connection is unusable, but a second one with the lower revision may succeed. A peer of
+ * revision 2 may send an unenhanced reply, in the format of revision 1.
  */
 static int settle_rev(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req,
@@ -286,7 +283,7 @@ static int take_depths(const struct kwarp_mpa_policy *pol,
 	return 0;
 }
 
-/* RFC 6581 9.2, initiator: choose the first message. */
+/* RFC 6581 9.2, initiator: choose the RTR indication. */
 static int take_rtr(const struct kwarp_mpa_policy *pol,
 		    const struct kwarp_mpa_frame *req,
 		    const struct kwarp_mpa_frame *rep,
@@ -294,14 +291,13 @@ static int take_rtr(const struct kwarp_mpa_policy *pol,
 {
 	u8 common = rep->rtr & own_rtr(pol, pol->max_ord);
 
-	/* The responder must repeat A; otherwise it expects nothing. */
+	/* The responder must repeat A; without A it expects no RTR indication. */
 	if (!rep->p2p)
 		return req->p2p ? -KWARP_MPA_E_RTR : 0;
-	/* A read requires a nonzero IRD at the responder. */
 	if (!rep->ird)
 		common &= ~KWARP_RTR_READ;
 
-	/* In ascending order of the cost to the responder. */
+	/* The indication that costs the responder least comes first. */
 	if (common & KWARP_RTR_WRITE) {
 		out->rtr = KWARP_RTR_WRITE;
 	} else if (common & KWARP_RTR_READ) {
@@ -383,9 +379,9 @@ void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
  * kwarp_mpa_err_code() - Terminate error for a startup error
  * @err:	KWARP_MPA_E_*, positive or negative
  *
- * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or (RFC 6581 9.3, errors without their own
- * code) KWARP_ERR_MPA_LOCAL for errors that enhanced startup reports by a Terminate;
- * otherwise KWARP_ERR_MPA_STARTUP: close immediately (RFC 5044 8, 4).
+ * Return: KWARP_ERR_MPA_IRD, KWARP_ERR_MPA_RTR or KWARP_ERR_MPA_LOCAL (no code of its own,
+ * RFC 6581 9.3) for errors that enhanced startup reports by a Terminate, otherwise
+ * KWARP_ERR_MPA_STARTUP: close immediately (RFC 5044 8, error 4).
  */
 enum kwarp_err kwarp_mpa_err_code(int err)
 {

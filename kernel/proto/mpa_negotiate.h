@@ -12,27 +12,27 @@
 
 #include "proto/mpa_startup.h"
 
-/* How much CRCs are wanted (RFC 5044 7.1.1, C). */
+/* Use of CRCs (C flag, RFC 5044 7.1.1). */
 enum kwarp_crc_policy {
-	KWARP_CRC_OFF,		/* only if the peer asks */
-	KWARP_CRC_PREFERRED,	/* asked for */
-	KWARP_CRC_REQUIRED,	/* and an initiator refuses a reply without C */
+	KWARP_CRC_OFF,		/* only if the peer sets C */
+	KWARP_CRC_PREFERRED,	/* set C */
+	KWARP_CRC_REQUIRED,	/* set C; an initiator refuses a reply without C */
 };
 
 /**
  * struct kwarp_mpa_policy - the device's preferences
  * @rev:	highest revision to use: 0, 1 or 2
  * @permissive:	also serve RDMA Consortium peers (revision 0)
- * @crc:	enum kwarp_crc_policy. RFC 5044 7.1.1 binds the sender of a reply without C
- *		to the request's; KWARP_CRC_REQUIRED refuses it nevertheless
+ * @crc:	enum kwarp_crc_policy. By RFC 5044 7.1.1 the request's C suffices;
+ *		KWARP_CRC_REQUIRED nevertheless refuses a reply without C
  * @markers:	request markers from the peer
  * @p2p:	initiator: request the peer-to-peer model
- * @rtr:	KWARP_RTR_* that can be sent and received; 0 means KWARP_RTR_ALL, because
- *		RFC 6581 9.2 requires at least one
+ * @rtr:	KWARP_RTR_* that can be sent and received. Without any of KWARP_RTR_ALL,
+ *		revision 2 uses all of these, because RFC 6581 9.2 requires at least one
  * @max_ird:	maximum inbound reads, up to KWARP_MPA_DEPTH_MAX
  * @max_ord:	maximum outbound reads, up to KWARP_MPA_DEPTH_MAX
- * @no_turns:	either side may send first, as over SCTP (RFC 6581 7): a responder waits for
- *		nothing
+ * @no_turns:	either side may send first, as over SCTP (RFC 6581 7): a responder does not
+ *		wait for the initiator's first FPDU
  */
 struct kwarp_mpa_policy {
 	u8 rev;
@@ -48,11 +48,11 @@ struct kwarp_mpa_policy {
 
 /**
  * struct kwarp_mpa_local - the consumer's parameters at connect or accept
- * @ird:	inbound reads
- * @ord:	outbound reads
+ * @ird:	maximum inbound reads
+ * @ord:	maximum outbound reads
  * @pd_len:	bytes of private data
- * @manual:	the ULP negotiates IRD and ORD itself: send 0x3FFF
- * @need_ord:	accept: reject instead of lowering @ord (RFC 6581 9.1)
+ * @manual:	the ULP negotiates IRD and ORD itself: both are sent as 0x3FFF
+ * @need_ord:	accept: reject the request if @ord would be lowered (RFC 6581 9.1)
  */
 struct kwarp_mpa_local {
 	u16 ird;
@@ -62,9 +62,9 @@ struct kwarp_mpa_local {
 	bool need_ord;
 };
 
-/* What must arrive before we may send the first FPDU. */
+/* The event after which this side may send its first FPDU. */
 enum kwarp_mpa_wait {
-	KWARP_MPA_WAIT_NONE,		/* initiator */
+	KWARP_MPA_WAIT_NONE,		/* initiator; SCTP */
 	KWARP_MPA_WAIT_FPDU,		/* responder: RFC 5044 7.1.2, 4 */
 	KWARP_MPA_WAIT_RTR_FRAME,	/* responder: 2007 proposal */
 };
@@ -79,11 +79,11 @@ enum kwarp_mpa_wait {
  * @wait:	enum kwarp_mpa_wait
  * @rtr:	initiator: the KWARP_RTR_* to send before anything else, or 0; responder:
  *		mask of those that may arrive, or 0
- * @ird:	our inbound reads
- * @ord:	our outbound reads
- * @peer_ird:	as sent by the peer, including 0x3FFF; 0 if it sent none. For the consumer
- *		(RFC 6581 9.1)
- * @peer_ord:	as sent by the peer, including 0x3FFF; 0 if it sent none
+ * @ird:	IRD of this side
+ * @ord:	ORD of this side
+ * @peer_ird:	IRD that the peer sent, possibly 0x3FFF, or 0 if none; for the consumer (RFC
+ *		6581 9.1)
+ * @peer_ord:	likewise the peer's ORD
  */
 struct kwarp_mpa_params {
 	u8 rev;

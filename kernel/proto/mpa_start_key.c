@@ -53,10 +53,10 @@ int kwarp_start_key_decode(const u8 *p, u32 len, struct kwarp_start_key *k)
  * kwarp_start_key_agree() - parameters that result from two Start Keys
  * @mine:	key sent, or to be sent
  * @peers:	key received
- * @passive:	our side is "passive": it sent its key first and may send the first FPDU;
- *		the other side waits for that (8.1, 4 and 5)
- * @out:	sets crc, tx_markers, rx_markers and wait, and everything else to zero:
- *		the version of DDP and RDMAP is that of the draft's time
+ * @passive:	this side is "passive": it sends its key first, and may send the first FPDU,
+ *		for which the other side waits (8.1, 4 and 5)
+ * @out:	result; revision and version of DDP and RDMAP are those of the RDMA
+ *		Consortium, fields that Start Keys do not negotiate are zero
  */
 void kwarp_start_key_agree(const struct kwarp_start_key *mine,
 			   const struct kwarp_start_key *peers, bool passive,

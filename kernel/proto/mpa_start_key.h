@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The Start Key of draft-culley-iwarp-mpa-03, 8.1: the predecessor of RFC 5044's request
- * and reply. Each side sends one, after the streaming mode.
+ * and reply. Each side sends one after the last streaming mode data.
  *
- * The draft's figure has been lost; its text describes a key of 15 bytes followed by M,
- * C, Res and Rev. Here they share the 16th byte: M is bit 7, C bit 6, Rev the lower four.
- * Res and Rev are sent as zero, so only M and C depend on this.
+ * Available copies of the draft lack the figure of the format. The text describes a key of
+ * 15 bytes followed by M, C, Res and Rev. We assume that these share the 16th byte: M is
+ * bit 7, C bit 6, Rev the lower four. Res and Rev are sent as zero, so only the places of
+ * M and C matter.
  */
 #ifndef _KWARP_PROTO_MPA_START_KEY_H
 #define _KWARP_PROTO_MPA_START_KEY_H

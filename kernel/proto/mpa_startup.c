@@ -21,8 +21,8 @@
 #define ENH_NUM	0x3fff
 
 /*
- * The 2007 proposal prints the third key's bytes as RtR and its text as Rtr: send the
- * bytes, accept both.
+ * The 2007 proposal spells the third key "RtR" in its byte values, and "Rtr" in its text:
+ * we send the former and accept both.
  */
 static const struct {
 	char bytes[KWARP_MPA_KEY_LEN + 1];
@@ -43,7 +43,7 @@ static const char *key_of(u8 type)
 	return keys[i].bytes;
 }
 
-/* Do the bytes so far match the beginning of this type's key, or of another's? */
+/* Check the received part of a key. Return: 0, or an error as soon as it is certain. */
 static int check_key(const u8 *p, u32 len, u8 type)
 {
 	u32 n = min_t(u32, len, KWARP_MPA_KEY_LEN);
@@ -60,8 +60,8 @@ static int check_key(const u8 *p, u32 len, u8 type)
 	if (!other)
 		return -KWARP_MPA_E_KEY;
 	/*
-	 * The bytes look like another frame so far, but may still turn out to be none:
-	 * the result must not depend on how the bytes are split.
+	 * The beginning of another type's key may still become an unknown key: wait for
+	 * the rest, so that the error does not depend on how TCP splits the bytes.
 	 */
 	return n < KWARP_MPA_KEY_LEN ? 0 : -KWARP_MPA_E_ROLE;
 }
@@ -87,7 +87,7 @@ void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 /**
  * kwarp_mpa_enhanced_decode() - read the enhanced data of RFC 6581 9
  * @p:		KWARP_MPA_ENH_LEN bytes
- * @f:		its fields are set; @f->rtr is zero before
+ * @f:		frame whose enhanced fields are set; the caller has zeroed @f->rtr
  */
 void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f)
 {
@@ -133,7 +133,7 @@ int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst)
  * @p:		bytes received so far, with no error in them
  * @len:	their number
  *
- * Reading no more than this leaves the FPDUs that may follow in the socket.
+ * The caller reads no more than this, so that FPDUs that follow stay in the socket.
  *
  * Return: total bytes of the frame as far as known: first KWARP_MPA_FRAME_LEN, then its
  * actual length.
@@ -162,8 +162,8 @@ static bool rev_known(u8 type, u8 rev)
  *
  * An error is reported as soon as it can be detected, e.g. a wrong key at its first wrong
  * byte. Reserved bits are ignored. A revision above KWARP_MPA_REV_MAX, or an Rtr frame
- * whose revision is not 1, is an error; mpa_negotiate.h decides which other revisions are
- * served.
+ * whose revision is not 1, is an error; kwarp_mpa_admit() decides which other revisions
+ * are served.
  *
  * Return: bytes of the whole frame if @p contains it; 0 if it does not (see
  * kwarp_mpa_need()); or -KWARP_MPA_E_*.

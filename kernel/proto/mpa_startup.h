@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * MPA startup frames (RFC 5044 7.1.1, RFC 6581 6 and 9, peer-to-peer proposal of 2007):
- * decoded form, encoder, decoder. mpa_negotiate.h has their semantics.
+ * decoded form, encoder, decoder. mpa_negotiate.c implements their semantics.
  */
 #ifndef _KWARP_PROTO_MPA_STARTUP_H
 #define _KWARP_PROTO_MPA_STARTUP_H
@@ -49,7 +49,7 @@ enum kwarp_mpa_type {
  * @KWARP_MPA_E_FALLBACK: the peer supports a lower revision only: connect again with that
  *		(RFC 6581 10)
  * @KWARP_MPA_E_REJECTED: reply with Rejected Connection bit
- * @KWARP_MPA_E_IRD:	not enough inbound reads (RFC 6581 9.1)
+ * @KWARP_MPA_E_IRD:	insufficient IRD (RFC 6581 9.1)
  * @KWARP_MPA_E_RTR:	no common ready-to-receive indication (RFC 6581 9.2)
  * @KWARP_MPA_E_CRC:	the reply refuses CRCs that local policy requires
  */
@@ -73,16 +73,15 @@ enum kwarp_mpa_err {
  * @markers:	M: the receiver of the frame must send markers
  * @crc:	C: CRCs requested
  * @reject:	R: connection rejected (reply)
- * @s:		S: revision 2: enhanced data present; revision 1: Rtr frame
+ * @s:		S: revision 2: enhanced data present; revision 1: Rtr frame supported
  * @p2p:	enhanced data, A: peer-to-peer model
  * @rtr:	enhanced data, B, C, D: KWARP_RTR_SEND, _WRITE, _READ
- * @ird:	enhanced data: inbound reads of the frame's sender
- * @ord:	enhanced data: its outbound reads
+ * @ird:	enhanced data: IRD of the frame's sender
+ * @ord:	enhanced data: ORD of the frame's sender
  * @pd_len:	bytes of the consumer's private data, without enhanced data
- * @pd_off:	decoded frame: their offset
+ * @pd_off:	decoded frame: offset of the consumer's private data
  *
- * A frame has enhanced data if kwarp_mpa_enhanced(); otherwise those fields are neither
- * sent nor set.
+ * The fields of enhanced data are encoded and decoded only if kwarp_mpa_enhanced() is true.
  */
 struct kwarp_mpa_frame {
 	u8 type;

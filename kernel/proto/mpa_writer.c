@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA framing, the sender's side. */
+/* MPA framing: the send side. */
 #include "proto/mpa_writer.h"
 
 /* Write a marker, without adding it to the CRC. */
@@ -16,7 +16,7 @@ static void writer_checksum(struct kwarp_fpdu_writer *w, const void *p, u32 len)
 		w->crc = crc32c(w->crc, p, len);
 }
 
-/* Account for n bytes with no marker due among them. */
+/* Count n bytes that contain no marker. */
 static void writer_advance(struct kwarp_fpdu_writer *w, u32 n)
 {
 	w->off += n;
@@ -55,14 +55,14 @@ u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 }
 
 /**
- * kwarp_fpdu_put() - copy ULPDU bytes, inserting the markers due
+ * kwarp_fpdu_put() - copy ULPDU bytes, inserting markers where they are due
  * @w:		writer between begin and end
  * @dst:	destination
  * @src:	ULPDU bytes
  * @len:	number of bytes
  *
  * The CRC is computed from @dst, so it matches the bytes sent even if @src changes
- * concurrently. Without markers: one memcpy(), one crc32c().
+ * concurrently.
  *
  * Return: bytes written.
  */
@@ -108,7 +108,7 @@ u32 kwarp_fpdu_put_marker(struct kwarp_fpdu_writer *w, u8 *dst)
 }
 
 /**
- * kwarp_fpdu_ref() - account for ULPDU bytes that are in place already
+ * kwarp_fpdu_ref() - add ULPDU bytes that are sent from where they are, without a copy
  * @w:		writer between begin and end
  * @src:	the bytes; they must not change until the peer has received them
  * @len:	number of bytes, at most kwarp_fpdu_room()
@@ -134,9 +134,7 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 	u32 pad = (0U - KWARP_MPA_HDR_LEN - w->ulpdu_len) & 3;
 	u32 n = pad;
 
-	/*
-	 * FPDU and markers are aligned to 4: no marker can fall into the pad.
-	 */
+	/* No marker falls into the pad: markers and the end of the pad are aligned to 4. */
 	memset(dst, 0, pad);
 	writer_checksum(w, dst, pad);
 	writer_advance(w, pad);

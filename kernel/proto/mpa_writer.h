@@ -2,8 +2,8 @@
 /*
  * MPA framing (RFC 5044 section 4): the send side.
  *
- * An FPDU consists of one begin, any number of put, and one end. Each call may have
- * another destination, but one call writes contiguous memory.
+ * An FPDU is written by one call of begin, any number of put, and one of end. Each call
+ * writes contiguous memory; the calls may have different destinations.
  *
  *	n = kwarp_fpdu_begin(&w, dst, pos, ulpdu_len);
  *	n += kwarp_fpdu_put(&w, dst + n, hdr, hdr_len);
@@ -11,7 +11,7 @@
  *	n += kwarp_fpdu_end(&w, dst + n);	n is kwarp_fpdu_len() by now
  *
  * Functions with flat in their names are for the common case: the FPDU is contiguous, and
- * the first marker, if any, follows its headers.
+ * its first marker, if any, follows the headers.
  */
 #ifndef _KWARP_PROTO_MPA_WRITER_H
 #define _KWARP_PROTO_MPA_WRITER_H
@@ -26,8 +26,9 @@
  * @markers:	the peer requested markers
  * @crc_on:	CRCs are in use
  * @ulpdu_len:	bytes of the ULPDU
- * @to_marker:	bytes up to the next marker; out of reach without markers
- * @off:	bytes written from the ULPDU Length field on: the next FPDUPTR
+ * @to_marker:	bytes up to the next marker; without markers larger than any FPDU
+ * @off:	bytes written since the beginning of the ULPDU Length field: the FPDUPTR of
+ *		the next marker
  * @crc:	CRC32c of all bytes of the FPDU so far
  */
 struct kwarp_fpdu_writer {
@@ -90,8 +91,8 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst);
 
 /**
  * kwarp_fpdu_flat_marker() - write a marker into a contiguous FPDU
- * @fpdu:	its ULPDU Length field: there is no marker in front
- * @to:		position of the marker
+ * @fpdu:	the ULPDU Length field of the FPDU, which has no marker in front
+ * @to:		address of the marker
  *
  * Return: the address after the marker.
  */
@@ -104,18 +105,18 @@ static inline u8 *kwarp_fpdu_flat_marker(const u8 *fpdu, u8 *to)
 
 /**
  * kwarp_fpdu_flat_end() - write what follows the ULPDU of a contiguous FPDU
- * @fpdu:	its ULPDU Length field: there is no marker in front
+ * @fpdu:	the ULPDU Length field of the FPDU, which has no marker in front
  * @to:		address after the last ULPDU byte
  * @len:	bytes of the FPDU: kwarp_fpdu_len()
  * @crc:	CRCs are in use
  *
- * Writes the same as kwarp_fpdu_end(). Computes the CRC, from @fpdu on.
+ * Writes the same bytes as kwarp_fpdu_end(), but computes the CRC of the FPDU at once.
  */
 static inline void kwarp_fpdu_flat_end(u8 *fpdu, u8 *to, u32 len, bool crc)
 {
 	u8 *end = fpdu + len - KWARP_MPA_CRC_LEN;
 
-	/* Zeroes the pad, and bytes that are overwritten next. */
+	/* Zero the pad; the other bytes are overwritten below. */
 	put_unaligned_le32(0, to);
 	if (end - to >= KWARP_MARKER_LEN)
 		kwarp_fpdu_flat_marker(fpdu, end - KWARP_MARKER_LEN);

@@ -8,11 +8,11 @@ const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 	STATE(RESET, RESET, .sq_closed = true, .rq_closed = true),
 	STATE(IDLE, INIT, .idle = true, .sq_closed = true),
 	STATE(READY, RTR, .idle = true, .sq_closed = true),
-	/* Its consumer may treat it as connected. */
+	/* Sends may be posted: the consumer may already treat the QP as connected. */
 	STATE(ACCEPTED, RTR, .idle = true),
 	/*
 	 * Sends may be posted in RTR, and wait: perftest's server posts its credits
-	 * there, assuming that any iWARP device is in RTS by then.
+	 * there, because it assumes that an iWARP QP is in RTS by then.
 	 */
 	STATE(SEEKING_RTR, RTR, .idle = true, .partner = true),
 	STATE(SEEKING_RTS, RTS, .idle = true, .partner = true),
@@ -25,7 +25,7 @@ const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES] = {
 	STATE(LOST_RTR, RTR, .partner = true),
 	STATE(LOST_RTS, RTS, .partner = true),
 	STATE(LOST_SQD, SQD, .partner = true),
-	/* Posted requests are flushed. */
+	/* Both queues accept requests, which are flushed. */
 	STATE(ERROR, ERR),
 	STATE(PARTNER_ERROR, ERR, .partner = true),
 #undef STATE
@@ -63,9 +63,9 @@ static const u8 steps[KWARP_QP_STATES][KWARP_QP_STEPS] = {
 		GO(TO_SQD, CLOSING), GO(TO_ERR, ERROR),
 	},
 	/*
-	 * RDMAP allows one transition back: to Idle. SQD comes from rdma_disconnect(),
-	 * and the peer may have been first: with an error, librdmacm would stop before
-	 * notifying the kernel.
+	 * SQD comes from rdma_disconnect(), possibly after the peer has ended the
+	 * connection. We accept the step, because on an error librdmacm would return
+	 * without telling the kernel.
 	 */
 	FROM(ERROR) = {
 		GO(TO_RESET, RESET), GO(TO_INIT, IDLE), GO(TO_SQD, ERROR),

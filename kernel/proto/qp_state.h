@@ -2,11 +2,11 @@
 /*
  * The states of a queue pair and the transitions between them: one table, qp_state.c.
  *
- * A state defines both what verbs shows and the state of the connection. RDMAP's RNICs
- * have Idle, RTS, Closing and Error (RFC 5040 section 7 leaves them to the verbs): IDLE
- * to CLOSING and ERROR here. A queue pair whose RTR named a partner has InfiniBand's
- * states, which modify_qp changes before, during and after its connection; hence three of
- * each.
+ * A state stands for the state that verbs shows and for that of the connection. iWARP's
+ * verbs have Idle, RTS, Closing and Error (RFC 5040 defines no states): IDLE to CLOSING
+ * and ERROR here. A queue pair with a partner (RTR named its number and GID) has
+ * InfiniBand's states, and modify_qp sets RTR, RTS and SQD before, during and after the
+ * connection: SEEKING, MET and LOST exist once for each of these.
  */
 #ifndef _KWARP_PROTO_QP_STATE_H
 #define _KWARP_PROTO_QP_STATE_H
@@ -14,23 +14,23 @@
 #include "proto/types.h"
 
 enum kwarp_qp_state {
-	KWARP_QP_REFUSED,	/* no state: the step is not allowed */
+	KWARP_QP_REFUSED,	/* not a state: the step is not allowed */
 	KWARP_QP_RESET,
 	KWARP_QP_IDLE,
-	KWARP_QP_READY,		/* as IDLE; rdma_cm's RTR, which has no meaning */
+	KWARP_QP_READY,		/* as IDLE: rdma_cm has set RTR, which iWARP does not need */
 	KWARP_QP_ACCEPTED,	/* waiting for the initiator's last startup frame */
 	KWARP_QP_SEEKING_RTR,	/* no connection to the partner yet */
 	KWARP_QP_SEEKING_RTS,
 	KWARP_QP_SEEKING_SQD,
 	KWARP_QP_OPEN,
-	KWARP_QP_CLOSING,	/* the send queue is finished, then FIN */
+	KWARP_QP_CLOSING,	/* posted sends are processed, then FIN is sent */
 	KWARP_QP_MET_RTR,	/* connected to the partner */
 	KWARP_QP_MET_RTS,
 	KWARP_QP_MET_SQD,
-	KWARP_QP_LOST_RTR,	/* the partner has closed; receives stay */
+	KWARP_QP_LOST_RTR,	/* the partner has closed; receives are not flushed */
 	KWARP_QP_LOST_RTS,
 	KWARP_QP_LOST_SQD,
-	KWARP_QP_ERROR,		/* these two must be the last states */
+	KWARP_QP_ERROR,		/* the last two: kwarp_qp_is_failed() */
 	KWARP_QP_PARTNER_ERROR,
 	KWARP_QP_STATES
 };
@@ -47,7 +47,7 @@ enum kwarp_qp_step {
 	/* steps of the connection */
 	KWARP_QP_ACCEPT,
 	KWARP_QP_ATTACH,
-	KWARP_QP_UNMEET,	/* detached before the partner sent an FPDU */
+	KWARP_QP_UNMEET,	/* responder: detached before the partner's first FPDU */
 	KWARP_QP_LOSE,		/* the partner ended the connection */
 	KWARP_QP_STEPS
 };
@@ -67,7 +67,7 @@ enum kwarp_qp_shown {
  * @shown:	enum kwarp_qp_shown
  * @idle:	a connection can be attached
  * @partner:	RTR named a partner: InfiniBand's rules apply
- * @sends:	requests are taken from the send queue
+ * @sends:	the send queue is processed
  * @sq_closed:	no sends may be posted
  * @rq_closed:	no receives may be posted
  */
@@ -80,7 +80,7 @@ struct kwarp_qp_traits {
 	bool rq_closed;
 };
 
-/* Indexed by state; KWARP_QP_REFUSED has no properties. */
+/* Indexed by state; the entry of KWARP_QP_REFUSED is zero. */
 extern const struct kwarp_qp_traits kwarp_qp_traits_of[KWARP_QP_STATES];
 
 enum kwarp_qp_state kwarp_qp_next(enum kwarp_qp_state from,

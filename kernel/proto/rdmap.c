@@ -63,22 +63,19 @@ static enum kwarp_err check_ddp(const struct kwarp_ddp_hdr *h, u8 version,
 }
 
 /*
- * Check a message that consists of an RDMAP header only, in one segment. The
- * smallest MULPDU of 128 bytes (RFC 5044 3) has room for each of them.
+ * Check a message that consists of an RDMAP header only, in one segment: the smallest
+ * MULPDU of 128 bytes (RFC 5044 3) has room for any of them.
  */
 static enum kwarp_err check_header_message(const struct kwarp_ddp_hdr *h,
 					   u32 len, u32 want)
 {
 	if (h->mo)
 		return KWARP_ERR_UNTAGGED_MO;
-	/*
-	 * RFC 7306 6.3: exactly 8; the buffer is a consumer's and may be
-	 * longer.
-	 */
+	/* Immediate Data: exactly 8 bytes (RFC 7306 6.3), though the receive may be longer. */
 	if (h->qn == KWARP_QN_SEND)
 		return h->last && len == want ? KWARP_ERR_NONE :
 						KWARP_ERR_SEGMENT;
-	/* Without the L flag the message exceeds the buffer of the queue. */
+	/* Without the L flag the message continues after the end of the buffer. */
 	if (len > want || !h->last)
 		return KWARP_ERR_UNTAGGED_TOO_LONG;
 	return len < want ? KWARP_ERR_SEGMENT : KWARP_ERR_NONE;
@@ -100,12 +97,11 @@ static bool opcode_known(const struct kwarp_rdmap_op *op, u8 ext)
  * @version:	DDP and RDMAP version of the connection
  * @ext:	KWARP_RDMAP_EXT_* supported
  *
- * DDP's checks precede RDMAP's, in the order of the layers: DDP version, queue number;
- * RDMAP version, opcode, opcode allowed in this segment, length of a message that is only
- * a header. The buffers of queues 1 and 3 are assumed to be as long as that header, so a
- * longer message, or one that continues after this segment, is DDP's "message too long".
- * The length of a Terminate is not checked.
- * STag, TO, MSN and MO of other messages need buffers: the caller checks them.
+ * DDP is checked before RDMAP: DDP version, queue number; RDMAP version, opcode, opcode
+ * allowed in this segment, length of a message that is only a header, except a Terminate.
+ * The buffers of queues 1 and 3 count as long as that header, so a longer message, or one
+ * that continues after this segment, is DDP's "message too long". The caller checks STag,
+ * TO, MSN and MO of other messages, because these checks need the buffers.
  *
  * Return: KWARP_ERR_NONE or the error.
  */
@@ -127,10 +123,7 @@ enum kwarp_err kwarp_rdmap_check(const struct kwarp_ddp_hdr *h, u32 ulpdu_len,
 		return KWARP_ERR_RDMAP_OPCODE;
 	if (op->flags & KWARP_RDMAP_F_PAYLOAD)
 		return KWARP_ERR_NONE;
-	/*
-	 * A Terminate has several valid lengths; its parser handles all of
-	 * them.
-	 */
+	/* A Terminate has several valid lengths: kwarp_term_parse() handles all. */
 	if (h->opcode == RDMAP_TERMINATE)
 		return h->mo ? KWARP_ERR_UNTAGGED_MO : KWARP_ERR_NONE;
 	return check_header_message(h, ulpdu_len - h->len, op->hdr_len);
@@ -195,7 +188,7 @@ enum kwarp_err kwarp_rdmap_check_src(u64 to, u32 len, u64 base, u64 size)
  * @a:		request
  * @dst:	room for KWARP_RDMAP_ATOMIC_REQ_LEN bytes
  *
- * Fields that FetchAdd does not use are written as RFC 7306 requires.
+ * In a FetchAdd, compare data are zero and the compare mask is all ones (RFC 7306 5.2.1).
  *
  * Return: bytes written.
  */
@@ -219,7 +212,7 @@ u32 kwarp_rdmap_atomic_encode(const struct kwarp_rdmap_atomic *a, u8 *dst)
  * @p:		KWARP_RDMAP_ATOMIC_REQ_LEN bytes
  * @a:		result
  *
- * Return: true if the operation is one of the two defined ones.
+ * Return: false if the operation is not defined.
  */
 bool kwarp_rdmap_atomic_parse(const u8 *p, struct kwarp_rdmap_atomic *a)
 {
@@ -235,7 +228,7 @@ bool kwarp_rdmap_atomic_parse(const u8 *p, struct kwarp_rdmap_atomic *a)
 }
 
 /**
- * kwarp_rdmap_atomic_value() - result of an operation
+ * kwarp_rdmap_atomic_value() - result of an atomic operation
  * @a:		request
  * @old:	original value
  *
@@ -248,7 +241,7 @@ u64 kwarp_rdmap_atomic_value(const struct kwarp_rdmap_atomic *a, u64 old)
 			return old;
 		return (old & ~a->mask) | (a->data & a->mask);
 	}
-	/* Adding the top bits separately prevents a carry out of a field. */
+	/* The top bit of each field is added without carry, so no carry leaves a field. */
 	return ((old & ~a->mask) + (a->data & ~a->mask)) ^
 	       ((old ^ a->data) & a->mask);
 }

@@ -19,14 +19,14 @@ enum kwarp_rdmap_opcode {
 	RDMAP_IMM_SE		= 0x9,
 	RDMAP_ATOMIC_REQUEST	= 0xa,
 	RDMAP_ATOMIC_RESPONSE	= 0xb,
-	/* kwarp's own (Documentation/wire.rst); reserved unless enabled. */
+	/* Defined by kwarp (Documentation/wire.rst), reserved unless KWARP_RDMAP_EXT_OWN. */
 	RDMAP_SEND_IMM		= 0xc,
 	RDMAP_SEND_SE_IMM	= 0xd,
 	RDMAP_OPCODES		= 0xe,	/* reserved from here on */
 };
 
 #define KWARP_RDMAP_READ_LEN		28	/* RDMA Read Request header */
-#define KWARP_RDMAP_TERM_LEN		4	/* Terminate header, shortest */
+#define KWARP_RDMAP_TERM_LEN		4	/* shortest Terminate header */
 #define KWARP_RDMAP_IMM_LEN		8
 #define KWARP_RDMAP_ATOMIC_REQ_LEN	52
 #define KWARP_RDMAP_ATOMIC_RESP_LEN	12	/* RFC 7306 figure 6 */
@@ -48,7 +48,7 @@ enum kwarp_rdmap_opcode {
  * @name:	name for traces
  * @flags:	KWARP_RDMAP_F_*
  * @qn:		queue number of an untagged message
- * @hdr_len:	bytes of its RDMAP header
+ * @hdr_len:	bytes of the RDMAP header in the payload of DDP; 0: none
  */
 struct kwarp_rdmap_op {
 	const char *name;

@@ -48,7 +48,7 @@ void kwarp_rdv_encode(const struct kwarp_rdv_id *id, u8 *dst)
  * @len:	bytes of @p
  * @id:		result
  *
- * Return: false if it is not an identity of a known version.
+ * Return: false if @p is not an identity of a known version.
  */
 bool kwarp_rdv_decode(const u8 *p, u32 len, struct kwarp_rdv_id *id)
 {
@@ -105,7 +105,7 @@ bool kwarp_rdv_psn_equal(u32 a, u32 b)
 enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 					 const struct kwarp_rdv_id *theirs)
 {
-	/* If neither is known, a stranger could guess everything else. */
+	/* One PSN must be known, because QP numbers and GIDs alone can be guessed. */
 	if (!mine->sends && !theirs->sends)
 		return KWARP_RDV_PSNS_UNKNOWN;
 	if (mine->sends && !kwarp_rdv_psn_equal(theirs->rq_psn, mine->sq_psn))
@@ -118,12 +118,12 @@ enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 /**
  * kwarp_rdv_initiates() - which end opens the connection?
  * @id:		our identity
- * @same:	both ends are one device: ignore its GIDs
+ * @same:	both ends are on one device: compare numbers only
  *
- * The end with the lower GID or, with equal GIDs, the lower number. Both ends get
- * opposite results, unless a queue pair is its own partner: false.
+ * The initiator is the end with the lower GID or, with equal GIDs, the lower number. A
+ * queue pair that is its own partner does not initiate.
  *
- * Return: true if our end does.
+ * Return: true if our end is the initiator.
  */
 bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same)
 {

@@ -18,14 +18,14 @@ enum kwarp_rdv_size {
 #define KWARP_RDV_PSN_MASK	0xffffff
 
 /**
- * struct kwarp_rdv_id - one end of the pair, and what it knows of the other
- * @qpn:	its queue pair number
- * @peer_qpn:	the other end's queue pair number
- * @sends:	@sq_psn is known: the queue pair is in RTS
- * @sq_psn:	first PSN that it sends
- * @rq_psn:	first PSN that it expects
- * @gid:	its GID
- * @peer_gid:	the other end's GID
+ * struct kwarp_rdv_id - identity of one end, and the one that it expects of its partner
+ * @qpn:	queue pair number
+ * @peer_qpn:	queue pair number of the partner
+ * @sends:	the queue pair is in RTS: @sq_psn is known
+ * @sq_psn:	first PSN that this end sends
+ * @rq_psn:	first PSN that this end expects
+ * @gid:	GID of this end
+ * @peer_gid:	GID of the partner
  */
 struct kwarp_rdv_id {
 	u32 qpn;
@@ -43,8 +43,8 @@ bool kwarp_rdv_numbers_match(const struct kwarp_rdv_id *mine,
 			     const struct kwarp_rdv_id *theirs);
 
 enum kwarp_rdv_psns {
-	KWARP_RDV_PSNS_RIGHT,	/* all known ones are right, and at least one is known */
-	KWARP_RDV_PSNS_UNKNOWN,	/* neither end sends yet */
+	KWARP_RDV_PSNS_RIGHT,	/* one or both PSNs are known, and right */
+	KWARP_RDV_PSNS_UNKNOWN,	/* neither end is in RTS yet */
 	KWARP_RDV_PSNS_WRONG,
 };
 

@@ -2,7 +2,7 @@
 /* Session control of DDP over SCTP. */
 #include "proto/sctp_session.h"
 
-/* What each function code is; Terminate is none of them. */
+/* The startup frame that each function code stands for; rev is 0 if none. */
 static const struct {
 	u8 type;
 	u8 rev;
@@ -31,10 +31,10 @@ static u16 code_of(const struct kwarp_mpa_frame *f)
 /**
  * kwarp_session_encode() - write a control message up to its private data
  * @f:		request or reply, revision 1 or 2
- * @dst:	room for KWARP_SCTP_HEAD_MAX bytes, behind the DDP-SSN
+ * @dst:	room for KWARP_SCTP_HEAD_MAX bytes, after the DDP-SSN
  *
- * RFC 6581 has no format for the depths of an Enhanced Reject: they are where the other
- * enhanced messages have them.
+ * RFC 6581 does not say where an Enhanced Reject has IRD and ORD: we write them as in the
+ * other enhanced messages.
  *
  * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
  */
@@ -51,13 +51,13 @@ int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst)
 
 /**
  * kwarp_session_decode() - read a control message other than Session Terminate
- * @p:		its bytes, behind the DDP-SSN
- * @len:	their number
- * @type:	KWARP_MPA_REQ or KWARP_MPA_REP: the type that is expected
+ * @p:		bytes of the message after the DDP-SSN
+ * @len:	number of bytes
+ * @type:	expected type: KWARP_MPA_REQ or KWARP_MPA_REP
  * @f:		result
  *
- * Return: 0, or -KWARP_MPA_E_KEY (no known code), _ROLE (not of @type), _PD_LEN,
- * _ENHANCED (no enhanced data).
+ * Return: 0, or -KWARP_MPA_E_KEY (unknown code), _ROLE (not of @type), _PD_LEN, _ENHANCED
+ * (enhanced data missing).
  */
 int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 			 struct kwarp_mpa_frame *f)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * DDP over SCTP (RFC 5043 5, 6; RFC 6581 7): chunks and session control. A chunk is a
- * DDP-SSN and what follows it: a DDP segment, or a session control message. The latter
- * have the meaning of MPA's startup frames, so they share the decoded form and the
- * negotiation; revision 2 stands for the enhanced function codes, revision 1 for the
- * others.
+ * DDP-SSN, followed by a DDP segment or a session control message. Session control has
+ * the meaning of MPA's startup frames and shares their decoded form and negotiation:
+ * revision 2 stands for the enhanced function codes, revision 1 for the others.
  */
 #ifndef _KWARP_PROTO_SCTP_SESSION_H
 #define _KWARP_PROTO_SCTP_SESSION_H
@@ -16,13 +15,13 @@
 #define KWARP_SCTP_CODE_LEN	2
 #define KWARP_SCTP_HEAD_MAX	(KWARP_SCTP_CODE_LEN + KWARP_MPA_ENH_LEN)
 #define KWARP_SCTP_CONTROL_MAX	(KWARP_SCTP_CODE_LEN + KWARP_MPA_PD_MAX)
-/* SCTP drops what is further ahead of the oldest missing chunk than this (Linux). */
+/* Linux's SCTP drops chunks this far (or farther) ahead of the oldest missing one. */
 #define KWARP_SCTP_WINDOW	4096
-/* RFC 5043 9: the least MULPDU; room for control chunks in the same packet. */
+/* RFC 5043 9: smallest MULPDU, and room for control chunks in the packet of a segment. */
 #define KWARP_SCTP_MULPDU_MIN	516
 #define KWARP_SCTP_CONTROL_ROOM	20
 
-/* Payload protocol identifiers. */
+/* Payload protocol identifiers, RFC 5043 12 */
 enum kwarp_sctp_ppid {
 	KWARP_SCTP_SEGMENT	= 16,
 	KWARP_SCTP_CONTROL	= 17,
@@ -40,12 +39,12 @@ enum kwarp_session_code {
 };
 
 /**
- * kwarp_session_ahead() - position of a DDP-SSN relative to the next one
- * @ssn:	received
- * @next:	the next in turn
+ * kwarp_session_ahead() - distance of a DDP-SSN from the next one in order
+ * @ssn:	DDP-SSN received
+ * @next:	next DDP-SSN in order
  *
- * Return: number of messages missing before it, less than KWARP_SCTP_WINDOW; or
- * KWARP_SCTP_WINDOW if it can be no valid one: a repetition, or too far ahead.
+ * Return: number of messages from @next to @ssn, less than KWARP_SCTP_WINDOW; or
+ * KWARP_SCTP_WINDOW if @ssn is not valid: repeated, or too far ahead.
  */
 static inline u32 kwarp_session_ahead(u16 ssn, u16 next)
 {

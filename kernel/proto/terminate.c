@@ -7,7 +7,7 @@
 #define TERM_D	0x40
 #define TERM_R	0x20
 
-/* RFC 5040 figure 10, third column */
+/* Are the segment's length and DDP header returned? RFC 5040 figure 10, third column. */
 static bool returns_segment(const struct kwarp_term_err *err)
 {
 	switch (err->layer) {
@@ -21,9 +21,9 @@ static bool returns_segment(const struct kwarp_term_err *err)
 }
 
 /*
- * RFC 5040 figure 10, fourth column; 4.8 restricts it to Read Requests. 7.1 item 3 would
- * also return the header for other errors of a Read Request, but 4.8 refers to the figure
- * for the R bit.
+ * Is the Read Request header returned? RFC 5040 figure 10, fourth column, and 4.8. Section
+ * 7.1, item 3 asks for the header with other errors of a Read Request, too, but 4.8 refers
+ * to the figure for the R bit.
  */
 static bool returns_read(const struct kwarp_term_err *err,
 			 const struct kwarp_ddp_hdr *h)
@@ -42,10 +42,10 @@ static bool returns_read(const struct kwarp_term_err *err,
  * @seg_len:	bytes at @seg
  * @ulpdu_len:	bytes of the whole offending segment
  *
- * The returned part of the segment follows RFC 5040 figure 10: nothing for
- * local catastrophic and LLP errors; length and DDP header for all others; the
- * Read Request header for RDMAP protection errors of a Read Request. Parts that
- * @seg does not fully contain are omitted along with their flags.
+ * The parts of the segment that are returned follow RFC 5040 figure 10: none for local
+ * catastrophic and LLP errors; length and DDP header for all others; the Read Request
+ * header for RDMAP protection errors of a Read Request. A part that @seg does not contain
+ * completely is omitted, and its flag is not set.
  *
  * Return: bytes written.
  */
@@ -115,7 +115,7 @@ enum kwarp_err kwarp_term_parse(const u8 *p, u32 len,
 	p += KWARP_RDMAP_TERM_LEN;
 	len -= KWARP_RDMAP_TERM_LEN;
 
-	/* RFC 5040 4.8: with D the field is present even if M marks it invalid. */
+	/* RFC 5040 4.8: with D the length is present, even if it is invalid without M. */
 	if (!(bits & (TERM_M | TERM_D)) || len < KWARP_TERM_SEG_LEN)
 		return KWARP_ERR_NONE;
 	msg->has_seg_len = bits & TERM_M;

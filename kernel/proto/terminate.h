@@ -8,7 +8,7 @@
 
 #define KWARP_TERM_SEG_LEN	2	/* DDP Segment Length field */
 
-/* Maximum ULPDU of a Terminate: its own headers, then those it returns. */
+/* Maximum ULPDU of a Terminate: its own headers, then those of the offending segment. */
 #define KWARP_TERM_MAX (KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_TERM_LEN + \
 			KWARP_TERM_SEG_LEN + KWARP_DDP_HDR_MAX + \
 			KWARP_RDMAP_READ_LEN)
@@ -16,12 +16,12 @@
 /**
  * struct kwarp_term_msg - a received Terminate Message
  * @err:	error that the peer reports
- * @has_seg_len: M flag, and the field is present
- * @has_ddp:	D flag, and a whole DDP header is present
- * @has_rdmap:	R flag, and a whole Read Request header is present
+ * @has_seg_len: M is set, and the DDP Segment Length is present
+ * @has_ddp:	D is set, and a whole DDP header is present
+ * @has_rdmap:	R is set, and a whole Read Request header is present
  * @seg_len:	length of the segment that caused the error
- * @ddp:	its DDP header
- * @read:	its Read Request header
+ * @ddp:	DDP header of that segment
+ * @read:	Read Request header of that segment
  */
 struct kwarp_term_msg {
 	struct kwarp_term_err err;

@@ -110,8 +110,8 @@ static inline void put_unaligned_le32(u32 v, void *p)
 }
 
 /*
- * CRC32c without inversion at either end, as in the kernel. Programs that link
- * proto/ provide it.
+ * CRC32c without inversion at either end, like the kernel's function. Programs that
+ * link proto/ must define it.
  */
 u32 crc32c(u32 crc, const void *p, size_t len);
 
