@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completion queues: the engines add completions, kernel consumers remove them.
- * The kernel only writes to a user's ring; of the user's half of the control
- * block it reads the consumer index and the arm word, and a wrong value harms
- * only that user.
+ * Completion queues: the engines add completions, kernel consumers remove them. Of the
+ * user's half of a control block the kernel reads the consumer index and the arm word,
+ * and a wrong value harms only that user.
  */
 #include "core/cq_event.h"
 
@@ -29,14 +28,14 @@ static void cq_event(struct kwarp_cq *cq)
 		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
 }
 
-/* Return: false if it does not fit: the CQ is dead. */
+/* Add an element. Return: false if there is no room: the CQ is dead. */
 static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 {
 	u32 cons = kwarp_cq_cons(cq);
 	struct kwarp_cqe *slot;
 
 	lockdep_assert_held(&cq->lock);
-	/* Also true for an impossible consumer index. */
+	/* Also true if a user's consumer index is out of range. */
 	if (cq->prod - cons >= cq->size) {
 		cq->overflow = true;
 		WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
@@ -47,9 +46,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	slot->timestamp = now;
 	kwarp_cq_marks_follow(&cq->marks, cons);
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
-	/*
-	 * The element is written before the index; pairs with a user's acquire.
-	 */
+	/* Write the element before the index; pairs with a user's acquire. */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
 	cq->untold++;
 	return true;
@@ -60,11 +57,11 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
  * @cq:		completion queue
  * @cqe:	completions, to be copied
  * @nr:		number of completions
- * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED (errors always count)
+ * @solicited:	the completions are solicited; those with an error always are
  *
  * On overflow the remaining completions are lost, the CQ is marked dead, IB_EVENT_CQ_ERR is
- * raised once, and the QPs that use it go to ERR soon, since they can report nothing more;
- * only this CQ's users are affected (RFC 5042 6.4.3.2).
+ * raised once, and a worker sets the QPs that use the CQ to ERR, because they can report
+ * nothing more. Only this CQ's users are affected (RFC 5042 6.4.3.2).
  * Context: any, takes @cq->lock.
  */
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
@@ -81,10 +78,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
 		trace_kwarp_cqe(cq, cqe, solicited, overflow);
-		/*
-		 * An overflow wakes waiting consumers: no completion will
-		 * follow.
-		 */
+		/* After an overflow no completion follows: wake waiting consumers. */
 		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
 	}
 	cq->wrapped |= cq->prod >= cq->size;
@@ -95,7 +89,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	/* Called without the lock: handlers poll and arm. */
+	/* Call handlers without the lock, because they poll and arm. */
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
@@ -152,7 +146,7 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	while (n < num && cq->cons != cq->prod) {
 		const struct kwarp_cqe *cqe = cq_elem(cq, cq->cons++);
 
-		/* A QP that is destroyed removes its completions. */
+		/* Always found: destroy_qp removes a QP's elements before its number. */
 		if (!ibqp || ibqp->qp_num != cqe->qp_num)
 			ibqp = xa_load(&cq->dev->qps, cqe->qp_num);
 		if (ibqp)
@@ -163,9 +157,9 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /**
- * kwarp_cq_forget_qp() - a kernel QP is being destroyed: remove its completions
- * @cq:	completion queue
- * @qpn:	number of the QP that is being destroyed
+ * kwarp_cq_forget_qp() - remove the completions of a QP that is destroyed or reset
+ * @cq:	completion queue; in that of a user, the provider does this
+ * @qpn:	number of the QP
  */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn)
 {
@@ -189,7 +183,7 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* Copy elements to @ring, of @size elements. */
+/* Copy the elements from index @from to @to - 1 to @ring, which has @size elements. */
 static void copy_elements(const struct kwarp_cq *cq, struct kwarp_cqe *ring, u32 size,
 			  u32 from, u32 to)
 {
@@ -197,7 +191,7 @@ static void copy_elements(const struct kwarp_cq *cq, struct kwarp_cqe *ring, u32
 		ring[from & (size - 1)] = *cq_elem(cq, from);
 }
 
-/* Continue in @ctl and the ring behind it, which has the elements. */
+/* Switch to @ctl and the ring after it, to which the elements have been copied. */
 static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 size, u32 cons)
 {
 	lockdep_assert_held(&cq->lock);
@@ -212,14 +206,14 @@ static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 siz
 }
 
 /**
- * kwarp_cq_move() - continue in other ring memory
+ * kwarp_cq_move() - move the ring to other memory
  * @cq:		completion queue
  * @mem:	zeroed: control block, followed by @size elements
  * @size:	power of two
  *
- * Unpolled elements are copied with their indices, and so is the arm state: no completion
- * is lost and no event is repeated. A user decides how many elements are unpolled, so the
- * lock, and with it interrupts, is given free after each KWARP_CQ_MOVE_RUN of them.
+ * Unpolled elements keep their indices, and the CQ stays armed as it is: no completion is
+ * lost and no event is repeated. A user controls the number of unpolled elements, so the
+ * lock is released, and interrupts are enabled, after each KWARP_CQ_MOVE_RUN of them.
  *
  * Return: 0, or -EINVAL if there are more unpolled elements than @size, or than were ever
  * pushed. Context: process, @cq->mutex held.
@@ -227,7 +221,7 @@ static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 siz
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 {
 	struct kwarp_ring_ctl *ctl = mem;
-	/* A kernel consumer's elements may be compacted while the lock is released. */
+	/* kwarp_cq_forget_qp() may move a kernel CQ's elements: copy them in one hold. */
 	u32 most = kwarp_cq_is_user(cq) ? KWARP_CQ_MOVE_RUN : U32_MAX;
 	u32 cons, prod, n, from = kwarp_cq_cons(cq);
 	bool done;
@@ -238,12 +232,12 @@ int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size)
 		spin_lock_irq(&cq->lock);
 		cons = kwarp_cq_cons(cq);
 		prod = cq->prod;
-		/* Also true for a consumer index that is impossible. */
+		/* Also true if a user's consumer index is out of range. */
 		if (prod - cons > min3(size, cq->size, cq->wrapped ? U32_MAX : prod)) {
 			spin_unlock_irq(&cq->lock);
 			return -EINVAL;
 		}
-		/* What has been polled meanwhile need not be copied. */
+		/* Skip elements that were polled meanwhile. */
 		if (prod - from > prod - cons)
 			from = cons;
 		n = min(prod - from, most);

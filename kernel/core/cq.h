@@ -9,35 +9,36 @@
 #include "core/cq_marks.h"
 #include "kwarp.h"
 
-/* Elements that move to another ring in one hold of the lock. */
+/* Elements copied per hold of the lock when a ring moves. */
 #define KWARP_CQ_MOVE_RUN	256U
 
 /**
  * struct kwarp_cq - a completion queue
- * @ibcq:	the core's part
+ * @ibcq:	RDMA core's part
  * @dev:	device
- * @mutex:	serialises resize_cq; sleeping
- * @lock:	protects everything below; irqsave; last in the lock order
+ * @id:		number shown to users
+ * @timestamps:	elements carry the time of their creation
+ * @timer:	ends the delay of a due event; started while @due only
+ * @died:	ends the connections of the QPs that use the CQ; queued on overflow
+ * @mutex:	serialises resize_cq, protects @mem and @mmap; sleeping
+ * @mem:	memory of @ctl and @ring
+ * @mmap:	mmap entry of a user's CQ; always NULL for a kernel CQ
+ * @lock:	irqsave, a leaf of the lock order; protects the fields below
  * @ctl:	control block, shared with user space for a user's CQ
- * @ring:	@size elements after @ctl, never read by the kernel for a user's CQ
+ * @ring:	@size elements after @ctl; of a user's CQ the kernel reads them only to
+ *		copy them to another ring
  * @size:	elements, power of two
  * @prod:	producer index; @ctl->kern_idx is a copy
- * @wrapped:	@size elements have been pushed: all of the ring has had one
+ * @wrapped:	@size elements or more have been pushed
  * @cons:	consumer index of a kernel CQ (a user's is @ctl->user_idx)
  * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
- * @marks:	last event and last solicited element; @ctl->event_idx is a copy of the
- *		former
+ * @marks:	last event and last solicited element; @ctl->event_idx is a copy of
+ *		@marks.event
  * @untold:	completions since the last event
  * @mod_count:	moderation: completions per event; 0: no limit
  * @mod_period:	moderation: microseconds for which a due event is delayed; 0: no limit
  * @due:	a due event is being delayed
- * @timer:	ends the delay; runs only while @due
- * @overflow:	elements were lost: dead
- * @died:	ends the connections of the QPs that use it; queued when it overflows
- * @timestamps:	elements carry the time of their creation; constant
- * @id:		number shown to users
- * @mem:	memory of @ctl and @ring
- * @mmap:	mmap entry of a user's CQ, otherwise NULL
+ * @overflow:	completions were lost: nothing more is added
  */
 struct kwarp_cq {
 	struct ib_cq ibcq;

@@ -2,9 +2,9 @@
 /*
  * Completion queue events: arming and moderation.
  *
- * An event is due when the queue is armed for an element that was added. Moderation
- * delays it until there are enough completions, or until a period ends, whichever is
- * first.
+ * An event is due when an element is added for which the queue is armed. Moderation
+ * delays a due event until there are enough completions, or until a period ends, whichever
+ * is first.
  */
 #include "core/cq_event.h"
 
@@ -22,7 +22,7 @@ static bool event_wanted(struct kwarp_cq *cq, bool solicited)
 	u32 want;
 
 	/*
-	 * A user arms, then checks the ring again; the kernel fills the ring, then checks
+	 * A user arms, then reads the ring again; the kernel fills the ring, then reads
 	 * the arm word: at least one of them sees the other's write.
 	 */
 	smp_mb();
@@ -40,14 +40,12 @@ static void fire_event(struct kwarp_cq *cq)
 	cq->untold = 0;
 	if (cq->due) {
 		cq->due = false;
-		/*
-		 * If the timer is running, it waits for the lock and finds nothing due.
-		 */
+		/* A callback that already runs waits for the lock and finds nothing due. */
 		hrtimer_try_to_cancel(&cq->timer);
 	}
 }
 
-/* An event is due: raise it now, or delay it. Return: true if now. */
+/* Raise a due event, or delay it. Return: true if raised. */
 static bool moderate_event(struct kwarp_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
@@ -64,14 +62,13 @@ static bool moderate_event(struct kwarp_cq *cq)
 }
 
 /**
- * kwarp_cq_tell() - an element was added or is present: is an event to be
- * raised now?
+ * kwarp_cq_tell() - raise an event if the CQ is armed for an element that is present
  * @cq:		completion queue, @cq->lock held
- * @solicited:	counts for an arm of KWARP_CQ_ARM_SOLICITED
- * @urgent:	moderation does not delay it
+ * @solicited:	the element is solicited
+ * @urgent:	do not delay the event
  *
- * Return: true if so: the CQ is now disarmed, and the caller calls
- * kwarp_cq_notify() without the lock.
+ * Return: true if the event was raised: the CQ is disarmed, and the caller must call
+ * kwarp_cq_notify() after releasing the lock.
  */
 bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
 {
@@ -100,7 +97,7 @@ static enum hrtimer_restart moderation_timeout(struct hrtimer *timer)
 	bool told = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	/* If the consumer has polled everything, it still waits for the next one. */
+	/* If everything was polled meanwhile, the CQ stays armed for the next completion. */
 	if (cq->due && kwarp_cq_cons(cq) != cq->prod) {
 		fire_event(cq);
 		told = true;
@@ -124,7 +121,7 @@ void kwarp_cq_event_exit(struct kwarp_cq *cq)
 	hrtimer_cancel(&cq->timer);
 }
 
-/* A user armed in the ring before this call; check for a missed completion. */
+/* A user has armed through the ring before this call: check for a missed completion. */
 static void arm_user(struct kwarp_cq *cq, bool solicited)
 {
 	unsigned long flags;
@@ -141,13 +138,13 @@ static void arm_user(struct kwarp_cq *cq, bool solicited)
 }
 
 /**
- * kwarp_cq_arm() - ib_req_notify_cq; for users after arming a CQ with elements
+ * kwarp_cq_arm() - ib_req_notify_cq
  * @ibcq:	completion queue
  * @flags:	completions that count, and whether missed ones are reported
  *
- * A user's CQ fires immediately if it holds elements of that kind for which no event was
- * raised: as with hardware, which compares with the consumer index, a program that arms
- * late (or for the first time) misses nothing.
+ * A provider arms through the ring, and calls this only if the CQ then holds elements for
+ * which no event was raised. The event is raised immediately: a program that arms late, or
+ * for the first time, misses nothing, as with RNICs that compare with the consumer index.
  *
  * Return: 0, or 1 if IB_CQ_REPORT_MISSED_EVENTS was requested and elements are present.
  * Context: any.
@@ -165,7 +162,7 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		return 0;
 	}
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	/* An arm for any completion is not replaced by a weaker one. */
+	/* Arming for solicited completions does not replace arming for any. */
 	cq->arm = max(cq->arm, want);
 	ret = (flags & IB_CQ_REPORT_MISSED_EVENTS) && cq->cons != cq->prod;
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
@@ -179,8 +176,8 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
  * @period:	microseconds for which an event is delayed; 0: no limit
  *
  * The first limit reached raises the event; both 0 disable moderation, the initial state.
- * With only @count, the event is raised by the completion that reaches it, and not
- * before. A completion with an error and the death of the CQ are reported immediately.
+ * With only @count, no event is raised before that many completions. A completion with an
+ * error and an overflow of the CQ are not delayed.
  *
  * Return: 0. Context: any.
  */
@@ -193,7 +190,7 @@ int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->mod_count = count;
 	cq->mod_period = period;
-	/* The new rule applies to a delayed event, from now on. */
+	/* Delay a due event by the new limits, from now on. */
 	if (cq->due) {
 		hrtimer_try_to_cancel(&cq->timer);
 		cq->due = false;

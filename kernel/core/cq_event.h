@@ -12,14 +12,12 @@ static inline bool kwarp_cq_is_user(const struct kwarp_cq *cq)
 
 static inline u32 kwarp_cq_cons(const struct kwarp_cq *cq)
 {
-	/* A user releases the index after reading the elements. */
+	/* Pairs with a user's release of the index after reading the elements. */
 	return kwarp_cq_is_user(cq) ? smp_load_acquire(&cq->ctl->user_idx) :
 				      cq->cons;
 }
 
-/*
- * init: before the CQ is published; exit: when nothing pushes or arms any more.
- */
+/* Call init before the CQ is published, exit when nothing pushes or arms any more. */
 void kwarp_cq_event_init(struct kwarp_cq *cq);
 void kwarp_cq_event_exit(struct kwarp_cq *cq);
 bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent);

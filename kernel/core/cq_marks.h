@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Past positions of a CQ, as free-running indices. Pure code, also compiled by
- * tests/unit.
+ * Past positions of a CQ, as free-running indices. Also compiled into tests/unit.
  */
 #ifndef _KWARP_CORE_CQ_MARKS_H
 #define _KWARP_CORE_CQ_MARKS_H
@@ -13,9 +12,9 @@
  * @event:	producer index at the last event
  * @solicited:	producer index after the last solicited element
  *
- * Indices are compared in a window of 2^31. Neither mark depends on what has
- * been polled, so kwarp_cq_marks_follow() keeps both from falling behind the
- * consumer index: a very old mark would appear to be ahead.
+ * Indices are compared in a window of 2^31. Polling does not move the marks, so
+ * kwarp_cq_marks_follow() moves old ones up to the consumer index: a mark 2^31 behind
+ * would appear to be ahead.
  */
 struct kwarp_cq_marks {
 	u32 event;
@@ -29,7 +28,7 @@ static inline bool kwarp_idx_after(u32 a, u32 b)
 }
 
 /**
- * kwarp_cq_marks_follow() - move marks behind @cons up to it
+ * kwarp_cq_marks_follow() - move marks that are behind @cons to @cons
  * @m:		marks
  * @cons:	consumer index; call at least once in 2^31 completions
  */

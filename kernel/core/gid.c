@@ -46,7 +46,7 @@ static void list_ipv4(struct gid_list *list, const struct net_device *netdev)
 	}
 }
 
-/* Add the addresses of one kind; those of wider scope are added first. */
+/* Add the link-local addresses, or all others; the caller adds the others first. */
 static void list_ipv6(struct gid_list *list, const struct net_device *netdev,
 		      bool link_local)
 {
@@ -89,7 +89,7 @@ static int table_find(const union ib_gid *table, const union ib_gid *gid)
 	return -1;
 }
 
-/* Index 0: the address with the lowest index, or the device's own number. */
+/* Move the entry with the lowest index to index 0, or put @number there if there is none. */
 static void fill_first(union ib_gid *table, const union ib_gid *number)
 {
 	int i;
@@ -128,7 +128,8 @@ static void merge_gids(union ib_gid *table, const struct gid_list *list,
  * @dev:	device
  * @netdev:	its netdev
  *
- * Addresses beyond KWARP_GIDS are left out, IPv6 ones first. Context: RTNL.
+ * Of more than KWARP_GIDS addresses, link-local ones are left out first, then other IPv6
+ * addresses. Context: RTNL.
  *
  * Return: true if an entry has changed: then notify the core.
  */
@@ -160,8 +161,8 @@ out:
 }
 
 /*
- * For a netdev without a MAC address (tun, tunnels of IP, lo): locally administered, and the
- * same as long as the netdev exists, however often a device is added on it.
+ * Create a MAC address for a netdev that has none (tun, IP tunnels, lo): locally
+ * administered, and constant as long as the netdev exists, even if the device is recreated.
  */
 static void made_up_mac(const struct net_device *netdev, u8 *mac)
 {
@@ -176,12 +177,11 @@ static void made_up_mac(const struct net_device *netdev, u8 *mac)
 }
 
 /**
- * kwarp_gid_set_number() - GID of a device without an address, from the netdev's
- * hardware address
+ * kwarp_gid_set_number() - set the GID of the device for when its netdev has no address
  * @dev:	device
  * @netdev:	its netdev
  *
- * Context: RTNL. kwarp_gid_refresh() adds it to the table where needed.
+ * Context: RTNL. kwarp_gid_refresh() puts the GID into the table when necessary.
  */
 void kwarp_gid_set_number(struct kwarp_device *dev,
 			  const struct net_device *netdev)
@@ -197,10 +197,10 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 		made_up_mac(netdev, mac);
 
 	/*
-	 * The upper half is built as by other RNICs. The lower half resembles a
-	 * modified EUI-64, with the interface index in the middle: netdevs may
-	 * share a MAC address (VLANs), but devices must not share a number.
-	 * User space treats an entry with a lower half of zero as empty.
+	 * The upper half begins with the MAC address, as in siw's GID. The lower half
+	 * resembles a modified EUI-64, with the interface index in the middle, because
+	 * netdevs may share a MAC address (VLANs), but devices must not share a GID. It
+	 * is not zero, because user space treats such an entry as empty.
 	 */
 	memcpy(&gid.raw[0], mac, ETH_ALEN);
 	memcpy(&gid.raw[8], mac, 3);
@@ -227,11 +227,11 @@ void kwarp_gid_get(struct kwarp_device *dev, int index, union ib_gid *gid)
 }
 
 /**
- * kwarp_gid_is_ours() - check for one of this device's addresses
+ * kwarp_gid_is_ours() - is a GID one of this device's addresses?
  * @dev:	device
  * @gid:	GID
  *
- * Return: true if so; false also for the number of a device without an address.
+ * Return: true if so; false for the GID of a device without an address (dev->number).
  */
 bool kwarp_gid_is_ours(struct kwarp_device *dev, const union ib_gid *gid)
 {

@@ -2,8 +2,8 @@
 /*
  * The GID table: one entry for each address of the netdev, IPv4 addresses as
  * ::ffff:a.b.c.d. An entry keeps its index as long as its address exists, except that
- * index 0 is never empty: it takes over another address or, if there is none, the number
- * that identifies the device.
+ * index 0 is never empty: if its address disappears, another entry moves there or, if there
+ * is none, a GID made from the MAC address (dev->number).
  */
 #ifndef _KWARP_CORE_GID_H
 #define _KWARP_CORE_GID_H

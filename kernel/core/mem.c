@@ -3,15 +3,15 @@
  * Registered memory: lookup, checks, addresses. stag.c changes the validity of STags.
  *
  * An access takes a reference and then reads the state; an invalidation writes the state
- * and then waits for the references. With a full barrier on both sides at least one of
- * them sees the other.
+ * and then waits for the references. Both have a full barrier in between, so at least one
+ * of them sees the other's write.
  */
 #include "core/stag.h"
 
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 
-/* Get the entry of an STag's index, referenced, or NULL. Drop it with kwarp_mr_put(). */
+/* Get a reference to the entry of an STag's index, or NULL. kwarp_mr_put() drops it. */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 {
 	struct kwarp_mr *mr;
@@ -19,9 +19,7 @@ struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 	rcu_read_lock();
 	mr = xa_load(&dev->mrs, stag >> 8);
 	if (mr) {
-		/*
-		 * Take the lock first: a counted user must be one that can be waited for.
-		 */
+		/* Lock before counting: wait_others() blocks on the lock of those counted. */
 		mr_use(mr);
 		if (!refcount_inc_not_zero(&mr->refs)) {
 			mr_unuse(mr);
@@ -29,15 +27,12 @@ struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 		}
 	}
 	rcu_read_unlock();
-	/*
-	 * Take the count before reading the state; pairs with the barrier in
-	 * wait_others().
-	 */
+	/* Count before reading the state; pairs with the barrier in wait_others(). */
 	smp_mb();
 	return mr;
 }
 
-/* Drop a reference other than a lookup's: the table's, or a changer's. Context: any. */
+/* Drop a reference of the table, or of change_begin(). Context: any. */
 void kwarp_mr_drop(struct kwarp_mr *mr)
 {
 	if (refcount_dec_and_test(&mr->refs))
@@ -52,7 +47,7 @@ void kwarp_mr_drop(struct kwarp_mr *mr)
  */
 void kwarp_mr_put(struct kwarp_mr *mr)
 {
-	/* RCU keeps the entry after the reference is dropped. */
+	/* RCU keeps the entry until mr_unuse() returns: the reference may be the last. */
 	rcu_read_lock();
 	kwarp_mr_drop(mr);
 	mr_unuse(mr);
@@ -60,8 +55,8 @@ void kwarp_mr_put(struct kwarp_mr *mr)
 }
 
 /*
- * A region that covers all memory has no page list to check against. If a consumer grants
- * remote rights to such a region, its peer must not reach beyond the direct map.
+ * A region of all memory has no page list to check against. If a consumer grants remote
+ * rights to such a region, the peer must not reach beyond the direct map.
  */
 static bool dma_range_ok(u64 addr, u64 len, int access)
 {
@@ -93,8 +88,8 @@ static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
 
 /**
  * kwarp_mr_access() - find a region and check an access to it
- * @cache:	the pass' cache; @cache->mr is the region found, until the cache is put or
- *		used again
+ * @cache:	cache of the pass; @cache->mr is the region found, until the cache is put
+ *		or used again
  * @pd:		protection domain: the user's, or that of its shared receive queue
  * @stag:	STag, as lkey or rkey
  * @addr:	address or tagged offset
@@ -130,12 +125,12 @@ found:
 }
 
 /**
- * kwarp_mr_ptr() - kernel address of an address inside a checked region
+ * kwarp_mr_ptr() - kernel address of a tagged offset
  * @mr:		region from kwarp_mr_access()
- * @addr:	address within the checked range
- * @len:	bytes wanted, > 0; on return the bytes contiguous from the result
+ * @addr:	address or tagged offset in the range that was checked
+ * @len:	in: bytes wanted, > 0; out: how many of them are contiguous from the result
  *
- * Return: the address.
+ * Return: kernel address.
  */
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
 {

@@ -20,53 +20,56 @@ enum kwarp_mr_state {
 	KWARP_MR_REPLACED,	/* another entry has its STag: look it up again */
 };
 
-/* What an STag stands for. */
+/* The kind of memory that an STag denotes. */
 enum kwarp_mr_kind {
-	KWARP_MR_PAGES,		/* memory of a user, registered by a call */
+	KWARP_MR_PAGES,		/* memory of a user, registered by reg_mr */
 	KWARP_MR_DMA,		/* all kernel addresses (get_dma_mr); no page list */
-	KWARP_MR_FAST,		/* made for fast registration */
+	KWARP_MR_FAST,		/* allocated for fast registration */
 	KWARP_MR_WINDOW_1,	/* memory window of type 1 */
 	KWARP_MR_WINDOW_2,
 };
 
 /**
  * struct kwarp_mr - a memory region, or a memory window
- * @ibmr:	the core's part; a kernel consumer changes the key in lkey and rkey long
+ * @ibmr:	RDMA core's part; a kernel consumer changes the key in lkey and rkey long
  *		before its REG_MR runs, so they are not used for checks
- * @stag:	current STag: index << 8 | key; changed by REG_MR and BIND_MW
- * @gen:	unique number of the registration, across all regions; constant while a
- *		reference is held in state VALID
- * @refs:	one for the table entry, one for each access in progress
- * @unused:	completed when @refs reaches zero; deregistration waits for it
- * @change:	held by the single pass that changes the meaning of the STag
- * @users:	PREEMPT_RT: read-held along with each reference of a lookup, so that
- *		waiting for the references sleeps on a lock instead of spinning
+ * @kind:	enum kwarp_mr_kind
  * @pd:		protection domain
- * @state:	enum kwarp_mr_state; checked at each access, with the reference held
+ * @max_blocks:	entries allocated for @blocks, and for @staged
+ * @umem:	pinned user memory or NULL
+ * @dmabuf:	another driver's buffer, mapped at @dmabuf_map, or NULL
+ * @dmabuf_map:	kernel mapping of @dmabuf
+ * @shared:	@blocks belong to another entry
+ * @counted:	counts against the device's limit; after a reregistration the successor
+ *		counts instead
+ * @rcu:	freeing is delayed for lookups under RCU
+ * @refs:	one for the table entry, one for each pass that uses or changes the entry
+ * @unused:	completed when @refs reaches zero; deregistration waits for it
+ * @users:	PREEMPT_RT: read-held along with each reference of a lookup, so that a wait
+ *		for the references blocks on this lock instead of spinning
+ * @windows:	bound windows of a region; -1 during deregistration and reregistration:
+ *		no window may be bound
+ * @change:	held by the pass that invalidates the STag or binds the window
+ * @state:	enum kwarp_mr_state; checked at each access, with a reference held
+ * @stag:	current STag: index << 8 | key
+ * @gen:	unique number of the registration, across all regions
  * @access:	IB_ACCESS_* flags
- * @kind:	constant
- * @region:	of a bound window: the region that owns its @blocks; the window is counted
- *		in the region's @windows
- * @user:	of a bound window of type 2: id of the binding user; otherwise 0
- * @windows:	bound windows of a region; -1 when the region is being deregistered and no
- *		more may be bound
  * @iova:	first valid tagged offset
  * @length:	bytes from @iova
  * @first:	offset of @iova in the first block
  * @shift:	log2 of the block size
- * @blocks:	kernel address of each block, @nr_blocks of them
- * @nr_blocks:	valid entries
- * @max_blocks:	entries allocated
- * @staged:	page list of ib_map_mr_sg() until REG_MR swaps it with @blocks: the old
- *		registration may still be accessible until then
+ * @blocks:	kernel addresses of the blocks
+ * @nr_blocks:	valid entries of @blocks
+ * @region:	of a bound window: the region that owns @blocks and counts the window in
+ *		its @windows
+ * @user:	of a bound window of type 2: kwarp_mr_user.id of the binding QP; otherwise 0
+ * @staged:	page list of ib_map_mr_sg() until REG_MR swaps it with @blocks, which may
+ *		be accessible until then
  * @nr_staged:	valid entries of @staged
- * @umem:	pinned user memory or NULL
- * @dmabuf:	another driver's buffer, mapped at @dmabuf_map, or NULL
- * @dmabuf_map:	its kernel mapping
- * @shared:	@blocks belong to another entry
- * @counted:	counts against the device's limit; if the region was replaced, its
- *		successor counts instead
- * @rcu:	freeing is delayed for lookups under RCU
+ *
+ * The fields from @stag to @user are constant for a pass that has found @state VALID, as
+ * long as the pass holds its reference. They change in other states only, by REG_MR in
+ * INVALID or under @change, and while the entry is not in the table.
  */
 struct kwarp_mr {
 	struct ib_mr ibmr;
@@ -102,13 +105,13 @@ struct kwarp_mr {
 	struct rcu_head rcu;
 };
 
-/* Is it valid only between REG_MR or BIND_MW and LOCAL_INV or Send with Invalidate? */
+/* May the STag be invalidated, by LOCAL_INV or by Send with Invalidate? */
 static inline bool kwarp_mr_invalidatable(const struct kwarp_mr *mr)
 {
 	return mr->kind == KWARP_MR_FAST || mr->kind == KWARP_MR_WINDOW_2;
 }
 
-/* Is it a memory window, which grants the peer access to a part of @region? */
+/* Is the entry a memory window? A window grants access to a part of @region. */
 static inline bool kwarp_mr_window(const struct kwarp_mr *mr)
 {
 	return mr->kind >= KWARP_MR_WINDOW_1;
@@ -138,12 +141,11 @@ enum kwarp_mem_err {
 };
 
 /**
- * struct kwarp_mr_user - queue pair on whose behalf memory is accessed or its meaning
- * changed
+ * struct kwarp_mr_user - queue pair on whose behalf memory is accessed, invalidated or
+ * bound
  * @dev:	device
  * @pd:		protection domain
- * @id:		not 0 and never reused, unlike numbers and addresses: windows of type 2
- *		are bound to it
+ * @id:		owner of windows of type 2; not 0 and never reused, unlike QP numbers
  */
 struct kwarp_mr_user {
 	struct kwarp_device *dev;
@@ -156,9 +158,9 @@ struct kwarp_mr_user {
  * @user:	user of the pass
  * @mr:		referenced region or NULL
  *
- * Exists during one pass of one engine (which does not sleep while it holds a region), so
- * deregistration waits for microseconds at most. Always emptied with kwarp_mr_cache_put()
- * at the end of the pass.
+ * A cache exists during one pass of one engine, which empties it with kwarp_mr_cache_put()
+ * at the end. A pass is limited and does not sleep while it holds a region, so
+ * deregistration does not wait for long.
  */
 struct kwarp_mr_cache {
 	const struct kwarp_mr_user *user;
@@ -180,8 +182,8 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
  * struct kwarp_mw_bind - parameters of a BIND_MW
  * @window:	STag of the window; its key is ignored
  * @key:	new STag; only its low eight bits may differ
- * @lkey:	region
- * @addr:	start of the window, in the region's addressing
+ * @lkey:	STag of the region
+ * @addr:	tagged offset in the region at which the window begins
  * @length:	bytes; zero unbinds a window of type 1
  * @access:	IB_ACCESS_REMOTE_*, IB_ZERO_BASED
  */

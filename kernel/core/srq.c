@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Shared receive queues. A QP takes an element when a message for it begins, and returns
- * it by a completion: successful, or flushed when the QP enters ERR. Elements that no QP
- * has taken stay, whatever happens to the QPs.
+ * Shared receive queues. A QP takes an element when a message begins, and returns it by a
+ * completion: successful, or flushed when the QP enters ERR. Elements that no QP has taken
+ * stay in the queue when QPs fail or are destroyed.
  */
 #include "core/srq.h"
 
@@ -19,9 +19,9 @@ static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 }
 
 /*
- * Raise one event per arming, and no second one before an element is taken: it would
- * carry no new information, and the core keeps each one until the program reads it, which
- * it does not report to us.
+ * Is an event due? Disarms the limit. There is one event per arming, and no second one
+ * before an element is taken: the RDMA core keeps each event until the program reads it,
+ * so a program that arms again and again could fill kernel memory.
  */
 static bool below_limit(struct kwarp_srq *srq)
 {
@@ -41,8 +41,8 @@ static bool below_limit(struct kwarp_srq *srq)
  * @srq:	shared receive queue
  * @wqe:	receives the copy
  *
- * Raises IB_EVENT_SRQ_LIMIT_REACHED, and disarms it, if that leaves fewer elements than
- * the armed limit. Context: any.
+ * If fewer elements than the limit are left, raises IB_EVENT_SRQ_LIMIT_REACHED and disarms
+ * the limit. Context: any.
  * Return: as kwarp_rq_take().
  */
 int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe)
@@ -65,9 +65,9 @@ int kwarp_srq_fetch(struct kwarp_srq *srq, struct kwarp_rqe_copy *wqe)
  * @srq:	shared receive queue
  * @limit:	elements, 0 disarms
  *
- * If fewer elements are present already, the event is raised immediately: nothing would
- * take an element out of an empty queue and so raise it later. If nothing was taken since
- * the last event, no new event is raised until something is taken. Context: any.
+ * If fewer elements are present already, the event is raised immediately: no element may
+ * be left to be taken, which would raise it later. If none was taken since the last event,
+ * the next event waits until one is taken. Context: any.
  */
 void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit)
 {
@@ -83,13 +83,13 @@ void kwarp_srq_arm(struct kwarp_srq *srq, u32 limit)
 }
 
 /**
- * kwarp_srq_move() - continue in other ring memory
+ * kwarp_srq_move() - move the ring to other memory
  * @srq:	shared receive queue
  * @mem:	zeroed: control block, followed by @size elements
  * @size:	power of two
  *
- * Elements not yet taken are copied with their indices, KWARP_SRQ_MOVE_RUN of them in each
- * hold of the lock.
+ * Elements not yet taken keep their indices. The lock is released after each
+ * KWARP_SRQ_MOVE_RUN of them.
  *
  * Return: 0, or -EINVAL if there are more such elements than @size. Context: process,
  * @srq->mutex held.
@@ -116,7 +116,7 @@ int kwarp_srq_move(struct kwarp_srq *srq, void *mem, u32 size)
 			return -EINVAL;
 		}
 		end = rq->fetched + posted;
-		/* What was taken meanwhile need not be copied; a user may have withdrawn some. */
+		/* Skip elements taken meanwhile. A user may have moved the index back. */
 		if ((s32)(rq->fetched - from) > 0)
 			from = rq->fetched;
 		if ((s32)(from - end) > 0)

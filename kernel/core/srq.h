@@ -5,21 +5,22 @@
 
 #include "core/wq.h"
 
-/* Elements that move to another ring in one hold of the lock. */
+/* Elements copied per hold of the lock when a ring moves. */
 #define KWARP_SRQ_MOVE_RUN	256U
 
 /**
  * struct kwarp_srq - a shared receive queue
- * @ibsrq:	the core's part
+ * @ibsrq:	RDMA core's part
  * @dev:	device
- * @rq:		the queue; its lock protects everything here, also against a resize
- * @mutex:	serialises modify_srq; sleeping
- * @limit:	if not 0: an event is due when fewer elements are left; 0: not armed
- * @told:	an event was raised, and @told_at is the value of rq.fetched then
- * @told_at:	see above
  * @id:		number shown to users
+ * @mutex:	serialises modify_srq, protects @mem and @mmap; sleeping
  * @mem:	memory of the control block and the ring
  * @mmap:	mmap entry of a user's queue, otherwise NULL
+ * @rq:		the queue; rq.lock protects the fields below and, unlike in a QP, the
+ *		pointers to the ring, which modify_srq changes
+ * @limit:	raise an event when fewer elements are left; 0: not armed
+ * @told:	an event has been raised
+ * @told_at:	value of rq.fetched at the last event
  */
 struct kwarp_srq {
 	struct ib_srq ibsrq;

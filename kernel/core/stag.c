@@ -3,9 +3,9 @@
  * Changes to the meaning of an STag: invalidation, fast registration, and binding of
  * memory windows. The verbs create and destroy entries.
  *
- * One pass at a time changes an entry: it holds the entry's change lock, sets the state
- * to BUSY, then waits for the remaining users. It holds no other entry, and does not
- * sleep.
+ * A pass that invalidates or binds an entry holds the entry's change lock, sets the state
+ * to BUSY, then waits for the other users. The pass holds no reference to another entry,
+ * and does not sleep.
  */
 #include "core/stag.h"
 
@@ -21,10 +21,9 @@ u64 kwarp_mr_generation(void)
 }
 
 /*
- * Get the entry of an STag's index for exclusive change, locked and referenced, if it
- * belongs to @user's protection domain. The lock is never awaited with a reference held,
- * because its holder waits for references; and a queue pair waits only for entries of its
- * own domain.
+ * Get the entry of an STag's index for exclusive change, locked and referenced, if it is
+ * in @user's protection domain: a queue pair waits for no lock of another domain. Nobody
+ * waits for the lock with a reference held, because its holder waits for references.
  */
 static struct kwarp_mr *change_begin(const struct kwarp_mr_user *user, u32 stag)
 {
@@ -57,19 +56,19 @@ static void change_end(struct kwarp_mr *mr)
 	rcu_read_unlock();
 }
 
-/* The caller holds the change lock and one reference. */
+/* Wait for the entry's other users. The caller holds the change lock and a reference. */
 static void wait_others(struct kwarp_mr *mr)
 {
 	lockdep_assert_held(&mr->change);
 	/* Write the new state before reading the count; pairs with kwarp_mr_get(). */
 	smp_mb();
 	/*
-	 * Ours and the table's remain. If a deregistration has just dropped the latter,
-	 * it waits for all others itself.
+	 * Our reference and the table's remain. If a deregistration has dropped the latter,
+	 * another user may remain here: the deregistration waits for that one.
 	 */
 	while (refcount_read(&mr->refs) > 2)
 		mr_wait_user(mr);
-	/* Order the others' accesses before what follows. */
+	/* The other users' accesses come before anything that follows. */
 	smp_mb();
 }
 
@@ -96,13 +95,13 @@ static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
  * @user:	queue pair that received it
  * @stag:	STag; key and state must match, and a window must be bound by @user
  *
- * After return no access under the STag begins. Accesses of other engines in progress are
- * waited for by spinning: a pass that holds a region runs with bottom halves disabled and
- * does not sleep, so the wait is bounded. With PREEMPT_RT, where such a pass can be
- * preempted, the wait blocks on a lock.
+ * After return no access under the STag begins. The function spins until passes of other
+ * engines that use the entry have ended. This wait is bounded, because such passes run with
+ * bottom halves disabled and do not sleep. With PREEMPT_RT, where they can be preempted,
+ * the wait blocks on a lock.
  * Context: softirq or bottom halves disabled; the caller must have put its cache,
  * otherwise two passes could wait for each other.
- * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if it must not be invalidated.
+ * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if the STag is never invalidated.
  */
 enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
 				       u32 stag)
@@ -123,8 +122,8 @@ enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
  * @user:	queue pair to which the request was posted
  * @stag:	STag; for a region allocated for fast registration the key is ignored
  *
- * As above, but for our own consumer: it may name an STag that is already invalid, and
- * the kernel's rdma_rw names the previous key of its READ_INV's sink.
+ * As kwarp_mr_invalidate(), but our own consumer may name an STag that is already invalid,
+ * and the kernel's rdma_rw names the previous key of its READ_INV's sink.
  * Return: KWARP_MEM_OK or the reason.
  */
 enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
@@ -172,7 +171,7 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		return -EINVAL;
 	if (ibmr->iova + ibmr->length < ibmr->iova)
 		return -EINVAL;
-	/* Consumers may replace the upper bits of the address, not the offset. */
+	/* Consumers may change the upper bits of the address, not the offset in the page. */
 	first = ibmr->iova & (ibmr->page_size - 1);
 	shift = ilog2(ibmr->page_size);
 	if (first + ibmr->length > (u64)mr->nr_staged << shift)
@@ -195,7 +194,7 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 
 /* ---- memory windows ------------------------------------------------------- */
 
-/* Checked before the window is claimed, so that a refusal has no side effects. */
+/* Check before the window's state changes, so that a refusal has no side effects. */
 static bool mw_bindable(const struct kwarp_mr *mw,
 			const struct kwarp_mw_bind *bind, u32 state)
 {
@@ -206,9 +205,7 @@ static bool mw_bindable(const struct kwarp_mr *mw,
 	       (bind->length && state != KWARP_MR_VALID);
 }
 
-/*
- * Return: a window in state BUSY, locked and referenced, or NULL; @state: its old state.
- */
+/* Return: a window in state BUSY, locked and referenced, or NULL. @state: its old state. */
 static struct kwarp_mr *mw_claim(const struct kwarp_mr_user *user,
 				 const struct kwarp_mw_bind *bind, u32 *state)
 {
@@ -233,13 +230,13 @@ void kwarp_mw_release(struct kwarp_mr *mw)
 	if (!mw->region)
 		return;
 	mw->user = 0;
-	/* When the count is zero, the blocks may be freed. */
+	/* Our accesses come before the decrement: at zero the blocks may be freed. */
 	smp_mb__before_atomic();
 	atomic_dec(&mw->region->windows);
 	mw->region = NULL;
 }
 
-/* The verbs' rules for region and window (RFC 5040 leaves them to the RNIC). */
+/* Rules of verbs for a window and its region; RFC 5040 has none. */
 static bool bind_allowed(const struct kwarp_mr *region,
 			 const struct kwarp_mw_bind *bind)
 {
@@ -265,7 +262,7 @@ static struct kwarp_mr *region_for(const struct kwarp_mr_user *user,
 
 	if (!region)
 		return NULL;
-	/* Increment first: from then on the region does not change. */
+	/* Increment first: until the decrement the region is not (de)reregistered. */
 	if (region->kind == KWARP_MR_PAGES &&
 	    atomic_inc_unless_negative(&region->windows)) {
 		ok = mr_valid(region, bind->lkey) &&
@@ -300,9 +297,9 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
  * @user:	queue pair to which the request was posted
  * @bind:	parameters
  *
- * A window of type 1 may already be bound: it moves, and on return the old range is no
- * longer accessible through it. A window of type 2 must have been invalidated; from now
- * on it belongs to @user. Context: as kwarp_mr_invalidate().
+ * A window of type 1 may already be bound: on return the old range is no longer accessible
+ * through the window. A window of type 2 must have been invalidated, and belongs to @user
+ * when it is bound. Context: as kwarp_mr_invalidate().
  * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
  */
 int kwarp_mw_bind_region(const struct kwarp_mr_user *user,

@@ -9,9 +9,10 @@
 				 IB_ACCESS_REMOTE_ATOMIC)
 
 /*
- * References of lookups begin and end with these. With PREEMPT_RT a holder can be
- * preempted: spinning cannot wait for it, and priority inheritance applies only if it
- * holds a lock. Otherwise a pass is not preempted, and the count suffices.
+ * Begin and end of a lookup's reference, and the wait for it. With PREEMPT_RT the pass
+ * that holds a reference can be preempted, so spinning might never end: the pass holds a
+ * lock, through which it inherits the priority of the thread that waits. Otherwise a pass
+ * is not preempted, and we spin until the count has dropped.
  */
 #ifdef CONFIG_PREEMPT_RT
 static inline void mr_use(struct kwarp_mr *mr)
@@ -53,7 +54,7 @@ static inline bool in_bounds(const struct kwarp_mr *mr, u64 addr, u64 len)
 	       len <= mr->length - (addr - mr->iova);
 }
 
-/* May this user use the STag? A window of type 2 belongs to its binder only. */
+/* May this user use the STag? A window of type 2 is for the QP that bound it only. */
 static inline bool mr_associated(const struct kwarp_mr *mr,
 				 const struct ib_pd *pd,
 				 const struct kwarp_mr_user *user)

@@ -2,9 +2,8 @@
 /*
  * Send and receive queues.
  *
- * A ring may be shared with user space. The kernel reads the producer index and the
- * elements of such a ring once each, and trusts neither: an index beyond the ring's size
- * is ignored, and only a copy of the element is validated.
+ * A ring may be shared with user space. The kernel ignores a producer index that is out of
+ * range, and validates and uses only copies of the elements.
  */
 #include "core/wq.h"
 
@@ -14,13 +13,13 @@
 
 /* ---- indices ----------------------------------------------------------- */
 
-/* Elements before the index are visible: pairs with the poster's release. */
+/* Elements before the index can be read now: pairs with the poster's release. */
 static u32 load_index(const u32 *idx)
 {
 	return smp_load_acquire(idx); /* see above */
 }
 
-/* The owner of the ring may reuse elements before the index. */
+/* The poster may reuse elements before the index: pairs with the poster's acquire. */
 static void publish_index(u32 *idx, u32 val)
 {
 	smp_store_release(idx, val); /* see above */
@@ -32,10 +31,9 @@ static void publish_index(u32 *idx, u32 val)
  *
  *	done <= fetched <= producer <= done + size
  *
- * The kernel owns the first two. A user's producer index is valid only between @fetched
- * and @done + @size; an index outside this range, also one that moved backwards, posts
- * nothing. @done is read after the index: a user that has seen @done move, and used the
- * room, has moved the index later.
+ * The kernel owns the first two. A user's producer index outside this range, also one that
+ * moved backwards, posts nothing. @done is read after the index: a valid index is never
+ * beyond the @done that the user has seen, plus @size.
  *
  * Context: any. @fetched is stable under the socket lock, or under sq->lock once
  * the state is ERR.
@@ -71,7 +69,7 @@ static void ring_wakeup(struct kwarp_ring_ctl *ctl, bool need)
 	WRITE_ONCE(ctl->flags, need ? KWARP_RING_NEED_WAKEUP : 0);
 }
 
-/* Does a user claim to post repeatedly without polling for completions? */
+/* Does the provider report posts without polls in between? The hint affects timing only. */
 bool kwarp_sq_bursts(const struct kwarp_sq *sq)
 {
 	return !sq->kernel && READ_ONCE(sq->ctl->arm) == KWARP_SQ_BURST;
@@ -84,7 +82,7 @@ static bool sq_flushed(const struct kwarp_sq *sq)
 
 /* ---- fetching ---------------------------------------------------------- */
 
-/* Bytes of all elements, or -EMSGSIZE. */
+/* Return: bytes of all elements, or -EMSGSIZE. */
 static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 {
 	u64 sum = 0;
@@ -95,7 +93,7 @@ static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 	return sum > KWARP_MAX_MSG_SIZE ? -EMSGSIZE : (s64)sum;
 }
 
-/* Copy the variable part and validate it; @src is shared memory. */
+/* Copy the rest of an element and validate the copy; @src may be shared with a user. */
 static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		      const void *src, u32 *len)
 {
@@ -120,14 +118,12 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		return -EINVAL;
 	memcpy(wqe->sge, src + sizeof(wqe->hdr),
 	       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
-	/*
-	 * The checks must use the copy: keep the compiler from rereading shared memory.
-	 */
+	/* Check the copy: the compiler must not read the shared memory again. */
 	barrier();
 	total = sge_total(wqe->sge, wqe->hdr.num_sge);
 	if (total < 0)
 		return total;
-	/* The returned value has 64 bits. */
+	/* The result of an atomic operation has 8 bytes. */
 	if (kwarp_wr_is(opcode, KWARP_WR_ATOMIC) && total != sizeof(u64))
 		return -EMSGSIZE;
 	*len = total;
@@ -143,10 +139,9 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
  * Counts, sizes and opcode are checked here, on the copy; addresses and keys are checked
  * when they are used.
  *
- * Return: 1 if there was one, 0 if the queue is empty or does not send, negative errno if
- * the element is malformed (it has been fetched; @slot is valid; complete it with
- * KWARP_WC_LOC_QP_OP_ERR or as the error implies: -EMSGSIZE length, -EINVAL anything
- * else).
+ * Return: 1 if an element was fetched, 0 if none is posted or @sq->gate is not OPEN; a
+ * negative errno if an element was fetched that is malformed: -EMSGSIZE for its length,
+ * else -EINVAL. @slot is valid then, too: the caller completes it with an error.
  */
 int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 {
@@ -155,7 +150,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 	u32 idx, len = 0;
 	int ret;
 
-	/* Until the state is ERR, only the engine moves @fetched. */
+	/* Until the state is ERR, @fetched changes under the socket lock only. */
 	idx = sq->fetched;
 	if (READ_ONCE(sq->gate) != KWARP_WQ_OPEN || !sq_posted(sq))
 		return 0;
@@ -168,7 +163,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 	s->signaled = sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED);
 	s->state = KWARP_SLOT_PENDING;
 	s->len = 0;
-	/* Write the slot before the index: sq_take() may read it immediately. */
+	/* Write the slot before the index: sq_take() may read the slot immediately. */
 	smp_store_release(&sq->fetched, idx + 1);
 
 	/* The ring's slot belongs to the kernel until kern_idx passes it. */
@@ -187,11 +182,10 @@ bool kwarp_sq_pending(const struct kwarp_sq *sq)
 
 /**
  * kwarp_sq_idle() - the engine is about to sleep: request a doorbell
- * @sq:		send queue
- * @linger:	do not request it: a timer will wake the engine
+ * @sq:		send queue; socket lock held, or no connection attached
+ * @linger:	request none, because a timer will wake the engine
  *
  * Return: true if the engine may sleep, false if an element was posted meanwhile.
- * Socket lock held.
  */
 bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger)
 {
@@ -199,9 +193,7 @@ bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger)
 		WRITE_ONCE(sq->ctl->flags, KWARP_RING_LINGER);
 	} else if (!sq->kernel) {
 		ring_wakeup(sq->ctl, true);
-		/*
-		 * Pairs with the barrier between a user's post and its read of the flags.
-		 */
+		/* Pairs with the barrier between a user's post and the read of the flags. */
 		smp_mb();
 	}
 	if (!kwarp_sq_pending(sq))
@@ -217,8 +209,8 @@ void kwarp_sq_busy(struct kwarp_sq *sq)
 }
 
 /*
- * Is everything that was fetched or posted complete, if perhaps not delivered yet? Socket lock
- * held.
+ * Are all posted elements DONE? Their completions may not have been delivered yet. Socket
+ * lock held, or no connection attached.
  */
 bool kwarp_sq_drained(const struct kwarp_sq *sq)
 {
@@ -226,7 +218,7 @@ bool kwarp_sq_drained(const struct kwarp_sq *sq)
 
 	if (kwarp_sq_pending(sq))
 		return false;
-	/* Usually the first one decides: elements behind it wait for it. */
+	/* Usually the oldest element decides, because the others wait for it. */
 	for (idx = READ_ONCE(sq->done); idx != sq->fetched; idx++)
 		if (READ_ONCE(sq->slots[idx & (sq->size - 1)].state) != KWARP_SLOT_DONE)
 			return false;
@@ -249,8 +241,8 @@ static void slot_to_cqe(const struct kwarp_sq *sq, const struct kwarp_slot *s,
 }
 
 /*
- * Take the oldest element if it can be reported now: if it is done, or in any case once
- * the queue is in error. Sets *@deliver if a completion is due.
+ * Advance @done past the oldest element, if that is DONE, or if the queue is flushed. Sets
+ * *@deliver if the element has a completion, which is then in @cqe.
  */
 static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 {
@@ -287,9 +279,9 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 }
 
 /*
- * Deliver in order, at most KWARP_WQ_PIECE. The CQ's handler may post again, so no lock is held
- * while it runs; @reaping keeps the order when two contexts get here concurrently.
- * Return: false if a worker has to continue.
+ * Deliver completions in order, up to KWARP_WQ_PIECE elements. No lock is held while the
+ * CQ's handler runs, because the handler may post; @reaping keeps the order if two contexts
+ * get here concurrently. Return: false if a worker has to continue.
  */
 static bool sq_deliver(struct kwarp_sq *sq)
 {
@@ -316,7 +308,7 @@ static bool sq_deliver(struct kwarp_sq *sq)
 		kwarp_cq_push(sq->cq, cqe, n, false);
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
-	/* Requests posted later were not affected. */
+	/* The status is not for requests that are posted later. */
 	if (sq_flushed(sq))
 		sq->blame = 0;
 	sq->reaping = false;
@@ -349,7 +341,7 @@ void kwarp_sq_blame(struct kwarp_sq *sq, u8 status)
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
-/* sq->done may have moved past @slot by a flush: then do nothing. */
+/* Return: false, and nothing is set, if a flush has moved sq->done past @slot. */
 static bool slot_set(struct kwarp_sq *sq, u32 slot, u8 state, u8 status)
 {
 	struct kwarp_slot *s = sq_slot(sq, slot);
@@ -363,12 +355,12 @@ static bool slot_set(struct kwarp_sq *sq, u32 slot, u8 state, u8 status)
 }
 
 /**
- * kwarp_sq_complete() - an element is done; deliver completions in order
+ * kwarp_sq_complete() - complete an element; completions are delivered in order
  * @sq:		send queue
  * @slot:	from kwarp_sq_fetch()
  * @status:	enum kwarp_wc_status; an error is delivered even if unsignalled
  *
- * Does nothing if the queue was flushed meanwhile. Takes sq.lock.
+ * Has no effect on an element that was flushed meanwhile. Takes @sq->lock.
  */
 void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status)
 {
@@ -383,8 +375,8 @@ void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status)
 }
 
 /*
- * Until the state is ERR, only the engine accesses slots that are not done, under the
- * socket lock: the next two functions need no other lock.
+ * The next two functions need the socket lock only: until the state is ERR, slots that are
+ * not DONE are accessed under that lock.
  */
 void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot)
 {
@@ -405,10 +397,10 @@ void kwarp_sq_complete_built(struct kwarp_sq *sq)
 	for (; sq->built != sq->fetched; sq->built++) {
 		struct kwarp_slot *s = sq_slot(sq, sq->built);
 
-		/* Reads may be done before requests posted after them are built. */
+		/* Elements before @done are complete, e.g. RDMA Reads by their responses. */
 		if ((s32)(sq->built - sq->done) < 0)
 			continue;
-		/* The message in progress is the last one fetched. */
+		/* The last element fetched may still be in progress. */
 		if (s->state == KWARP_SLOT_PENDING &&
 		    sq->built + 1 == sq->fetched)
 			break;
@@ -422,9 +414,9 @@ void kwarp_sq_complete_built(struct kwarp_sq *sq)
 }
 
 /**
- * kwarp_sq_ack() - the peer has received the messages: complete marked elements
+ * kwarp_sq_ack() - the peer has acknowledged messages: complete those in state BUILT
  * @sq:		send queue, socket lock held
- * @end:	slot after the last one; all before it are sent
+ * @end:	first slot that is not acknowledged
  */
 void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
 {
@@ -443,11 +435,12 @@ void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
 }
 
 /**
- * kwarp_sq_refused() - the peer reports an error in an unacknowledged message
+ * kwarp_sq_refused() - the peer's Terminate reports an error in a message
  * @sq:		send queue whose QP is about to enter ERR, socket lock held
- * @opcodes:	mask of BIT(enum kwarp_opcode) that the message may have
- * @status:	enum kwarp_wc_status of the oldest such element; those before it complete
- *		with success
+ * @opcodes:	mask of BIT(enum kwarp_opcode): possible opcodes of the message
+ * @status:	enum kwarp_wc_status of the oldest unacknowledged element with such an
+ *		opcode, before which BUILT ones complete with success; if there is none, of
+ *		the oldest element
  */
 void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status)
 {
@@ -481,7 +474,7 @@ u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 	return rq_posted(rq);
 }
 
-/* Copy and validate the copy. Return: 0 or -EINVAL. */
+/* Copy an element and validate the copy. Return: 0 or -EINVAL. */
 static int rq_copy(const struct kwarp_rq *rq, u32 idx,
 		   struct kwarp_rqe_copy *wqe)
 {
@@ -502,14 +495,14 @@ static int rq_copy(const struct kwarp_rq *rq, u32 idx,
  * @rq:		receive queue; the socket lock is held, or the queue's lock if shared
  * @wqe:	receives the copy
  *
- * Return: 0; -ENOBUFS if none is posted; -EINVAL if it is malformed (it has been taken,
- * wr_id is valid: complete it with KWARP_WC_LOC_QP_OP_ERR).
+ * Return: 0; -ENOBUFS if none can be taken; -EINVAL if a malformed one was taken: the caller
+ * completes its wr_id with KWARP_WC_LOC_QP_OP_ERR.
  */
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 {
 	int ret;
 
-	/* The socket lock keeps the gate: no other context takes until it is FLUSHED. */
+	/* The lock keeps @gate. Until FLUSHED, no context without the lock takes elements. */
 	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
 	    !rq_posted(rq))
 		return -ENOBUFS;
@@ -525,15 +518,15 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
  * @ahead:	0 for the element that kwarp_rq_take() would take next
  * @wqe:	receives the copy
  *
- * Until the element is taken, a user may change it, against the rules: do not rely on
- * this copy then.
+ * A user may still change the element, although programs must not: the copy that
+ * kwarp_rq_take() makes later may be different.
  *
  * Return: true if there is a well-formed element.
  */
 bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe)
 {
-	/* As in kwarp_rq_take(): no other context takes. */
+	/* No other context takes elements: see kwarp_rq_take(). */
 	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
 	    ahead >= rq_posted(rq))
 		return false;
@@ -542,7 +535,7 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 
 /**
  * kwarp_rq_complete() - deliver a receive completion
- * @rq:		the QP's receive queue, also for a receive from a shared queue
+ * @rq:		the QP's own receive queue, even if the receive is from a shared queue
  * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller
  * @solicited:	the message requested an event
  */
@@ -555,7 +548,7 @@ void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
 	kwarp_cq_push(rq->cq, cqe, 1, solicited);
 }
 
-/* Take the oldest element if the queue is flushed. @cqe: result */
+/* Take the oldest element, if the queue is flushed, and set its completion @cqe. */
 static bool rq_take_flushed(struct kwarp_rq *rq, struct kwarp_cqe *cqe)
 {
 	const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
@@ -574,7 +567,7 @@ static bool rq_take_flushed(struct kwarp_rq *rq, struct kwarp_cqe *cqe)
 	return true;
 }
 
-/* As sq_deliver(). */
+/* Like sq_deliver(). */
 static bool rq_deliver_flushed(struct kwarp_rq *rq)
 {
 	struct kwarp_cqe cqe[REAP_BATCH];
@@ -617,12 +610,12 @@ static void rq_rest_work(struct work_struct *work)
 
 /**
  * kwarp_wq_flush() - complete all posted requests with KWARP_WC_WR_FLUSH_ERR
- * @sq:		send queue of a queue pair in an error (its engines have stopped for good)
+ * @sq:		send queue of a queue pair in ERR
  * @rq:		its receive queue
  *
- * Leaves the rings in need-wakeup state: later posts ring the doorbell, which flushes
- * them. Behind KWARP_WQ_PIECE requests of a queue a worker continues.
- * kwarp_rx_stop() returns a receive being filled, not this function. Context: any.
+ * The rings keep KWARP_RING_NEED_WAKEUP, so later posts ring the doorbell, which flushes
+ * them. After KWARP_WQ_PIECE requests of a queue a worker continues. A receive that a
+ * message is filling has been taken already: kwarp_rx_stop() flushes it. Context: any.
  */
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
@@ -630,9 +623,7 @@ void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 		ring_wakeup(sq->ctl, true);
 		if (rq->size)
 			ring_wakeup(rq->ctl, true);
-		/*
-		 * The flush sees a post that missed the flag, or the post sees the flag.
-		 */
+		/* The flush sees a post that missed the flag, or the post sees the flag. */
 		smp_mb();
 	}
 	sq_reap(sq);
@@ -648,11 +639,11 @@ void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq)
 }
 
 /**
- * kwarp_wq_stop() - nothing more is delivered
+ * kwarp_wq_stop() - discard the completions that workers have not delivered yet
  * @sq:		send queue of a queue pair in ERR, or without other users
  * @rq:		its receive queue
  *
- * What a worker would have delivered yet is discarded. Context: process, may sleep.
+ * Context: process, may sleep.
  */
 void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
@@ -662,8 +653,8 @@ void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq)
 }
 
 /*
- * ERR -> RESET: empty rings, indices at zero. No connection is attached. Context: process, may
- * sleep.
+ * Empty both queues for RESET and set the indices to zero. No connection is attached.
+ * Context: process, may sleep.
  */
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {

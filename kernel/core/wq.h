@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Send and receive queues: rings, slots, in-order completion, flush. They do not know the
- * queue pair: it sets what may be posted and taken (enum kwarp_wq_gate), and the
- * destination and number of completions.
+ * Send and receive queues: rings, slots, in-order completion, flush. The queues do not know
+ * their queue pair, which sets what may be posted and taken (enum kwarp_wq_gate), the CQ,
+ * and the QP number in completions.
  */
 #ifndef _KWARP_CORE_WQ_H
 #define _KWARP_CORE_WQ_H
@@ -13,30 +13,28 @@
 
 struct kwarp_cq;
 
-/* What the queue pair's state permits. */
+/* Treatment of requests, as the queue pair's state requires. */
 enum kwarp_wq_gate {
-	KWARP_WQ_CLOSED,	/* nothing may be posted */
+	KWARP_WQ_CLOSED,	/* none may be posted */
 	KWARP_WQ_HELD,		/* posted requests wait */
 	KWARP_WQ_OPEN,		/* posted requests are processed */
-	KWARP_WQ_FLUSHED,	/* posted requests are flushed: the queue pair is in an
-				 * error state
-				 */
+	KWARP_WQ_FLUSHED,	/* posted requests are flushed: error states */
 };
 
 enum kwarp_slot_state {
 	KWARP_SLOT_PENDING,	/* fetched, in progress */
-	KWARP_SLOT_BUILT,	/* its payload is copied, success not reported yet */
-	KWARP_SLOT_DONE,	/* completed, perhaps after one that is not */
+	KWARP_SLOT_BUILT,	/* the payload is copied, the completion is not due yet */
+	KWARP_SLOT_DONE,	/* the completion is due, after those of older elements */
 };
 
 /**
  * struct kwarp_slot - the kernel's record of a fetched SQ element
- * @wr_id:	the consumer's tag
+ * @wr_id:	wr_id of the work request
  * @len:	bytes, for the completion
  * @opcode:	enum kwarp_opcode
  * @signaled:	a completion is requested on success
  * @state:	enum kwarp_slot_state
- * @status:	enum kwarp_wc_status once done
+ * @status:	enum kwarp_wc_status, valid in state DONE
  */
 struct kwarp_slot {
 	u64 wr_id;
@@ -50,8 +48,8 @@ struct kwarp_slot {
 /**
  * struct kwarp_sqe_copy - the single copy of an SQ element, used for processing
  * @hdr:	header
- * @sge:	hdr.num_sge elements; only their number has been validated
- * @data:	or hdr.inline_len bytes, in a kernel copy
+ * @sge:	hdr.num_sge elements; their addresses and keys have not been validated
+ * @data:	KWARP_WQE_INLINE: hdr.inline_len bytes of payload
  *
  * An engine's copy has only as much memory as the ring's stride, the maximum size of an
  * element of the queue.
@@ -71,30 +69,30 @@ struct kwarp_rqe_copy {
 
 /**
  * struct kwarp_sq - send queue
- * @lock:	protects the indices, @slots, @gate and, with the socket lock, the state
- *		of the queue pair
- * @cq:		CQ for completions; constant
- * @qpn:	number of the queue pair; constant
- * @kernel:	belongs to a kernel consumer; constant
- * @ctl:	control block (user: shared)
- * @ring:	elements, @stride apart (user: shared)
+ * @cq:		CQ for completions; constant, like the following up to @slots
+ * @qpn:	number of the queue pair
+ * @kernel:	the queue belongs to a kernel consumer
+ * @ctl:	control block, shared with user space for a user's queue
+ * @ring:	elements, @stride apart, shared likewise
  * @stride:	bytes between elements
  * @size:	elements, power of two
  * @max_sge:	granted at creation
  * @max_inline:	granted at creation
  * @sig_all:	every element is signalled
  * @slots:	@size entries, kernel memory
- * @done:	elements before it are completed; @ctl->kern_idx is a copy
- * @fetched:	elements before it were copied out
- * @built:	elements before it are not in state BUILT
- * @reaping:	another context delivers completions and handles the rest
- * @blame:	status for the oldest element in the next flush, or 0
- * @gate:	enum kwarp_wq_gate; @ctl->closed is a copy of one of its values
- * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; constant while @gate is
- *		OPEN
+ * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; set before @gate is OPEN
  * @vendor_err:	for completions with an error: the error as in the Terminate
+ * @rest:	completes elements beyond KWARP_WQ_PIECE
+ * @lock:	irqsave; protects the fields below and, with the QP's other locks, its
+ *		state. Until @gate is FLUSHED, the socket lock instead protects @fetched,
+ *		@built and the slots that are not DONE
+ * @gate:	enum kwarp_wq_gate; for user space @ctl->closed tells whether it is CLOSED
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
- * @rest:	delivers what one context left over: KWARP_WQ_PIECE
+ * @fetched:	elements before this index have been copied out
+ * @built:	elements before this index are not in state BUILT
+ * @done:	elements before this index are completed; @ctl->kern_idx is a copy
+ * @reaping:	a context delivers completions, also those that become due meanwhile
+ * @blame:	status of the oldest element in the next flush; 0: flush error
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
@@ -123,21 +121,24 @@ struct kwarp_sq {
 
 /**
  * struct kwarp_rq - receive queue
- * @lock:	protects the indices and @gate
- * @cq:		CQ for completions, NULL for a shared queue; constant
- * @qpn:	number of the queue pair; constant
- * @ctl:	control block (user: shared)
- * @ring:	elements, @stride apart (user: shared)
+ * @cq:		CQ for completions, NULL for a shared queue; constant, like the
+ *		following up to @user, except that a resize changes @ctl, @ring and @size
+ *		of a shared queue under @lock
+ * @qpn:	number of the queue pair
+ * @ctl:	control block
+ * @ring:	elements, @stride apart
  * @stride:	bytes between elements
- * @size:	elements, power of two, or zero
+ * @size:	elements, power of two; 0: the QP has no queue of its own
  * @max_sge:	granted at creation
  * @user:	@ctl and @ring are shared with user space
- * @fetched:	elements before it were copied out; @ctl->kern_idx is a copy
- * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
- * @reaping:	another context is flushing and handles the rest
- * @gate:	as in a send queue; a shared queue is always open
  * @vendor_err:	as in a send queue
- * @rest:	as in a send queue, for the flush
+ * @rest:	flushes elements beyond KWARP_WQ_PIECE
+ * @lock:	irqsave; protects the fields below. Until @gate is FLUSHED, the socket lock
+ *		instead protects @fetched of a QP's own queue
+ * @gate:	enum kwarp_wq_gate; a shared queue is always OPEN
+ * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
+ * @fetched:	elements before this index have been copied out; @ctl->kern_idx is a copy
+ * @reaping:	a context is flushing, also elements that are posted meanwhile
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
@@ -158,12 +159,12 @@ struct kwarp_rq {
 };
 
 /*
- * Completions of one queue that one context delivers at most, since it may be a softirq, with
- * the socket lock. A worker delivers the rest, as many at a time.
+ * Maximum number of elements of one queue that one context completes, because that may be
+ * a softirq with the socket lock held. A worker completes the rest, in equal portions.
  */
 #define KWARP_WQ_PIECE	256
 
-/* Once per queue pair, before anything else. */
+/* Call once per queue pair, before any other function. */
 void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
@@ -179,12 +180,12 @@ static inline void *kwarp_rq_elem(const struct kwarp_rq *rq, u32 idx)
 
 int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
-/* Would kwarp_sq_fetch() return an element? Socket lock held. */
+/* Are elements posted that have not been fetched? Context: as for sq_posted(). */
 bool kwarp_sq_pending(const struct kwarp_sq *sq);
 bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger);
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
-/* The engine is running: posts need no doorbell from here on. Socket lock held. */
+/* The engine is running: posts need no doorbell from now on. Socket lock held. */
 void kwarp_sq_busy(struct kwarp_sq *sq);
 void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status);
 void kwarp_sq_blame(struct kwarp_sq *sq, u8 status);
@@ -192,7 +193,7 @@ void kwarp_sq_blame(struct kwarp_sq *sq, u8 status);
 /* The payload of @slot is copied: kwarp_sq_complete_built() may report it. */
 void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot);
 
-/* Complete all marked elements with success. Socket lock held. */
+/* Complete all elements in state BUILT with success. Socket lock held. */
 void kwarp_sq_complete_built(struct kwarp_sq *sq);
 void kwarp_sq_ack(struct kwarp_sq *sq, u32 end);
 void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The operations of work requests. What the functions promise: wr_op.h. */
+/* The operations of work requests. */
 #include "core/wr_op.h"
 
 #include <rdma/ib_verbs.h>
@@ -21,7 +21,7 @@
 
 const struct kwarp_wr_op kwarp_wr_ops[KWARP_OP_LAST] = {
 	[KWARP_OP_WRITE]	= { F_ALL | F_WRITE | F_INL, 0, IB_WC_RDMA_WRITE },
-	/* The peer's receive queue gets the Immediate Data. */
+	/* F_SEND, because the Immediate Data take a receive of the peer. */
 	[KWARP_OP_WRITE_IMM]	= { F_ALL | F_WRITE | F_SEND | F_INL, EXT_7306,
 				    IB_WC_RDMA_WRITE },
 	[KWARP_OP_SEND]		= { F_ALL | F_SEND | F_INL, 0, IB_WC_SEND },
@@ -34,7 +34,7 @@ const struct kwarp_wr_op kwarp_wr_ops[KWARP_OP_LAST] = {
 	[KWARP_OP_FETCH_ADD]	= { F_ALL | F_READ | F_ATOMIC, EXT_7306,
 				    IB_WC_FETCH_ADD },
 	[KWARP_OP_LOCAL_INV]	= { F_ALL | F_LOCAL, 0, IB_WC_LOCAL_INV },
-	/* Kernel consumers have no windows: no completion of theirs. */
+	/* Kernel consumers have no windows, so wc is not used. */
 	[KWARP_OP_BIND_MW]	= { F_USER | F_LOCAL, 0, 0 },
 	[KWARP_OP_REG_MR]	= { F_KERNEL | F_LOCAL, 0, IB_WC_REG_MR },
 };

@@ -9,10 +9,10 @@
 enum kwarp_wr_flags {
 	KWARP_WR_SEND	= 1 << 0,	/* a message for the peer's receive queue */
 	KWARP_WR_WRITE	= 1 << 1,	/* an RDMA Write */
-	KWARP_WR_READ	= 1 << 2,	/* takes a place among the outbound reads */
-	KWARP_WR_ATOMIC	= 1 << 3,	/* its answer is 8 bytes */
+	KWARP_WR_READ	= 1 << 2,	/* counts as an outbound read (ORD) */
+	KWARP_WR_ATOMIC	= 1 << 3,	/* an atomic operation, whose result is 8 bytes */
 	KWARP_WR_LOCAL	= 1 << 4,	/* sends nothing and has no payload */
-	KWARP_WR_INLINE	= 1 << 5,	/* its payload may be in the element */
+	KWARP_WR_INLINE	= 1 << 5,	/* may have its payload in the element */
 	KWARP_WR_USER	= 1 << 6,	/* programs may post it */
 	KWARP_WR_KERNEL	= 1 << 7,	/* kernel consumers may post it */
 };
@@ -21,7 +21,7 @@ enum kwarp_wr_flags {
  * struct kwarp_wr_op - an operation
  * @flags:	KWARP_WR_*
  * @ext:	KWARP_RDMAP_EXT_* that the connection must have, or 0
- * @wc:		enum ib_wc_opcode of its completion
+ * @wc:		enum ib_wc_opcode of a kernel consumer's completion
  */
 struct kwarp_wr_op {
 	u8 flags;
@@ -29,10 +29,10 @@ struct kwarp_wr_op {
 	u8 wc;
 };
 
-/* By enum kwarp_opcode. */
+/* Indexed by enum kwarp_opcode. */
 extern const struct kwarp_wr_op kwarp_wr_ops[KWARP_OP_LAST];
 
-/* Is @opcode, below KWARP_OP_LAST, one of those with any of @flags? */
+/* Has @opcode, below KWARP_OP_LAST, any of @flags? */
 static inline bool kwarp_wr_is(u8 opcode, u8 flags)
 {
 	return kwarp_wr_ops[opcode].flags & flags;
