@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Acknowledgment of sent messages, for connections that use it (qp->params.ack): a fence,
- * which is a zero-length RDMA Read, follows the messages, and its response shows that the
- * peer has placed and delivered everything before it.
+ * Acknowledgment of sent messages (qp->params.ack). The send engine sends a zero-length
+ * RDMA Read after the messages; this code calls it a fence, unrelated to IB_SEND_FENCE.
+ * The response shows that the peer has placed and delivered all messages before the fence.
  */
 #include "rdmap/tx.h"
 
-/* Does the consumer wait for the completion of the request in tx->wqe? */
+/* Does the work request in tx->wqe ask for a completion on success? */
 static bool completion_wanted(const struct kwarp_qp *qp)
 {
 	return qp->sq.sig_all ||
 	       qp->tx.wqe->hdr.flags & KWARP_WQE_SIGNALED;
 }
 
-/* The message of a work request, in tx->msg, has been sent. */
+/* The batch now contains the last ULPDU of the work request in tx->msg. */
 void kwarp_tx_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -24,7 +24,7 @@ void kwarp_tx_sent(struct kwarp_qp *qp)
 			       KWARP_TX_AWAITED : KWARP_TX_UNACKED);
 }
 
-/* Complete requests that need not wait for the peer, or no longer. */
+/* Complete built requests, unless an acknowledgment is needed or outstanding. */
 void kwarp_tx_complete_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -47,9 +47,9 @@ bool kwarp_tx_fence_follows(const struct kwarp_qp *qp)
  * @qp:		queue pair
  * @reads:	reads outstanding
  *
- * One at a time: the next fence covers what is sent meanwhile.
+ * Only one fence is outstanding at a time; the next one covers messages sent meanwhile.
  *
- * Return: true if so: send it and call kwarp_tx_fenced().
+ * Return: true if so; the caller starts the fence and calls kwarp_tx_fenced().
  */
 bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads)
 {
@@ -58,10 +58,7 @@ bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads)
 	kwarp_qp_assert_locked(qp);
 	if (!tx->unacked || tx->fence_out || reads >= qp->params.ord)
 		return false;
-	/*
-	 * If no completion is awaited, delay the fence until there is nothing else to
-	 * send.
-	 */
+	/* If no completion depends on the fence, delay it until the SQ supplies nothing. */
 	return tx->unacked == KWARP_TX_AWAITED || !kwarp_qp_is(qp)->sends ||
 	       !(tx->held || kwarp_sq_pending(&qp->sq));
 }

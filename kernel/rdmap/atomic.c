@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Atomic Operations (RFC 7306 5). A request is executed when it is delivered, with one
- * atomic instruction of the CPU, so it is atomic with respect to other connections, other
- * devices and the local program. Its response keeps its place among the responses to read
- * requests.
+ * Atomic Operations (RFC 7306 5). The receive engine executes a request on delivery, with
+ * the CPU's atomic instructions, so the operation is atomic with respect to other
+ * connections, other kwarp devices and local programs. The response is queued in order
+ * with RDMA Read Responses.
  */
 #include "rdmap/place.h"
 
@@ -51,17 +51,12 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_ATOMIC))
 		return KWARP_ERR_RDMAP_ACCESS;
 	mr = pass->cache.mr;
-	/*
-	 * RFC 7306 8.2: the alignment of the address counts, not that of the offset in
-	 * the region.
-	 */
+	/* RFC 7306 8.2: the memory address must be aligned; the tagged offset need not. */
 	where = kwarp_mr_ptr(mr, req.to, &len);
 	if (!IS_ALIGNED((uintptr_t)where, sizeof(u64)))
 		return KWARP_ERR_RDMAP_STREAM;
 
-	/*
-	 * This overwrites ULPDUs that were placed early: invalidate their records.
-	 */
+	/* The operation may overwrite payload placed early: withdraw the records of it. */
 	if (unlikely(pass->early))
 		kwarp_early_written(pass, mr, req.to, sizeof(u64));
 
@@ -72,7 +67,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	return KWARP_ERR_NONE;
 }
 
-/* Responses come in the order of the requests (RFC 7306 7). */
+/* Atomic Responses arrive in the order of the requests (RFC 7306 7). */
 enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
@@ -86,7 +81,7 @@ enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 
 	if (h->msn != rx->atomic_msn)
 		return KWARP_ERR_UNTAGGED_MSN;
-	/* Each outstanding request has a buffer on this queue. */
+	/* Queue 3 has a buffer only while a request is outstanding. */
 	if (rx->read_head == rx->read_tail)
 		return KWARP_ERR_UNTAGGED_NO_BUFFER;
 	rd = kwarp_rx_read(rx, rx->read_head);
@@ -96,7 +91,7 @@ enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 	if (id != rd->sink_stag)
 		return KWARP_ERR_RDMAP_STREAM;
 	rx->atomic_msn++;
-	/* The consumer's memory gets the value in host byte order. */
+	/* The value is stored in the consumer's memory in host byte order. */
 	kwarp_payload_mem(&pl, &r, (const u8 *)&value, sizeof(value));
 	err = kwarp_rx_read_place(pass, rd, &pl, sizeof(value));
 	return err ? : kwarp_rx_read_done(pass, rd);

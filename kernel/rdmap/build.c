@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Segmentation of messages into ULPDUs, in batches that the lower layer accepts in one
- * call.
+ * Segmentation of messages into ULPDUs. The lower layer collects them in a batch, which
+ * is pushed to the transport in one call.
  */
 #include "rdmap/tx.h"
 
@@ -13,10 +13,10 @@
 
 /**
  * struct tx_source - the payload of the message in progress, and its next ULPDU
- * @src:	contiguous part that is loaded
+ * @src:	contiguous piece that is loaded
  * @qp:		queue pair
- * @cache:	the pass' region cache: an invalidation waits while it holds a region
- * @piece:	length of @src in bytes when it was loaded
+ * @cache:	region cache of the pass: an invalidation waits while it holds the region
+ * @piece:	@src.n when msg->cur_off was last updated
  * @want:	what the next ULPDU should carry
  * @h:		DDP header of the next ULPDU
  * @frame:	the FPDU that results
@@ -67,14 +67,14 @@ static int source_load(struct tx_source *s)
 			   sge->length - msg->cur_off, 0);
 }
 
-/* Account for the bytes consumed from the loaded piece. */
+/* Add the bytes consumed from the loaded piece to msg->cur_off. */
 static void source_settle(struct tx_source *s)
 {
 	s->qp->tx.msg.cur_off += s->piece - s->src.n;
 	s->piece = s->src.n;
 }
 
-/* Load the next piece. Return: 0, or -EACCES if it may not be read. */
+/* Load the next piece. Return: 0, or -EACCES if the STag does not permit the access. */
 static int source_next(struct kwarp_payload_source *src)
 {
 	struct tx_source *s = container_of(src, struct tx_source, src);
@@ -86,16 +86,14 @@ static int source_next(struct kwarp_payload_source *src)
 	return ret;
 }
 
-/*
- * The next ULPDU belongs to another message, or restarts at another offset of this one.
- */
+/* Unload the piece: the next ULPDU begins in another message or at another offset. */
 static void source_reset(struct tx_source *s)
 {
 	s->src.n = 0;
 	s->piece = 0;
 }
 
-/* All but h->last. */
+/* Fill in all fields but h->last, which the lower layer sets. */
 static void ddp_header(const struct kwarp_qp *qp, struct kwarp_ddp_hdr *h)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
@@ -132,9 +130,9 @@ static void message_sent(struct kwarp_qp *qp)
 }
 
 /*
- * The source of a read was valid when the request arrived, so its STag has been revoked
- * since. The request is not kept as received; the Terminate quotes one rebuilt with what
- * is left to transfer (RFC 5040 4.8).
+ * The source STag was valid when the Read Request arrived, and was invalidated since. The
+ * Terminate quotes the request, updated to the bytes not yet transferred (RFC 5040 4.8).
+ * The received header was not kept, so rebuild it.
  */
 static void response_error(struct kwarp_qp *qp, u32 done)
 {
@@ -170,31 +168,29 @@ static void source_error(struct kwarp_qp *qp)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
-	/*
-	 * The part of the message that was sent stays a fragment: the Terminate follows.
-	 */
+	/* The message stays incomplete on the wire; the Terminate follows. */
 	if (msg->kind == KWARP_TX_RESPONSE)
 		response_error(qp, msg->done);
 	else
 		kwarp_tx_local_error(qp, msg->slot, KWARP_WC_LOC_PROT_ERR);
 }
 
-/* What the lower layer needs to know to choose the length of the next ULPDU. */
+/* Describe the rest of the message; the lower layer chooses the length of the ULPDU. */
 static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
 	w->hdr_len = msg->raw ? 0 : kwarp_ddp_hdr_len(msg->tagged);
-	/* A peer may ask for up to 2^32 - 1 bytes: the sum with a header stays below 2^32. */
+	/* A Read Request may ask for 2^32 - 1 bytes: keep left + hdr_len within 32 bits. */
 	w->left = min_t(u32, msg->len - msg->done, KWARP_MAX_MSG_SIZE);
 	w->behind = kwarp_tx_fence_follows(qp) ?
 		    KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN : 0;
-	/* Neither for a long message nor for one that RDMAP does not segment. */
+	/* Not for long messages, nor for inline data and headers (msg->data). */
 	w->fill = !msg->done && !msg->data && msg->len <= KWARP_TX_FILL_LEN &&
 		  !qp->params.ack;
 }
 
-/* Build the next ULPDU and pass it down. Return: as @put of the lower layer. */
+/* Add the next ULPDU to the batch. Return: as llp->ops->put(). */
 static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 {
 	struct kwarp_qp *qp = s->qp;
@@ -224,11 +220,11 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 }
 
 /**
- * kwarp_tx_build() - build a batch of what is to be sent (build.c)
+ * kwarp_tx_build() - build a batch of ULPDUs
  * @qp:		attached queue pair
  * @llp:	its connection
  *
- * A work request that fails ends the batch: tx->failed.
+ * A work request or response that fails sets tx->failed and ends the batch.
  *
  * Return: bytes built, 0 if there is nothing to send now, -ENOMEM.
  * Context: socket lock held, no batch open.
@@ -246,7 +242,7 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	tx->locals = 0;
 	tx->failed_len = 0;
 
-	/* The cache holds regions: do not sleep, and keep softirqs from preempting. */
+	/* An invalidation spins until s.cache is put: do not sleep, keep softirqs out. */
 	local_bh_disable();
 	ret = llp->ops->batch_begin(llp);
 	if (ret)

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Doorbell coalescing ("linger"): after a burst the engine sleeps without asking for a
- * doorbell, and a timer wakes it. Requests posted meanwhile form one batch: one system
- * call and few segments, instead of one of each per message. A program that has nothing
- * to do but wait for completions rings the doorbell earlier.
+ * Doorbell coalescing ("linger"): after a burst of posts the send engine goes idle without
+ * requesting a doorbell, and a timer wakes the engine. Requests posted meanwhile form one
+ * batch: one system call and few segments, instead of one of each per message. A program
+ * that has nothing to do but wait for completions rings the doorbell earlier.
  *
- * It is used only where it adds no latency: the program has posted several times at short
- * intervals without polling for a completion, and the peer has sent nothing on its own
- * meanwhile. So request/response traffic is never delayed.
+ * Coalescing must not delay request/response traffic. So the program must have posted
+ * several times at short intervals without polling for completions, and the peer must have
+ * sent no RDMA Write or Send meanwhile.
  *
- * What counts as a short interval depends on the cost of a system call here, which is
- * taken from the previous pass: the engine waits for a small multiple of its duration.
- * With a fixed limit, no program would qualify on a machine where each doorbell takes
- * longer than that.
+ * The limit of a short interval, and the timeout, are a small multiple of the duration of
+ * the previous pass, which measures the cost of a doorbell on this machine. With a fixed
+ * limit, no program would qualify where each doorbell takes longer than the limit.
  */
 #include "rdmap/tx.h"
 
@@ -20,7 +19,7 @@
 
 #include "llp/llp.h"
 
-/* If there was nothing to send, the engine sets the need-wakeup flag. */
+/* Run the engine, which requests a doorbell if there is nothing to send. */
 static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 {
 	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, linger);
@@ -28,7 +27,7 @@ static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 
 	if (!llp)
 		return HRTIMER_NORESTART;
-	/* A worker would have to wait for the CPU of a program that polls. */
+	/* Prefer this softirq: a worker waits for the CPU of a program that polls. */
 	if (!kwarp_llp_wake_bh(llp))
 		kwarp_tx_kick(qp);
 	kwarp_llp_put(llp);
@@ -67,10 +66,10 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_tx_linger() - may the engine sleep without asking for a doorbell?
+ * kwarp_tx_linger() - may the engine go idle without requesting a doorbell?
  * @qp:		queue pair, socket lock held; the engine has nothing to do
  *
- * Return: true if so: a timer will wake it.
+ * Return: true if so; qp->linger is queued and will wake the engine.
  */
 bool kwarp_tx_linger(struct kwarp_qp *qp)
 {
@@ -82,9 +81,9 @@ bool kwarp_tx_linger(struct kwarp_qp *qp)
 		return false;
 	c->slept = ktime_get_ns();
 	/*
-	 * Nothing new: the wait that began after the last burst continues, unless it has
-	 * ended. hrtimer_active() would not do: a timer whose callback runs on another
-	 * CPU is active, but may have woken this very pass and does not fire again.
+	 * Nothing was fetched since the timer was started: keep waiting while it is
+	 * queued. hrtimer_active() is also true while the callback runs on another CPU,
+	 * which may have started this very pass; then the timer does not fire again.
 	 */
 	if (fetched == c->started_at)
 		return hrtimer_is_queued(&qp->linger);

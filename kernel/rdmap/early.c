@@ -26,14 +26,14 @@ void kwarp_early_free(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_early_recall() - has the payload been placed already?
- * @pass:	with @early and the ULPDU in progress
- * @mr:		region it belongs to now, access checked
- * @addr:	address in it
- * @len:	bytes
+ * kwarp_early_recall() - was the payload of the ULPDU in progress placed early?
+ * @pass:	pass with @early set
+ * @mr:		region that the payload belongs to now, access checked
+ * @addr:	address in @mr
+ * @len:	bytes of payload
  *
- * Return: true if nothing is left to do. Otherwise the caller must copy the payload; the
- * records of early ULPDUs that this copy overwrites are invalidated.
+ * Return: true if the payload is in place. If false, the caller must copy it; the records
+ * of later ULPDUs whose payload the copy overwrites are withdrawn.
  */
 bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			u64 addr, u32 len)
@@ -46,7 +46,7 @@ bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 		return true;
 	}
 	if (e) {
-		/* The memory was registered again, or the receive changed. */
+		/* The memory was registered again, or the consumer changed the receive. */
 		kwarp_qp_count(pass->qp, KWARP_STAT_OOO_REPLACED);
 		pass->u.early = NULL;
 	}
@@ -68,7 +68,10 @@ void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
 	}
 }
 
-/* The ULPDU in progress writes to this range; arguments as above. */
+/*
+ * The ULPDU in progress writes to a range: withdraw the records of later ULPDUs that were
+ * placed there. Arguments as for kwarp_early_recall().
+ */
 void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 			 u64 addr, u32 len)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Out-of-order ULPDUs: verified like any other, and placed if their destination is known
- * already. Nothing is delivered and no error is raised: each ULPDU is checked again when
- * its turn in the stream comes.
+ * Placement of out-of-order ULPDUs, which the lower layer has verified like any other, if
+ * their destination is known already. Nothing is delivered and no error is raised: each
+ * ULPDU is checked again when it is processed in order.
  */
 #include "llp/llp.h"
 #include "rdmap/early.h"
@@ -10,8 +10,8 @@
 
 /**
  * struct target - destination of a payload
- * @mr:		region, held by the pass' cache
- * @addr:	address in it
+ * @mr:		region, held by the cache of the pass
+ * @addr:	address in @mr
  */
 struct target {
 	struct kwarp_mr *mr;
@@ -31,7 +31,7 @@ static enum kwarp_early_kind to_memory(struct kwarp_rx_pass *pass, u32 stag,
 	return KWARP_EARLY_PLACED;
 }
 
-/* @off bytes after the beginning of a scatter list; within one element only. */
+/* Payload at offset @off of a scatter list: it must lie within one element. */
 static enum kwarp_early_kind to_list(struct kwarp_rx_pass *pass,
 				     const struct kwarp_sge *sge, u32 n,
 				     u64 off, u32 len, struct target *t)
@@ -57,7 +57,7 @@ static enum kwarp_early_kind early_write(struct kwarp_rx_pass *pass, u32 len,
 			 IB_ACCESS_REMOTE_WRITE, t);
 }
 
-/* Any of our outstanding reads: each has its own sink STag. */
+/* Find the outstanding read by its sink STag: each read has one of its own. */
 static enum kwarp_early_kind early_response(struct kwarp_rx_pass *pass,
 					    u32 len, struct target *t)
 {
@@ -122,7 +122,7 @@ static enum kwarp_early_kind find_target(struct kwarp_rx_pass *pass, u32 len,
 	}
 }
 
-/* Place a verified ULPDU. */
+/* Place a verified ULPDU if possible; e->kind says what was done. */
 static void place_early(struct kwarp_rx_pass *pass, struct kwarp_early *e)
 {
 	struct kwarp_ulpdu *u = &pass->u;
@@ -177,7 +177,7 @@ static bool run_early(struct kwarp_rx_pass *pass, struct kwarp_llp *llp)
 }
 
 /**
- * kwarp_rx_early() - place ULPDUs after a gap whose destination is known
+ * kwarp_rx_early() - place ULPDUs after a gap of the stream, if their destination is known
  * @qp:		attached queue pair with out-of-order placement
  * @llp:	its connection
  *
@@ -192,7 +192,7 @@ void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	if (!pass.early || qp->rx.stopped || kwarp_rx_rtr_due(qp))
 		return;
-	/* As for an in-order pass. */
+	/* For the same reason as in an in-order pass. */
 	local_bh_disable();
 	if (llp->ops->early_begin(llp)) {
 		bool all = run_early(&pass, llp);

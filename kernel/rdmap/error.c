@@ -8,8 +8,8 @@
 #define NO_DETAIL	KWARP_STAT_COUNT
 
 /**
- * struct consequence - what an error has besides its Terminate (proto/errors.c)
- * @class:	counter of its class
+ * struct consequence - counters and event of an error; proto/errors.c has its Terminate
+ * @class:	counter of its class: layer and type of the Terminate
  * @detail:	counter of its kind, or NO_DETAIL
  * @event:	asynchronous event of the queue pair
  */
@@ -25,8 +25,8 @@ struct consequence {
 	{ KWARP_STAT_##class##_ERR, NO_DETAIL, IB_EVENT_QP_##event }
 
 /*
- * MPA_CLOSED and startup errors were counted where they were detected, by reasons that
- * are known only there.
+ * MPA_CLOSED and startup errors have no detail here: their kind is known, and counted,
+ * only where they are detected.
  */
 static const struct consequence table[KWARP_ERR_MAX] = {
 	[KWARP_ERR_NONE]		= ROW_OF_CLASS(RDMAP_OP, FATAL),
@@ -75,8 +75,8 @@ static const struct consequence table[KWARP_ERR_MAX] = {
  * @qp:		queue pair
  * @err:	error to be raised
  *
- * Counts it once by its class, which is the layer and type of the Terminate, and once by
- * its subject. Context: socket lock held.
+ * Counts the error by its class and, if there is a counter, by its kind. Context: socket
+ * lock held.
  */
 void kwarp_error_count(struct kwarp_qp *qp, enum kwarp_err err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* How a protocol error is reported to observers: counters and verbs events. */
+/* Counters and verbs events of protocol errors. */
 #ifndef _KWARP_RDMAP_ERROR_H
 #define _KWARP_RDMAP_ERROR_H
 

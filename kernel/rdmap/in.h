@@ -10,20 +10,20 @@ struct kwarp_early_rx;
 /**
  * struct kwarp_read - one of our outstanding RDMA Reads or atomics
  * @atomic:	an Atomic Operation: @sink_stag is its request identifier
- * @internal:	an RTR message, or @fence: belongs to no work request
- * @fence:	its response acknowledges what was sent before it
- * @slot:	SQ slot to complete; fence: the slot after the last one that it covers
+ * @internal:	an RTR message or a fence: belongs to no work request
+ * @fence:	its response acknowledges the messages sent before it (ack.c)
+ * @slot:	SQ slot to complete; of a fence: the slot after the last one covered
  * @sink_stag:	STag we advertised as data sink: valid for this read only, never in the
  *		STag table, so no RDMA Write can use it
  * @sink_to:	tagged offset of the first byte
  * @len:	bytes requested
  * @done:	bytes placed
  * @num_sge:	scatter elements
- * @cur_sge:	element in progress
- * @cur_off:	bytes of it placed
- * @invalidate:	invalidate @inv_stag before completing (READ_WITH_INV)
+ * @cur_sge:	scatter element in progress
+ * @cur_off:	bytes placed in @cur_sge
+ * @invalidate:	invalidate @inv_stag before completion (KWARP_OP_READ_INV)
  * @inv_stag:	local STag
- * @sge:	qp->sq.max_sge elements
+ * @sge:	scatter elements, with room for qp->sq.max_sge
  */
 struct kwarp_read {
 	bool atomic;
@@ -43,13 +43,13 @@ struct kwarp_read {
 };
 
 /**
- * struct kwarp_inread - an inbound RDMA Read Request that waits for the send engine
+ * struct kwarp_inread - an inbound RDMA Read Request whose response is not sent yet
  * @atomic:	an Atomic Request, already executed: @sink_stag is its request identifier
  *		and @src_to the original value
- * @src_stag:	STag of our region
- * @src_to:	tagged offset in it
+ * @src_stag:	STag of our source region
+ * @src_to:	tagged offset in the source
  * @sink_stag:	STag of the peer's sink
- * @sink_to:	tagged offset in it
+ * @sink_to:	tagged offset in the sink
  * @len:	bytes
  */
 struct kwarp_inread {
@@ -66,9 +66,9 @@ struct kwarp_inread {
  * @active:	a receive queue element has been taken
  * @wqe:	copy of that element
  * @cur_sge:	scatter element in progress
- * @cur_off:	bytes of it filled
+ * @cur_off:	bytes placed in @cur_sge
  * @size:	total size of all scatter elements
- * @len:	bytes placed: the next segment's MO
+ * @len:	bytes placed, which is also the MO expected next
  */
 struct kwarp_recv {
 	bool active;
@@ -83,27 +83,26 @@ struct kwarp_recv {
  * struct kwarp_rx - receive engine state
  * @ulpdus:	ULPDUs processed since Full Operation, modulo 2^32
  * @stopped:	an error was raised or the connection ended: deliver nothing
- * @more:	a pass ended before the queue was empty: qp->rest is queued and processes
- *		the rest, and no other context takes any of it
- * @ending:	a pass has found an error or a Terminate and sends what precedes it: data
- *		that TCP receives meanwhile is not processed
+ * @more:	a pass ended before the receive queue was empty: qp->rest is queued, and
+ *		until it runs no other context processes ULPDUs
+ * @ending:	a pass has found an error or a Terminate and is finishing: data that TCP
+ *		receives meanwhile is not processed
  * @got_first:	an FPDU was processed (from then on a responder may send)
- * @send_msn:	expected on queue 0
- * @read_msn:	expected on queue 1
- * @atomic_msn:	expected on queue 3
+ * @send_msn:	MSN expected on queue 0
+ * @read_msn:	MSN expected on queue 1
+ * @atomic_msn:	MSN expected on queue 3
  * @write_len:	bytes of the RDMA Write in progress
- * @written:	length of the last complete RDMA Write, for the Immediate Data that
- *		follows it
+ * @written:	length of the last complete RDMA Write, for the Immediate Data after it
  * @recv:	Send being received
  * @reads:	our outstanding reads: a ring of entries that are @read_stride bytes apart
- * @ord:	size of @reads, power of two
- * @read_stride: bytes
+ * @ord:	entries of @reads, power of two
+ * @read_stride: bytes from one entry of @reads to the next
  * @read_head:	oldest outstanding read
- * @read_tail:	next free one
- * @inreads:	inbound requests, a ring
- * @ird:	size of @inreads, power of two; what was granted may be less
- * @in_head:	next to answer (send engine)
- * @in_tail:	next free one
+ * @read_tail:	next free entry of @reads
+ * @inreads:	inbound requests whose response is not sent yet: a ring
+ * @ird:	entries of @inreads, power of two; the IRD granted may be less
+ * @in_head:	next request to answer; moved by the send engine
+ * @in_tail:	next free entry of @inreads
  * @early:	state of early placement, or NULL
  */
 struct kwarp_rx {

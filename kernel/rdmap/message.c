@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Selection of the next message, and its start. Messages are not interleaved (RFC 5041
+ * Selection and start of the next message to send. Messages are not interleaved (RFC 5041
  * 5.3); responses and the send queue take turns, so neither starves.
  */
 #include "rdmap/tx.h"
@@ -21,17 +21,17 @@ static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
 /* ---- errors --------------------------------------------------------------- */
 
 /**
- * kwarp_tx_local_error() - a work request failed
+ * kwarp_tx_local_error() - fail a work request
  * @qp:		queue pair
- * @slot:	its SQ slot
+ * @slot:	SQ slot of the request
  * @status:	enum kwarp_wc_status
  *
- * It is completed; the error is raised after the batch, see tx->failed.
+ * Completes the request. tx->failed makes the engine raise the error after the batch.
  */
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
 {
 	kwarp_qp_assert_locked(qp);
-	/* Requests copied before it that are complete once sent are reported as such. */
+	/* Earlier requests that are built, and need no acknowledgment, have succeeded. */
 	kwarp_tx_complete_sent(qp);
 	kwarp_sq_complete(&qp->sq, slot, status);
 	qp->tx.failed = KWARP_ERR_RDMAP_LOCAL;
@@ -159,7 +159,7 @@ static u32 gather_len(const struct kwarp_sqe_copy *wqe)
 	return len;
 }
 
-/* READ_INV: the local STag is invalidated when the data has been placed. */
+/* Start an RDMA Read or atomic. READ_INV: inv_stag is invalidated after placement. */
 static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		       u32 slot)
 {
@@ -260,7 +260,7 @@ static int do_bind(const struct kwarp_qp *qp)
 	return kwarp_mw_bind_region(&qp->memory, &bind);
 }
 
-/* Work requests that send nothing. */
+/* Execute a work request that sends nothing. */
 static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 		     u32 slot)
 {
@@ -268,7 +268,7 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	u8 status = KWARP_WC_LOC_QP_OP_ERR;
 	bool failed;
 
-	/* Invalidation waits for users of the region: we must not be one of them. */
+	/* Invalidation waits for users of the region: release our reference. */
 	kwarp_mr_cache_put(cache);
 	switch (sqe->opcode) {
 	case KWARP_OP_LOCAL_INV:
@@ -303,7 +303,7 @@ static bool must_wait(const struct kwarp_qp *qp)
 	       reads_outstanding(&qp->rx);
 }
 
-/* Return: true if tx->msg is set; false if the queue is empty or its head must wait. */
+/* Return: true if tx->msg is set; false if the queue supplies no message now. */
 static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -412,7 +412,7 @@ static void start_terminate(struct kwarp_qp *qp)
 	tx->msg.data = tx->term_msg;
 }
 
-/* A responder sends nothing before the initiator's first FPDU (RFC 5044 7.1.2). */
+/* The engine is started, and a responder has got the first FPDU (RFC 5044 7.1.2). */
 static bool may_send(const struct kwarp_qp *qp)
 {
 	return (qp->tx.state == KWARP_TX_RUNNING ||
@@ -420,7 +420,7 @@ static bool may_send(const struct kwarp_qp *qp)
 	       !(qp->params.wait_first && !qp->rx.got_first);
 }
 
-/* Can the engine take from the send queue, as far as its own state allows? */
+/* Do the states of engine and QP allow an element to be taken from the send queue? */
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 {
 	return may_send(qp) && !qp->tx.held &&
@@ -428,8 +428,8 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 }
 
 /*
- * A responder answers read requests before its consumer learns of the connection, so that
- * an error after the requests finds them answered; but not before the MPA reply is sent.
+ * After the first FPDU, a responder answers read requests even before kwarp_qp_start(), so
+ * that requests before an error are answered, but not before the MPA reply is sent.
  */
 static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 {
@@ -437,7 +437,7 @@ static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 	       qp->tx.state < KWARP_TX_STOPPED;
 }
 
-/* May the send queue supply a message? Its head may turn out to be none. */
+/* May the send queue supply a message? Its head is unread: it may send nothing, or fail. */
 static bool sq_due(const struct kwarp_qp *qp)
 {
 	if (qp->tx.held)
@@ -446,15 +446,15 @@ static bool sq_due(const struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_tx_due() - what is to be sent next? (message.c)
+ * kwarp_tx_due() - kind of the message to be sent next
  * @qp:		attached queue pair, between messages
  * @llp:	its connection
  *
- * The only place that knows the order of messages. A responder that waits for the peer's
- * first FPDU sends nothing before it, except answers and a Terminate.
+ * The only function that defines the precedence of messages. While may_send() is false,
+ * only a Terminate is due, or responses if may_answer().
  *
- * Return: the kind; %KWARP_TX_SQ if the send queue has an element, although that may send
- * nothing, fail or have to wait. Context: socket lock held.
+ * Return: the kind; %KWARP_TX_SQ if the send queue has an element, even if the element
+ * turns out to send nothing, to fail or to wait. Context: socket lock held.
  */
 enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 				const struct kwarp_llp *llp)
@@ -480,10 +480,10 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 }
 
 /**
- * kwarp_tx_next() - start the next message (message.c)
+ * kwarp_tx_next() - start the next message
  * @qp:		attached queue pair
  * @llp:	its connection
- * @cache:	the pass' region cache
+ * @cache:	region cache of the pass
  *
  * Return: true if tx->msg describes a message. Context: as kwarp_tx_build().
  */

@@ -10,15 +10,15 @@
 enum kwarp_tx_limits {
 	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is released */
 	KWARP_TX_LOCALS		= 64,		/* requests per batch that send nothing */
-	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message that fills a segment */
-	KWARP_TX_BURST		= 4,		/* consecutive requests that make a burst */
-	/* Sleep after a burst without a doorbell, in passes of the engine. */
+	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
+	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
+	/* Timeout of qp->linger: passes of the engine, with limits (coalesce.c). */
 	KWARP_TX_LINGER_PASSES	= 4,
 	KWARP_TX_LINGER_MIN_NS	= 20 * 1000,
 	KWARP_TX_LINGER_MAX_NS	= 200 * 1000,
 };
 
-/* Kinds of messages, in the order in which they are sent; the last two take turns. */
+/* Kinds of messages, in order of precedence; the last two take turns. */
 enum kwarp_tx_kind {
 	KWARP_TX_IDLE,		/* none: between messages */
 	KWARP_TX_TERMINATE,	/* tx->term_msg; nothing follows it */
@@ -33,19 +33,20 @@ enum kwarp_tx_kind {
  * @kind:	enum kwarp_tx_kind
  * @slot:	SQ slot (KWARP_TX_SQ)
  * @opcode:	RDMAP opcode on the wire
- * @imm:	Immediate Data follows (SQ)
+ * @imm:	an RDMA Write that Immediate Data follows (KWARP_TX_SQ)
  * @raw:	@data includes the DDP header (Terminate)
  * @tagged:	DDP model
- * @data:	payload in kernel memory (inline, headers), otherwise the gather elements
+ * @data:	payload in kernel memory (inline data, headers); NULL if it comes from the
+ *		gather elements or from the source of an inbound read
  * @qn:		DDP queue (untagged)
  * @msn:	message sequence number (untagged)
- * @inv_stag:	STag of a Send with Invalidate, or our immediate data
+ * @inv_stag:	STag of a Send with Invalidate, or data of a Send with Immediate
  * @stag:	remote STag (tagged)
- * @to:		remote tagged offset of the first byte
+ * @to:		remote tagged offset of the first byte (tagged)
  * @len:	total payload bytes
  * @done:	bytes put into FPDUs
  * @cur_sge:	gather element in progress
- * @cur_off:	bytes of it consumed
+ * @cur_off:	bytes consumed of @cur_sge, or of @data, or of the source
  */
 struct kwarp_tx_msg {
 	u8 kind;
@@ -66,12 +67,12 @@ struct kwarp_tx_msg {
 	u32 cur_off;
 };
 
-/* State of the send engine. It only ever moves forward. */
+/* State of the send engine: during a connection, only a later one may replace it. */
 enum kwarp_tx_state {
 	KWARP_TX_WAIT,		/* nothing is taken from the send queue yet */
-	KWARP_TX_WAIT_CLOSING,	/* likewise; kwarp_qp_start() makes it CLOSING */
+	KWARP_TX_WAIT_CLOSING,	/* as WAIT; kwarp_qp_start() makes it CLOSING */
 	KWARP_TX_RUNNING,	/* kwarp_qp_start() was called */
-	KWARP_TX_CLOSING,	/* likewise; FIN when the send queue is drained */
+	KWARP_TX_CLOSING,	/* as RUNNING; FIN when the send queue is drained */
 	KWARP_TX_STOPPED,	/* nothing more is built; what is built is sent, then FIN */
 	KWARP_TX_FIN_SENT,	/* FIN follows all bytes */
 	KWARP_TX_DEAD,		/* nothing can be sent any more */
@@ -81,18 +82,19 @@ enum kwarp_tx_state {
 enum kwarp_tx_unacked {
 	KWARP_TX_ACKED,		/* none, except those that the outstanding fence covers */
 	KWARP_TX_UNACKED,	/* some that no fence covers */
-	KWARP_TX_AWAITED,	/* and a completion depends on one of them */
+	KWARP_TX_AWAITED,	/* as UNACKED, and a completion depends on one of them */
 };
 
 /**
- * struct kwarp_coalesce - sleep after a burst without asking for a doorbell
- * @peer_at:	SQ slot that was next when the peer last sent a message on its own
- * @started_at:	SQ slot that was next when qp->linger was last started
- * @slept:	when the engine last went to sleep; ns, CLOCK_MONOTONIC
- * @woke:	when the current pass began, or 0 if the program was not in a burst then
- * @pass:	duration of the last pass that fetched something, ns
- * @brisk:	the sleep before this pass was short; @slept, @woke, @pass and @brisk are
- *		valid while the program is in a burst
+ * struct kwarp_coalesce - doorbell coalescing (coalesce.c)
+ * @peer_at:	sq.fetched when the peer last sent an RDMA Write, Send or Immediate Data
+ * @started_at:	sq.fetched when qp->linger was last started
+ * @slept:	time when the engine last went idle; ns, CLOCK_MONOTONIC
+ * @woke:	time when the current pass began, or 0 if the program was in no burst then
+ * @pass:	duration of the last pass, ns; not updated while sq.fetched is @started_at
+ * @brisk:	the engine was idle for a short time only before this pass
+ *
+ * @slept, @pass and @brisk are valid while the program is in a burst.
  */
 struct kwarp_coalesce {
 	u32 peer_at;
@@ -108,25 +110,25 @@ struct kwarp_coalesce {
  * @state:	enum kwarp_tx_state
  * @active:	kwarp_tx_run() is on the stack: TCP may process the backlog inside a send
  *		and so call the receive engine, which must not re-enter the send engine
- * @prefer_sq:	the send queue goes first when both sources have work
- * @send_msn:	next on queue 0
- * @read_msn:	next on queue 1
- * @atomic_msn:	next on queue 3
- * @stag_base:	source of sink STags for reads
- * @held:	@wqe is fetched and waits: for outstanding reads (fence), or for ORD
- * @held_slot:	its SQ slot
+ * @prefer_sq:	the send queue goes before responses when both have work
+ * @send_msn:	next MSN on queue 0
+ * @read_msn:	next MSN on queue 1
+ * @atomic_msn:	next MSN on queue 3
+ * @stag_base:	sink STag of a read: this plus the read's index, rx.read_tail
+ * @held:	@wqe is fetched and waits for outstanding reads: IB_SEND_FENCE, or ORD
+ * @held_slot:	SQ slot of the held @wqe
  * @locals:	requests of this batch that send nothing
  * @msg:	message in progress
- * @wqe:	its send queue element
- * @failed:	a work request failed: error to raise after the batch
+ * @wqe:	SQ element of the message in progress, or held
+ * @failed:	error of a work request or response, to be raised after the batch
  * @failed_len:	bytes of @failed_seg
  * @failed_seg:	the offending segment for the Terminate
  * @unacked:	enum kwarp_tx_unacked (qp->params.ack)
- * @fence_out:	a fence, the zero-length RDMA Read, is outstanding
- * @coalesce:	sleep after bursts
- * @rtr:	RTR message to send (cm): RDMAP opcode + 1, or 0
+ * @fence_out:	a fence is outstanding (ack.c)
+ * @coalesce:	doorbell coalescing
+ * @rtr:	RTR message to send (set by the CM): RDMAP opcode + 1, or 0
  * @term_len:	bytes of @term_msg if it is to be sent, otherwise 0
- * @term_msg:	ULPDU of the Terminate, complete
+ * @term_msg:	complete ULPDU of the Terminate
  * @ctrl:	payload of the request, Atomic Response or Immediate Data in progress
  */
 struct kwarp_tx {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* One run of the receive engine, as placement and delivery use it. */
+/* One pass of the receive engine: state shared by placement and delivery. */
 #ifndef _KWARP_RDMAP_PASS_H
 #define _KWARP_RDMAP_PASS_H
 
@@ -15,8 +15,8 @@
  * meanwhile, and an invalidation may wait for the pass. Copying and checking 256 KiB
  * takes 0.1 ms with CRC32c instructions and about 0.3 ms without; a small FPDU takes up
  * to a microsecond including its completion. GRO merges segments to at most 64 KiB, so a
- * pass ends before the queue only when much data arrives at once: a gap was closed, or
- * the lock was held for long.
+ * pass reaches a limit only when much data becomes readable at once: a gap was closed, or
+ * the socket lock was held for long.
  */
 enum kwarp_rx_limits {
 	KWARP_RX_BYTES		= 256 * 1024,
@@ -24,26 +24,23 @@ enum kwarp_rx_limits {
 	KWARP_RX_INVALIDATION	= 16,	/* cost of a ULPDU that invalidates, in ULPDUs */
 };
 
-/*
- * Completions of receives that are delivered together; limited by the stack in softirq.
- */
+/* Receive completions delivered together; few, because the stack in softirq is small. */
 #define KWARP_RX_CQES		4
 
 /**
- * struct kwarp_rx_pass - one run of the receive engine
+ * struct kwarp_rx_pass - one pass of the receive engine
  * @qp:		queue pair
  * @cache:	the region used last
  * @kick_tx:	the send engine has work
  * @terminated:	the peer's Terminate was received
  * @more:	a limit was reached before the end of the queue
  * @bytes:	bytes of the ULPDUs processed
- * @cost:	work done, in small ULPDUs
+ * @cost:	work done, in units of a small ULPDU
  * @nr_cqes:	completions waiting in @cqes
  * @cqes:	room for KWARP_RX_CQES
  * @u:		ULPDU in progress
- * @hdr:	its DDP header
- * @early:	set if ULPDUs were placed early, which may include the one in progress;
- *		otherwise NULL
+ * @hdr:	DDP header of @u
+ * @early:	set if ULPDUs were placed early, perhaps the one in progress; otherwise NULL
  */
 struct kwarp_rx_pass {
 	struct kwarp_qp *qp;

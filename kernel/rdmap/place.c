@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Segments by type. DDP's checks (RFC 5041 7.1) precede RDMAP's (RFC 5040 7.2); both
- * precede placement.
+ * Checks, placement and delivery of a DDP segment, by its opcode. DDP's checks (RFC 5041
+ * 7.1) precede RDMAP's (RFC 5040 7.2); both precede placement.
  */
 #include "rdmap/place.h"
 
@@ -33,7 +33,7 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 
 /**
  * kwarp_rx_put() - make sure that the next payload bytes are placed
- * @pass:	with the ULPDU in progress
+ * @pass:	pass, with the ULPDU in progress
  * @pl:		payload iterator
  * @mr:		region, checked for the range
  * @addr:	address in it
@@ -51,7 +51,7 @@ void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
 
 /* ---- tagged ----------------------------------------------------------------- */
 
-/* A refused access, as DDP calls it with tagged segments, and RDMAP with requests. */
+/* Error of a refused access: by a tagged segment (DDP), or by a request (RDMAP). */
 static const struct {
 	enum kwarp_err tagged;
 	enum kwarp_err source;
@@ -89,7 +89,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 	return KWARP_ERR_NONE;
 }
 
-/* Complete the oldest of our outstanding reads and atomics. Return: as above. */
+/* Complete the oldest outstanding read or atomic. Return: KWARP_ERR_NONE or an error. */
 enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 				  struct kwarp_read *rd)
 {
@@ -118,11 +118,11 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 /**
  * kwarp_rx_read_place() - scatter the response to one of our reads or atomics
  * @pass:	pass of the receive engine
- * @rd:		the oldest outstanding one
- * @pl:		source of the bytes
+ * @rd:		the oldest outstanding read or atomic
+ * @pl:		payload iterator
  * @len:	number of bytes, at most those still missing
  *
- * Return: KWARP_ERR_NONE or the error to raise; then the work request is completed.
+ * Return: KWARP_ERR_NONE, or the error to raise; then the work request has completed.
  */
 enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 				   struct kwarp_read *rd,
@@ -142,7 +142,7 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 		}
 		if (kwarp_mr_access(&pass->cache, qp->ibqp.pd, sge->lkey, addr, n,
 				    IB_ACCESS_LOCAL_WRITE)) {
-			/* The consumer invalidated its own sink. */
+			/* The consumer has invalidated the sink STag meanwhile. */
 			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
@@ -155,8 +155,8 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 }
 
 /*
- * Only the oldest read can be answered (RFC 5040 5.5: responses in order), and on this
- * transport only byte by byte in order.
+ * Responses come in the order of the requests (RFC 5040 5.5), and segments are processed
+ * in stream order. So only the next byte of the oldest read is valid.
  */
 static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
 				       struct kwarp_payload *pl, u32 len)
@@ -199,9 +199,8 @@ enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err)
 }
 
 /**
- * kwarp_rx_check_request() - queue 1: check the MSN of a request and room for its
- * response
- * @pass:	a request
+ * kwarp_rx_check_request() - check the MSN of a request on queue 1, and room for its answer
+ * @pass:	pass, with a Read or Atomic Request in progress
  *
  * Return: KWARP_ERR_NONE or the error to raise.
  */
@@ -223,9 +222,9 @@ enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 
 /**
  * kwarp_rx_queue_answer() - take a request's entry in the queue of responses
- * @pass:	a request that was checked
+ * @pass:	pass, with a request that was checked
  *
- * Return: the entry, to be filled in; the send engine examines it after the pass.
+ * Return: the entry, which the caller fills in; the send engine reads it after the pass.
  */
 struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
 {
@@ -268,8 +267,8 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 }
 
 /*
- * The peer's Terminate rejects a read and quotes its MSN; reads before it need not have
- * been answered. If the MSN matches no outstanding read, it must mean the oldest.
+ * The peer's Terminate rejects a read or atomic and quotes its MSN; earlier ones may be
+ * unanswered, too. If the MSN matches no outstanding request, assume the oldest.
  */
 static void read_terminated(struct kwarp_qp *qp,
 			    const struct kwarp_term_msg *term)
@@ -312,8 +311,8 @@ static u8 term_status(const struct kwarp_term_err *err)
 }
 
 /*
- * With acknowledgments, a message that the peer rejects has not completed yet: it is the
- * oldest one of its kind, if the Terminate tells the kind.
+ * With acknowledgments, the message that the peer rejects has not completed yet. Assume the
+ * oldest one of the kind that the quoted DDP header tells, or the oldest of any kind.
  */
 static void message_terminated(struct kwarp_qp *qp,
 			       const struct kwarp_term_msg *term)
@@ -374,7 +373,7 @@ static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
 
 /**
  * kwarp_rx_segment() - place and deliver one verified segment
- * @pass:	with @u pulled
+ * @pass:	pass, with the segment in pass->u
  *
  * Return: KWARP_ERR_NONE or the error to raise. Context: socket lock held, bottom halves
  * disabled.
@@ -421,7 +420,7 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 		kwarp_rx_deliver(pass, false);
 		return do_read_response(pass, &pl, len);
 	}
-	/* The peer sends on its own: a program that answers it is not in a burst. */
+	/* Posts that answer this message are not a burst (coalesce.c). */
 	pass->qp->tx.coalesce.peer_at = pass->qp->sq.fetched;
 	if (h->opcode == RDMAP_WRITE)
 		return do_write(pass, &pl, len);

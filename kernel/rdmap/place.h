@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* One verified DDP segment: where its payload is placed, and what it completes. */
+/* Placement and delivery of one verified DDP segment. */
 #ifndef _KWARP_RDMAP_PLACE_H
 #define _KWARP_RDMAP_PLACE_H
 
@@ -18,7 +18,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass);
 struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass);
 
-/* RDMAP error for a refused access to the memory that a request names. */
+/* RDMAP error for a refused access to the memory that a Read or Atomic Request names. */
 enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err);
 enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 				   struct kwarp_read *rd,

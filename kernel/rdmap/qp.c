@@ -20,7 +20,7 @@ void kwarp_qp_put(struct kwarp_qp *qp)
 		complete(&qp->free);
 }
 
-/* Look-up by number with a reference, or NULL. Context: any. */
+/* Find a QP by its number. Return: the QP with a reference, or NULL. Context: any. */
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
 {
 	struct kwarp_qp *qp = NULL;
@@ -28,8 +28,8 @@ struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn)
 	unsigned long flags;
 
 	/*
-	 * Take the table lock, not RCU: the core frees QPs without a grace
-	 * period. iw_cm calls this with interrupts off.
+	 * RCU would not do, because the core frees QPs without a grace period. iw_cm
+	 * calls this function with interrupts off.
 	 */
 	xa_lock_irqsave(&dev->qps, flags);
 	ibqp = xa_load(&dev->qps, qpn);
@@ -51,7 +51,7 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 	return llp;
 }
 
-/* @always: in any state; otherwise only if it is idle, with a partner or not, as @partner says. */
+/* Claim an unclaimed QP: @always, or only if idle, with a partner as @partner says. */
 static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kwarp_llp *llp)
 {
 	unsigned long flags;
@@ -72,21 +72,22 @@ static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kw
 /**
  * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
  * @qp:		queue pair with a reference
- * @partner:	for its rendezvous partner, otherwise for another connection
- * @llp:	the connection; it calls kwarp_qp_unclaim() before it is freed
+ * @partner:	the connection is to the QP's rendezvous partner
+ * @llp:	the connection; its owner calls kwarp_qp_unclaim() before @llp is freed
  *
- * This is the only way to a connection, for rdma_cm, attached sockets and rendezvous. It does
- * not sleep, because anybody may name a QP whose owner keeps its mutex. Context: any.
+ * Every connection claims its QP here first: of rdma_cm, attached sockets and rendezvous.
+ * Does not sleep, because a caller may name the QP of another process, which may hold
+ * qp->mutex for long. Context: any.
  *
- * Return: false if the QP is not idle, has a connection (even one being set up), or if
- * exactly one of the QP and @partner is in rendezvous mode.
+ * Return: false if the QP is not idle, is claimed already, or has a rendezvous partner
+ * although @partner is false, or the reverse.
  */
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp)
 {
 	return take_claim(qp, false, partner, llp);
 }
 
-/* Keep connections away, in any state. Return: false if one has the QP. Context: any. */
+/* Claim a QP in any state, without connection. Return: false if claimed. Context: any. */
 bool kwarp_qp_reserve(struct kwarp_qp *qp)
 {
 	return take_claim(qp, true, false, NULL);
@@ -103,7 +104,7 @@ void kwarp_qp_unclaim(struct kwarp_qp *qp)
 	wake_up_var(&qp->claimed);
 }
 
-/* The connection that has claimed the QP, with a reference, or NULL. Context: any. */
+/* Return: the claiming connection, with a reference, or NULL. Context: any. */
 struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp;
@@ -130,11 +131,10 @@ static bool claim_is_over(struct kwarp_qp *qp, u32 claim)
 }
 
 /**
- * kwarp_qp_await_unclaim() - wait until the connection that has the QP now is over
+ * kwarp_qp_await_unclaim() - wait for the end of the current claim, not of a later one
  * @qp:		queue pair with a reference
  *
- * The end of another one that claims the QP next is not waited for. Context: process, may
- * sleep; nothing may be held that the connection manager takes.
+ * Context: process, may sleep; the caller holds no lock that the connection manager takes.
  * Return: 0, or -ERESTARTSYS if the calling process is being killed.
  */
 int kwarp_qp_await_unclaim(struct kwarp_qp *qp)
@@ -147,7 +147,7 @@ int kwarp_qp_await_unclaim(struct kwarp_qp *qp)
 
 /* ---- state --------------------------------------------------------------- */
 
-/* Both queues' locks are held, or the queue pair is not published yet. */
+/* Context: sq.lock and rq.lock held, or the QP is not published yet. */
 static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 {
 	const struct kwarp_qp_traits *is = &kwarp_qp_traits_of[state];
@@ -165,12 +165,12 @@ static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 		WRITE_ONCE(rq->gate, is->rq_closed ? KWARP_WQ_CLOSED :
 						     KWARP_WQ_OPEN);
 	}
-	/* For user space, which owns the rings. */
+	/* The provider reads this and refuses posts itself. */
 	WRITE_ONCE(sq->ctl->closed, is->sq_closed);
 	WRITE_ONCE(rq->ctl->closed, is->rq_closed);
 }
 
-/* A new queue pair's first state: IDLE, as iWARP consumers expect. */
+/* A new QP is in IDLE, not in RESET, as iWARP consumers expect. */
 void kwarp_qp_state_init(struct kwarp_qp *qp)
 {
 	set_state(qp, KWARP_QP_IDLE);
@@ -181,11 +181,11 @@ void kwarp_qp_state_init(struct kwarp_qp *qp)
  * @qp:		queue pair
  * @step:	event
  *
- * Also opens and closes the queues to posts: outside the states that allow them (sends
- * from RTS, or from RTR in a rendezvous or once accepted; receives in all but RESET) a
- * post fails immediately, as with InfiniBand and most providers.
+ * Also opens and closes the queues: a post fails immediately in a state that does not
+ * allow it, as with InfiniBand and most providers. Sends may be posted from RTS on, or from
+ * RTR in a rendezvous or once accepted; receives in all states but RESET.
  * Context: any; the caller holds the socket lock if a connection is attached, otherwise
- * qp->mutex, and the latter for everything that modify_qp does.
+ * qp->mutex. modify_qp always holds qp->mutex.
  *
  * Return: false if the state does not allow @step; the state is unchanged.
  */
@@ -209,8 +209,8 @@ bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step)
 /**
  * kwarp_qp_set_err() - set the error that completions and `rdma resource` report
  * @qp:		queue pair, socket lock held
- * @err:	as in a Terminate, sent or received
- * @from:	who raised it
+ * @err:	layer, type and code of the Terminate, sent or received
+ * @from:	side that raised it
  */
 void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 		      enum kwarp_err_from from)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The queue pair, which is the RDMAP stream: data, state, references. stream.h has its
- * relation to a connection.
- */
+/* The queue pair, one end of an RDMAP stream: data, state, references. */
 #ifndef _KWARP_RDMAP_QP_H
 #define _KWARP_RDMAP_QP_H
 
@@ -27,20 +24,23 @@ struct mem_cgroup;
 /**
  * struct kwarp_qp_params - parameters agreed on at connection setup
  * @ird:	inbound reads that were granted
- * @ird_room:	inbound reads that are accepted, if that is more: the peer was not told
- * @ord:	outbound reads
+ * @ird_room:	inbound reads that are accepted, if more than @ird: MPA revisions 0 and 1
+ *		do not tell the peer a limit
+ * @ord:	outbound reads that may be outstanding
  * @early:	ULPDUs are placed out of order if the lower layer can supply them
  * @mpa_rev:	MPA revision in force
  * @initiator:	we sent the MPA request
- * @wait_first:	responder: send nothing before the peer's first FPDU
- *		(RFC 5044 7.1.2); RDMA Read Responses to it included
+ * @wait_first:	responder: before the peer's first FPDU, send nothing but a Terminate
+ *		(RFC 5044 7.1.2)
  * @rtr:	responder: the first FPDU must be one of these ready-to-receive
  *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
  *		consumer does not see; 0: none was agreed
  * @ext:	messages beyond RFC 5040: KWARP_RDMAP_EXT_*
- * @ack:	sends complete when the peer has received them: when the response to a
- *		zero-length RDMA Read after them arrives. Rendezvous only
- * @user_ord:	the part of @ord that work requests may use
+ * @ack:	a send completes when the peer has acknowledged it (ack.c); rendezvous only
+ * @user_ord:	the part of @ord that work requests may use; RTS of a rendezvous sets it
+ *		under the socket lock
+ *
+ * Constant while a connection is attached, except @user_ord.
  */
 struct kwarp_qp_params {
 	u16 ird;
@@ -57,13 +57,13 @@ struct kwarp_qp_params {
 };
 
 /**
- * struct kwarp_rdv - a queue pair whose peer was set by modify_qp: qp->state tells if so,
- * and then the fields are valid
+ * struct kwarp_rdv - rendezvous of a queue pair with the partner that modify_qp has named;
+ * valid if kwarp_qp_is(qp)->partner
  * @initiator:	we make the connection
- * @missed:	the partner is lost and a request is unacknowledged: the QP fails at
- *		@deadline
- * @matched:	an endpoint has, or had, the partner: @peer_rq_psn is known
- * @wrong:	attempts with wrong PSNs so far
+ * @missed:	the partner has disconnected and a request is unacknowledged: the QP fails
+ *		at @deadline
+ * @matched:	the partner has identified itself to an endpoint: @peer_rq_psn is valid
+ * @wrong:	connection attempts with wrong PSNs so far
  * @peer_rq_psn: first PSN that the partner expects
  * @delay_ms:	delay before the next attempt
  * @deadline:	end of all attempts, or of the wait for an acknowledgment; jiffies
@@ -71,10 +71,10 @@ struct kwarp_qp_params {
  * @ord:	maximum outbound reads; unknown before RTS
  * @ird:	maximum inbound reads
  * @tos:	traffic class of the path
- * @work:	next attempt, or the deadline; cancelled before the QP is freed. Once the
- *		partner is lost, it is queued on kwarp_wq
+ * @work:	next attempt, or the deadline; cancelled before the QP is freed. Queued on
+ *		kwarp_wq once the partner has disconnected
  *
- * Protected by qp->mutex, unless noted otherwise.
+ * Protected by qp->mutex.
  */
 struct kwarp_rdv {
 	bool initiator;
@@ -96,56 +96,58 @@ enum kwarp_err_from {
 	KWARP_ERR_FROM_NOBODY,
 	KWARP_ERR_FROM_US,
 	KWARP_ERR_FROM_PEER,
-	KWARP_ERR_FROM_PEER_UNKNOWN,	/* the peer's Terminate does not say what it was */
+	KWARP_ERR_FROM_PEER_UNKNOWN,	/* the peer's Terminate is too short to name the error */
 };
 
 /**
  * struct kwarp_qp - a queue pair
  * @ibqp:	RDMA core's part; ibqp.qp_num is the index in dev->qps
- * @dev:	device
- * @memory:	its identity in access checks of registered memory; constant
- * @refs:	table, connection, iw_cm
+ * @refs:	table, connection, claim, iw_cm, queued work
  * @free:	completed when @refs is zero: destroy_qp waits for it
- * @mutex:	modify_qp, attach, detach
- * @state:	changed by kwarp_qp_step(), under @mutex (except to an error, or when the
- *		partner is lost), the socket lock if a connection is attached, sq.lock and
- *		rq.lock; stable under any of them, except for the changes by modify_qp to
- *		a QP with a partner
- * @llp:	connection; RCU, changed under @mutex; holds a reference
+ * @dev:	device
+ * @memory:	identity of the QP in access checks of registered memory
  * @srq:	source of receives instead of @rq, or NULL
- * @access:	IB_ACCESS_REMOTE_* granted to the peer on this QP
- * @access_named: @access was set by the consumer, not by the connection manager; @mutex
- * @owner:	thread group of the process that created it; NULL for a kernel consumer
- * @memcg:	memory cgroup of a user QP's creator, also charged for the memory of its
+ * @owner:	thread group of the process that created the QP; NULL for a kernel consumer
+ * @memcg:	memory cgroup of a user QP's creator, also charged for the memory of the QP's
  *		connections; or NULL. Holds a reference
+ * @mem:	memory of the rings
+ * @mmap:	mmap entry of @mem for a user's QP, else NULL
+ * @mutex:	serialises modify_qp, attach and detach
+ * @llp:	attached connection, with a reference; read under RCU
+ * @access:	IB_ACCESS_REMOTE_* granted to the peer on this QP; read without a lock
+ * @access_named: the consumer has set @access, not the connection manager
+ * @attr:	attributes stored for query_qp, except the state
+ * @attach:	the last program's socket that was attached (cm/attach.c)
+ * @rdv:	rendezvous with a partner named in modify_qp (cm/rendezvous.c)
+ * @state:	changed by kwarp_qp_step() with sq.lock, rq.lock and, if a connection is
+ *		attached, the socket lock held; stable under any one of these
+ * @last_wqe_due: of a user's QP with @srq: the next change to ERR raises
+ *		IB_EVENT_QP_LAST_WQE_REACHED; set at creation and at each attach. Protected by
+ *		the socket lock if a connection is attached, else by @mutex
+ * @tx:		send engine
+ * @rx:		receive engine
+ * @params:	agreed at connection setup
+ * @err:	first error: raised here, or received in the peer's Terminate
+ * @err_from:	side that raised @err
+ * @stream_end:	FIN or reset ended the stream, with no error before it
+ * @stats:	counters of this QP alone; read without a lock
  * @sq:		send queue
  * @rq:		receive queue
- * @tx:		send engine, socket lock
- * @rx:		receive engine, socket lock
- * @params:	agreed at connection setup, constant while attached
- * @err:	first error raised here or reported by the peer's Terminate, as sent
- * @err_from:	who raised @err
- * @stream_end:	FIN or reset ended the stream, with no error before it; socket lock
- * @last_wqe_due: ERR raises IB_EVENT_QP_LAST_WQE_REACHED if the QP has a shared receive queue:
- *		once after its creation, and once after each connection; as @state
- * @stats:	counters of this QP alone; written under the socket lock, read without
- * @told:	@stats when last added to the bound counter, while there is one;
- *		dev->counted_lock
- * @counted_link: in dev->counted_qps while bound to a counter
- * @mem:	memory of the rings
- * @mmap:	entry of a user's QP, else NULL
- * @attr:	attributes stored for query_qp, except the state
- * @work:	runs the send engine
- * @rest:	runs both engines, for what they left over: kwarp_tx_defer()
- * @retry:	runs the send engine after a delay, when memory was short
- * @linger:	runs it after a burst; cancelled before the QP is freed
  * @claimed:	a connection owns the QP, even one still being set up: kwarp_qp_claim();
- *		@sq.lock; changes wake waiters on this address
- * @claims:	number of the last claim, modulo 2^32; @sq.lock
+ *		changes wake waiters on this address
+ * @claims:	number of the last claim, modulo 2^32
  * @claimant:	the connection that owns the QP, which clears this before it is freed; NULL if
- *		none, or if the QP is only reserved; @sq.lock
- * @attach:	the last program's socket that was attached (cm/attach.c); @mutex
- * @rdv:	connection setup to a partner by modify_qp (cm/rendezvous.c); @mutex
+ *		there is none, or if the QP is only reserved
+ * @told:	@stats when last added to the bound counter, or NULL
+ * @counted_link: in dev->counted_qps while bound to a counter
+ * @work:	runs the send engine
+ * @rest:	runs both engines on the work that a pass left over: kwarp_tx_defer()
+ * @retry:	runs the send engine after a delay, when memory was short
+ * @linger:	runs the send engine after a burst; cancelled before the QP is freed
+ *
+ * @dev to @mmap are constant. @mutex protects changes of @llp to @rdv, the socket lock of
+ * the attached connection @tx to @stats, sq.lock changes of @claimed to @claimant, and
+ * dev->counted_lock @told and @counted_link.
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -187,7 +189,7 @@ struct kwarp_qp {
 	struct kwarp_rdv rdv;
 };
 
-/* The socket lock of the connection is held, if one is attached. */
+/* Assert that the socket lock is held, if a connection is attached. */
 static inline void kwarp_qp_assert_locked(const struct kwarp_qp *qp)
 {
 #ifdef CONFIG_LOCKDEP
@@ -216,7 +218,7 @@ static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct kwarp_qp, ibqp);
 }
 
-/* The number of inbound reads that are accepted at a time. */
+/* Maximum number of inbound reads that may be unanswered at a time. */
 static inline u32 kwarp_qp_ird_room(const struct kwarp_qp *qp)
 {
 	return max3(qp->params.ird, qp->params.ird_room, (u16)1);

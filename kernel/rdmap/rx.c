@@ -19,9 +19,8 @@ static bool at_limit(const struct kwarp_rx_pass *pass)
 }
 
 /*
- * Stops at an error or a Terminate, because handling these must not run with bottom
- * halves disabled, and at the limits of a pass.
- * Return: KWARP_ERR_NONE or the error to raise.
+ * Process ULPDUs up to the limits of a pass, an error or a Terminate. The caller handles
+ * the latter two with bottom halves enabled. Return: KWARP_ERR_NONE or the error to raise.
  */
 static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
 				 struct kwarp_llp *llp)
@@ -57,13 +56,13 @@ static void first_ulpdu(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	qp->rx.got_first = true;
 	if (!qp->params.initiator)
 		llp->owner->event(llp, KWARP_LLP_EV_RTR);
-	/* The send queue may have waited for this (RFC 5044 7.1.2). */
+	/* The send queue may have waited for the first FPDU (RFC 5044 7.1.2). */
 	kwarp_tx_run(qp, llp, 1);
 }
 
 /*
- * A worker takes over until the queue is empty: otherwise data that arrives meanwhile
- * would make each softirq last as long as a pass may.
+ * A worker processes the rest until the queue is empty. Otherwise, while data keeps
+ * arriving, each softirq would last as long as the limits of a pass allow.
  */
 static void come_again(struct kwarp_qp *qp)
 {
@@ -92,7 +91,7 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	if (unlikely(qp->rx.early) && !kwarp_ledger_empty(&qp->rx.early->ledger))
 		pass->early = qp->rx.early;
 
-	/* The cache holds regions: do not sleep, and keep softirqs from preempting. */
+	/* An invalidation spins until the cache is put: do not sleep, keep softirqs out. */
 	local_bh_disable();
 	err = run_ulpdus(pass, llp);
 	kwarp_mr_cache_put(&pass->cache);
@@ -108,9 +107,9 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 }
 
 /*
- * The consumer of a completion may also have ended the connection. If an error follows
- * read requests, these are answered as far as there is room now; the Terminate does not
- * wait for the rest.
+ * Send what the pass has made due, unless a completion handler has ended the connection
+ * (rx.stopped). Then handle an error or a Terminate. Requests that precede an error are
+ * answered as far as there is send space; the Terminate does not wait for more space.
  */
 static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
 			enum kwarp_err err, bool any)
@@ -135,10 +134,10 @@ static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
  * @qp:		attached queue pair
  * @llp:	its connection
  *
- * Consumes what it processed in one step, then answers read requests. What exceeds the
- * limits of a pass (enum kwarp_rx_limits) is left to kwarp_rx_continue().
+ * Consumes the processed data in one step, then answers read requests. ULPDUs beyond the
+ * limits of a pass (enum kwarp_rx_limits) are left to kwarp_rx_continue().
  * Context: socket lock held; softirq or process.
- * Return: false if something is left, or if a pass that found an error is still running:
+ * Return: false if ULPDUs are left, or if a pass that found an error is still running:
  * the end of the stream must not be reported yet.
  */
 bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
@@ -172,7 +171,7 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		llp->ops->discard(llp);
 		return true;
 	}
-	/* While sending, TCP may have received more and run this engine again. */
+	/* While sending, TCP may have processed its backlog and re-entered this code. */
 	return !rx->more;
 }
 
@@ -206,8 +205,8 @@ static void *array_of(void *have, u32 *room, u32 want, size_t size)
 }
 
 /*
- * Allocate the queues for qp->params, as far as they are not there, or too small. Context:
- * process; not attached. Return: 0 or -ENOMEM, then kwarp_rx_free() follows.
+ * Allocate the queues that qp->params needs, unless present and large enough. Context:
+ * process; not attached. Return: 0; or -ENOMEM, and the caller calls kwarp_rx_free().
  */
 int kwarp_rx_alloc(struct kwarp_qp *qp)
 {
@@ -220,7 +219,7 @@ int kwarp_rx_alloc(struct kwarp_qp *qp)
 		rx->recv.wqe = kmalloc(max_t(u32, rq->stride,
 					     sizeof(rx->recv.wqe->hdr)),
 				       kwarp_gfp_conn());
-	/* One more than ORD: an RTR read is sent even if ORD is zero. */
+	/* One more than ORD, because an RTR read is sent even if ORD is zero. */
 	rx->reads = array_of(rx->reads, &rx->ord, qp->params.ord + 1,
 			     rx->read_stride);
 	rx->inreads = array_of(rx->inreads, &rx->ird, kwarp_qp_ird_room(qp),
@@ -263,7 +262,7 @@ void kwarp_rx_free(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_rx_stop() - stop for good and return the receive being filled
+ * kwarp_rx_stop() - stop the receive engine for good and flush the receive being filled
  * @qp:		queue pair
  *
  * Context: socket lock held, or no connection attached.

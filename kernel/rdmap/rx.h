@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The receive engine: verified ULPDUs -> placement -> delivery. Everything here runs with
- * the socket lock held.
+ * The receive engine: verified ULPDUs -> placement -> delivery. All functions need the
+ * socket lock if a connection is attached.
  */
 #ifndef _KWARP_RDMAP_RX_H
 #define _KWARP_RDMAP_RX_H
@@ -10,7 +10,7 @@
 
 int kwarp_rx_alloc(struct kwarp_qp *qp);
 
-/* A new stream, with the memory allocated. */
+/* Reset the engine for a new stream; the allocated memory stays. */
 void kwarp_rx_begin(struct kwarp_qp *qp);
 void kwarp_rx_free(struct kwarp_qp *qp);
 bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp);

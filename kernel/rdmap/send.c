@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Sends: untagged queue 0, into elements of the receive queue. */
+/* Receiving Sends and Immediate Data: untagged queue 0, into receive queue elements. */
 #include "rdmap/place.h"
 
 #include "core/srq.h"
@@ -11,7 +11,7 @@ static u32 recv_queue_size(const struct kwarp_qp *qp)
 	return max(READ_ONCE(rq->size), 1U);
 }
 
-/* Receives refer to memory of the protection domain of their queue. */
+/* A receive may use memory of the protection domain of its queue. */
 static struct ib_pd *recv_pd(const struct kwarp_qp *qp)
 {
 	return qp->srq ? qp->srq->ibsrq.pd : qp->ibqp.pd;
@@ -32,7 +32,7 @@ static u64 recv_size(const struct kwarp_recv *recv)
  * @pass:	pass of the receive engine
  * @solicited:	the last one requests an event
  *
- * Called before any other completion of the pass, and at its end.
+ * Called before any other completion of the pass, to keep the order, and at its end.
  */
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
 {
@@ -42,7 +42,7 @@ void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
 	pass->nr_cqes = 0;
 }
 
-/* @cqe: filled in, except for the fields taken from the receive element. */
+/* Complete the receive in progress. @cqe: filled in, except wr_id and qp_num */
 static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
 			  bool solicited)
 {
@@ -71,7 +71,7 @@ static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
 	kwarp_rq_complete(&pass->qp->rq, &cqe, true);
 }
 
-/* From the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
+/* Take from the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
 static int take_receive(struct kwarp_qp *qp, struct kwarp_rqe_copy *wqe)
 {
 	if (!qp->srq)
@@ -140,7 +140,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	};
 
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
-		/* Invalidation waits for users of the region: release our reference. */
+		/* The invalidation waits for users of the region: release our reference. */
 		kwarp_mr_cache_put(&pass->cache);
 		pass->cost += KWARP_RX_INVALIDATION;
 		if (kwarp_mr_invalidate(&qp->memory, pass->hdr.inv_stag))
@@ -158,9 +158,9 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 }
 
 /*
- * Immediate Data (RFC 7306 6) consumes a receive without filling it. Verbs carry its
- * first 32 bits and report it as the end of an RDMA Write with Immediate, with the length
- * of the Write before.
+ * Immediate Data (RFC 7306 6) consumes a receive without filling it. Verbs report its
+ * first 32 bits as those of an RDMA Write with Immediate, with the length of the preceding
+ * Write.
  */
 static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 {
@@ -193,17 +193,17 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	enum kwarp_err err;
 
 	kwarp_qp_assert_locked(pass->qp);
-	/* How many receives are posted shows when they are taken: the ring is the limit. */
+	/* Accept MSNs up to the ring size here; recv_start() checks that one is posted. */
 	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, recv_queue_size(qp));
 	if (err)
 		return err;
-	/* The stream is in order, so only the message in progress is in range. */
+	/* ULPDUs are processed in stream order, so only the expected MSN is valid. */
 	if (h->msn != rx->send_msn)
 		return KWARP_ERR_UNTAGGED_MSN;
 	if (unlikely(kwarp_rx_rtr_due(qp))) {
 		if (h->mo)
 			return KWARP_ERR_UNTAGGED_MO;
-		/* RFC 6581 flag B: it indicates readiness and consumes no receive. */
+		/* An RTR indication (RFC 6581 flag B) consumes no receive. */
 		rx->send_msn++;
 		return KWARP_ERR_NONE;
 	}

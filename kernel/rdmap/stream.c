@@ -12,14 +12,14 @@
 #include "rdmap/tx.h"
 #include "trace.h"
 
-/* Longest wait for an acknowledgment that may never arrive; jiffies. */
+/* Maximum of retry_time(), jiffies. */
 #define QP_PATIENCE_MAX	(4UL * HZ)
 
 /**
- * kwarp_qp_expect() - accepted, but the initiator's last startup frame is still expected
+ * kwarp_qp_expect() - the connection is accepted, but the initiator has not confirmed yet
  * @qp:		idle queue pair
  *
- * The QP's consumer may treat it as connected. Context: process.
+ * The consumer may treat the QP as connected. Context: process.
  */
 void kwarp_qp_expect(struct kwarp_qp *qp)
 {
@@ -42,8 +42,9 @@ void kwarp_qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 }
 
 /*
- * The core keeps each event until its program reads it, and charges nobody: a loop of modify_qp
- * must not raise one each time. A kernel consumer may wait for it in any case.
+ * The core keeps events in memory that is charged to nobody until the program reads them.
+ * So a user QP raises one event per connection, or a loop of modify_qp could raise any
+ * number. A kernel consumer may wait for the event at each change to ERR.
  */
 static void last_wqe_event(struct kwarp_qp *qp)
 {
@@ -54,8 +55,8 @@ static void last_wqe_event(struct kwarp_qp *qp)
 }
 
 /*
- * Enter the error state and flush; the caller has stopped the engines. A receive taken
- * from a shared queue has been returned by then, so no more of them complete here.
+ * Enter the error state and flush; the caller has stopped the engines. That has completed
+ * the receive taken from a shared queue, if any, so LAST_WQE_REACHED is true.
  */
 static void enter_error(struct kwarp_qp *qp)
 {
@@ -68,11 +69,11 @@ static void enter_error(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_qp_unreachable() - there will be no connection
+ * kwarp_qp_unreachable() - fail a QP whose rendezvous partner was not found in time
  * @qp:		queue pair in rendezvous, qp->mutex held, nothing attached
  *
- * ERR; the oldest send completes with RETRY_EXC_ERR, everything else is flushed, and the
- * consumer gets an event. Context: process.
+ * Enters ERR: the oldest send completes with RETRY_EXC_ERR, everything else is flushed,
+ * and the consumer gets IB_EVENT_QP_FATAL. Context: process.
  */
 void kwarp_qp_unreachable(struct kwarp_qp *qp)
 {
@@ -83,8 +84,8 @@ void kwarp_qp_unreachable(struct kwarp_qp *qp)
 }
 
 /*
- * Duration of all InfiniBand retries of a request: 4.096 us * 2^timeout each; 0 is
- * infinite.
+ * Duration of all InfiniBand retries of a request, 4.096 us * 2^timeout each; a timeout of
+ * 0 is infinite. Limited to QP_PATIENCE_MAX. Return: jiffies.
  */
 static unsigned long retry_time(const struct kwarp_qp *qp)
 {
@@ -97,11 +98,11 @@ static unsigned long retry_time(const struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_qp_check_lost() - fail the QP if a request waits for a partner that has gone
+ * kwarp_qp_check_lost() - fail the QP if a request waits for a disconnected partner
  * @qp:		queue pair
  *
- * It fails like a request that is never acknowledged, and as late: this leaves time for a
- * program that has all its data and is about to end. Context: process.
+ * The request fails like one that is never acknowledged on InfiniBand, after retry_time():
+ * a program that has all its data may end before that without an error. Context: process.
  */
 void kwarp_qp_check_lost(struct kwarp_qp *qp)
 {
@@ -111,7 +112,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
-	/* Still attached: kwarp_qp_detach() checks again. */
+	/* If the connection is still attached, kwarp_qp_detach() checks again. */
 	if (!kwarp_qp_lost(qp) || rcu_access_pointer(qp->llp))
 		goto unlock;
 	idle = kwarp_sq_idle(&qp->sq, false);
@@ -130,7 +131,7 @@ unlock:
 	mutex_unlock(&qp->mutex);
 }
 
-/* Stable while a connection is attached and the socket lock is held. */
+/* Return: the attached connection, which is stable because its socket lock is held. */
 static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
 {
 	struct kwarp_llp *llp = rcu_dereference_protected(qp->llp, true);
@@ -140,17 +141,17 @@ static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_qp_raise() - the single path for an error of the connection
+ * kwarp_qp_raise() - end the stream with an error and a Terminate
  * @qp:		queue pair, socket lock held
  * @err:	the error; selects the Terminate's layer, type and code
  * @seg:	first bytes of the offending DDP segment for the Terminate, or NULL
  * @seg_len:	bytes in @seg
  * @ulpdu_len:	length of the offending ULPDU, for the DDP Segment Length field
  *
- * The receive engine stops for good, the Terminate is queued after what TCP has already
- * been given, the state becomes ERR, everything is flushed, and the consumer gets an
- * async event and the CM KWARP_LLP_EV_QP_ERR. Only the first error counts.
- * Context: any in which the socket lock is held.
+ * The only path to a Terminate, which is queued after the bytes that TCP already has. The
+ * receive engine stops for good, the state becomes ERR, everything is flushed, and the
+ * consumer gets an async event and the CM KWARP_LLP_EV_QP_ERR. Has no effect in an error
+ * state. Context: any in which the socket lock is held.
  */
 void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 		    const u8 *seg, u32 seg_len, u32 ulpdu_len)
@@ -174,7 +175,7 @@ void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
 	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
 }
 
-/* Not in ERR yet. The caller informs the connection's owner. */
+/* Enter ERR, without a Terminate; not in ERR yet. The caller informs llp->owner. */
 static void fail_stream(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	kwarp_rx_stop(qp);
@@ -186,11 +187,11 @@ static void fail_stream(struct kwarp_qp *qp, struct kwarp_llp *llp)
 }
 
 /**
- * kwarp_qp_fail() - the connection is dead: no Terminate can be sent
+ * kwarp_qp_fail() - end the stream without sending a Terminate
  * @qp:		queue pair, socket lock held
  *
  * For a Terminate from the peer, or on the consumer's request: ERR and flush, and the CM
- * gets KWARP_LLP_EV_QP_ERR. The end of the stream has its own events.
+ * gets KWARP_LLP_EV_QP_ERR. The end of the LLP connection has its own events.
  */
 void kwarp_qp_fail(struct kwarp_qp *qp)
 {
@@ -213,7 +214,7 @@ static void engine_writable(struct kwarp_llp *llp)
 {
 	struct kwarp_qp *qp = llp->qp;
 
-	/* Run it now: a worker would have to wait for the CPU of a program that polls. */
+	/* Run the engine here: a worker would wait for the CPU of a program that polls. */
 	if (qp->tx.active)
 		kwarp_tx_kick(qp);
 	else if (kwarp_llp_held_long(llp))
@@ -233,7 +234,7 @@ static bool cut_short(const struct kwarp_qp *qp)
 	return qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail;
 }
 
-/* Has the peer sent no FPDU yet? Then the QP may look for its partner again. */
+/* Has the rendezvous partner sent no FPDU yet? Then the QP looks for the partner again. */
 static bool never_met(const struct kwarp_qp *qp)
 {
 	return kwarp_qp_is_met(qp->state) && qp->params.wait_first &&
@@ -241,9 +242,9 @@ static bool never_met(const struct kwarp_qp *qp)
 }
 
 /*
- * The rendezvous partner has closed the connection. An InfiniBand peer sends no notice:
- * the requester detects it by a missing acknowledgment, after a timeout. The queue pair
- * keeps its state, receives included: see kwarp_qp_check_lost().
+ * The rendezvous partner has closed the connection. InfiniBand has no disconnect message; a
+ * requester notices by timeout only. So the QP stays usable, with its receives;
+ * kwarp_qp_check_lost() fails it if a request waits.
  * Return: false if the QP has no such partner, or the stream ended inside a message.
  */
 static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
@@ -263,19 +264,19 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 {
 	struct kwarp_qp *qp = llp->qp;
 
-	/* After an error, which has been counted, the end is expected. */
+	/* After an error, which was counted, the end of the stream is expected. */
 	qp->stream_end = !kwarp_qp_failed(qp);
 	if (qp->stream_end && (err || left || cut_short(qp)))
 		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
 	if (err)
 		kwarp_tx_to(&qp->tx, KWARP_TX_DEAD);
 	/*
-	 * The owner gets one event, after this, which tells how the stream ended: from a
-	 * preceding QP_ERR event a worker on another CPU could conclude that it ended
-	 * without error.
+	 * Do not call kwarp_qp_fail() here: from its QP_ERR event a worker on another CPU
+	 * could conclude that the stream ended without an error. After this function, the
+	 * lower layer raises the event that tells how the stream ended.
 	 */
 	if (!err && left)
-		/* FIN inside an FPDU; our direction is still open. */
+		/* FIN inside an FPDU: our direction is still open for a Terminate. */
 		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
 	else if (!partner_gone(qp, llp) && !kwarp_qp_failed(qp))
 		fail_stream(qp, llp);
@@ -308,11 +309,13 @@ void kwarp_qp_unprepare(struct kwarp_qp *qp, struct kwarp_llp *llp)
  * kwarp_qp_prepare() - allocate the memory of a connection
  * @qp:		queue pair that the connection has claimed, not attached
  * @llp:	the connection; it may have no socket yet
- * @params:	the most that may be agreed on; a later call may say more, or less
+ * @params:	upper bounds of the parameters; a later call may have larger or smaller ones
  *
- * In a call of the QP's owner, before a worker needs the memory: that one must not wait for
- * an account that the owner may have exhausted. Context: process, may sleep.
- * Return: 0 or -ENOMEM; then nothing is left.
+ * rdma_cm's connect and accept, and attach, call this function in the context of the QP's
+ * owner, since a worker, which repeats the call in kwarp_qp_attach(), must not wait for a
+ * memory cgroup that the owner may have exhausted.
+ * Context: process, may sleep.
+ * Return: 0; or -ENOMEM, and nothing stays allocated.
  */
 int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		     const struct kwarp_qp_params *params)
@@ -322,7 +325,7 @@ int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
 
 	might_sleep();
 	qp->params = *params;
-	/* Charged to the QP's owner, also if a worker allocates. */
+	/* Charge the QP's creator, even if a worker allocates. */
 	before = set_active_memcg(qp->memcg);
 	ret = kwarp_rx_alloc(qp);
 	if (!ret)
@@ -337,17 +340,15 @@ int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
 
 /**
  * kwarp_qp_attach() - attach a connection in Full Operation to a QP
- * @qp:		idle queue pair: in RTS from then on, or, with a partner, as modify_qp
- *		sets it
+ * @qp:		idle queue pair; enters RTS or, with a partner, keeps the state shown by verbs
  * @llp:	connected, all startup bytes consumed; both sides take references
  * @params:	agreed parameters
  *
- * Allocates the read queues, switches the socket's callbacks to the engines and processes
- * what has already arrived. Nothing is sent yet: kwarp_qp_start() starts the send engine;
- * for a rendezvous responder the first FPDU does.
+ * Allocates memory that is missing, directs the socket's callbacks to the engines and
+ * processes the ULPDUs that have arrived. Sends nothing yet: kwarp_qp_start() starts the
+ * send engine, or for a rendezvous responder the first FPDU does.
  * Context: process, may sleep.
- * Return: 0, -EISCONN if the QP is not idle, -ENOMEM, -ECONNRESET if a program holds its
- * socket's lock.
+ * Return: 0, -EISCONN if the QP is not idle, -ENOMEM.
  */
 int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		    const struct kwarp_qp_params *params)
@@ -358,7 +359,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	mutex_lock(&qp->mutex);
 	if (!kwarp_qp_is(qp)->idle || rcu_access_pointer(qp->llp))
 		goto out;
-	/* Much of the memory is there already, the rest is small. */
+	/* Usually an earlier call has allocated most of the memory. */
 	ret = kwarp_qp_prepare(qp, llp, params);
 	if (ret)
 		goto out;
@@ -375,8 +376,8 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	llp->engine = &qp_engine;
 	llp->qp = qp;
 	/*
-	 * No consumer has to be notified first; requests that arrive with the first FPDU
-	 * are answered in the pass that processes it.
+	 * A rendezvous has no consumer that must see ESTABLISHED first, so requests are
+	 * answered in the pass that processes the first FPDU.
 	 */
 	if (kwarp_qp_is(qp)->partner && params->wait_first)
 		kwarp_tx_to(&qp->tx, KWARP_TX_RUNNING);
@@ -395,10 +396,10 @@ out:
 }
 
 /**
- * kwarp_qp_start() - let the send engine run (it still honours wait_first)
+ * kwarp_qp_start() - start the send engine, which still observes params.wait_first
  * @qp:		attached queue pair
  *
- * Separate from attach, so that the CM can deliver ESTABLISHED first.
+ * Separate from kwarp_qp_attach(), so that the CM can deliver ESTABLISHED in between.
  * Context: process.
  */
 void kwarp_qp_start(struct kwarp_qp *qp)
@@ -438,7 +439,7 @@ static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
 
 	if (!qp)
 		return NULL;
-	/* It may release the lock, and who gets it then must find all of the stream. */
+	/* halt() may release the lock: a context that takes it must still find the QP. */
 	if (llp->ops->halt)
 		llp->ops->halt(llp);
 	/* From here on no callback and no doorbell reaches the QP. */
@@ -453,8 +454,9 @@ static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
  * kwarp_qp_detach() - undo kwarp_qp_attach()
  * @llp:	connection; not an error if no QP is attached
  *
- * On return no engine runs on it, the QP is in ERR and flushed, and the
- * references are dropped. Context: process, may sleep; not under qp->mutex.
+ * On return no engine runs on @llp, and the references are dropped. The QP is in ERR, and
+ * flushed (a worker may deliver some completions later), unless its rendezvous partner has
+ * disconnected or sent no FPDU. Context: process, may sleep; not under qp->mutex.
  */
 void kwarp_qp_detach(struct kwarp_llp *llp)
 {
@@ -496,7 +498,7 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
  * kwarp_qp_disconnect() - end the connection from this side
  * @qp:		queue pair, its mutex held
  * @abrupt:	false: RTS -> SQD, finish the send queue, then FIN;
- *		true: ERR and flush now; what TCP has accepted is still delivered
+ *		true: ERR and flush now; bytes that TCP has accepted are still delivered
  *
  * Context: process, may sleep.
  */
@@ -515,7 +517,7 @@ void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
 		kwarp_llp_unlock(llp);
 		kwarp_llp_put(llp);
 	}
-	/* No engine runs: the state belongs to the caller, which holds qp->mutex. */
+	/* No engine runs, so the caller's qp->mutex is enough to change the state. */
 	if (!attached && abrupt)
 		enter_error(qp);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* A queue pair and its connection: attach, end, and the single path for errors. */
+/* A queue pair and its connection: attach, detach, disconnect, errors. */
 #ifndef _KWARP_RDMAP_STREAM_H
 #define _KWARP_RDMAP_STREAM_H
 

@@ -2,9 +2,9 @@
 /*
  * The send engine's loop: build a batch, hand it over, report completions.
  *
- * It runs in the context of whatever brings work (a user's doorbell, arriving read
- * requests, acknowledgments that make room) until it would block. If its budget is used
- * up while nothing is in flight, it continues on kwarp_wq.
+ * The engine runs in the context that brings work (a user's doorbell, an arriving read
+ * request, an acknowledgment that makes room) until it would block. If its budget is used
+ * up and too little is in flight to expect an acknowledgment, it continues on kwarp_wq.
  */
 #include "rdmap/tx.h"
 
@@ -14,7 +14,7 @@
 
 #define TX_RETRY	(HZ / 50 + 1)
 
-/* Send FIN, once, when TCP has everything before it. */
+/* Send FIN once, when nothing is left to be sent before it. */
 static void try_fin(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_tx *tx = &qp->tx;
@@ -56,22 +56,20 @@ static void raise_failed(struct kwarp_qp *qp)
 		       tx->failed_len, tx->failed_len);
 }
 
-/* Return: true to continue. */
+/* Push what is built, then build the next batch. Return: true to continue. */
 static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
 
 	if (ret == -EAGAIN) {
-		/*
-		 * If there is room, memory was short: no write-space event will follow.
-		 */
+		/* If there is room, memory was short: no write-space event will follow. */
 		if (llp->ops->writeable(llp))
 			tx_retry(qp);
 		return false;
 	}
 	if (ret < 0) {
-		/* The socket's own callback reports its end. */
+		/* The lower layer reports the end of the stream by engine->ended(). */
 		kwarp_tx_to(tx, KWARP_TX_DEAD);
 		llp->ops->drop(llp);
 		return false;
@@ -92,7 +90,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	ret = has_work(qp, llp) ? kwarp_tx_build(qp, llp) : 0;
 	if (unlikely(tx->failed)) {
 		raise_failed(qp);
-		/* The Terminate follows at once: a consumer may close when it sees the error. */
+		/* Send the Terminate now: the consumer may close when it sees the error. */
 		*budget = max(*budget, 1);
 		return true;
 	}
@@ -115,9 +113,9 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
  * @llp:	its connection
  * @budget:	maximum number of batches
  *
- * When TCP is full, the write-space event resumes it, in the receive path; when the
- * budget is used up, the next acknowledgment does, or, with little in flight, the worker,
- * queued after others. It asks user space for a doorbell only when it goes idle.
+ * When TCP is full, the write-space event resumes the engine, in the receive path; when the
+ * budget is used up, the next acknowledgment does or, with little in flight, a worker.
+ * The engine requests a doorbell from user space only when it goes idle.
  * Context: socket lock held; softirq or process.
  */
 void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
@@ -145,9 +143,9 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 }
 
 /*
- * Queue both engines for what a pass, or a process holding the socket lock, left over.
- * This may take arbitrarily long, so it gets no priority over programs: kwarp_rest_wq, or
- * the workqueue of a program's socket. Context: any, any locks.
+ * Queue both engines for the work that a pass, or a callback under a long-held socket lock,
+ * left over. The work may take arbitrarily long, so it runs on kwarp_rest_wq, without
+ * priority over programs. Context: any, any locks.
  */
 void kwarp_tx_defer(struct kwarp_qp *qp)
 {
@@ -233,7 +231,7 @@ void kwarp_tx_free(struct kwarp_qp *qp)
 	tx->wqe = NULL;
 }
 
-/* Stop building for good. Context: socket lock held, or no connection attached. */
+/* Build nothing more, for good. Context: socket lock held, or no connection attached. */
 void kwarp_tx_stop(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
@@ -243,11 +241,11 @@ void kwarp_tx_stop(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_tx_rtr() - send the RFC 6581 ready-to-receive message first
+ * kwarp_tx_rtr() - make the ready-to-receive message of RFC 6581 the first one to send
  * @qp:		attached, not started queue pair
  * @opcode:	RDMAP_WRITE, RDMAP_READ_REQUEST or RDMAP_SEND, zero length
  *
- * The consumer sees no completion of it. Context: process.
+ * The message has no completion. Context: process.
  */
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
 {

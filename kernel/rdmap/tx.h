@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The send engine: send queue and inbound reads -> ULPDUs -> lower layer.
- * Everything here runs with the socket lock held.
+ * The send engine: send queue and inbound reads -> ULPDUs -> lower layer. Functions whose
+ * context is not noted need the socket lock if a connection is attached.
  */
 #ifndef _KWARP_RDMAP_TX_H
 #define _KWARP_RDMAP_TX_H
 
 #include "rdmap/qp.h"
 
-/* As in rx.h */
+/* Memory and reset of the engine, as in rx.h */
 int kwarp_tx_alloc(struct kwarp_qp *qp);
 void kwarp_tx_begin(struct kwarp_qp *qp);
 void kwarp_tx_free(struct kwarp_qp *qp);
@@ -29,7 +29,7 @@ void kwarp_tx_complete_sent(struct kwarp_qp *qp);
 bool kwarp_tx_fence_follows(const struct kwarp_qp *qp);
 bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads);
 
-/* A fence is sent. Return: the SQ slot after the last one that it covers. */
+/* A fence is being started. Return: the SQ slot after the last one that it covers. */
 u32 kwarp_tx_fenced(struct kwarp_qp *qp);
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status);
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
@@ -42,11 +42,11 @@ void kwarp_tx_defer(struct kwarp_qp *qp);
 void kwarp_tx_linger_init(struct kwarp_qp *qp);
 void kwarp_tx_linger_exit(struct kwarp_qp *qp);
 
-/* The engine was called. Context: socket lock held. */
+/* A pass of the engine begins. Context: socket lock held. */
 void kwarp_tx_woken(struct kwarp_qp *qp);
 bool kwarp_tx_linger(struct kwarp_qp *qp);
 
-/* qp->work and qp->retry */
+/* Functions of qp->work, qp->rest and qp->retry; no locks held */
 void kwarp_tx_work(struct work_struct *work);
 void kwarp_tx_rest_work(struct work_struct *work);
 void kwarp_tx_retry_work(struct work_struct *work);
