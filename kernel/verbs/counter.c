@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Counters of single queue pairs. A QP always counts, under its socket lock.
- * When a counter is read, the difference since the last read is added to the
- * core's counter.
+ * Counters of single queue pairs. A QP always counts, under its socket lock. When a
+ * counter is read, the QP's events since the last read are added to the core's counter.
  *
- * The core calls these with the counter's mutex held; dev->counted_lock nests
+ * The core calls these functions with the counter's mutex held; dev->counted_lock nests
  * inside.
  */
 #include "verbs/counter.h"
@@ -24,11 +23,11 @@ void kwarp_counter_init(struct rdma_counter *counter)
 
 int kwarp_counter_dealloc(struct rdma_counter *counter)
 {
-	/* All QPs have been unbound; the core has the final values. */
+	/* All QPs have been unbound, so the core has the final values. */
 	return 0;
 }
 
-/* Transfer what a QP has counted since the last transfer. */
+/* Add the events that a QP has counted since the last transfer. */
 static void transfer_counts(struct kwarp_qp *qp, struct rdma_counter *counter)
 {
 	struct kwarp_device *dev = qp->dev;
@@ -97,13 +96,13 @@ int kwarp_counter_update_stats(struct rdma_counter *counter)
 }
 
 /**
- * kwarp_counter_bound() - the part of the device's sums held by QP counters
+ * kwarp_counter_bound() - sum the events that QPs have counted while bound to a counter
  * @dev:	device
- * @sum:	receives the values that the core adds by itself
+ * @sum:	receives the sums
  *
- * The core shows a port's counter as the port's own value plus those of all queue pairs'
- * counters, past and present: hardware counts each event in one place only.
- * Context: process.
+ * The core reports a port counter as the port's value plus those of all QP counters, past
+ * and present, because hardware counts an event in one place. kwarp counts in both, so the
+ * caller subtracts these sums. Context: process.
  */
 void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
 {

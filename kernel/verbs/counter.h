@@ -10,7 +10,7 @@
 
 struct rdma_hw_stats;
 
-/* The driver allocates a counter, and has nothing of its own in it. */
+/* The core needs a driver's struct for allocation; this one adds no fields. */
 struct kwarp_rdma_counter {
 	struct rdma_counter core;
 };

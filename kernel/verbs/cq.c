@@ -31,7 +31,7 @@ static int cq_respond(const struct kwarp_cq *cq, u32 size,
 	return kwarp_udata_respond(udata, &resp, sizeof(resp));
 }
 
-/* The CQ overflowed: no QP can report a completion there any more. */
+/* The CQ overflowed: fail its QPs, which can report no completion to it any more. */
 static void cq_died(struct work_struct *work)
 {
 	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, died);
@@ -63,7 +63,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	might_sleep();
 	if (!attr->cqe || attr->cqe > KWARP_MAX_CQE)
 		return -EINVAL;
-	/* Overruns are always detected. */
+	/* IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN is refused: overruns are always detected. */
 	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	ret = kwarp_udata_empty(udata);
@@ -140,9 +140,7 @@ int kwarp_resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		swap(cq->mmap, mmap);
 	}
 	mutex_unlock(&cq->mutex);
-	/*
-	 * Free the old memory, which a user's mapping may keep; on failure the new one.
-	 */
+	/* Free the old memory, whose pages a mapping may keep; on failure the new one. */
 	kwarp_ring_free(mem, mmap);
 	return ret;
 }
@@ -155,9 +153,9 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	kwarp_cq_event_exit(cq);
 	cancel_work_sync(&cq->died);
 	/*
-	 * The core destroys a CQ only after all its QPs, so no completions are added. A
-	 * process whose device was removed is notified by the flag. The core still shows
-	 * the CQ to administrators for a while (verbs/restrack.c).
+	 * The core destroys a CQ only after all its QPs, so no completions are added. The
+	 * flag notifies a process whose device was removed. verbs/restrack.c may still
+	 * look at the CQ, so clear cq->ctl under the lock.
 	 */
 	spin_lock_irq(&cq->lock);
 	WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Maximum number of objects of a kind per device, as query_device reports it. Our
- * allocations for an object are charged to its creator; this limits the rest, which the
- * core allocates.
+ * Maximum number of objects of a kind per device, as query_device reports it. Memory that
+ * kwarp allocates for an object is charged to its creator; the number limits the memory
+ * that the core allocates for it.
  */
 #include "verbs/verbs.h"
 
@@ -58,7 +58,7 @@ unsigned int kwarp_object_limit(enum kwarp_object kind)
  * @kind:	kind
  *
  * Context: any.
- * Return: 0 or -ENOMEM.
+ * Return: 0, or -ENOMEM at the limit.
  */
 int kwarp_object_take(struct kwarp_device *dev, enum kwarp_object kind)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Ring memory. A mapping holds references to the pages: it stays readable after its
- * queue, or the device, is gone.
+ * Ring memory. A mapping holds references to the pages, so a process can still read them
+ * after the queue or the device is gone.
  */
 #include "verbs/verbs.h"
 
@@ -10,8 +10,8 @@
 #include <linux/vmalloc.h>
 
 /*
- * vmalloc_user() charges no memory control group, so pages are mapped one by one
- * (kwarp_mmap()). A user beyond its limit gets an error: no OOM kill, and no log message.
+ * Do not use vmalloc_user(), which charges no memory cgroup; so map_pages() maps the pages
+ * one by one. A user beyond the limit gets an error, no OOM kill and no log message.
  */
 static void *alloc_mem(bool user, size_t len)
 {
@@ -26,7 +26,7 @@ static void *alloc_mem(bool user, size_t len)
  * kwarp_ring_alloc() - memory for rings
  * @udata:	udata of the creating command, NULL for a kernel consumer
  * @len:	bytes, whole pages
- * @entry:	set to the entry under which user space maps the memory, or NULL
+ * @entry:	set to the mmap entry for user space; NULL for a kernel consumer
  *
  * A user's memory is charged to the memory control group of the calling process.
  *
@@ -84,7 +84,7 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry)
 	kfree(e);
 }
 
-/* The core has compared the lengths of mapping and memory. */
+/* rdma_user_mmap_entry_get() has checked that mapping and memory are of equal length. */
 static int map_pages(struct vm_area_struct *vma,
 		     const struct kwarp_mmap_entry *e)
 {
@@ -107,7 +107,7 @@ int kwarp_mmap(struct ib_ucontext *ctx, struct vm_area_struct *vma)
 	struct kwarp_mmap_entry *e;
 	int ret;
 
-	/* A private copy would be useless to both sides. */
+	/* Kernel and user space communicate through the pages: refuse a private copy. */
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	entry = rdma_user_mmap_entry_get(ctx, vma);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory regions: STags, destruction, and registration by kernel consumers. All addresses
- * are kernel addresses: the core maps our scatter lists with the virtual variant of
- * ib_dma_*.
+ * Memory regions: STags, destruction, and registration by kernel consumers. DMA addresses
+ * are kernel addresses, because ib_dma_*() does not translate for a virtual DMA device.
  */
 #include "verbs/mr.h"
 
@@ -14,10 +13,7 @@
 
 #define KWARP_STAG_TRIES	64
 
-/*
- * Return: 0, -EOPNOTSUPP for an unknown flag, -EINVAL for an invalid
- * combination.
- */
+/* Return: 0, -EOPNOTSUPP for an unknown flag, -EINVAL for an invalid combination. */
 int kwarp_check_access(int access)
 {
 	const int known = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
@@ -41,13 +37,13 @@ static enum kwarp_object object_kind(const struct kwarp_mr *mr)
 }
 
 /**
- * kwarp_mr_publish() - count it, assign an STag and add it to the table
+ * kwarp_mr_publish() - count a region or window, assign an STag, add it to the STag table
  * @dev:	device
  * @mr:		region or window
  * @state:	initial state that lookups see
  *
- * An STag cannot be guessed from others (RFC 5042 5.3.1): index and key are random. Index
- * 0 is not used, so no STag is 0.
+ * Index and key of the STag are random, so that an STag is difficult to predict (RFC 5042
+ * 6.1.1). Index 0 is not used, so no STag is 0.
  *
  * Context: process.
  * Return: 0 or -ENOMEM.
@@ -107,17 +103,17 @@ void kwarp_mr_free(struct kwarp_mr *mr)
 	kvfree(mr->staged);
 	if (mr->counted)
 		kwarp_object_give(to_kdev(mr->pd->device), object_kind(mr));
-	/* A lookup may still try, and fail, to get a reference. */
+	/* A lookup under RCU may still try, and fail, to get a reference. */
 	kfree_rcu(mr, rcu);
 }
 
-/* Remove it from the table; on return it has no users. Context: process. */
+/* Remove a region or window from the table and wait for its users. Context: process. */
 void kwarp_mr_retire(struct kwarp_device *dev, struct kwarp_mr *mr)
 {
 	/*
-	 * It cannot be found any more, unless a successor has replaced it; holders of a
-	 * reference see the state at their next access. The state of a window being bound
-	 * belongs to the binder.
+	 * Erase the entry, unless a successor has replaced it. Holders of a reference see
+	 * the state at their next access. In state BUSY another context is changing the
+	 * entry, and sets the state afterwards.
 	 */
 	xa_cmpxchg(&dev->mrs, mr->stag >> 8, mr, NULL, GFP_KERNEL);
 	cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID);
@@ -131,7 +127,7 @@ int kwarp_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct kwarp_mr *mr = to_kmr(ibmr);
 
 	might_sleep();
-	/* -1: left by a reregistration. */
+	/* The count is -1 already if rereg_user_mr has replaced this region. */
 	if (atomic_cmpxchg(&mr->windows, 0, -1) > 0)
 		return -EBUSY;
 	kwarp_mr_retire(to_kdev(ibmr->device), mr);

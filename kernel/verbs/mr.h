@@ -5,10 +5,7 @@
 
 #include "verbs/verbs.h"
 
-/*
- * Maximum block size: the counts of the largest region stay well within 32
- * bits.
- */
+/* log2 of the largest block: an offset in a block fits in 32 bits (kwarp_mr.first). */
 #define KWARP_MAX_BLOCK_SHIFT	30
 
 int kwarp_check_access(int access);
@@ -20,7 +17,7 @@ int kwarp_mr_publish(struct kwarp_device *dev, struct kwarp_mr *mr,
 void kwarp_mr_retire(struct kwarp_device *dev, struct kwarp_mr *mr);
 void kwarp_mr_free(struct kwarp_mr *mr);
 
-/* mr_dmabuf.c: release the buffer of a region, if it has one. */
+/* mr_dmabuf.c: release the dma-buf of a region, if it has one. */
 void kwarp_dmabuf_put(struct kwarp_mr *mr);
 
 #endif /* _KWARP_VERBS_MR_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Regions over dma-buf: memory of another driver. kwarp does no DMA, so the
- * buffer must be accessible to the CPU: the exporter maps it for the kernel,
- * which keeps it in place, and it must be memory, not device registers.
+ * Regions over dma-buf: memory of another driver. kwarp does no DMA, so the buffer must be
+ * memory that the CPU can access, not device registers. The exporter maps it for the kernel
+ * and keeps it in place while it is mapped.
  */
 #include "verbs/mr.h"
 
@@ -28,10 +28,7 @@ static int buffer_ok(const struct dma_buf *dmabuf, u64 offset, u64 length,
 {
 	if (offset > dmabuf->size || length > dmabuf->size - offset)
 		return -EINVAL;
-	/*
-	 * As for mmap(): with read permission only, remote writes cannot be
-	 * granted.
-	 */
+	/* As for mmap(): a descriptor opened for reading only grants no write access. */
 	if (ib_access_writable(access) &&
 	    !(dmabuf->file->f_mode & FMODE_WRITE))
 		return -EACCES;
@@ -49,7 +46,7 @@ static int buffer_map(struct kwarp_mr *mr, struct dma_buf *dmabuf)
 	ret = -EOPNOTSUPP;
 	if (mr->dmabuf_map.is_iomem)
 		goto err_map;
-	/* For the lifetime of the region: accesses occur at any time. */
+	/* CPU access lasts as long as the region, since peers access it at any time. */
 	ret = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
 	if (ret)
 		goto err_map;
@@ -61,7 +58,7 @@ err_map:
 	return ret;
 }
 
-/* The mapping is contiguous: use the largest blocks. */
+/* The mapping is contiguous in kernel addresses: use blocks of the largest size. */
 static int fill_blocks(struct kwarp_mr *mr, u64 offset)
 {
 	const u64 size = BIT_ULL(KWARP_MAX_BLOCK_SHIFT);

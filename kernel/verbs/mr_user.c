@@ -9,8 +9,8 @@
 
 /*
  * Use one block size for the region, as large as its physical layout allows: then an
- * address takes a shift and a table lookup. The blocks are aligned to the memory, not to
- * the IOVA: @first accounts for the difference.
+ * address translation is a shift and a table lookup. The blocks are aligned to the memory,
+ * not to the IOVA: mr->first accounts for the difference.
  */
 static int mr_fill_blocks(struct kwarp_mr *mr)
 {
@@ -30,7 +30,7 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 	nr = ib_umem_num_dma_blocks(umem, size);
 	if (nr > U32_MAX)
 		return -EINVAL;
-	/* No warning: a user can request this size. */
+	/* No warning on failure, because a user can request any size. */
 	mr->blocks = kvcalloc(nr, sizeof(*mr->blocks),
 			      GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
 			      __GFP_NOWARN);
@@ -49,7 +49,7 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 	return i == nr ? 0 : -EINVAL;
 }
 
-/* Create a region and pin its memory; not in the table yet. */
+/* Create a region and pin its memory. It is not in the STag table yet. */
 static struct kwarp_mr *mr_pin(struct ib_pd *pd, u64 start, u64 length,
 			       u64 iova, int access)
 {
@@ -121,7 +121,7 @@ struct ib_mr *kwarp_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 
 /* ---- reregistration -------------------------------------------------------- */
 
-/* Same pages with other rights or another domain. */
+/* Create a successor with the same pages and other rights or another PD. */
 static struct kwarp_mr *mr_share(struct kwarp_mr *old, struct ib_pd *pd,
 				 u64 iova, int access)
 {
@@ -140,7 +140,7 @@ static struct kwarp_mr *mr_share(struct kwarp_mr *old, struct ib_pd *pd,
 	return mr;
 }
 
-/* Create the successor of a region with the same memory; not in the table yet. */
+/* Create the successor of a region with the same memory. It is not in the table yet. */
 static struct kwarp_mr *mr_successor(struct kwarp_mr *old, struct ib_pd *pd,
 				     int access)
 {
@@ -157,8 +157,8 @@ static struct kwarp_mr *mr_successor(struct kwarp_mr *old, struct ib_pd *pd,
 }
 
 /*
- * The successor replaces the old region in the table, with its STag: concurrent accesses
- * see one or the other. The successor now owns what both share.
+ * The successor replaces the old region in the table, with the same STag: a concurrent
+ * access finds one or the other. The successor takes over the pages if both share them.
  */
 static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
 		      struct kwarp_mr *mr)
@@ -171,8 +171,8 @@ static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
 	mr->ibmr.length = mr->length;
 	if (xa_is_err(xa_store(&dev->mrs, mr->stag >> 8, mr, GFP_KERNEL)))
 		return -ENOMEM;
-	/* The core destroys the old region next, which waits for its users. */
-	smp_store_release(&old->state, KWARP_MR_REPLACED); /* after the store */
+	/* The core deregisters the old region next, which waits for its users. */
+	smp_store_release(&old->state, KWARP_MR_REPLACED); /* after xa_store() */
 	swap(mr->counted, old->counted);
 	if (mr->shared) {
 		mr->umem = old->umem;
@@ -195,7 +195,7 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ERR_PTR(ret);
-	/* A dma-buf cannot be reregistered. */
+	/* Only pinned user memory can be reregistered: no dma-buf. */
 	if (!old->umem)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_ACCESS))

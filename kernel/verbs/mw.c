@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Memory windows: creation and destruction. A send queue binds them: core/stag.c. */
+/* Memory windows: creation and destruction. A send queue binds them (core/stag.c). */
 #include "verbs/mr.h"
 
 int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
@@ -32,7 +32,7 @@ int kwarp_dealloc_mw(struct ib_mw *ibmw)
 	struct kwarp_mw *mw = to_kmw(ibmw);
 
 	might_sleep();
-	/* Bound or not. The core frees ibmw, so the entry is a separate allocation. */
+	/* The window may be bound. mw->mr is allocated apart, since the core frees ibmw. */
 	kwarp_mr_retire(to_kdev(ibmw->device), mw->mr);
 	kwarp_mw_release(mw->mr);
 	kwarp_mr_free(mw->mr);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * Posting: a kernel consumer's work requests are copied to the ring; a user's doorbell.
- */
+/* Posting: copies a kernel consumer's work requests to a ring; runs a user's doorbell. */
 #include "verbs/verbs.h"
 
 #include "core/srq.h"
@@ -127,7 +125,7 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 		sqe->rkey = rdma_wr(wr)->rkey;
 		break;
 	}
-	/* Immediate data share the field, in network order. */
+	/* The field also holds immediate data, in network order: ex is a union. */
 	sqe->ex = wr->ex.invalidate_rkey;
 	if ((wr->send_flags & IB_SEND_INLINE) && kwarp_wr_is(opcode, KWARP_WR_INLINE))
 		return wr_inline(sq, wr, sqe);
@@ -136,7 +134,7 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 	return 0;
 }
 
-/* A user's doorbell: run the engine here, in the user's context and at its expense. */
+/* A user's doorbell: run the send engine in the user's context and on its CPU time. */
 static void ring_doorbell(struct kwarp_qp *qp)
 {
 	kwarp_tx_enter(qp);
@@ -154,7 +152,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
-	/* Users post to their ring; kernel consumers have no doorbell. */
+	/* A user posts to the ring, not here; a kernel consumer has no doorbell. */
 	if (qp->sq.kernel != !!wr) {
 		*bad_wr = wr;
 		return -EINVAL;
@@ -175,7 +173,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			*bad_wr = wr;
 			break;
 		}
-		/* Complete the element before the engine can see it. */
+		/* Release: the engine must see the whole element once it sees the index. */
 		smp_store_release(&sq->prod, sq->prod + 1);
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -201,8 +199,8 @@ static int recv_wr_to_rqe(struct kwarp_rq *rq, const struct ib_recv_wr *wr)
 }
 
 /*
- * Copy a kernel consumer's receives to the ring. Return: 0, -ENOMEM if the queue is full,
- * -EINVAL, also in RESET.
+ * Copy a kernel consumer's receives to the ring. Return: 0; -ENOMEM if the queue is full;
+ * -EINVAL if a request is invalid or the QP is in RESET.
  */
 static int rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad_wr)
@@ -217,7 +215,7 @@ static int rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 			*bad_wr = wr;
 			break;
 		}
-		/* Complete the element before the engine can see it. */
+		/* Release: the engine must see the whole element once it sees the index. */
 		smp_store_release(&rq->prod, rq->prod + 1);
 	}
 	spin_unlock_irqrestore(&rq->lock, flags);
@@ -230,7 +228,7 @@ int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	int ret;
 
-	/* Users post to their ring; receives of a shared queue are posted there. */
+	/* A user posts to the ring; a QP with a shared queue has no receives of its own. */
 	if (qp->sq.kernel != !!wr || qp->srq) {
 		*bad_wr = wr;
 		return -EINVAL;
@@ -246,7 +244,7 @@ int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 {
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
 
-	/* A user's shared queue is read when a message arrives: it has no doorbell. */
+	/* A user's shared queue is read when a message arrives: no doorbell is needed. */
 	if (srq->rq.user) {
 		*bad_wr = wr;
 		return wr ? -EINVAL : 0;

@@ -27,7 +27,7 @@ static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
 	return kwarp_qp_is(qp)->shown;
 }
 
-/* No transition leaves SQE, a state of verbs that does not exist here. */
+/* SQE does not exist here: KWARP_QP_STEPS is refused in every state. */
 static enum kwarp_qp_step step_of(const struct ib_qp_attr *attr, int mask)
 {
 	switch (attr->qp_state) {
@@ -54,7 +54,7 @@ static int to_reset(struct kwarp_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	if (qp->state == KWARP_QP_RESET)
 		return 0;
-	/* The connection manager has not released the old connection yet. */
+	/* Busy until the connection manager has released the old connection. */
 	if (rcu_access_pointer(qp->llp) || !kwarp_qp_reserve(qp))
 		return -EBUSY;
 	kwarp_wq_reset(&qp->sq, &qp->rq);
@@ -74,7 +74,7 @@ static int to_init(struct kwarp_qp *qp)
 	return ret;
 }
 
-/* Connect to a partner given by number and path, without a connection manager. */
+/* Look for the partner that @attr names by QP number and path: no rdma_cm is involved. */
 static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		      int mask)
 {
@@ -85,8 +85,8 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
- * A step that the send engine must observe immediately, if there is one: after SQD it
- * takes nothing more from the send queue.
+ * Change the state under the socket lock, if there is a connection, so that the send engine
+ * observes the step at once: after SQD it takes nothing more from the send queue.
  */
 static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
@@ -94,7 +94,7 @@ static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 
 	if (llp)
 		kwarp_llp_lock(llp);
-	/* Refused if an error was first. */
+	/* The step is refused if an error came first. */
 	kwarp_qp_step(qp, step);
 	if (llp) {
 		kwarp_llp_unlock(llp);
@@ -164,7 +164,7 @@ void kwarp_qp_default_access(struct kwarp_qp *qp)
 {
 	qp->access_named = false;
 	qp->attr.qp_access_flags = KWARP_QP_ACCESS_DEFAULT;
-	/* iw_cm has no flag for atomics: read and write together permit both. */
+	/* iw_cm grants read and write, without a flag for atomics: grant atomics, too. */
 	WRITE_ONCE(qp->access, KWARP_REMOTE_ACCESS);
 }
 
@@ -193,10 +193,10 @@ static int check_modify_attr(const struct kwarp_qp *qp, const struct ib_qp_attr 
 }
 
 /*
- * Does the connection manager set the rights? For iWARP, rdma_init_qp_attr() sets no
- * rights before there is a connection, and iw_cm's two rights later; librdmacm sets them
- * along with the state, and our provider adds the port. Manual bring-up sets a P_Key
- * index or a partner; a change of rights alone sets no state.
+ * Are the rights those of the connection manager, not of the consumer? For iWARP,
+ * rdma_init_qp_attr() names no rights before there is a connection, and iw_cm's two rights
+ * later; librdmacm sets them along with the state, and our provider adds the port. Manual
+ * bring-up sets a P_Key index or a partner; a consumer's change of rights sets no state.
  */
 static bool access_of_cm(const struct ib_qp_attr *attr, int mask)
 {
@@ -209,7 +209,7 @@ static bool access_of_cm(const struct ib_qp_attr *attr, int mask)
 		attr->qp_access_flags == KWARP_QP_ACCESS_DEFAULT);
 }
 
-/* Rights set by the consumer apply exactly, and the CM does not override them. */
+/* Rights set by the consumer apply exactly; those of the CM do not override them. */
 static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
@@ -223,7 +223,7 @@ static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
 }
 
-/* Attributes that only InfiniBand needs are stored for query_qp. */
+/* Most attributes have a meaning for InfiniBand only and are stored for query_qp. */
 static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
@@ -240,7 +240,7 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.dest_qp_num = attr->dest_qp_num;
 	if (mask & IB_QP_AV) {
 		qp->attr.ah_attr = attr->ah_attr;
-		/* Owned by the core and valid during this call only. */
+		/* The core owns sgid_attr, which is valid during this call only. */
 		qp->attr.ah_attr.grh.sgid_attr = NULL;
 	}
 	if (mask & IB_QP_PATH_MTU)
@@ -261,7 +261,7 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.min_rnr_timer = attr->min_rnr_timer;
 }
 
-/* Has the QP, which is to leave ERR or its partner, a connection yet? Ends a partner's. */
+/* Must RESET or INIT wait for a connection to end? Disconnects from a partner. */
 static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	lockdep_assert_held(&qp->mutex);
@@ -277,8 +277,8 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 }
 
 /*
- * Wait for the end of the old connection, which takes the connection manager a moment, but does
- * not depend on the peer. Return: 0 or -ERESTARTSYS.
+ * Wait until the connection manager has released the old connection. The wait is short and
+ * does not depend on the peer. Return: 0 or -ERESTARTSYS.
  */
 static int leave_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
@@ -320,28 +320,28 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct net_device *netdev;
-	bool told;
+	bool partner;
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
 	*attr = qp->attr;
 	attr->qp_state = shown_state(qp);
-	/* A connection of rdma_cm has negotiated its own depths. */
-	told = kwarp_qp_is(qp)->partner;
-	if (!told && rcu_access_pointer(qp->llp)) {
+	/* Without a partner, report the ORD and IRD that were negotiated. */
+	partner = kwarp_qp_is(qp)->partner;
+	if (!partner && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
 		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);
 	}
-	/* Closing, or SQD with a partner: is the send queue still draining? */
+	/* CLOSING always drains; SQD with a partner, until all fetched are done. */
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
-			    (!told || READ_ONCE(qp->sq.done) !=
-				      READ_ONCE(qp->sq.fetched));
+			    (!partner || READ_ONCE(qp->sq.done) !=
+					 READ_ONCE(qp->sq.fetched));
 	mutex_unlock(&qp->mutex);
 
 	attr->cur_qp_state = attr->qp_state;
-	if (!told)
+	if (!partner)
 		attr->path_mtu = IB_MTU_1024;
-	netdev = told ? NULL : ib_device_get_netdev(ibqp->device, KWARP_PORT);
+	netdev = partner ? NULL : ib_device_get_netdev(ibqp->device, KWARP_PORT);
 	if (netdev) {
 		attr->path_mtu = ib_mtu_int_to_enum(READ_ONCE(netdev->mtu));
 		dev_put(netdev);

@@ -19,7 +19,7 @@ static int check_create_attr(const struct ib_qp_init_attr *attr)
 {
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	/* First check what is invalid for every type, then what is not supported. */
+	/* Check limits, which hold for every type, before the type itself. */
 	if (cap->max_send_wr > KWARP_MAX_QP_WR ||
 	    cap->max_recv_wr > KWARP_MAX_QP_WR ||
 	    cap->max_send_sge > KWARP_MAX_SGE ||
@@ -35,7 +35,7 @@ static int check_create_attr(const struct ib_qp_init_attr *attr)
 }
 
 /**
- * kwarp_rq_layout() - compute the layout for the requested size, rounded up
+ * kwarp_rq_layout() - compute the layout of a receive queue, rounded up from the request
  * @rq:		receive queue; sets stride, max_sge and size
  * @max_wr:	elements, at least 1
  * @max_sge:	scatter elements of each
@@ -51,7 +51,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge)
 	rq->size = roundup_pow_of_two(max_wr);
 }
 
-/* Reserve the requested room, rounded up; grant what fits in. */
+/* Lay out the rings for the requested sizes, rounded up; @cap returns what fits in. */
 static void layout_rings(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 			 struct kwarp_uresp_create_qp *resp)
 {
@@ -116,7 +116,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	qp->last_wqe_due = true;
 	qp->rq.user = !qp->sq.kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	/* As with other RNICs, a new queue pair is idle: it does not start in RESET. */
+	/* A new QP starts in IDLE (INIT in verbs), so set the attributes of INIT. */
 	qp->attr.port_num = KWARP_PORT;
 	kwarp_qp_default_access(qp);
 }
@@ -143,7 +143,7 @@ static int alloc_rings(struct kwarp_qp *qp, struct ib_udata *udata,
 
 static void free_rings(struct kwarp_qp *qp)
 {
-	/* A process whose device was removed is notified here. */
+	/* The flag notifies a process whose device was removed. */
 	WRITE_ONCE(qp->sq.ctl->flags, KWARP_RING_ERROR);
 	WRITE_ONCE(qp->rq.ctl->flags, KWARP_RING_ERROR);
 	kwarp_ring_free(qp->mem, qp->mmap);
@@ -151,9 +151,9 @@ static void free_rings(struct kwarp_qp *qp)
 }
 
 /*
- * Reserve a number under which the QP cannot be found yet. It is random, because other
- * processes and peers use numbers. At most one in 256 is in use, so few attempts are
- * needed.
+ * Reserve a number under which the QP cannot be found yet. The number is random, because
+ * other processes and peers may name a QP by its number and should not guess it. At most
+ * one number in 256 is in use, so few attempts are needed.
  */
 static int reserve_number(struct kwarp_qp *qp)
 {
@@ -178,26 +178,23 @@ static void publish_qp(struct kwarp_qp *qp)
 	xa_store_irq(&qp->dev->qps, qp->ibqp.qp_num, &qp->ibqp, GFP_KERNEL);
 }
 
-/*
- * Remove all users that found the QP by its number. On return there are no references to
- * it.
- */
+/* End all use of the QP. On return there are no references to it, and none can be taken. */
 static void retire_qp(struct kwarp_qp *qp)
 {
-	/* ERR: nothing can be attached any more, and no engine starts new work. */
+	/* In ERR no connection can be attached, and no engine starts new work. */
 	mutex_lock(&qp->mutex);
 	kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
 
-	/* Its endpoint releases it, attached or not. In ERR it is not claimed again. */
+	/* The endpoint releases its claim, attached or not; in ERR there is no new one. */
 	if (kwarp_cm_qp_leave(qp))
 		wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
 	kwarp_tx_linger_exit(qp);
 
 	/*
 	 * Connection, iw_cm and queued work hold references. Once the count is zero no
-	 * new one can be taken. The number is released last, because a consumer that
-	 * polls a CQ must still find the QP of a completion.
+	 * new one can be taken. Release the number last: until the CQs forget the QP,
+	 * poll_cq looks up the QP of a completion by its number.
 	 */
 	kwarp_qp_put(qp);
 	wait_for_completion(&qp->free);
@@ -207,7 +204,7 @@ static void retire_qp(struct kwarp_qp *qp)
 	xa_erase_irq(&qp->dev->qps, qp->ibqp.qp_num);
 }
 
-/* Release what create_qp() took first. */
+/* Release the references that create_qp() took first. */
 static void release_owner(struct kwarp_qp *qp)
 {
 	put_pid(qp->owner);
@@ -224,7 +221,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	int ret;
 
 	might_sleep();
-	/* With a shared receive queue they have no meaning: ibv_create_qp(3). */
+	/* A shared receive queue makes these two meaningless: ibv_create_qp(3). */
 	if (attr->srq) {
 		attr->cap.max_recv_wr = 0;
 		attr->cap.max_recv_sge = 0;
@@ -238,7 +235,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	ret = kwarp_object_take(to_kdev(ibqp->device), KWARP_OBJECT_QP);
 	if (ret)
 		return ret;
-	/* Like an open context; kernel consumers have none. */
+	/* A user's open context holds the module; a kernel consumer has none. */
 	if (!udata && !try_module_get(THIS_MODULE)) {
 		ret = -ENODEV;
 		goto err_count;
@@ -263,8 +260,8 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 			goto err_number;
 	}
 	/*
-	 * Last, because the core does not release the events of a QP whose creation
-	 * fails, so there must not be any.
+	 * Publish the QP last, because the core does not release the events of a QP whose
+	 * creation fails: an unpublished QP has no events.
 	 */
 	publish_qp(qp);
 	return 0;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Details of objects for `rdma resource show -dd`; Documentation/admin.rst
- * explains them. STags and memory addresses are not included: the core shows those itself,
- * to administrators only.
+ * Details of objects for `rdma resource show -dd`; Documentation/admin.rst explains them.
+ * STags and memory addresses are left to the core, which shows them to administrators only.
  *
- * Locks. The core holds an object's restrack reference, which keeps its memory, but
- * destroy_qp, _cq and _srq run before that reference is dropped: what they free is
- * accessed here only after a check under the lock that it still exists. The socket lock
- * is never taken. A QP's mutex keeps the connection attached; the core's own query_qp has
- * just taken it.
+ * Locks. The core's restrack reference keeps an object's memory, but destroy_cq and
+ * destroy_srq may have freed the rings: check ctl under the queue's lock before access. The
+ * socket lock is never taken. A QP's mutex keeps qp->llp; the core's query_qp has taken
+ * that mutex just before.
  */
 #include "verbs/restrack.h"
 
@@ -21,7 +19,7 @@
 #include "llp/llp.h"
 #include "verbs/verbs.h"
 
-/* An object's own attributes, all or none. */
+/* Begin the table of an object's driver attributes; table_end() drops it on error. */
 static struct nlattr *table_start(struct sk_buff *msg)
 {
 	return nla_nest_start_noflag(msg, RDMA_NLDEV_ATTR_DRIVER);
@@ -74,7 +72,7 @@ static int fill_llp(struct sk_buff *msg, const struct kwarp_llp *llp)
 	return 0;
 }
 
-/* Ring indices, read at slightly different times, may be inconsistent. */
+/* The indices are read one after the other without a lock: they may be inconsistent. */
 static int fill_reads(struct sk_buff *msg, const struct kwarp_rx *rx)
 {
 	u32 out = READ_ONCE(rx->read_tail) - READ_ONCE(rx->read_head);
@@ -98,7 +96,7 @@ static int fill_queues(struct sk_buff *msg, const struct kwarp_qp *qp)
 	return 0;
 }
 
-/* The error that ended the last connection: who reported it, layer, type and code. */
+/* The error that ended the last connection: sent or received, layer, type and code. */
 static int fill_error(struct sk_buff *msg, const struct kwarp_qp *qp)
 {
 	enum kwarp_err_from from = READ_ONCE(qp->err_from);

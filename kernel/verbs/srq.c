@@ -8,7 +8,7 @@
 
 #include "core/srq.h"
 
-/* Length of modify_srq's reply in bytes, for a provider that does not set one. */
+/* Bytes of the reply to modify_srq, for a provider that does not set resp_len. */
 #define SRQ_RESP_V1	offsetofend(struct kwarp_uresp_create_srq, srq_id)
 
 static_assert(SRQ_RESP_V1 == 32);
@@ -102,8 +102,8 @@ err_count:
 }
 
 /*
- * uverbs has no room for a reply to this command: the provider passes an address. It is
- * checked like any other user address.
+ * uverbs has no room for a reply to modify_srq, so the provider passes an address, which
+ * copy_to_user() checks.
  */
 static int respond_resize(const struct kwarp_srq *srq, u32 size,
 			  struct rdma_user_mmap_entry *mmap,
@@ -166,7 +166,7 @@ int kwarp_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		return ret;
 	mutex_lock(&srq->mutex);
 	size = srq->rq.size;
-	/* All or nothing. */
+	/* Check all attributes before any is changed. */
 	if (mask & IB_SRQ_MAX_WR) {
 		size = attr->max_wr;
 		if (!size || size > KWARP_MAX_SRQ_WR)
@@ -200,8 +200,8 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct kwarp_srq *srq = to_ksrq(ibsrq);
 
 	/*
-	 * The core destroys the queue after all its QPs, so no elements are taken; but it
-	 * still shows the queue to administrators (verbs/restrack.c).
+	 * The core destroys the queue after all its QPs, so no elements are taken. But
+	 * verbs/restrack.c may still look at the queue: clear rq.ctl under the lock.
 	 */
 	spin_lock_irq(&srq->rq.lock);
 	WRITE_ONCE(srq->rq.ctl->flags, KWARP_RING_ERROR);

@@ -82,10 +82,7 @@ int kwarp_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	u64 bound[KWARP_STAT_COUNT];
 	int cpu, i;
 
-	/*
-	 * Fills in all counters at once; the core asks again only after the
-	 * lifespan.
-	 */
+	/* Fill in all counters at once; the core caches them for the lifespan. */
 	kwarp_counter_bound(dev, bound);
 	memset(stats->value, 0, ARRAY_SIZE(descs) * sizeof(stats->value[0]));
 	for_each_possible_cpu(cpu) {
@@ -94,7 +91,7 @@ int kwarp_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 		for (i = 0; i < ARRAY_SIZE(descs); i++)
 			stats->value[i] += READ_ONCE(s->v[i]);
 	}
-	/* The core adds these; a QP counts after its device does. */
+	/* The core adds bound[], which is rarely larger: a QP counts after its device. */
 	for (i = 0; i < ARRAY_SIZE(descs); i++)
 		stats->value[i] -= min(stats->value[i], bound[i]);
 	return ARRAY_SIZE(descs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Verbs: validate, create, destroy, translate. dev/device.c has the operations table;
- * each object type has its own file. All run in process context and may sleep.
+ * each object type has its own file. All but post.c run in process context and may sleep.
  */
 #ifndef _KWARP_VERBS_H
 #define _KWARP_VERBS_H
@@ -73,9 +73,9 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 /* mw.c */
 
 /**
- * struct kwarp_mw - a memory window as the core knows it
+ * struct kwarp_mw - a memory window
  * @ibmw:	the core's part
- * @mr:		entry of the STag table; has the type and the binding
+ * @mr:		entry of the STag table, with the type and the binding
  */
 struct kwarp_mw {
 	struct ib_mw ibmw;
@@ -107,11 +107,11 @@ int kwarp_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 
 /* qp.c, qp_create.c */
 
-/* The rights that iw_cm grants to the peer of every connection. */
+/* Access rights that iw_cm grants to the peer of every connection. */
 #define KWARP_QP_ACCESS_DEFAULT	(IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ)
 
-/* Set the rights of a QP whose consumer has set none. Under qp->mutex, or new QP. */
+/* Set the rights of a QP whose consumer sets none. Context: qp->mutex, or a new QP. */
 void kwarp_qp_default_access(struct kwarp_qp *qp);
 int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 		    struct ib_udata *udata);
@@ -121,7 +121,7 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init_attr);
 int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
-/* post.c; a user's doorbell passes @wr NULL. Context: any. */
+/* post.c; @wr is NULL for a user's doorbell. Context: any; a doorbell: process. */
 int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad_wr);
 int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
@@ -132,6 +132,7 @@ int kwarp_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 /* attach.c: driver-specific methods */
 extern const struct uapi_definition kwarp_uapi_defs[];
 
+/* qp_create.c; also for shared queues */
 void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 
 /* mmap.c: ring memory shared with user space */
@@ -139,7 +140,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 /**
  * struct kwarp_mmap_entry - memory that a process may map
  * @rdma_entry:	the core's part
- * @mem:	vmalloc() memory; freed by mmap_free
+ * @mem:	vmalloc() memory, freed by kwarp_mmap_free()
  */
 struct kwarp_mmap_entry {
 	struct rdma_user_mmap_entry rdma_entry;
@@ -155,10 +156,10 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry);
 /* ---- driver-private data of commands ------------------------------------- */
 
 /**
- * kwarp_udata_empty() - check that a command without private input has none
+ * kwarp_udata_empty() - check that a command has no private input, or only zeros
  * @udata:	udata of the command, NULL for a kernel consumer
  *
- * Return: 0, or -EOPNOTSUPP if the provider requests something unknown.
+ * Return: 0, or -EOPNOTSUPP if the provider requests an unknown extension.
  */
 static inline int kwarp_udata_empty(struct ib_udata *udata)
 {
@@ -170,12 +171,12 @@ static inline int kwarp_udata_empty(struct ib_udata *udata)
 /**
  * kwarp_udata_request() - read private input of an older or newer provider
  * @udata:	udata of the command
- * @req:	receives the input; missing parts are zero
+ * @req:	receives the input, padded with zeros
  * @len:	bytes of @req
  * @min:	bytes in the first version of the input
  *
- * Return: 0, -EINVAL if it is shorter than @min, -EOPNOTSUPP if there is anything but
- * zeros after @len bytes, -EFAULT.
+ * Return: 0, -EINVAL if the input is shorter than @min, -EOPNOTSUPP if bytes after @len
+ * are not zero, -EFAULT.
  */
 static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
 				      size_t len, size_t min)
@@ -196,7 +197,7 @@ static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
  * @resp:	reply
  * @len:	bytes of @resp
  *
- * Copies as much as there is room for, and zeros after it.
+ * Copies as much of @resp as fits, and fills the room after it with zeros.
  * Return: 0 or -EFAULT.
  */
 static inline int kwarp_respond(void __user *to, size_t room, const void *resp,
@@ -209,7 +210,7 @@ static inline int kwarp_respond(void __user *to, size_t room, const void *resp,
 	return 0;
 }
 
-/* Private output of a command; @udata is NULL for a kernel consumer. */
+/* Send the private output of a command; @udata is NULL for a kernel consumer. */
 static inline int kwarp_udata_respond(struct ib_udata *udata, const void *resp,
 				      size_t len)
 {
