@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The passive side (MPA responder): from the request to ESTABLISHED. */
+/* The MPA responder: from the request to ESTABLISHED. */
 #include "cm/cm.h"
 
 #include <linux/sched/mm.h>
@@ -32,7 +32,7 @@ void kwarp_passive_timeout(struct kwarp_ep *ep)
 	kwarp_passive_drop(ep);
 }
 
-/* Rejected or refused: out of reach of the consumer and of the listener. */
+/* The request is rejected or refused: hide the child from consumer and listener. */
 static void child_leave(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_REJECT_TX);
@@ -65,11 +65,11 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * A refusal of our own. With SCTP only the consumer may reject (RFC 5043 6.3). A request that
- * the consumer is not asked about ends with a Session Terminate, which kwarp_linger() sends
- * (5, 6.4). One that it does not answer ends with an ABORT: behind a Session Terminate the
- * initiator would ask again, in the unenhanced form, because a responder that does not know
- * the enhanced form sends that, too.
+ * Refuse a request without the consumer. Over SCTP only the consumer may reject (RFC 5043 6.3).
+ * A request that the consumer has not got ends with a Session Terminate, which kwarp_linger()
+ * sends (RFC 5043 5, 6.4); a request that the consumer has not answered, with an ABORT: after a
+ * Session Terminate the initiator would retry in unenhanced form, because a responder without
+ * enhanced mode sends the same.
  */
 static void refuse_request(struct kwarp_ep *ep)
 {
@@ -89,7 +89,7 @@ static void refuse_request(struct kwarp_ep *ep)
 /*
  * Check that nothing follows the request. The initiator sends no FPDU before the reply
  * (RFC 5044 7.1.2, 3), so more bytes mean that PD_Length does not match the private data
- * (7.1.1): close. The end of the stream also closes.
+ * (7.1.1). We close the endpoint then, and at the end of the stream.
  * Return: false if the endpoint was closed.
  */
 static bool nothing_behind(struct kwarp_ep *ep)
@@ -114,7 +114,7 @@ void kwarp_passive_early(struct kwarp_ep *ep)
 	nothing_behind(ep);
 }
 
-/* The peer's depth as an event reports it; our limit if it is unknown or left open. */
+/* A depth that the peer requests, for an event; our limit if the peer states none. */
 static u8 event_depth(const struct kwarp_mpa_frame *req, u16 depth, u16 limit)
 {
 	if (kwarp_mpa_enhanced(req) && depth != KWARP_MPA_NO_NEGOTIATION)
@@ -150,7 +150,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 
 	if (kwarp_attach_key(ep))
 		return;
-	/* Allocate only after the first byte: a silent peer costs less. */
+	/* Allocate only after the first byte, so that a silent peer costs less. */
 	if (!ep->su) {
 		ep->su = kwarp_startup_alloc(dev, NULL, 0);
 		if (ep->su && !kwarp_llp_is_mpa(&ep->llp))
@@ -185,8 +185,8 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	    kwarp_meet_request(ep))
 		return;
 	/*
-	 * The wire allows 512 bytes of private data, iw_cm's event 255. A ULP that gets a
-	 * part would take it for the whole.
+	 * A request may carry 512 bytes of private data, an iw_cm event 255. The ULP would
+	 * take truncated private data for complete.
 	 */
 	if (su->req.pd_len > KWARP_EP_EVENT_MAX) {
 		kwarp_startup_count(dev, KWARP_MPA_E_PD_LEN);
@@ -210,8 +210,8 @@ void kwarp_passive_unanswered(struct kwarp_ep *ep)
 }
 
 /*
- * KWARP_EP_REQUESTED: the listener is gone. If iw_cm had not delivered the request yet,
- * it has dropped it, and no answer follows.
+ * KWARP_EP_REQUESTED: the listener is gone. If iw_cm had not delivered the request yet, iw_cm
+ * has dropped the request: limit the wait for an answer that may never come.
  */
 void kwarp_passive_orphan(struct kwarp_ep *ep)
 {
@@ -220,7 +220,7 @@ void kwarp_passive_orphan(struct kwarp_ep *ep)
 
 /* ---- the consumer's answer -------------------------------------------------- */
 
-/* ESTABLISHED now, or, peer-to-peer, when the initiator is ready (RFC 6581 9.2). */
+/* ESTABLISHED follows now or, peer-to-peer, with the RTR indication (RFC 6581 9.2). */
 static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 			     const struct kwarp_mpa_params *agreed)
 {
@@ -243,17 +243,17 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 /**
  * kwarp_passive_answer() - accept a request
  * @ep:		endpoint in KWARP_EP_REQUESTED, mutex held
- * @id:		cm_id that gets the connection's events; NULL if a program's socket is
- *		attached
+ * @id:		cm_id that gets the connection's events; NULL for an attached socket or a
+ *		rendezvous
  * @params:	the consumer's parameters
  *
  * The QP is attached before the reply is sent: if attaching fails, the reply can still be
- * a rejection, and the first FPDU after the reply finds a running engine. We send nothing
- * before the reply: until then no engine answers. If the peer answers the reply with an
- * Rtr frame, the QP is only claimed here, and attached after that frame.
+ * a rejection, and a receive engine is ready for the first FPDU after the reply. The engines
+ * send nothing before the reply. If an Rtr frame is to follow the reply, the QP is only
+ * claimed here, and attached after that frame.
  *
- * If accepting fails, the request is rejected, over SCTP as well: rdma_cm rejects on behalf of
- * its consumer then, but iw_cm does not hand that on.
+ * If accepting fails, the request is rejected, over SCTP as well: rdma_cm then rejects on
+ * behalf of its consumer, but iw_cm does not pass that call to the driver.
  *
  * Return: 0, or negative errno if the request was rejected or closed.
  */
@@ -281,7 +281,7 @@ int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 		goto err;
 	if (id && !kwarp_ep_owns_qp(id, params->qpn))
 		goto err;
-	/* The QP of a program's socket or of a rendezvous has been claimed already. */
+	/* The QP of an attached socket or of a rendezvous is claimed already. */
 	ret = ep->qp ? 0 : kwarp_ep_claim_qp(ep, params->qpn);
 	if (ret)
 		goto err;

@@ -80,10 +80,10 @@ void kwarp_cm_set_paths(struct kwarp_device *dev, const struct kwarp_paths *path
  * @net:	namespace
  * @name:	name, not an alternative one
  *
- * One with a device of its own is no path: its address would be bound by the listeners of
- * two devices, and rdma_cm would look for a connection's device by an address of another.
+ * A netdev with a kwarp device of its own is refused: listeners of two devices would bind its
+ * addresses, and rdma_cm would assign this device's connections to the other one.
  *
- * Context: RCU.
+ * Context: RCU read lock held.
  * Return: the netdev, or ERR_PTR(): -ENODEV, -EBUSY.
  */
 struct net_device *kwarp_cm_path(struct net *net, const char *name)
@@ -205,7 +205,7 @@ int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
  */
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
-	/* If the connection is already gone, there is none: family 0 is skipped. */
+	/* If the connection is already gone, the event has no addresses (family 0). */
 	if (kwarp_llp_getname(&ep->llp, &ev->local_addr, false))
 		memset(&ev->local_addr, 0, sizeof(ev->local_addr));
 	if (kwarp_llp_getname(&ep->llp, &ev->remote_addr, true))

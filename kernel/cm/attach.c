@@ -3,13 +3,11 @@
  * Attached sockets: MPA is started on a TCP connection that a program has made (RFC 5044
  * 7.1.3; drafts culley-iwarp-mpa-02 and -03). Differences from a connection of iw_cm:
  *
- *	the socket	is taken (llp/mpa/take.c), so it cannot be opened again: no
- *			fallback to another revision is possible
- *	the consumer	gets no events; it passes everything in advance and waits for
- *			kwarp_attach_done(), where connect.c and accept.c end up, too
- *	the form	Start Keys and none at all are handled here
- *
- * struct kwarp_attach belongs to the QP, which keeps the result, and to the endpoint.
+ *	the socket	is taken from the program (llp/mpa/take.c) and cannot be opened
+ *			again, so there is no fallback to another revision
+ *	the consumer	gets no events; it passes all parameters in advance and waits for
+ *			kwarp_attach_done(), which connect.c and accept.c call, too
+ *	the form	Start Keys, and no startup frames at all, are handled here
  */
 #include "cm/cm.h"
 
@@ -22,7 +20,7 @@
 #include "proto/mpa_start_key.h"
 
 /**
- * struct kwarp_attach - request of a program and its result
+ * struct kwarp_attach - request of a program, and the result, which the QP keeps
  * @refs:	QP, endpoint, waiters
  * @form:	enum kwarp_attach_form
  * @initiator:	role
@@ -95,7 +93,7 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 		at->res.rx_markers = framing->rx_markers;
 		at->res.mpa_rev = params->mpa_rev;
 	}
-	/* A waiter may try again immediately. */
+	/* Before the result, because a waiter may try again immediately. */
 	if (status)
 		kwarp_ep_release_qp(ep, status);
 	complete_all(&at->done);
@@ -132,7 +130,7 @@ static void attach_fail(struct kwarp_ep *ep, int status)
 	kwarp_ep_close(ep, false);
 }
 
-/* Only the consumer's parameters and our limits count: no form here negotiates depths. */
+/* Only request and reply negotiate depths; here the consumer and our limits decide. */
 static void set_depths(const struct kwarp_startup *su,
 		       struct kwarp_mpa_params *agreed)
 {
@@ -155,8 +153,8 @@ static int send_key(struct kwarp_ep *ep)
 }
 
 /*
- * Draft -03, 8.1, 2: the active side answers a valid key with its own. Attach the QP
- * first, because the first FPDU may follow immediately.
+ * Draft -03, 8.1, 2: the active side (our responder) answers a valid key with its own.
+ * Attach the QP first, because the first FPDU may follow immediately.
  */
 static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
 {
@@ -324,7 +322,7 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 	return 0;
 }
 
-/* The consumer's parameters override the device's policy, except its requirements. */
+/* The consumer's parameters override the device's policy, except a required CRC. */
 static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 			struct kwarp_startup *su)
 {
@@ -359,7 +357,7 @@ static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach
 	return 0;
 }
 
-/* The QP is claimed, so the earlier attach that it remembers has ended. */
+/* The QP is claimed, so the attach whose result it holds has ended. */
 static void remember_attach(struct kwarp_qp *qp, struct kwarp_attach *at)
 {
 	mutex_lock(&qp->mutex);
@@ -395,7 +393,7 @@ static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		return -ENOMEM;
 	}
 	mutex_lock(&ep->mutex);
-	/* Released below; events that arrive meanwhile wait for the mutex. */
+	/* Put below. kwarp_ep_unlock() queues the work for events that arrive meanwhile. */
 	kwarp_llp_get(&ep->llp);
 	ep->attach = at;
 	ep->su = su;
@@ -418,7 +416,7 @@ static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 	if (ret)
 		goto out;
 
-	/* The takeover cannot be undone; later failures are reported in the result. */
+	/* The takeover cannot be undone, so later failures are reported in the result. */
 	remember_attach(qp, at);
 	if (msg->len && kwarp_llp_send(&ep->llp, msg->p, msg->len) != msg->len)
 		attach_fail(ep, -ENOBUFS);
@@ -502,7 +500,7 @@ int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
 	if (!at)
 		return -ENOENT;
 
-	/* This does not take long: removal of the device waits for calls of programs. */
+	/* The limit is short, because removal of the device waits for calls of programs. */
 	ms = min_t(u32, ms, KWARP_ATTACH_WAIT_MAX_MS);
 	if (!completion_done(&at->done)) {
 		left = wait_for_completion_interruptible_timeout(&at->done,

@@ -26,18 +26,18 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn);
 void kwarp_cm_qp_gone(struct kwarp_qp *qp);
 int kwarp_cm_qp_leave(struct kwarp_qp *qp);
 
-/* Initialise (including dev->lock) and free a device; no endpoint is left at exit. */
+/* A device's endpoints: initialise, free. No endpoint is left at exit. */
 void kwarp_cm_device_init(struct kwarp_device *dev);
 void kwarp_cm_device_exit(struct kwarp_device *dev);
 bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait);
 void kwarp_cm_readdress(struct kwarp_device *dev);
 struct net_device *kwarp_cm_path(struct net *net, const char *name);
 
-/* Policy paths, under @dev->lock. Context: any. */
+/* Read and write policy paths under dev->lock. Context: any. */
 void kwarp_cm_get_paths(struct kwarp_device *dev, struct kwarp_paths *paths);
 void kwarp_cm_set_paths(struct kwarp_device *dev, const struct kwarp_paths *paths);
 
-/* What a program has passed: NULL and 0 if nothing. */
+/* Bytes passed by a program: NULL and 0 if none. */
 struct kwarp_bytes {
 	const void *p;
 	u32 len;
@@ -50,7 +50,7 @@ int kwarp_cm_attach(struct kwarp_qp *qp, int fd,
 int kwarp_cm_attach_wait(struct kwarp_qp *qp, u32 ms,
 			 struct kwarp_attach_result *res, u8 *pd);
 
-/* A QP without a connection is being freed: drop its last attach. */
+/* Drop the result of the last attach; the QP is being freed. */
 void kwarp_cm_attach_forget(struct kwarp_qp *qp);
 void kwarp_rdv_init(struct kwarp_qp *qp);
 int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The active side (MPA initiator): from iw_connect to CONNECT_REPLY. */
+/* The MPA initiator: from iw_connect to CONNECT_REPLY. */
 #include "cm/cm.h"
 
 #include <linux/sched/mm.h>
@@ -13,15 +13,15 @@
 #include "rdmap/tx.h"
 
 /*
- * For a loopback address rdma_cm takes any active device, of whatever namespace. The peer is in
- * the consumer's namespace, as for any socket.
+ * Is the destination a loopback address? For these rdma_cm takes any active device, of any
+ * namespace, but the peer is in the consumer's namespace, as for other sockets.
  */
 static bool within_host(const struct kwarp_startup *su)
 {
 	return kwarp_addr_loopback(&su->to);
 }
 
-/* A wildcard destination is the loopback address to rdma_cm and TCP, but not to SCTP. */
+/* rdma_cm and TCP take a wildcard destination for the loopback address, SCTP does not. */
 static void replace_wildcard(struct sockaddr_storage *to)
 {
 	if (!kwarp_addr_any(to))
@@ -52,12 +52,9 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	ep = kwarp_ep_alloc(dev);
 	if (!ep)
 		return -ENOMEM;
-	/*
-	 * The outer mutex is that of the endpoint that falls back. This one is
-	 * unpublished.
-	 */
+	/* Nested: fall_back() holds another endpoint's mutex; this one is unpublished. */
 	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
-	/* Released below; events that arrive meanwhile wait for the mutex. */
+	/* Put below. kwarp_ep_unlock() queues the work for events that arrive meanwhile. */
 	kwarp_llp_get(&ep->llp);
 	ep->rendezvous = !id;
 	if (su->sctp)
@@ -96,9 +93,9 @@ out:
 }
 
 /*
- * May this source port be replaced? rdma_cm chooses one of the ephemeral range without asking
- * TCP. A consumer that binds its id to a port relies on it, unless it is of that range: such a
- * port looks like rdma_cm's choice.
+ * May TCP choose another source port? rdma_cm chooses a port of the ephemeral range without
+ * asking TCP. A port outside of this range was set by the consumer, which relies on it; a port
+ * of the range is taken for rdma_cm's choice.
  */
 static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id,
 			     const struct kwarp_startup *su)
@@ -120,9 +117,9 @@ static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id
  * @id:		receiver of the connection's events; NULL if the QP is in rendezvous
  * @su:		addresses and parameters; owned by the new endpoint on success
  *
- * Another socket may use the source port, or this connection's predecessor in TIME_WAIT. If
- * rdma_cm has chosen it, any other port will do: RNICs with a port mapper use other ports, too.
- * The reply tells rdma_cm which one it is.
+ * The source port may be in use by another socket, or by an earlier connection in TIME_WAIT.
+ * If rdma_cm chose the port, we use any other one, as RNICs with a port mapper do;
+ * kwarp_up_reply() reports the port to rdma_cm.
  *
  * Return: 0 if the endpoint will report the result; or negative errno.
  */
@@ -139,8 +136,8 @@ int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
 }
 
 /*
- * At the other end rdma_cm looks for a device on the netdev that has the destination, which is lo
- * for a loopback address. Without one the connection is going to be refused.
+ * On the listener's side rdma_cm needs a device on the netdev that has the destination address,
+ * which is lo for a loopback address. Without that device the connection will be refused.
  */
 static void warn_within_host(struct kwarp_device *dev, const struct iw_cm_id *id,
 			     const struct kwarp_startup *su)
@@ -189,8 +186,8 @@ static int connect_id(struct iw_cm_id *id, const struct iw_cm_conn_param *params
 	su->qpn = params->qpn;
 	su->tos = id->tos_set ? id->tos : -1;
 	/*
-	 * We use the kernel's TCP, so our own address is never mapped; the peer's may be,
-	 * if it is an RNIC with its own TCP.
+	 * The port mapper never maps our own address, because our port is the kernel's. The
+	 * peer's address may be mapped, if the peer is an RNIC with a TCP of its own.
 	 */
 	su->from = id->local_addr;
 	su->to = id->m_remote_addr;
@@ -232,7 +229,7 @@ static void connect_failed(struct kwarp_ep *ep, int status)
 	kwarp_ep_close(ep, false);
 }
 
-/* A partner that is not ready closes, or does not listen yet: not an error. */
+/* Not counted for rendezvous: a partner that is not ready closes or refuses. */
 static void count_closed(const struct kwarp_ep *ep)
 {
 	if (!ep->rendezvous)
@@ -240,8 +237,8 @@ static void count_closed(const struct kwarp_ep *ep)
 }
 
 /*
- * Has the peer closed the connection behind our request, which it did not understand? A reset
- * says nothing of revisions: a busy host resets, too.
+ * Did the peer answer our request by FIN? A reset is no sign that the peer does not support
+ * the revision: a busy host resets connections, too.
  */
 static bool closed_by_peer(const struct kwarp_ep *ep, int ret)
 {
@@ -250,9 +247,9 @@ static bool closed_by_peer(const struct kwarp_ep *ep, int ret)
 }
 
 /*
- * RFC 6581 10: a responder that does not know enhanced startup closes the connection;
- * then retry once without it. Others answer in their own revision, and their consumer has
- * taken our enhanced data for private data, so the connection is unusable, too.
+ * RFC 6581 10: a responder without enhanced mode closes the connection; retry once in
+ * revision 1. Some of these responders reply in revision 1 instead, but their consumer has
+ * taken our enhanced data for private data, so that connection is unusable, too.
  */
 static void fall_back(struct kwarp_ep *ep)
 {
@@ -260,7 +257,7 @@ static void fall_back(struct kwarp_ep *ep)
 	int ret;
 
 	if (ep->rendezvous) {
-		/* A partner supports no other revision. */
+		/* Rendezvous requires revision 2. */
 		connect_failed(ep, -ECONNRESET);
 		return;
 	}
@@ -276,7 +273,7 @@ static void fall_back(struct kwarp_ep *ep)
 	su->pol.rev = KWARP_MPA_REV_1;
 	su->pol.p2p = false;
 	su->hello.have = 0;
-	/* The new endpoint claims the QP, and has the same source port. */
+	/* The new endpoint claims the QP and binds the same source port. */
 	kwarp_ep_release_qp(ep, -ECONNRESET);
 	kwarp_llp_close(&ep->llp, true);
 	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, su);
@@ -342,17 +339,11 @@ static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_par
 	kwarp_ep_arm_startup(ep);
 }
 
-/*
- * RFC 5044 7.1.2, 3 allows other uses of the connection after a rejection; iw_cm has
- * none.
- */
+/* RFC 5044 7.1.2, 3 allows other uses of the connection after a rejection; iw_cm has none. */
 static void reply_rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 			   const struct kwarp_mpa_params *agreed)
 {
-	/*
-	 * Omit private data that do not fit into an event; the rejection is reported
-	 * anyway.
-	 */
+	/* Report the rejection without private data that do not fit into an event. */
 	bool fits = rep->pd_len <= kwarp_ep_pd_max(ep);
 
 	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->hello.rx + rep->pd_off,
@@ -382,10 +373,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 {
 	int ret = 0;
 
-	/*
-	 * The wire allows 512 bytes of private data, iw_cm's event 255. A ULP that gets a
-	 * part would take it for the whole, so the connection is given up.
-	 */
+	/* Too long for an event: the ULP would take truncated data for complete. */
 	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
 		accept_and_terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
@@ -429,7 +417,7 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 	had = su->hello.have;
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REP, &rep);
 	if (ret == 0) {
-		/* The consumer has answered, the peer's bytes are under way. */
+		/* The reply has begun, so the limit is no longer that of the consumer. */
 		if (!had && su->hello.have)
 			kwarp_ep_arm_startup(ep);
 		return;

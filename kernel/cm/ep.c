@@ -24,7 +24,7 @@
 static DEFINE_XARRAY_ALLOC1(handles);
 static u32 next_handle;
 
-/* Work of connections that are established. */
+/* Work of attached sockets, and of connections from WAIT_RTR on: see ep_wq(). */
 static struct workqueue_struct *conn_wq;
 
 /* ---- lifetime ------------------------------------------------------------ */
@@ -39,7 +39,7 @@ static void ep_release(struct kwarp_llp *llp)
 	spin_lock_irqsave(&dev->lock, flags);
 	list_del(&ep->dev_link);
 	spin_unlock_irqrestore(&dev->lock, flags);
-	/* Used as an address only: the device may be gone from here on. */
+	/* Only the address of @dev is used: the device may be freed already. */
 	wake_up_var(&dev->eps);
 	put_pid(ep->owner);
 	kfree_rcu(ep, llp.rcu);
@@ -100,7 +100,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
  * @ep:		endpoint, mutex held; the caller holds its own reference
  * @abort:	reset the connection instead of closing it
  *
- * Sends iw_cm no event: those due have been delivered. Idempotent.
+ * Delivers no event to iw_cm: the caller has delivered those that were due. Idempotent.
  * Context: process, may sleep.
  */
 void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
@@ -111,11 +111,11 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 		return;
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSED);
 
-	/* Unreachable for downcalls and its listener. */
+	/* Hide the endpoint from iw_cm's calls and from its listener. */
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
 	kwarp_linger_leave(ep);
-	/* On return no engine runs; after the second call no callback runs. */
+	/* After the first call no engine runs, after the second no callback. */
 	kwarp_qp_detach(&ep->llp);
 	kwarp_llp_close(&ep->llp, abort);
 	/* Stop the timer. Work that is still queued checks the state. */
@@ -132,12 +132,12 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 /* ---- events and time ------------------------------------------------------ */
 
 /*
- * Consumers count on the order of requests, at both ends, and rendezvous on one attempt at a time:
- * that is what the device's queue is for. Whatever follows is between two ends.
+ * dev->cm_wq is ordered, because consumers at both ends rely on the order of requests, and
+ * rendezvous on one attempt at a time. Later work does not depend on other connections.
  */
 static struct workqueue_struct *ep_wq(const struct kwarp_ep *ep)
 {
-	/* An attached socket: nobody is asked. */
+	/* Attached sockets have no requests for a consumer. */
 	if (READ_ONCE(ep->attach))
 		return conn_wq;
 	switch (READ_ONCE(ep->state)) {
@@ -152,8 +152,8 @@ static struct workqueue_struct *ep_wq(const struct kwarp_ep *ep)
 }
 
 /*
- * Queue the work, with a reference. It may be running on the queue of an earlier state: the mutex
- * excludes that. Context: any.
+ * Queue the work, with a reference. The work may still run on the queue of an earlier state;
+ * ep->mutex serialises the two runs. Context: any.
  */
 static void queue_ep_work(struct kwarp_ep *ep)
 {
@@ -179,31 +179,31 @@ void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
  * kwarp_ep_unlock() - release an endpoint's mutex
  * @ep:		endpoint, mutex held; the caller holds a reference
  *
- * A worker never waits for the mutex, because the consumer's calls hold it while they
- * allocate on the consumer's account, which may take long. It leaves a mark instead, and
- * whoever holds the mutex queues the work again.
+ * A worker never waits for the mutex, because calls of the consumer hold the mutex during
+ * allocations that the consumer's memory cgroup may delay. The worker sets
+ * KWARP_EP_EV_WAITING instead, and the holder of the mutex queues the work again here.
  */
 void kwarp_ep_unlock(struct kwarp_ep *ep)
 {
 	mutex_unlock(&ep->mutex);
-	/* Pairs with kwarp_ep_trylock(): mark, then try again. */
+	/* Unlock before the test of WAITING; pairs with kwarp_ep_trylock(). */
 	smp_mb();
 	if (test_and_clear_bit(KWARP_EP_EV_WAITING, &ep->events))
 		queue_ep_work(ep);
 }
 
 /**
- * kwarp_ep_trylock() - take an endpoint's mutex, for its work
+ * kwarp_ep_trylock() - take an endpoint's mutex in its work
  * @ep:		endpoint, referenced
  *
- * Return: false if somebody else has it, who will queue the work again.
+ * Return: false if the mutex is held; its holder will queue the work again.
  */
 bool kwarp_ep_trylock(struct kwarp_ep *ep)
 {
 	if (mutex_trylock(&ep->mutex))
 		return true;
 	set_bit(KWARP_EP_EV_WAITING, &ep->events);
-	/* Pairs with kwarp_ep_unlock(): release, then look for the mark. */
+	/* Set WAITING before the second attempt; pairs with kwarp_ep_unlock(). */
 	smp_mb__after_atomic();
 	if (!mutex_trylock(&ep->mutex))
 		return false;
@@ -212,7 +212,7 @@ bool kwarp_ep_trylock(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_cm_delay() - queue delayed work, serialised with that of rendezvous endpoints
+ * kwarp_cm_delay() - queue delayed work, serialised with the work of rendezvous endpoints
  * @dev:	device
  * @work:	work; if it is already queued, the delay restarts
  * @delay:	jiffies
@@ -230,7 +230,7 @@ static void look_later(struct kwarp_device *dev)
 	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS));
 }
 
-/* iw_cm blocks its caller until the reply, ESTABLISHED, or sometimes CLOSE. */
+/* iw_cm blocks callers until CONNECT_REPLY, ESTABLISHED or, at times, CLOSE arrives. */
 static bool owes_event(const struct kwarp_ep *ep)
 {
 	switch (ep->state) {
@@ -250,7 +250,7 @@ static void note_owing(struct kwarp_ep *ep)
 	bool owes = owes_event(ep);
 	unsigned long flags;
 
-	/* Stable: it changes under the mutex only. */
+	/* ep->mutex protects membership in the list: the test needs no other lock. */
 	if (owes == !list_empty(&ep->owing_link))
 		return;
 	spin_lock_irqsave(&dev->lock, flags);
@@ -323,14 +323,14 @@ void kwarp_ep_arm_startup(struct kwarp_ep *ep)
  * kwarp_ep_arm_answer() - set the timer to the limit for the peer's consumer to answer
  * @ep:		endpoint, mutex held
  *
- * The frames of startup are the peer's host's affair, the answer that of a program, which may
- * allocate and register much memory before it accepts.
+ * Startup frames come from the peer's kernel or RNIC, but the answer depends on a program,
+ * which may allocate and register much memory before it accepts.
  */
 void kwarp_ep_arm_answer(struct kwarp_ep *ep)
 {
 	const struct kwarp_policy *pol = &ep_dev(ep)->policy;
 
-	/* A program that attaches its socket sets its own limit; a partner answers itself. */
+	/* An attached socket may have its own limit; rendezvous asks no program. */
 	if (ep->startup_ms || ep->rendezvous)
 		kwarp_ep_arm_startup(ep);
 	else
@@ -355,9 +355,9 @@ void kwarp_ep_disarm(struct kwarp_ep *ep)
  * kwarp_ep_set_handle() - publish the endpoint to iw_cm as a number
  * @ep:		endpoint, mutex held
  *
- * A pointer with a reference would not do: iw_cm drops a connect request without notice
- * when the listener is being destroyed or memory is short, and keeps a listener's cm_id
- * after the device is gone.
+ * iw_cm gets no pointer with a reference, because that reference might never be put: iw_cm
+ * drops a connect request without notice when the listener is being destroyed or memory is
+ * short, and keeps a listener's cm_id after the device is gone.
  * Return: 0, -ENOMEM, -EBUSY.
  */
 int kwarp_ep_set_handle(struct kwarp_ep *ep)
@@ -406,10 +406,7 @@ struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id)
 {
 	struct kwarp_ep *ep;
 
-	/*
-	 * A handle is removed under this lock before the state machine's reference is
-	 * put.
-	 */
+	/* A handle is removed under this lock before the state machine's reference is put. */
 	xa_lock(&handles);
 	ep = xa_load(&handles, (unsigned long)id->provider_data);
 	if (ep)
@@ -449,8 +446,8 @@ void kwarp_ep_drop_id(struct kwarp_ep *ep)
  * kwarp_ep_rdma_id() - find the rdma_cm id that owns an iw_cm_id
  * @id:		the consumer's id
  *
- * iw_cm does not record it, but its only user is rdma_cm, which stores its id in the
- * context.
+ * iw_cm does not record the owner, but rdma_cm is its only user and stores its id in
+ * @id->context.
  *
  * Return: rdma_cm's id, or NULL.
  */
@@ -498,7 +495,7 @@ bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
  * @qp:		queue pair whose claimant is ep->llp; the caller's reference becomes the
  *		endpoint's
  *
- * kwarp_ep_release_qp() undoes both.
+ * kwarp_ep_release_qp() gives up both claim and reference.
  */
 void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp)
 {
@@ -532,8 +529,9 @@ int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn)
 }
 
 /*
- * A consumer with a cm_id gets events of the connection, others one of the QP. A partner's end
- * is no news, see rdmap/stream.c; the end of the netdev is.
+ * Without a cm_id, the consumer learns of the end of a connection by an event of the QP. The
+ * end of a rendezvous connection raises this event only if the netdev is gone, because the QP
+ * survives a partner that closes (partner_gone() in rdmap/stream.c).
  */
 static void report_loss(struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
 {
@@ -548,9 +546,9 @@ static void report_loss(struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
  * @ep:		endpoint, mutex held, with a QP or not
  * @status:	0 or negative errno
  *
- * The only place where a connection releases its QP. From then on another may claim it, and
- * destroy_qp need not wait. A QP that is still attached (its Terminate is to be sent) has
- * kwarp_qp_detach() to come. Context: process, may sleep.
+ * The only place where a connection releases its QP. After that another connection may claim
+ * the QP, and destroy_qp does not wait for this one's claim. A QP may still be attached, to
+ * send its Terminate: kwarp_qp_detach() follows then. Context: process, may sleep.
  */
 void kwarp_ep_release_qp(struct kwarp_ep *ep, int status)
 {
@@ -560,7 +558,7 @@ void kwarp_ep_release_qp(struct kwarp_ep *ep, int status)
 	if (!qp)
 		return;
 	ep->qp = NULL;
-	/* Attached, its memory goes when it is detached. */
+	/* kwarp_qp_detach() frees the memory of an attached connection. */
 	if (!ep->llp.qp)
 		kwarp_qp_unprepare(qp, &ep->llp);
 	if (ep->rendezvous)
@@ -584,15 +582,15 @@ static void tell_qp_gone(struct kwarp_llp *llp)
  * @qp:		queue pair in ERR, with the caller's reference
  *
  * Raises KWARP_LLP_EV_QP_GONE for its connection, attached or still being set up. Returns
- * immediately; connection and iw_cm drop their references soon, so destroy_qp calls this
- * and then waits for qp->free, without qp->mutex.
+ * immediately. The connection and iw_cm drop their references soon after: destroy_qp waits
+ * for qp->free, without qp->mutex.
  * Context: process.
  */
 void kwarp_cm_qp_gone(struct kwarp_qp *qp)
 {
 	/* The caller has put the QP in ERR, so it is not claimed again. */
 	tell_qp_gone(kwarp_qp_claimant(qp));
-	/* A connection that has failed may have released it, and still send its Terminate. */
+	/* A failed connection has released its claim and may still send its Terminate. */
 	tell_qp_gone(kwarp_qp_llp(qp));
 }
 
@@ -601,8 +599,8 @@ void kwarp_cm_qp_gone(struct kwarp_qp *qp)
  * @qp:		queue pair in ERR, its mutex not held
  *
  * Context: process, may sleep, but does not wait for the network.
- * Return: 0: no connection is attached, and none will be; -ERESTARTSYS: the calling process is
- * being killed, and one may still end.
+ * Return: 0 if no connection is attached or will be; -ERESTARTSYS if the calling process is
+ * being killed: the connection may not have ended yet.
  */
 int kwarp_cm_qp_leave(struct kwarp_qp *qp)
 {
@@ -623,8 +621,8 @@ void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 }
 
 /*
- * Takes the reference that iw_cm takes next with add_ref: between these two calls, which
- * are the only users, the QP of an unrelated process could be freed.
+ * Take the reference here and not in iw_add_ref, which iw_cm calls next: the QP may belong to
+ * an unrelated process, which could free the QP between the two calls.
  */
 struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -660,14 +658,14 @@ static bool no_eps(struct kwarp_device *dev)
 	unsigned long flags;
 	bool empty;
 
-	/* With the lock: on return the last release no longer uses the device. */
+	/* Locked: if the list is empty, ep_release() no longer accesses the device. */
 	spin_lock_irqsave(&dev->lock, flags);
 	empty = list_empty(&dev->eps);
 	spin_unlock_irqrestore(&dev->lock, flags);
 	return empty;
 }
 
-/* Has the process ended, or begun to end, for good? */
+/* Has the process ended, or is its whole thread group exiting? */
 static bool is_ending(struct pid *pid)
 {
 	const struct task_struct *task;
@@ -681,9 +679,9 @@ static bool is_ending(struct pid *pid)
 }
 
 /*
- * Destroying a cm_id waits, unkillably, for the answer to its connect, which may be a minute away.
- * Nobody wants it if the process is ending, so the connection ends as if its queue pair had been
- * destroyed, which happens next. Some at a time, in turn.
+ * iw_destroy_cm_id() waits uninterruptibly for the result of a connect, which may take a
+ * minute. We end the connections of an ending process as if their QPs had been destroyed, as
+ * they soon will be. Each run checks KWARP_EP_LOOK_RUN endpoints at most, in rotation.
  */
 static void look_for_ending(struct kwarp_device *dev)
 {
@@ -701,11 +699,10 @@ static void look_for_ending(struct kwarp_device *dev)
 }
 
 /*
- * The core removes a device from its clients before it notifies the driver, and there
- * iw_cm waits for each connect and accept to end. The only sign of this visible here is
- * the lock that the core holds meanwhile, so a timer polls it, but only while iw_cm may
- * be waiting. A client of our own would be notified, but after those registered later,
- * which also wait.
+ * The core removes a device from its clients before it notifies the driver, and iw_cm waits
+ * there for each connect and accept to end. The only visible sign of removal is the lock that
+ * the core holds meanwhile, so a timer polls this lock while iw_cm may be waiting. An
+ * ib_client of kwarp would be notified after those registered later, which also wait.
  */
 static void look_for_removal(struct timer_list *t)
 {
@@ -761,7 +758,7 @@ bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 
 	might_sleep();
 	do {
-		/* A defect of ours: nothing that a program does delays it so long. */
+		/* This is a defect of kwarp: no program can delay removal so long. */
 		if (waits++ == KWARP_EP_DOWN_WAITS)
 			ibdev_err(&dev->ibdev, "removal waits for a connection");
 		while ((ep = next_ep(dev, ep))) {
@@ -769,7 +766,7 @@ bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
 						  KWARP_EP_EV_DOWN);
 			any = true;
 		}
-		/* Repeat: a listener may have been accepting a child. */
+		/* Repeat: a listener may have accepted a child meanwhile. */
 	} while (wait &&
 		 !wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));
 	return any;
@@ -779,7 +776,7 @@ bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
  * kwarp_cm_readdress() - the netdev's addresses may have changed
  * @dev:	device
  *
- * Listeners for all addresses follow soon. Context: any.
+ * SCTP's wildcard listeners follow soon. Context: any.
  */
 void kwarp_cm_readdress(struct kwarp_device *dev)
 {

@@ -6,14 +6,14 @@
  *	ep.c		lifetime, events, timer, handles, device removal
  *	machine.c	states, events, transitions
  *	linger.c	the last state, KWARP_EP_LINGER
- *	startup.c	sending and receiving startup frames
- *	connect.c	the active side
+ *	startup.c	startup frames; attaching the connection to the QP
+ *	connect.c	MPA initiator
  *	listen.c	listeners and their children
- *	accept.c	the passive side
- *	attach.c	a program's own socket, in either role
- *	rendezvous.c	queue pairs that identify each other by number and GID
- *	meet.c		their connections, in either role
- *	rdv_port.c	their listeners
+ *	accept.c	MPA responder
+ *	attach.c	attached sockets of programs, in either role
+ *	rendezvous.c	rendezvous: modify_qp connects queue pairs, without rdma_cm
+ *	meet.c		the connections of rendezvous, in either role
+ *	rdv_port.c	the listeners of rendezvous
  *	addr.c		addresses, namespaces
  *	upcall.c	events for iw_cm
  */
@@ -33,14 +33,14 @@
 enum kwarp_ep_state {
 	KWARP_EP_IDLE,		/* created, not started */
 	KWARP_EP_LISTEN,
-	KWARP_EP_CONNECTING,	/* active: TCP handshake */
-	KWARP_EP_WAIT_REP,	/* active: request sent */
-	KWARP_EP_WAIT_REQ,	/* passive: TCP is connected */
-	KWARP_EP_REQUESTED,	/* passive: the consumer was asked */
-	KWARP_EP_WAIT_RTR,	/* passive, peer-to-peer: accepted, initiator not ready */
+	KWARP_EP_CONNECTING,	/* initiator: TCP or SCTP handshake */
+	KWARP_EP_WAIT_REP,	/* initiator: request sent */
+	KWARP_EP_WAIT_REQ,	/* responder: connected, no complete request yet */
+	KWARP_EP_REQUESTED,	/* responder: the consumer has the request */
+	KWARP_EP_WAIT_RTR,	/* responder, peer-to-peer: reply sent, no RTR yet */
 	KWARP_EP_ESTABLISHED,
 	KWARP_EP_CLOSING,	/* QP attached; our FIN is sent or will be */
-	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's is not here */
+	KWARP_EP_LINGER,	/* no QP, no cm_id; our FIN is sent, the peer's not received */
 	KWARP_EP_CLOSED,
 	KWARP_EP_STATES
 };
@@ -49,39 +49,39 @@ enum kwarp_ep_state {
 enum kwarp_ep_event {
 	KWARP_EP_EV_TIMEOUT = KWARP_LLP_EV_CM_FIRST,
 	KWARP_EP_EV_UNWANTED,	/* the listener no longer wants this child */
-	KWARP_EP_EV_DOWN,	/* the netdev is down, or the device is leaving */
+	KWARP_EP_EV_DOWN,	/* the netdev or the device is being unregistered */
 	KWARP_EP_EV_REMOVED,	/* the device is being removed */
 	KWARP_EP_EV_READDRESS,	/* the netdev's addresses may have changed */
-	KWARP_EP_EV_DISPLACED,	/* too many endpoints linger, this one for the longest */
+	KWARP_EP_EV_DISPLACED,	/* too many endpoints linger; this one is the oldest */
 	KWARP_EP_EVENTS,
-	/* No event: the work has found the mutex taken, see kwarp_ep_unlock(). */
+	/* Not an event: the work found the mutex locked, see kwarp_ep_unlock(). */
 	KWARP_EP_EV_WAITING = KWARP_EP_EVENTS,
 };
 
 enum kwarp_ep_limits {
-	/* Time for a consumer's last work requests. A read may never be answered. */
+	/* Limit for a disconnecting QP's last requests: reads may never be answered. */
 	KWARP_EP_DRAIN_MS	= 60 * 1000,
 	/* Delay before a listener that is out of memory retries. */
 	KWARP_EP_RETRY_MS	= 100,
-	/* Delay before a listener tries again to have the netdev's addresses. */
+	/* Delay before a listener retries to bind the netdev's addresses. */
 	KWARP_EP_READDRESS_MS	= 1000,
 	/*
-	 * A child that has not sent a request for so long may be displaced. Others have
-	 * sent it before they are accepted, or at least before a worker gets to it.
+	 * A child that has sent no request for this time may be evicted. The requests
+	 * of other peers arrive before their children are accepted, or soon after.
 	 */
 	KWARP_EP_SILENCE_MS	= 250,
-	/* Interval of the checks whether the device is leaving, or a consumer. */
+	/* Interval of the checks for device removal and for ending processes. */
 	KWARP_EP_LOOK_MS	= 250,
-	/* Endpoints whose consumers are checked at a time. */
+	/* Endpoints checked for an ending process, per run. */
 	KWARP_EP_LOOK_RUN	= 1024,
-	/* Tenths of a second for which removal waits for connections without a word. */
+	/* Tenths of a second after which removal logs that it still waits. */
 	KWARP_EP_DOWN_WAITS	= 100,
 	/* Bytes discarded in LINGER, per run and in total. */
 	KWARP_EP_DISCARD_RUN	= 64 * 1024,
 	KWARP_EP_DISCARD_MAX	= 16 * 1024 * 1024,
 	/* Children that a listener accepts per run. */
 	KWARP_EP_ACCEPT_RUN	= 64,
-	/* Limit of iw_cm_event: its lengths and depths are u8. */
+	/* Limit of private data and depths in an iw_cm_event, where both are u8. */
 	KWARP_EP_EVENT_MAX	= 255,
 };
 
@@ -90,17 +90,17 @@ enum kwarp_ep_limits {
  * @pol:	policy of the device at connect or when the request arrived
  * @local:	the consumer's parameters
  * @req:	request, sent or received
- * @from:	active: source address
- * @to:		active: destination
- * @tos:	active: type of service, -1 for the default
- * @qpn:	active: QP number
- * @agreed:	passive, waiting for the Rtr frame: parameters of the connection
- * @rtr_frame:	passive: the Rtr frame of the 2007 proposal is expected; no QP is attached
+ * @from:	initiator: source address
+ * @to:		initiator: destination
+ * @tos:	initiator: type of service, -1 for the default
+ * @qpn:	initiator: QP number
+ * @agreed:	responder in KWARP_EP_WAIT_RTR: parameters of the connection
+ * @rtr_frame:	responder: the Rtr frame of the 2007 proposal is expected; no QP is attached
  *		before it
  * @sctp:	the lower layer is SCTP: kwarp_startup_session()
- * @hello:	frame being received
+ * @hello:	frame or Start Key being received
  * @pd_len:	bytes in @pd
- * @pd:		active: private data of the request
+ * @pd:		private data of our request; of an attached socket also of our reply
  */
 struct kwarp_startup {
 	struct kwarp_mpa_policy pol;
@@ -291,20 +291,20 @@ void kwarp_passive_drop(struct kwarp_ep *ep);
 int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			 const struct iw_cm_conn_param *params);
 
-/* attach.c; all of these do nothing for an endpoint with a socket of our own */
+/* attach.c; these functions do nothing for endpoints without an attached socket */
 bool kwarp_attach_key(struct kwarp_ep *ep);
 bool kwarp_attach_request(struct kwarp_ep *ep);
 void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 		       u16 pd_len);
 void kwarp_attach_put(struct kwarp_ep *ep);
 
-/* meet.c; all but the first do nothing for endpoints outside a rendezvous */
+/* meet.c; all but the first do nothing for endpoints without rendezvous */
 int kwarp_meet_connect(struct kwarp_qp *qp, const struct iw_cm_conn_param *params);
 bool kwarp_meet_request(struct kwarp_ep *ep);
 bool kwarp_meet_reply_ok(struct kwarp_ep *ep, const void *pd, u16 pd_len);
 void kwarp_meet_made(struct kwarp_ep *ep);
 
-/* rendezvous.c; for meet.c */
+/* rendezvous.c; called by meet.c and ep.c */
 bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 		     struct kwarp_llp *llp, struct iw_cm_conn_param *params, u8 *pd);
 void kwarp_rdv_unclaim(struct kwarp_qp *qp);

@@ -29,7 +29,7 @@ static void linger_enlist(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	ep->linger_kind = kind;
 	list_add_tail(&ep->linger_link, &all->eps);
 	all->nr++;
-	/* More than one if the limit was lowered. Listed endpoints are not closed yet. */
+	/* Several, if the limit was lowered. Endpoints in the list are not closed yet. */
 	while (all->nr > limit) {
 		oldest = list_first_entry(&all->eps, struct kwarp_ep,
 					  linger_link);
@@ -83,7 +83,7 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger_displaced() - the limit is exceeded
+ * kwarp_linger_displaced() - too many endpoints linger: close this one
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
  *
  * A refused endpoint is reset immediately. A connection that ends is left to TCP, which

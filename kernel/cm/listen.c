@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Listeners. A child counts against the backlog from accept() to the consumer's answer.
- * While there is no room, connections stay in the socket's own queue, where they cost
- * little and wait for their turn; their requests arrive meanwhile. So a child without a
- * request is one that stays silent (RFC 5042 6.4.1): the oldest of these makes room for a
- * connection that waits.
+ * While there is no room, connections stay in the socket's accept queue, where they cost
+ * little; their requests arrive meanwhile. So a child without a request belongs to a silent
+ * peer (RFC 5042 6.4.1): the oldest of these children is evicted for a waiting connection.
  */
 #include "cm/cm.h"
 
@@ -20,16 +19,15 @@ static u32 child_limit(const struct kwarp_ep *ep)
 }
 
 /*
- * Length of the socket's own queue, for a consumer's @backlog. If it is full TCP drops the last
- * segment of a handshake and requests, and what it sends again comes later and later: a child
- * that others sent long ago would look silent. rping asks for a backlog of 3.
+ * Length of the socket's accept queue. The consumer's @backlog may be small (3 for rping): if
+ * the queue is full, TCP drops the last segment of a handshake and the request. The peer
+ * retransmits them at growing intervals, so its child would look silent.
  */
 static int queue_limit(struct kwarp_device *dev, int backlog)
 {
 	return max_t(int, backlog, READ_ONCE(dev->policy.backlog));
 }
 
-/* Remove a child from the lists. */
 static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	lockdep_assert_held(&ep->child_lock);
@@ -37,7 +35,7 @@ static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 	ep->children--;
 }
 
-/* Has this child had time for its request, and sent nothing? */
+/* Has this child sent nothing, although it had time for its request? */
 static bool is_silent(const struct kwarp_ep *child)
 {
 	return time_after_eq(jiffies, child->arrived +
@@ -46,8 +44,8 @@ static bool is_silent(const struct kwarp_ep *child)
 }
 
 /*
- * Is there room for a child, of a silent one if need be? Only the listener's work adds any, so
- * there still is when one has been accepted.
+ * Make room for a child, if necessary by evicting a silent one. Only the listener's work adds
+ * children, so the room stays until one has been accepted. Return: false if there is none.
  */
 static bool make_room(struct kwarp_ep *ep)
 {
@@ -71,7 +69,7 @@ static bool make_room(struct kwarp_ep *ep)
 	return room;
 }
 
-/* Make a new connection, which has room, a child of the listener; its mutex is held. */
+/* Make an accepted connection a child of the listener; both mutexes are held. */
 static void child_adopt(struct kwarp_ep *ep, struct kwarp_ep *child)
 {
 	child->arrived = jiffies;
@@ -129,7 +127,7 @@ void kwarp_listen_children(struct kwarp_ep *ep)
 		case -EAGAIN:
 			return;
 		case -EBUSY:
-			/* Again when a child leaves, or has been silent for long. */
+			/* Retry when a child leaves, or may be evicted as silent. */
 			kwarp_ep_arm(ep, KWARP_EP_SILENCE_MS);
 			return;
 		default:
@@ -163,7 +161,7 @@ void kwarp_listen_readdress(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_listen_again() - KWARP_EP_LISTEN: what failed for a while is tried again
+ * kwarp_listen_again() - KWARP_EP_LISTEN: retry after a temporary failure
  * @ep:		listener, mutex held
  */
 void kwarp_listen_again(struct kwarp_ep *ep)
@@ -215,7 +213,7 @@ void kwarp_listen_leave(struct kwarp_ep *child)
 	if (!list_empty(&child->sibling))
 		child_unlist(ep, child);
 	spin_unlock(&ep->child_lock);
-	/* Others may wait in the socket's queue. */
+	/* Connections may wait in the accept queue. */
 	if (was_full)
 		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 	child->listener = NULL;
@@ -295,8 +293,8 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	ep->backlog = limit;
 	kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
 	/*
-	 * Connections may have arrived before the state changed: their event is pending.
-	 * Addresses may have changed.
+	 * Connections that arrived before this state have their event pending. Address
+	 * changes have none, because kwarp_cm_readdress() skips other states: raise it here.
 	 */
 	if (ep->llp.ops->readdress)
 		kwarp_ep_raise(ep, KWARP_EP_EV_READDRESS);
@@ -304,9 +302,9 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 }
 
 /*
- * rdma_cm listens for a wildcard or loopback address on all devices. It refuses requests that
- * arrive on a netdev of another namespace, and takes the device on lo for those to a loopback
- * address. The listener of another device would only occupy the port, so it has no socket.
+ * rdma_cm listens for a wildcard or loopback address on all devices, but refuses requests that
+ * arrive on a netdev of another namespace, and assigns those to a loopback address to the
+ * device on lo. Other devices' listeners would only occupy the port, so they get no socket.
  */
 static bool serves_address(const struct iw_cm_id *id)
 {
@@ -331,9 +329,9 @@ static bool serves_address(const struct iw_cm_id *id)
  * @dev:	device
  * @port:	TCP port
  *
- * The listener covers all addresses of the netdev and no others: devices of one namespace
- * may use the same port. It does not hold the namespace, so it must be closed before the
- * namespace ends.
+ * The listener covers all addresses of the netdev and no others, so devices of one namespace
+ * may use the same port. The listener holds no reference to the namespace, and must be
+ * closed before the namespace ends.
  *
  * Return: endpoint with a reference, or ERR_PTR() with the socket layer's error.
  */

@@ -24,7 +24,7 @@
  *    the peer's FIN; then CLOSE reports -ETIMEDOUT and the peer gets RST.
  *  - The peer disconnects: PEER_FIN. None of our outstanding requests can be
  *    answered, so the QP is flushed immediately and the engine sends our FIN. If
- *    the peer resets the connection before TCP has accepted that: RESET.
+ *    the peer resets the connection before TCP has accepted our FIN: RESET.
  *  - Either side finds an error: QP_ERR. A Terminate that TCP has not accepted
  *    yet keeps us in CLOSING until it is sent, followed by FIN (FIN_SENT; same
  *    limit). Then the QP is detached, iw_cm gets its CLOSE, and in LINGER we
@@ -33,14 +33,14 @@
  *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST. The number of
  *    endpoints per device is limited, too: see linger.c.
  *  - A rejected request: the reply and FIN, then LINGER as above.
- *  - WAIT_RTR waits for the Rtr frame (2007 proposal) with no QP attached;
+ *  - WAIT_RTR has no QP attached if it waits for the Rtr frame (2007 proposal):
  *    every transition out of that state handles a missing QP.
  *  - The QP is destroyed: as for an error, but without waiting: what TCP has
  *    accepted is sent, then FIN.
  *  - Wrong startup frames: the socket is closed (RFC 5044 7.1.2).
  *
- * CLOSE is delivered when the QP is detached: it has been flushed by then, and iw_cm
- * releases it. The socket may stay in LINGER for a while.
+ * CLOSE is delivered after the QP was detached and flushed, and makes iw_cm release the QP.
+ * The socket may stay in LINGER for a while.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -62,7 +62,7 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kwarp_ep_disarm(ep);
 	kfree(ep->su);
 	ep->su = NULL;
-	/* On its own socket the program sets the options. */
+	/* The program has set the options of an attached socket. */
 	if (!ep->llp.taken)
 		kwarp_llp_keepalive(&ep->llp,
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
@@ -76,7 +76,7 @@ static void settle_established(struct kwarp_ep *ep, int status)
 		kwarp_up_established(ep, status);
 }
 
-/* Accepted, but the Rtr frame is missing: this consumer also expects a flush. */
+/* The consumer expects a flush after accept, even if no QP was attached yet (Rtr frame). */
 static void flush_accepted(struct kwarp_ep *ep)
 {
 	struct kwarp_qp *qp = ep->qp;
@@ -89,12 +89,12 @@ static void flush_accepted(struct kwarp_ep *ep)
 	mutex_unlock(&qp->mutex);
 }
 
-/* Detach the QP and report the end. */
+/* Detach the QP, report the end, and close the socket or linger. */
 static void finish_ep(struct kwarp_ep *ep, int status, bool abort)
 {
 	kwarp_qp_detach(&ep->llp);
 	flush_accepted(ep);
-	/* Before the events: their receiver may use the QP again immediately. */
+	/* Before the events, because the consumer may use the QP again immediately. */
 	kwarp_ep_release_qp(ep, status);
 	settle_established(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
@@ -117,7 +117,7 @@ static bool engine_done(struct kwarp_ep *ep)
 	return done;
 }
 
-/* The QP is in ERR and flushed. FIN_SENT calls this again. */
+/* The QP is in ERR and flushed: finish once FIN is sent. FIN_SENT calls this again. */
 static void wind_up(struct kwarp_ep *ep)
 {
 	if (engine_done(ep)) {
@@ -139,7 +139,7 @@ static void drain_engine(struct kwarp_ep *ep)
 	kwarp_ep_arm(ep, KWARP_EP_DRAIN_MS);
 }
 
-/* Our FIN is sent. A QP in ERR waits for nothing, any other for the peer's FIN. */
+/* Our FIN is sent. A QP in ERR is finished; any other waits for the peer's FIN. */
 static void fin_sent(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
@@ -164,7 +164,7 @@ static void peer_fin(struct kwarp_ep *ep)
 	wind_up(ep);
 }
 
-/* Not counted after an error or a Terminate, which has been counted as such. */
+/* Count an end before the RTR indication, unless an error or Terminate caused it. */
 static void count_early_end(struct kwarp_ep *ep)
 {
 	const struct kwarp_qp *qp;
@@ -247,10 +247,10 @@ typedef void (*action)(struct kwarp_ep *ep);
  * struct row - what an event does in each state
  * @event:	bit of kwarp_ep.events
  * @name:	for the log
- * @late:	states in which the event is possible and means nothing: it has been handled, or
- *		another one has overtaken it
- * @act:	function for each state in which the event is handled. In a state that is
- *		neither here nor in @late the event cannot occur.
+ * @late:	states in which the event may occur and is ignored: it was handled before, or
+ *		another event made it obsolete
+ * @act:	function for each state in which the event is handled. The event cannot occur
+ *		in a state that is neither here nor in @late
  */
 struct row {
 	u8 event;
@@ -266,8 +266,8 @@ struct row {
 /* In the order in which pending events are handled. */
 static const struct row rows[] = {
 	/*
-	 * The device is removed; the netdev is down. A listener survives the latter:
-	 * iw_cm has no event to tell the consumer that it must listen again.
+	 * REMOVED: the device is being removed. DOWN announces that: a listener survives it,
+	 * because iw_cm has no event to tell the consumer to listen again.
 	 */
 	{
 		ROW(KWARP_EP_EV_REMOVED),
@@ -294,13 +294,13 @@ static const struct row rows[] = {
 		IN(CLOSING, dev_down),
 		IN(LINGER, give_up),
 	},
-	/* destroy_qp waits for this. */
+	/* destroy_qp waits for the end of the connection. */
 	{
 		ROW(KWARP_LLP_EV_QP_GONE),
 		.late = FROM(LINGER),
 		IN(CONNECTING, kwarp_active_qp_gone),
 		IN(WAIT_REP, kwarp_active_qp_gone),
-		IN(WAIT_REQ, kwarp_passive_drop), /* of an attached socket */
+		IN(WAIT_REQ, kwarp_passive_drop), /* attached socket */
 		IN(WAIT_RTR, qp_gone),
 		IN(ESTABLISHED, qp_gone),
 		IN(CLOSING, qp_gone),
@@ -310,7 +310,7 @@ static const struct row rows[] = {
 		.late = FROM(WAIT_REP),
 		IN(CONNECTING, kwarp_active_connected),
 	},
-	/* With a QP, the engine reads the receive queue. */
+	/* Once a QP is attached, its receive engine reads the socket. */
 	{
 		ROW(KWARP_LLP_EV_READABLE),
 		.late = BIT(KWARP_EP_ESTABLISHED) | BIT(KWARP_EP_CLOSING) |
@@ -340,7 +340,7 @@ static const struct row rows[] = {
 		IN(CLOSING, stream_lost),
 		IN(LINGER, give_up),
 	},
-	/* Only with a QP; otherwise READABLE reports the end of the stream. */
+	/* Raised only with a QP; otherwise READABLE reports the end of the stream. */
 	{
 		ROW(KWARP_LLP_EV_PEER_FIN),
 		.late = FROM(LINGER),
@@ -369,8 +369,8 @@ static const struct row rows[] = {
 		IN(CLOSING, fin_sent),
 	},
 	/*
-	 * A reset, as by TCP for what was not accepted: after a FIN the socket would wait for
-	 * a silent peer's, and nothing would bound the number of these.
+	 * Reset, as TCP does with connections that were not accepted. After a FIN, the socket
+	 * would wait for the FIN of a silent peer, and such sockets would have no limit.
 	 */
 	{
 		ROW(KWARP_EP_EV_UNWANTED),
@@ -388,7 +388,7 @@ static const struct row rows[] = {
 		.late = BIT(KWARP_EP_CLOSED),
 		IN(LINGER, kwarp_linger_displaced),
 	},
-	/* Called only if the timer has not been set to a later time. */
+	/* Handled only if the timer has not been set to a later time meanwhile. */
 	{
 		ROW(KWARP_EP_EV_TIMEOUT),
 		.late = BIT(KWARP_EP_CLOSED),
@@ -449,8 +449,8 @@ static void handle_event(struct kwarp_ep *ep, const struct row *row)
  * kwarp_ep_work() - handle pending events
  * @work:	the endpoint's work; its reference is put
  *
- * Memory allocation must not write to a disk: it may be one behind NVMe-oF, which waits
- * for this connection. The same applies to the consumer's calls.
+ * Runs under memalloc_noio, upcalls included: reclaim could write to an NVMe-oF disk that
+ * waits for this connection. The calls connect and accept do the same.
  */
 void kwarp_ep_work(struct work_struct *work)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The connections of a rendezvous. They are like those of rdma_cm, of MPA revision 2 with
- * a ready-to-receive indication, because here both ends may send first; but no consumer
- * is asked and none gets an event: the parameters of the queue pairs decide. A peer that
- * does not know these gets no answer.
+ * The connections of a rendezvous. They use MPA revision 2 with a ready-to-receive
+ * indication, because either end may send first. No consumer gets a request or an event:
+ * the parameters of the queue pairs decide, and a peer that does not know these parameters
+ * gets no answer.
  */
 #include "cm/cm.h"
 
@@ -14,14 +14,14 @@
 #include "cm/ep.h"
 #include "core/gid.h"
 
-/* Policy applies only where both ends cannot disagree because of it. */
+/* Override policies by which the two ends could disagree. */
 static void set_policy(struct kwarp_startup *su,
 		       const struct iw_cm_conn_param *params)
 {
 	su->pol.rev = KWARP_MPA_REV_2;
 	su->pol.p2p = true;
 	su->pol.rtr = KWARP_RTR_ALL;
-	/* One more than the consumer sees. */
+	/* One read more than the consumer sees, for acknowledgments. */
 	su->pol.max_ird++;
 	su->pol.max_ord++;
 	su->local.ird = params->ird;
@@ -41,7 +41,7 @@ static int set_addresses(struct kwarp_qp *qp, struct kwarp_startup *su)
 		return -EADDRNOTAVAIL;
 	if (!kwarp_gid_to_addr(&from, &su->from) ||
 	    su->from.ss_family != su->to.ss_family) {
-		/* A connection to this device: another of its addresses serves. */
+		/* A connection to this device itself: any address of it may be the source. */
 		memset(&su->from, 0, sizeof(su->from));
 		su->from.ss_family = su->to.ss_family;
 	}
@@ -118,7 +118,7 @@ static bool address_ok(struct kwarp_ep *ep, const struct kwarp_rdv_id *theirs)
 	       kwarp_gid_is_ours(dev, &from_gid);
 }
 
-/* Claim the queue pair whose partner this is. Return: it, with a reference, or NULL. */
+/* Claim the QP that expects this peer. Return: the QP, with a reference, or NULL. */
 static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 				   struct iw_cm_conn_param *params, u8 *pd)
 {

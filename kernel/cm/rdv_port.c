@@ -6,7 +6,7 @@
 
 #include "cm/ep.h"
 
-/* Taken outside of an endpoint's mutex. */
+/* Protects the list and the devices' listeners; taken before an endpoint's mutex. */
 static DEFINE_MUTEX(listeners_mutex);
 static LIST_HEAD(listeners);
 

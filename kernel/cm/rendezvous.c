@@ -22,9 +22,9 @@ enum rdv_limits {
 	RDV_DELAY_FIRST_MS	= 5,
 	RDV_DELAY_MAX_MS	= 500,
 	RDV_NO_TRY_MS		= 3600 * 1000,
-	/* The partner's program may be late: allow more than one startup timeout. */
+	/* Limit of the search, in startup timeouts: the partner's program may be late. */
 	RDV_WAITS		= 3,
-	/* Wrong PSNs from the partner's address: later attempts are not checked. */
+	/* Attempts with wrong PSNs after which all are refused, so that none are guessed. */
 	RDV_WRONG_MAX		= 64,
 };
 
@@ -65,14 +65,14 @@ static void plan_next(struct kwarp_qp *qp)
 	rdv->delay_ms = min_t(u32, 2 * rdv->delay_ms, RDV_DELAY_MAX_MS);
 }
 
-/* Is it still looking for its partner, with no attempt in progress? */
+/* Is the QP still looking for its partner, with no attempt in progress? */
 static bool is_looking(const struct kwarp_qp *qp)
 {
 	return kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner &&
 	       !qp->claimed;
 }
 
-/* Private data and parameters of the startup frame: one more read than verbs show. */
+/* Private data and parameters of the startup frame: one read more than verbs shows. */
 static void fill_request(const struct kwarp_qp *qp, struct iw_cm_conn_param *params,
 			 u8 *pd)
 {
@@ -85,7 +85,7 @@ static void fill_request(const struct kwarp_qp *qp, struct iw_cm_conn_param *par
 	params->private_data_len = KWARP_RDV_LEN;
 }
 
-/* An attempt has failed at once, unless its endpoint has planned the next one. */
+/* The attempt failed. Plan the next one, unless kwarp_rdv_unclaim() has done so. */
 static void try_again(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
@@ -118,7 +118,7 @@ static void rdv_work(struct work_struct *work)
 	mutex_unlock(&qp->mutex);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
-	/* The QP stays: whoever cancels this work waits for it. */
+	/* The QP is not freed meanwhile: kwarp_rdv_cancel() waits for this work. */
 	if (try && kwarp_meet_connect(qp, &params))
 		try_again(qp);
 	memalloc_noio_restore(noio);
@@ -139,9 +139,9 @@ static bool same_device(struct kwarp_qp *qp)
 }
 
 /*
- * A partner is identified by the source address of its connection, so that must be its
- * GID's address. An initiator uses its own GID's address if possible: not towards the
- * other address family; and towards itself it does not matter.
+ * The responder identifies its partner by the connection's source address, which must be that
+ * of the partner's GID. So both GIDs must be of one address family, unless both ends are on
+ * this device, where each may use any address of the device.
  */
 static bool path_ok(struct kwarp_device *dev, const union ib_gid *from,
 		    const union ib_gid *to)
@@ -174,11 +174,11 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 
 	lockdep_assert_held(&qp->mutex);
 	if (!READ_ONCE(qp->dev->policy.rendezvous_port)) {
-		/* Few programs print the errno. */
+		/* Counted, because few programs print the errno. */
 		kwarp_count(qp->dev, KWARP_STAT_RDV_OFF);
 		return -EOPNOTSUPP;
 	}
-	/* A stream has two ends, and a queue pair is one. No other has such a number. */
+	/* No QP has such a number: the special ones, and multicast. */
 	if (!kwarp_qpn_valid(attr->dest_qp_num))
 		return -EINVAL;
 	/* Partners are identified by addresses: a path needs a GRH. */
@@ -195,7 +195,7 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	memcpy(rdv->id.peer_gid, &grh->dgid, sizeof(rdv->id.peer_gid));
 	if (rdv->id.peer_qpn == rdv->id.qpn && same_device(qp))
 		return -EINVAL;
-	/* Is another connection being set up? */
+	/* Keep other connections from claiming the QP until its state has changed. */
 	if (!kwarp_qp_reserve(qp))
 		return -EBUSY;
 	rdv->initiator = kwarp_rdv_initiates(&rdv->id, same_device(qp));
@@ -224,9 +224,7 @@ static void limit_ord(struct kwarp_qp *qp)
 	if (llp->qp == qp) {
 		u16 ord = qp->params.ord;
 
-		/*
-		 * One read is reserved for the acknowledgment, if there is more than one.
-		 */
+		/* One read is reserved for acknowledgments, if there is more than one. */
 		if (qp->params.ack && ord > 1)
 			ord--;
 		qp->params.user_ord = min(ord, qp->rdv.ord);
@@ -255,9 +253,7 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	rdv->ord = attr->max_rd_atomic;
 	if (rdv->matched &&
 	    !kwarp_rdv_psn_equal(rdv->peer_rq_psn, rdv->id.sq_psn)) {
-		/*
-		 * A peer was accepted before this PSN was known, and it does not match.
-		 */
+		/* A peer that expects another PSN was accepted before this one was known. */
 		kwarp_count(qp->dev, KWARP_STAT_RDV_PSN_ERR);
 		kwarp_qp_disconnect(qp, true);
 		return -EINVAL;
@@ -265,7 +261,7 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	limit_ord(qp);
 	if (!is_looking(qp))
 		return 0;
-	/* If neither side could send before, the search failed until now: restart it. */
+	/* Until one end was in RTS, every match failed (match_partner()): search anew. */
 	rdv->delay_ms = RDV_DELAY_FIRST_MS;
 	set_deadline(qp);
 	plan_work(qp, rdv->initiator ? 0 : RDV_NO_TRY_MS);
@@ -286,7 +282,7 @@ void kwarp_rdv_cancel(struct kwarp_qp *qp)
 
 /* ---- functions for its connections ------------------------------------------- */
 
-/* With partners on one device, each may use another address of the device. */
+/* Partners on one device may each use any address of the device. */
 static bool gids_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 {
 	const struct kwarp_rdv_id *mine = &qp->rdv.id;
@@ -355,7 +351,7 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 {
 	bool ours;
 
-	/* A stranger may name any number: do not take the mutex of unrelated QPs. */
+	/* Any peer may name any QP number: do not take the mutex of unrelated QPs. */
 	if (!kwarp_qp_is(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
@@ -375,7 +371,7 @@ void kwarp_rdv_unclaim(struct kwarp_qp *qp)
 {
 	mutex_lock(&qp->mutex);
 	kwarp_qp_unclaim(qp);
-	/* A destroyer that waits for this is in ERR. */
+	/* No new work for a QP being destroyed: it is in ERR, so not looking. */
 	if (is_looking(qp)) {
 		qp->rdv.matched = false;
 		plan_next(qp);

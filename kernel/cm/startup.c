@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Startup frames, and from their exchange to the attached queue pair. */
+/* Startup: its frames, and attaching the connection to the QP after them. */
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -42,7 +42,7 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 }
 
 /**
- * kwarp_startup_session() - for SCTP, which has no revision 0, CRCs, markers or turns
+ * kwarp_startup_session() - set the policy for SCTP: no revision 0, CRCs, markers or turns
  * @su:		startup, no frame sent or received yet
  *
  * RFC 6581 7: either side may send first, so nobody needs the peer-to-peer model.
@@ -154,8 +154,8 @@ static u8 extensions_agreed(const struct kwarp_ep *ep,
 }
 
 /*
- * ULPDUs behind a gap of a TCP stream are found by markers, and verified by CRCs. SCTP
- * delivers whole messages, in any order, as a matter of course.
+ * Behind a gap in the TCP stream, markers locate FPDUs and CRCs verify them. SCTP delivers
+ * whole messages in any order.
  */
 static bool may_place_early(const struct kwarp_ep *ep,
 			    const struct kwarp_mpa_params *agreed)
@@ -170,8 +170,9 @@ static bool may_place_early(const struct kwarp_ep *ep,
  * @ep:		endpoint with a QP, mutex held
  * @su:		the parameters that are offered
  *
- * In a call of the consumer's. If more is agreed on (a peer may ask for more reads), the
- * difference is allocated then. Context: process, may sleep.
+ * A call of the consumer may wait for memory of the consumer's cgroup, a worker may not. If
+ * more is agreed on later (the peer may ask for more reads), attaching allocates the
+ * difference. Context: process, may sleep.
  *
  * Return: as kwarp_qp_prepare().
  */
@@ -202,7 +203,7 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 {
 	struct kwarp_qp_params params = {
 		.ird = agreed->ird,
-		/* Before revision 2 no frame tells the peer what the consumer grants. */
+		/* Before revision 2 no frame tells the peer our IRD. */
 		.ird_room = agreed->rev < KWARP_MPA_REV_2 ? ep->su->pol.max_ird : 0,
 		.ord = agreed->ord,
 		.early = may_place_early(ep, agreed),

@@ -1,34 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Events for iw_cm. It queues them, so nothing here calls back. It requires CONNECT_REPLY
- * exactly once after a successful iw_connect, ESTABLISHED exactly once after a successful
- * iw_accept (until then iw_destroy_cm_id waits), and CLOSE exactly once after either has
- * reported success, never otherwise (iw_cm has a BUG() for that).
+ * Events for iw_cm, which queues them and calls the consumer later. iw_cm requires
+ * CONNECT_REPLY exactly once after a successful iw_connect, ESTABLISHED exactly once after a
+ * successful iw_accept (until then iw_destroy_cm_id waits), and CLOSE exactly once after
+ * ESTABLISHED or a successful CONNECT_REPLY, never otherwise (BUG() in iw_cm).
  *
  * Depths have the meaning used by siw and irdma: a request's ird and ord are the peer's;
- * those of a reply and of ESTABLISHED are our own. SMB Direct relies on it.
+ * those of a reply and of ESTABLISHED are our own. SMB Direct relies on this meaning.
  */
 #include <linux/sunrpc/addr.h>
 
 #include "cm/ep.h"
 
 /**
- * kwarp_up_event() - give an event to iw_cm; nothing else calls its handler
+ * kwarp_up_event() - give an event to iw_cm: the only caller of its handler
  * @id:		iw_cm's object
  * @ev:		event; its private data, if any, need not outlive the call
  *
- * iw_cm copies private data that have a length and calls the consumer later, when the
+ * iw_cm copies private data only if their length is not 0, and calls the consumer when the
  * frame that contained them has been freed. Consumers in the kernel (rpcrdma, svcrdma,
- * ib_iser, ib_isert) look at the pointer and not at the length, so there must be no
- * pointer without a length.
+ * ib_iser, ib_isert) test the pointer and not the length, so a pointer must have a length.
  *
  * The length is exact. InfiniBand pads private data to a fixed size, so rpcrdma, svcrdma
  * and nvmet-rdma read a structure of 8 bytes if there is a pointer, whatever the length.
- * Of shorter data they read beyond iw_cm's copy, with any iWARP driver; that stays in the
- * same object, because kmalloc() has no smaller ones, but KASAN reports it. Padding is no
- * remedy: iw_cm copies and reports the same length, so programs would get bytes that the
- * peer has not sent, and SMB Direct would not recognise its own negotiation, which it does
- * by a length of 8.
+ * With any iWARP driver they read beyond iw_cm's copy of shorter data. The read stays in the
+ * same slab object, because kmalloc() has no smaller ones, but KASAN reports it. We cannot
+ * pad: iw_cm copies and reports one length, so programs would get bytes that the peer has
+ * not sent, and SMB Direct recognises its own negotiation by a length of 8.
  *
  * Return: 0, or -ENOMEM.
  */
@@ -40,8 +38,8 @@ int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev)
 }
 
 /*
- * The source port may be another than rdma_cm has chosen. iw_cm reports the addresses of its
- * id, not those of the event.
+ * Store the real source port in the cm_id, whose addresses iw_cm reports instead of those of
+ * the event: rdma_cm may have chosen another port.
  */
 static void note_port(struct kwarp_ep *ep, const struct iw_cm_event *ev)
 {
@@ -82,7 +80,7 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	};
 	int ret;
 
-	/* The receiver of this event may try again immediately. */
+	/* Before the event, because the consumer may try again immediately. */
 	if (status)
 		kwarp_ep_release_qp(ep, status);
 	if (ep->attach) {
@@ -135,7 +133,7 @@ void kwarp_up_established(struct kwarp_ep *ep, int status)
 		return;
 	}
 	if (ep->rendezvous) {
-		/* A failed connection is reported when it is over. */
+		/* After a failure, kwarp_rdv_unclaim() plans the next attempt. */
 		if (!status)
 			kwarp_meet_made(ep);
 		return;
