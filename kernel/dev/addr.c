@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Address notifications. Those of IPv6 are called in atomic context, so both only
- * schedule a work item, which reads the current addresses under RTNL.
+ * Address notifications. IPv6 sends them in atomic context, so both kinds only schedule a
+ * work item, which reads the current addresses under RTNL.
  */
 #include "dev/addr.h"
 
@@ -13,7 +13,7 @@
 #include "cm/cm.h"
 #include "core/gid.h"
 
-/* Devices whose policy has paths. */
+/* Devices with policy paths. */
 static LIST_HEAD(multihomed);
 static DEFINE_SPINLOCK(multihomed_lock);
 
@@ -65,7 +65,7 @@ void kwarp_addr_flush(struct kwarp_device *dev)
 	spin_lock_bh(&multihomed_lock);
 	list_del_init(&dev->multihomed);
 	spin_unlock_bh(&multihomed_lock);
-	/* The work has put its reference; it only needs to return. */
+	/* Queued work holds a device reference, so at most its return is outstanding. */
 	flush_work(&dev->gid_work);
 }
 
@@ -98,7 +98,7 @@ static bool policy_names_path(struct kwarp_device *dev, const struct net_device 
 	int i;
 
 	lockdep_assert_held(&multihomed_lock);
-	/* The device does not outlive a move of its netdev to another namespace. */
+	/* @paths_net stays valid: a device is removed when its netdev leaves the namespace. */
 	if (dev->paths_net != dev_net(netdev))
 		return false;
 	kwarp_cm_get_paths(dev, &paths);
@@ -128,8 +128,9 @@ static void schedule_gid_work(struct kwarp_device *dev)
 }
 
 /*
- * A netdev has other addresses or another name: listeners of the devices whose policy paths
- * may mean it, or have meant it, look at once. Context: any.
+ * Addresses or name of a netdev have changed. Have listeners of all devices with policy paths
+ * in its namespace read the addresses again, since the paths may have had the old name.
+ * Context: any.
  */
 void kwarp_addr_path_event(const struct net_device *netdev)
 {

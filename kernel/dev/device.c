@@ -48,7 +48,7 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 	return ret;
 }
 
-/* For a process that imports another's context; there is nothing to report. */
+/* For a process that imports the context of another one; nothing to report. */
 static int query_ucontext(struct ib_ucontext *ibctx,
 			  struct uverbs_attr_bundle *attrs)
 {
@@ -57,7 +57,7 @@ static int query_ucontext(struct ib_ucontext *ibctx,
 
 static void dealloc_ucontext(struct ib_ucontext *ibctx)
 {
-	/* Device removal, the first step of unloading, waits for our caller. */
+	/* Unloading is safe: it begins with device removal, which waits for our caller. */
 	module_put(THIS_MODULE);
 }
 
@@ -201,8 +201,8 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ACCOUNT);
 	/*
-	 * With the lock class of the table above, lockdep would assume that it may be
-	 * taken under iw_cm's locks.
+	 * With the lock class of dev->qps, lockdep would assume that this lock is taken
+	 * under iw_cm's locks, too.
 	 */
 	lockdep_set_class(&dev->mrs.xa_lock, &mrs_key);
 	ida_init(&dev->cq_ids);
@@ -251,8 +251,8 @@ static void device_describe(struct kwarp_device *dev,
  * @name:	name of the new device, as given by the administrator
  * @netdev:	held and checked by the caller
  *
- * After success the device is independent: it may already have been unregistered by the
- * time the caller accesses it.
+ * After success the caller must not access the device without a reference: the device may
+ * already be unregistered again.
  *
  * Return: 0 or negative errno.
  */

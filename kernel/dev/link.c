@@ -19,7 +19,7 @@
 #include "trace.h"
 #include "verbs/verbs.h"
 
-/* Serialised: two calls for the same netdev must not both find no device. */
+/* Held from the search for a netdev's device to the creation of a new one. */
 static DEFINE_MUTEX(newlink_mutex);
 
 static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
@@ -220,7 +220,7 @@ static int link_new(const char *name, struct net_device *netdev)
 	might_sleep();
 	if (!netdev_suits(netdev))
 		return -EOPNOTSUPP;
-	/* Listeners of another device have its addresses: see kwarp_cm_path(). */
+	/* Another device's listeners bind the netdev's addresses: see kwarp_cm_path(). */
 	if (kwarp_addr_is_path(netdev))
 		return -EBUSY;
 	do {

@@ -40,9 +40,9 @@ static struct kwarp_policy *to_policy(struct device *d)
 }
 
 /*
- * Write permission on the file is not enough: the root user of a container may have it
- * for a foreign device. As for the device's netdev, the capability is checked in the user
- * namespace that owns the network namespace.
+ * Write permission on the file is not enough: the root user of a container may have it for
+ * devices of other namespaces. As for the netdev itself, the capability is checked in the
+ * user namespace that owns the network namespace.
  */
 static bool may_write(struct device *d)
 {
@@ -393,7 +393,7 @@ static struct words_attr llp_attr = {
 };
 
 /*
- * Only what the kernel has: otherwise every connection would fail later. Return: enum
+ * Refuse SCTP if the kernel does not have it: every connection would fail later. Return: enum
  * kwarp_llp_policy, or -errno.
  */
 static int llp_parse(const char *buf)
@@ -416,8 +416,8 @@ static ssize_t llp_store(struct device *d, struct device_attribute *attr,
 }
 
 /*
- * Of new devices: listeners for all addresses begin to listen on a device as soon as it
- * exists, before its policy can be changed.
+ * The module parameter: policy llp of new devices. Wildcard listeners listen on a new device
+ * at once, before its policy can be changed.
  */
 static u8 llp_default = KWARP_LLP_TCP;
 
@@ -498,7 +498,7 @@ static ssize_t paths_show(struct device *d, struct device_attribute *attr, char 
 	return len + sysfs_emit_at(buf, len, len ? "\n" : "off\n");
 }
 
-/* Add a name. Return: 0 or the error. */
+/* Append a name. Return: as paths_parse(). */
 static int add_path(struct kwarp_paths *paths, struct net *net, const char *name)
 {
 	int i, ret;
@@ -602,8 +602,8 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.ooo = false,
 		/*
 		 * Programs written for other RDMA networks let either side send first;
-		 * hardware requests this by default, too. With a peer that does not
-		 * support revision 2 it is not used.
+		 * hardware requests this by default, too. After a fallback to revision 1
+		 * it is not requested.
 		 */
 		.p2p = P2P_ALL,
 		.ird = 32,
@@ -611,7 +611,7 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.startup_timeout_ms = 10 * 1000,
 		/* A server may register gigabytes before it accepts. */
 		.answer_timeout_ms = 60 * 1000,
-		/* What programs ask for counts, so no less than rdma_cm's own limit. */
+		/* rdma_cm's limit; a lower one would override what programs ask for. */
 		.backlog = 1024,
 		/* RFC 1122 4.2.3.6: at least two hours unless configured. */
 		.keepalive_s = 2 * 60 * 60,

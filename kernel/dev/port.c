@@ -15,8 +15,8 @@
 #define KWARP_VENDOR_PART_ID	1
 
 /*
- * iWARP has no partitions. rdma_cm resolves loopback addresses only to ports with a P_Key, so
- * there is the default one, which nothing uses.
+ * iWARP has no partitions. The default P_Key is here because rdma_cm resolves loopback
+ * addresses only to ports with a P_Key; nothing else uses it.
  */
 #define KWARP_PKEYS		1
 #define KWARP_PKEY		0xffff
@@ -61,9 +61,7 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_rd_atom = KWARP_MAX_IRD;
 	attr->max_qp_init_rd_atom = KWARP_MAX_ORD;
 	attr->max_res_rd_atom = attr->max_qp * KWARP_MAX_IRD;
-	/*
-	 * CPU instructions: atomic with respect to everything on this machine.
-	 */
+	/* CPU instructions: atomic with respect to everything on this machine. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
 	attr->max_fast_reg_page_list_len = KWARP_MAX_FAST_REG;
@@ -103,8 +101,8 @@ static void port_speed(u32 mbps, struct ib_port_attr *attr)
 }
 
 /*
- * Netdevs without a physical link (lo, tun) report no speed: unlike the core's
- * helper, do not log a message for each query.
+ * Netdevs without a physical link (lo, tun) report no speed. The core's helper would log a
+ * message for each query.
  */
 static u32 netdev_speed(struct net_device *netdev)
 {
