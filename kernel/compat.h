@@ -27,14 +27,14 @@
 #define kwarp_sockaddr(ss)	((struct sockaddr *)(ss))
 #endif
 
-/* Per CPU was the default for workqueues before WQ_PERCPU. */
+/* Before WQ_PERCPU, workqueues were per CPU by default. */
 #if KWARP_KERNEL_FROM(6, 18)
 #define KWARP_WQ_PERCPU		WQ_PERCPU
 #else
 #define KWARP_WQ_PERCPU		0
 #endif
 
-/* The key by which an SCTP endpoint signs its cookies: a member of struct sctp_endpoint. */
+/* Member of struct sctp_endpoint: the key that signs the endpoint's cookies. */
 #if KWARP_KERNEL_FROM(6, 18)
 #define KWARP_SCTP_COOKIE_KEY	cookie_auth_key
 #else
@@ -74,8 +74,8 @@ static inline struct ib_umem *kwarp_umem_get(struct ib_device *ibdev, u64 addr,
 }
 
 /*
- * Report a port state change. Newer cores also watch the netdev: their function remembers
- * the last reported state and reports each change once.
+ * Report a port state change. Newer cores also watch the netdev themselves; their function
+ * remembers the last reported state, so each change is reported once.
  */
 static inline void kwarp_port_event(struct ib_device *ibdev,
 				    struct net_device *netdev, bool active)
@@ -187,7 +187,7 @@ static inline int kwarp_op_counter_unbind(struct ib_qp *ibqp)
 #define KWARP_COUNTER_OPS
 #endif
 
-/* resize_cq: no longer available to kernel consumers, and the operation was renamed. */
+/* resize_cq: newer cores offer the operation to user space only, and renamed it. */
 #if KWARP_KERNEL_FROM(7, 1)
 #define KWARP_OP_RESIZE_CQ	resize_user_cq
 #define kwarp_op_resize_cq	kwarp_resize_cq

@@ -11,12 +11,13 @@
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
- *	srq->mutex		modify_srq; sleeping; outside of rq.lock only
+ *	srq->mutex, cq->mutex	modify_srq, resize_cq; sleeping; outside of the queue's lock
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
  *				a shared receive queue's is taken alone
  *	cq->lock		the CQ ring; irqsave; innermost
  *	sk->sk_callback_lock	socket to connection pointer; innermost
  *	dev->counted_lock	counters of single QPs; innermost
+ *	multihomed_lock		devices with policy paths (dev/addr.c); bh
  *	dev->lock		the device's lists of endpoints; irqsave; innermost
  * An endpoint's events are bits, so raising one takes no lock.
  */
@@ -53,9 +54,9 @@ enum kwarp_limits {
 };
 
 /*
- * Memory of a connection is charged to the creator of its QP (kwarp_qp_prepare()). If that
- * control group exceeds its limit, the connection fails: none of its processes is killed. The
- * creator's own calls may wait for memory; a worker, which serves others, too, must not.
+ * Memory of a connection is charged to the memory cgroup of its QP's creator
+ * (kwarp_qp_prepare()). Beyond the cgroup's limit the connection fails, without the OOM
+ * killer. The creator's own calls may wait for memory; workers, which serve others, must not.
  */
 static inline gfp_t kwarp_gfp_conn(void)
 {
@@ -68,8 +69,8 @@ static inline gfp_t kwarp_gfp_conn(void)
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* bytes, as verbs reports it */
 
 /*
- * What carries ULPDUs: MPA over TCP (RFC 5044), SCTP (RFC 5043). Listeners serve all that
- * are named, connections use the first.
+ * The lower layers: MPA over TCP (RFC 5044), SCTP (RFC 5043). Listeners serve all that a
+ * value names, connections use the first.
  */
 enum kwarp_llp_policy {
 	KWARP_LLP_TCP,
@@ -80,7 +81,7 @@ enum kwarp_llp_policy {
 
 #define KWARP_PATHS_MAX		3		/* netdevs in policy paths */
 
-/* Names of netdevs, no empty one before another. */
+/* Names of netdevs; unused entries are empty and last. */
 struct kwarp_paths {
 	char name[KWARP_PATHS_MAX][IFNAMSIZ];
 };
@@ -100,18 +101,17 @@ struct kwarp_paths {
  * @ird:	maximum inbound reads granted
  * @ord:	maximum outbound reads requested
  * @startup_timeout_ms:	limit of each wait for the peer's host in connection setup
- * @answer_timeout_ms:	limit of the wait for a consumer that was asked, here or there
+ * @answer_timeout_ms:	limit of the wait for the answer to a request, ours or the peer's
  * @backlog:	maximum number of connections of one listener in setup
  * @keepalive_s:	seconds of silence from the peer after which TCP probes it; 0:
  *		never
  * @fpdu_large:	FPDUs up to the MPA limit instead of one TCP segment
  * @send_imm:	use kwarp's own opcodes for Send with Immediate, and accept them
- * @rendezvous_port:	TCP port for queue pairs that know each other by number and GID
+ * @rendezvous_port:	TCP port for queue pairs that modify_qp connects
  *		(cm/rendezvous.c); 0: none
  * @rendezvous_ack:	on such connections, sends complete when the peer has received
  *		them
- * @paths:	netdevs besides the device's own whose addresses SCTP uses, too:
- *		under @lock of the device
+ * @paths:	further netdevs whose addresses SCTP uses; protected by dev->lock
  *
  * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new connections
  * only.
@@ -157,7 +157,7 @@ enum kwarp_linger_kind {
 	KWARP_LINGER_KINDS
 };
 
-/* Oldest first. */
+/* Lingering endpoints of one kind, oldest first. */
 struct kwarp_lingering {
 	struct list_head eps;
 	u32 nr;
@@ -243,10 +243,10 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct kwarp_device, ibdev);
 }
 
-/* Send work, several per CPU; memory reclaim may also depend on it. */
+/* Work of the send engines, per CPU; memory reclaim may depend on it. */
 extern struct workqueue_struct *kwarp_wq;
 
-/* Work beyond the limits of a softirq or a process; no priority. */
+/* Work that engines left over at their limits; unbound, normal priority. */
 extern struct workqueue_struct *kwarp_rest_wq;
 
 #endif /* _KWARP_H */

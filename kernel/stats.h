@@ -16,12 +16,12 @@ enum kwarp_counter {
 	KWARP_STAT_RX_CONTINUED,	/* passes that left data in the queue */
 	KWARP_STAT_OOO_PLACED,		/* FPDUs placed early */
 	KWARP_STAT_OOO_PLACED_OCTETS,	/* their payload */
-	KWARP_STAT_OOO_DELIVERED,	/* in order, nothing left to copy */
-	KWARP_STAT_OOO_REPLACED,	/* placed early, and again in order */
+	KWARP_STAT_OOO_DELIVERED,	/* delivered in their turn without a copy */
+	KWARP_STAT_OOO_REPLACED,	/* placed early, and again in their turn */
 	KWARP_STAT_TX_TERMINATE,
 	KWARP_STAT_RX_TERMINATE,
-	KWARP_STAT_LLP_LOST,		/* stream ended inside an FPDU, or reset */
-	/* Wire errors by class: layer and type of the Terminate. */
+	KWARP_STAT_LLP_LOST,		/* reset; FIN in a message or before a response */
+	/* Errors by class: layer and type of the Terminate. */
 	KWARP_STAT_MPA_ERR,
 	KWARP_STAT_DDP_TAGGED_ERR,
 	KWARP_STAT_DDP_UNTAGGED_ERR,
@@ -43,7 +43,7 @@ enum kwarp_counter {
 	KWARP_STAT_STAG_ERR,
 	KWARP_STAT_BOUNDS_ERR,
 	KWARP_STAT_ACCESS_ERR,
-	/* The counters above also exist for each QP. Connections: */
+	/* The counters above also exist for each QP. Connection setup: */
 	KWARP_STAT_QP,
 	KWARP_STAT_CONNECT = KWARP_STAT_QP,
 	KWARP_STAT_ACCEPT,
@@ -53,7 +53,7 @@ enum kwarp_counter {
 	KWARP_STAT_TX_RTR_FRAME,	/* Rtr frames of the 2007 proposal */
 	KWARP_STAT_RX_RTR_FRAME,
 	KWARP_STAT_STARTUP_KEY_ERR,	/* includes the next one */
-	KWARP_STAT_STARTUP_ROLE_ERR,	/* another type of frame */
+	KWARP_STAT_STARTUP_ROLE_ERR,	/* a startup frame of another type */
 	KWARP_STAT_STARTUP_REV_ERR,
 	KWARP_STAT_STARTUP_LEN_ERR,
 	KWARP_STAT_STARTUP_TIMEOUT,
@@ -65,12 +65,12 @@ enum kwarp_counter {
 	KWARP_STAT_BACKLOG_DROP,
 	KWARP_STAT_LINGER_DROP,		/* displaced by others that linger */
 	KWARP_STAT_FALLBACK,		/* rev 2 refused, rev 1 tried */
-	KWARP_STAT_PATH_FAILURE,	/* SCTP: one of several did not answer */
+	KWARP_STAT_PATH_FAILURE,	/* SCTP: one of several paths failed */
 	KWARP_STAT_RDV_REFUSED,		/* no queue pair expects this peer */
 	KWARP_STAT_RDV_ADDR_ERR,	/* not from the address of its GID */
 	KWARP_STAT_RDV_PSN_ERR,		/* everything but the PSNs matched */
 	KWARP_STAT_RDV_TIMEOUT,		/* the partner was not found */
-	KWARP_STAT_RDV_OFF,		/* the policy is off */
+	KWARP_STAT_RDV_OFF,		/* modify_qp refused: no rendezvous_port */
 	KWARP_STAT_CQ_OVERFLOW,
 	KWARP_STAT_COUNT
 };

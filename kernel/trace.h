@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints, in tracefs under events/kwarp; Documentation/admin.rst describes
- * each one and its fields. A disabled one costs a patched-out jump: callers pass pointers
- * and numbers they have; nothing is computed.
+ * Tracepoints, in tracefs under events/kwarp; Documentation/admin.rst describes them and
+ * their fields. Callers pass pointers and numbers that they have anyway, so a disabled
+ * tracepoint costs a patched-out jump only.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kwarp
@@ -486,9 +486,7 @@ TRACE_EVENT(kwarp_cq_event,
 
 #endif /* _KWARP_TRACE_H */
 
-/*
- * Found through -I$(src)/kernel (Kbuild), wherever the objects are built.
- */
+/* Kbuild's -I$(src)/kernel makes this path work wherever the objects are built. */
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE

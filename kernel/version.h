@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Version of the module, which is that of everything here: scripts/version reads it for the tool,
- * DKMS and packages. Also reported as the firmware version.
+ * Version of the module and of the whole tree: scripts/version reads it for the tool, DKMS and
+ * packages. query_device reports it as the firmware version.
  */
 #ifndef _KWARP_VERSION_H
 #define _KWARP_VERSION_H
