@@ -7,16 +7,16 @@
  *  - Every index is a free-running __u32; the slot is index & (size - 1),
  *    sizes are powers of two. A reader masks each index of the other side.
  *  - The kernel copies a work request out of its ring exactly once and trusts
- *    only the copy. The kernel's own state is never kept in these pages: what it
- *    writes here is a copy for user space to read.
+ *    only the copy. The kernel's own state is never kept in these pages: the
+ *    words that the kernel writes there are copies for user space to read.
  *  - Producers publish with a store-release, consumers read with a load-acquire.
  *  - All fields are in host byte order unless marked otherwise. Reserved fields
  *    are written as zero and ignored when read.
  *  - Command structures grow at their end. The kernel treats a shorter request
  *    as one padded with zeros, down to the length of its first version, and
- *    refuses a longer one (EOPNOTSUPP) if the part that it does not know is not
- *    zero. It writes as much of a reply as there is room for, and zeros after
- *    the part that it knows.
+ *    refuses a longer one (EOPNOTSUPP) if the part unknown to the kernel is not
+ *    zero. The kernel writes as much of a reply as there is room for, and zeros
+ *    after the part known to the kernel.
  */
 #ifndef KWARP_ABI_H
 #define KWARP_ABI_H
@@ -27,7 +27,7 @@
 
 #define KWARP_ABI_VERSION	1
 
-/* Known to the provider; outside the kernel's enum rdma_driver_id ("kw"). */
+/* "kw": private to kwarp, outside of the kernel's enum rdma_driver_id. */
 #define KWARP_DRIVER_ID		0x6b77
 
 #define KWARP_MAX_SGE		16	/* per work request */
@@ -47,7 +47,7 @@ enum kwarp_opcode {
 	KWARP_OP_FETCH_ADD	= 8,
 	KWARP_OP_LOCAL_INV	= 9,
 	KWARP_OP_BIND_MW	= 10,
-	/* For kernel consumers: refused in a user's ring. */
+	/* For kernel consumers only: refused in a ring of user space. */
 	KWARP_OP_REG_MR		= 11,
 	KWARP_OP_LAST,
 	/* In completions only. */
@@ -84,10 +84,10 @@ struct kwarp_sqe {
 	__u32		inline_len;
 	/*
 	 * CMP_SWAP: compare, swap, mask of compare, mask of swap.
-	 * FETCH_ADD: value, -, top bit of each field but the last (RFC
-	 * 7306 5.1), -. BIND_MW: the region's STag, length, access flags; ex
-	 * is the window's STag, rkey its next one, raddr the offset in the
-	 * region at which it begins.
+	 * FETCH_ADD: value, unused, mask of the top bit of each field but the
+	 * last (RFC 7306 5.1), unused. BIND_MW: the region's STag, length,
+	 * access flags; ex is the window's STag, rkey the window's next STag,
+	 * raddr the tagged offset in the region at which the window begins.
 	 */
 	__aligned_u64	arg[4];
 };
@@ -102,7 +102,7 @@ struct kwarp_rqe {
 
 /* ---- completions ------------------------------------------------------ */
 
-/* Numerically the values of enum ibv_wc_status and enum ib_wc_status. */
+/* The values are those of enum ibv_wc_status and enum ib_wc_status. */
 enum kwarp_wc_status {
 	KWARP_WC_SUCCESS		= 0,
 	KWARP_WC_LOC_LEN_ERR		= 1,
@@ -144,18 +144,18 @@ struct kwarp_cqe {
 /* ---- ring control ----------------------------------------------------- */
 
 enum kwarp_ring_flags {
-	/* Announce new elements by the POST_SEND/POST_RECV command. */
+	/* Announce new elements by the command POST_SEND or POST_RECV. */
 	KWARP_RING_NEED_WAKEUP	= 1 << 0,
 	/* The ring is dead: a CQ overflowed, or the device is gone. */
 	KWARP_RING_ERROR	= 1 << 1,
 	/*
-	 * SQ: the engine sleeps briefly and will look by itself. A program
-	 * that has nothing else to do may announce new elements all the same.
+	 * SQ: a timer will make the engine check the ring soon. A program that
+	 * waits for completions may announce new elements nevertheless.
 	 */
 	KWARP_RING_LINGER	= 1 << 2,
 };
 
-/* The user's hint in the arm field of an SQ; it only affects timing. */
+/* User space's hint in the arm field of an SQ; affects timing only. */
 enum kwarp_sq_hint {
 	KWARP_SQ_SINGLE		= 0,
 	KWARP_SQ_BURST		= 1,	/* consecutive posts without a poll */
@@ -176,7 +176,8 @@ struct kwarp_ring_ctl {
 	/* CQ: enum kwarp_cq_arm, cleared by the kernel when it fires; SQ: enum kwarp_sq_hint */
 	__u32	arm;
 	__u32	user_reserved[14];
-	__u32	kern_idx;	/* SQ, RQ: elements completed; CQ: producer index */
+	/* SQ: elements completed; RQ: elements taken; CQ: producer index */
+	__u32	kern_idx;
 	__u32	flags;		/* enum kwarp_ring_flags */
 	__u32	event_idx;	/* CQ: producer index at the last event */
 	__u32	closed;		/* SQ, RQ: not zero if the QP's state allows no posts */
@@ -185,14 +186,14 @@ struct kwarp_ring_ctl {
 
 /* ---- uverbs private data ---------------------------------------------- */
 
-/* Features that a side may or may not know. */
+/* Optional features, used only if both sides know them. */
 enum kwarp_features {
 	KWARP_FEATURE_ATTACH	= 1 << 0,	/* methods for attached sockets */
 };
 
-/* A provider that sends none knows no features. */
+/* Optional: a provider that sends no request knows no features. */
 struct kwarp_ureq_alloc_ctx {
-	__u32	comp_mask;	/* requirements; none is defined: EOPNOTSUPP */
+	__u32	comp_mask;	/* requirements; none is defined: else EOPNOTSUPP */
 	__u32	reserved;
 	__aligned_u64	features; /* known enum kwarp_features; others are ignored */
 };
@@ -258,8 +259,8 @@ struct kwarp_uresp_create_srq {
 
 /*
  * modify_srq with a new size replaces the mapping; a struct
- * kwarp_uresp_create_srq describes the new one. uverbs has no reply for this
- * command, hence the pointer. Elements that have not been taken keep their
+ * kwarp_uresp_create_srq at resp_addr describes the new one, because uverbs has
+ * no reply for this command. Elements that have not been taken keep their
  * indices. No thread may post while the command runs.
  */
 struct kwarp_ureq_modify_srq {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
 /*
- * The part of kwarp's interface that programs see themselves: the parameters and results
- * of attached sockets, for kwarpdv.h.
+ * The part of kwarp's interface that programs use directly, through kwarpdv.h:
+ * parameters and results of attached sockets.
  */
 #ifndef KWARP_USER_IOCTL_VERBS_H
 #define KWARP_USER_IOCTL_VERBS_H
@@ -10,7 +10,7 @@
 
 #define KWARP_ATTACH_MESSAGE_MAX	4096	/* bytes */
 #define KWARP_ATTACH_PRIVATE_DATA_MAX	512	/* bytes, 508 with MPA revision 2 */
-#define KWARP_ATTACH_WAIT_MAX_MS	1000	/* of one call */
+#define KWARP_ATTACH_WAIT_MAX_MS	1000	/* per call */
 #define KWARP_ATTACH_TIMEOUT_MAX_MS	600000
 
 /* How MPA starts. */
@@ -32,7 +32,7 @@ enum kwarp_attach_choice {
 };
 
 enum kwarp_attach_flags {
-	/* Start Key, none: DDP and RDMAP version 1, not 0. */
+	/* START_KEY, NONE: use DDP and RDMAP version 1 instead of 0. */
 	KWARP_ATTACH_IETF	= 1 << 0,
 };
 
