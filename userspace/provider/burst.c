@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Bursts. A program that posts repeatedly without polling its completions has
- * more to post. The provider hints this to the kernel, which then sleeps
- * without asking for a doorbell, since a timer wakes it. As soon as the program
- * finds nothing to poll, or asks for an event, it waits for the kernel: then
- * the doorbell is rung.
+ * more to post. The provider passes this hint to the kernel, whose send engine
+ * then sleeps without asking for a doorbell, because a timer wakes the engine.
+ * A program that finds nothing to poll, or asks for an event, waits for the
+ * kernel: then the provider rings the deferred doorbells.
  *
- * A program that works with events blocks without notice to the provider, and
- * many of them (perftest) rely on few completions for an event, so there are no
- * bursts for them.
+ * Event-driven programs get no bursts: they block without notice to the
+ * provider, and many (perftest) rely on few completions per event.
  */
 #include <ccan/list.h>
 
@@ -78,7 +77,10 @@ static void forget(struct kwarp_context *ctx, struct kwarp_qp *qp)
 			 __ATOMIC_RELAXED);
 }
 
-/* If the kernel no longer lingers, it has looked, or it will be called. */
+/*
+ * Return: true if a doorbell is still needed. If the kernel no longer lingers,
+ * it has woken up and reads the ring by itself.
+ */
 static bool take(struct kwarp_context *ctx, struct kwarp_qp *qp)
 {
 	forget(ctx, qp);
@@ -101,8 +103,8 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 
 /*
  * The queue pair may be destroyed as soon as the lock is free. A doorbell for a
- * handle that is gone, or belongs to another queue pair by now, does no harm.
- * Errors are reported elsewhere.
+ * handle that is gone, or now belongs to another queue pair, does no harm.
+ * Errors are ignored here: the next post or poll reports them.
  */
 void kwarp_ring_all(struct ibv_context *ibctx)
 {

@@ -9,7 +9,7 @@
 #include "kwarp.h"
 #include "kwarp_provider_abi.h"
 
-/* Marks an element that must not be polled; the kernel does not read it. */
+/* Opcode, unknown to the kernel, of an element that must not be polled. */
 #define CQE_VOID	0xff
 
 static_assert((int)KWARP_WC_SUCCESS == (int)IBV_WC_SUCCESS &&
@@ -20,9 +20,7 @@ static_assert((int)KWARP_WC_SUCCESS == (int)IBV_WC_SUCCESS &&
 	      (int)KWARP_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR,
 	      "the status of a completion is passed on as it is");
 
-/*
- * A received Send is RECV, with or without immediate; RECV_IMM is for a Write.
- */
+/* RECV: a received Send, with or without immediate data. RECV_IMM: a Write. */
 static const uint8_t wc_opcode[] = {
 	[KWARP_OP_WRITE]	= IBV_WC_RDMA_WRITE,
 	[KWARP_OP_WRITE_IMM]	= IBV_WC_RDMA_WRITE,
@@ -39,7 +37,7 @@ static const uint8_t wc_opcode[] = {
 	[KWARP_OP_RECV_IMM]	= IBV_WC_RECV_RDMA_WITH_IMM,
 };
 
-/* Also for a resized CQ: indices continue. */
+/* Map the rings of a new or resized CQ; a resized one keeps its indices. */
 static int map_cq(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp)
 {
@@ -127,9 +125,7 @@ int kwarp_resize_cq(struct ibv_cq *ibcq, int cqe)
 			cq->ctl->flags = KWARP_RING_ERROR;
 	}
 	kwarp_cq_unlock(cq);
-	/*
-	 * The lock is not fair: let threads in that waited for all that time.
-	 */
+	/* The lock is not fair: give waiting threads a chance to take it. */
 	sched_yield();
 	return ret;
 }
@@ -158,7 +154,7 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* The program can write to the ring: ignore an impossible index. */
+/* A program can overwrite the index: ignore an impossible value. */
 static uint32_t kernel_index(const struct kwarp_cq *cq)
 {
 	uint32_t end = kwarp_load_acquire(&cq->ctl->kern_idx);
@@ -166,7 +162,7 @@ static uint32_t kernel_index(const struct kwarp_cq *cq)
 	return end - cq->cons > cq->mask + 1 ? cq->cons : end;
 }
 
-/* Read the kernel's cache line only when no known elements are left. */
+/* Reads the kernel's cache line only when no known elements are left. */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 {
 	const struct kwarp_cqe *cqe;
@@ -211,7 +207,7 @@ static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
 
 /*
  * A dead CQ is reported once all of its elements have been polled. The flag is
- * read before the last look, so that nothing that came before it is missed.
+ * read before the ring, so that no element written before the flag is missed.
  */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq)
 {
@@ -255,11 +251,11 @@ static bool untold(const struct kwarp_cq *cq)
 }
 
 /*
- * The kernel looks at the word after each completion and clears it when it
- * fires. A request for solicited events does not weaken one for any event. The
- * barrier orders the request before the look at the ring, here and in the
- * caller's next poll. The kernel is called only if completions that came before
- * the request have had no event: otherwise programs that arm for the first time
+ * The kernel reads @arm after each completion and clears it when the event is
+ * raised. A request for solicited events does not weaken one for any event. The
+ * barrier orders the request before reads of the ring, here and in the caller's
+ * next poll. The kernel is called only for completions that came before the
+ * request and have had no event: otherwise programs that arm for the first time
  * when their peer already sends would wait for ever.
  */
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -269,7 +265,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	bool late;
 	__u32 *arm;
 
-	/* The ring stays mapped. */
+	/* The lock keeps the ring mapped: kwarp_resize_cq() holds it. */
 	kwarp_cq_lock(cq);
 	if (kwarp_load_relaxed(&cq->ctl->flags) & KWARP_RING_ERROR) {
 		/* No event will follow: the CQ or its device is dead. */

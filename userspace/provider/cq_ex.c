@@ -32,10 +32,7 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 
 	if (!cqe)
 		return ENOENT;
-	/*
-	 * The kernel learns of it in end_poll; until then it must not overwrite
-	 * it.
-	 */
+	/* The kernel keeps the elements until end_poll publishes this index. */
 	cq->cons++;
 	cq->cur = cqe;
 	ibcq->wr_id = cqe->wr_id;
@@ -146,10 +143,7 @@ static uint64_t nanoseconds(clockid_t clock)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/*
- * Uses the current offset of the clocks, so it includes steps of the wall
- * clock.
- */
+/* Uses the clocks' current offset, so it includes steps of the wall clock. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
 {
 	return current(ibcq)->timestamp - nanoseconds(CLOCK_MONOTONIC) +
@@ -187,7 +181,10 @@ static void set_ops(struct ibv_cq_ex *ibcq, uint64_t wc_flags)
 			read_completion_wallclock_ns;
 }
 
-/* An overrun is always detected. A parent domain changes nothing. */
+/*
+ * IGNORE_OVERRUN is refused, because overruns are always detected. A parent
+ * domain has no effect.
+ */
 static bool attr_supported(const struct ibv_cq_init_attr_ex *attr)
 {
 	return !(attr->wc_flags & ~WC_FLAGS) &&

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The doorbell of a send queue: the shortest way into the kernel that uverbs
- * has. It carries no work request; it makes the kernel look at the ring.
+ * has. The command carries no work request, but makes the kernel read the ring.
  *
- * libibverbs would send the command through ioctl(), which wraps and unwraps it
- * once more. write() is refused (EACCES) to a process whose credentials differ
- * from those with which the device was opened; then fall back to libibverbs'
- * way.
+ * libibverbs would send the command by ioctl(), which wraps and unwraps the
+ * command once more. write() is refused (EACCES) to a process whose credentials
+ * differ from those with which the device was opened; then use libibverbs.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -54,9 +54,7 @@ static const struct verbs_context_ops kwarp_context_ops = {
 	.unimport_pd = kwarp_unimport_pd,
 };
 
-/*
- * libibverbs has compared the device's ABI version; this is the context's own.
- */
+/* libibverbs has compared the device's ABI version, not that of the context. */
 static bool speaks_our_abi(struct verbs_context *vctx,
 			   const struct kwarp_uresp_alloc_ctx *resp)
 {
@@ -103,8 +101,8 @@ static struct verbs_context *kwarp_alloc_context(struct ibv_device *ibdev,
 }
 
 /*
- * The context of another process, by its command fd. That process has compared
- * the ABI when it made the context.
+ * Import the context of another process by its command fd. That process has
+ * compared the ABI already.
  */
 static struct verbs_context *kwarp_import_context(struct ibv_device *ibdev,
 						  int cmd_fd)
@@ -157,8 +155,8 @@ static const struct verbs_match_ent kwarp_match_table[] = {
 };
 
 /*
- * Users choose device names freely: a name counts only where the kernel does
- * not report the driver id.
+ * Users choose device names freely, so a name alone matches only if the kernel
+ * does not report the driver id.
  */
 static bool kwarp_match_device(struct verbs_sysfs_dev *sysfs_dev)
 {

@@ -24,43 +24,43 @@ struct kwarp_context {
 /* A protection domain, or a parent domain that stands for one. */
 struct kwarp_pd {
 	struct ibv_pd ibpd;
-	struct kwarp_pd *parent;	/* of a parent domain: what it stands for */
+	struct kwarp_pd *parent;	/* parent domain: its PD; else NULL */
 	struct kwarp_td *td;
 	atomic_uint users;		/* parent domains that refer to it */
 };
 
-/* Queues are locked all the same: the object only has to exist. */
+/* A thread domain has no effect: queues are locked with it, too. */
 struct kwarp_td {
 	struct ibv_td ibtd;
 	atomic_uint users;
 };
 
-#define KWARP_EVENT_POLLS	256	/* polls without arming: no longer event-driven */
+#define KWARP_EVENT_POLLS	256	/* without arming: not event-driven */
 
 /* A completion queue: the kernel produces, the provider consumes. */
 struct kwarp_cq {
 	struct verbs_cq vcq;
 	bool single_threaded;		/* promised by the program: no lock */
-	pthread_spinlock_t lock;	/* protects all below */
+	pthread_spinlock_t lock;	/* protects the fields below */
 	struct kwarp_map map;
 	struct kwarp_ring_ctl *ctl;
 	struct kwarp_cqe *ring;
 	uint32_t mask;
 	uint32_t cons;		/* next element to read */
-	uint32_t prod;		/* kernel's index when last looked at */
+	uint32_t prod;		/* kernel's index when last read */
 	uint32_t polls;		/* number of calls, readable without the lock */
-	uint32_t events;	/* counts as event-driven for that many polls */
+	uint32_t events;	/* polls left as event-driven; likewise */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
-/* Receives for several queue pairs. */
+/* A shared receive queue. */
 struct kwarp_srq {
 	struct verbs_srq vsrq;
 	struct kwarp_map map;
 	struct kwarp_wq rq;
 };
 
-/* A batch of ibv_wr_*(), under the send queue's lock. */
+/* A batch of ibv_wr_*(); the send queue's lock is held all the time. */
 struct kwarp_batch {
 	uint32_t start;			/* producer index at ibv_wr_start() */
 	int err;			/* first error: the whole batch fails */
@@ -107,17 +107,17 @@ int kwarp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int kwarp_destroy_cq(struct ibv_cq *ibcq);
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* Completions of a destroyed QP must not be polled. */
+/* Voids the completions of a QP that was reset or destroyed. */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
 /* Maps a new CQ; 0 or an errno. */
 int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp);
 /*
- * The next completion, or NULL; it stays readable until the consumer index
- * passes it. Call it and all that follows under the lock.
+ * The next completion, or NULL. The element stays readable until the consumer
+ * index passes it. Call this and the following functions under the lock.
  */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq);
-/* Dead and empty. */
+/* Is the CQ dead, and are all of its elements polled? */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq);
 enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe);
 
@@ -191,28 +191,25 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad_wr);
 int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr);
-/* The kernel's answer to a post: call it, or give up. */
+/* Ring if the kernel's @flags after a post ask for it; 0 or an errno. */
 int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
-/* doorbell.c: announces new elements of a send queue; 0 or an errno */
+/* doorbell.c: announces new elements of a send queue; 0 or an errno. */
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle);
 
 /* burst.c */
 void kwarp_burst_init(struct kwarp_context *ctx);
 void kwarp_burst_exit(struct kwarp_context *ctx);
-/*
- * Hand over the send queue up to @prod, under its lock. Return: the kernel's
- * flags.
- */
+/* kwarp_wq_publish() with the hint for bursts; under the send queue's lock. */
 uint32_t kwarp_sq_publish(struct kwarp_qp *qp);
-/* The kernel lingers: ring when the program waits. */
+/* Defers the doorbell until the program waits; a timer wakes the kernel too. */
 void kwarp_ring_later(struct kwarp_qp *qp);
 /* Rings a deferred doorbell before the queue pair changes. */
 void kwarp_ring_now(struct kwarp_qp *qp);
 /* Rings all deferred doorbells of a context. */
 void kwarp_ring_all(struct ibv_context *ibctx);
 
-/* The program has nothing to do but wait. Do not call under a CQ's lock. */
+/* The program waits: ring deferred doorbells. Do not call under a CQ's lock. */
 static inline void kwarp_waits(struct ibv_context *ibctx)
 {
 	struct kwarp_context *ctx =

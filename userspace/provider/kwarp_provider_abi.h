@@ -9,9 +9,9 @@
 #include <rdma/kwarp-abi.h>
 
 /*
- * DECLARE_DRV_CMD requires a nameless twin of each private struct, which
- * rdma-core generates only for the headers in its own list. Only the named
- * member drv_payload is used here, so an empty twin suffices.
+ * DECLARE_DRV_CMD requires an unnamed copy of each private struct, which
+ * rdma-core generates only for the headers in its own list. This provider uses
+ * only the named member drv_payload, so the unnamed copy may be empty.
  */
 #define _STRUCT_kwarp_ureq_alloc_ctx	struct {}
 #define _STRUCT_kwarp_uresp_alloc_ctx	struct {}

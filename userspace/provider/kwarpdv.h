@@ -27,23 +27,23 @@ extern "C" {
 
 /**
  * struct kwarpdv_attach_attr - how MPA is to start on a TCP connection
- * @form:	with request and reply (RFC 5044 7.1.3, RFC 6581), with Start Keys
- *		(draft-culley-iwarp-mpa-03), or with nothing (draft -02)
- * @role:	initiator or responder. With Start Keys the draft's words are passive
- *		and active: the responder is the side that sent the last streaming
- *		message. Without a form both sides may send FPDUs at once
- * @crc:	ask for CRC32c. Off only if the peer has no use for them, either; not
+ * @form:	request and reply (RFC 5044 7.1.3, RFC 6581), Start Keys
+ *		(draft-culley-iwarp-mpa-03), or no startup frames (draft -02)
+ * @role:	initiator or responder; draft -03 calls these passive and active: the
+ *		responder is the side that sent the last streaming message. Without
+ *		startup frames both sides may send FPDUs at once
+ * @crc:	ask for CRC32c. CRCs are off only if neither side asks; OFF is refused
  *		where the device's policy is "required" (EPERM)
  * @markers:	ask the peer for markers
  * @p2p:	initiator: ask for the peer-to-peer model (RFC 6581 9.2; with revision
  *		1 the Rtr frame of 2007)
- * @mpa_rev:	with request and reply: highest revision, 1 or 2; 0 as the policy
- *		of the device says. There is no retry with a lower one
+ * @mpa_rev:	with request and reply: highest revision, 1 or 2; 0 for that of the
+ *		policy. There is no retry with a lower one
  * @flags:	enum kwarp_attach_flags
  * @ird:	inbound RDMA Reads, 0 for none; at most what the policy allows
  * @ord:	outbound RDMA Reads; likewise
  * @timeout_ms:	limit of each wait for the peer, up to 600000; 0 for the policy's value
- * @message:	last streaming message: sent before all else, or NULL
+ * @message:	last streaming message, sent before MPA starts, or NULL
  * @message_len: its length, up to 4096 bytes
  * @private_data: for request and reply, or NULL
  * @private_data_len: up to 512 bytes; 508 with revision 2
@@ -150,7 +150,7 @@ static inline int kwarpdv_cmd_run(struct kwarpdv_cmd *cmd,
  * kwarpdv_attach_start() - hand a connected TCP socket to a QP
  * @qp:		queue pair of a kwarp device, in state INIT
  * @fd:		socket
- * @attr:	how
+ * @attr:	how MPA is to start
  *
  * On success the socket belongs to the QP, and MPA starts in the background. On
  * failure the socket is unchanged. No other thread may be in a call on the socket,
@@ -202,7 +202,7 @@ static inline int kwarpdv_attach_start(struct ibv_qp *qp, int fd,
  * kwarpdv_attach_wait() - wait until startup has ended
  * @qp:		queue pair
  * @ms:		limit in milliseconds, capped at 1000; 0 does not wait
- * @result:	how it ended, or NULL
+ * @result:	how startup ended, or NULL
  *
  * Return: 0 if the QP is in RTS; EAGAIN if startup goes on; EINTR; ENOENT if
  * nothing was attached. Or why there is no connection: ETIMEDOUT, ECONNRESET (the
@@ -231,15 +231,15 @@ static inline int kwarpdv_attach_wait(struct ibv_qp *qp, uint32_t ms,
 }
 
 /**
- * kwarpdv_attach() - both: hand over the socket and wait
+ * kwarpdv_attach() - hand over the socket and wait until startup has ended
  * @qp:		queue pair
  * @fd:		socket
- * @attr:	how
- * @result:	how it ended, or NULL
+ * @attr:	how MPA is to start
+ * @result:	how startup ended, or NULL
  *
- * After EINTR startup goes on: kwarpdv_attach_wait() tells how it ends, and
- * destroying the QP ends it. After any other error of the wait the connection is
- * closed.
+ * After EINTR startup goes on: kwarpdv_attach_wait() reports its end, and
+ * destroying the QP aborts it. After any other error of the wait the connection
+ * is closed.
  *
  * Return: as the two functions above, without EAGAIN.
  */

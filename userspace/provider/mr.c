@@ -104,7 +104,7 @@ int kwarp_dealloc_mw(struct ibv_mw *mw)
 	return 0;
 }
 
-/* Type 1: the key changes with each bind, so that the previous one is void. */
+/* Type 1: each bind changes the key, so that the previous key is invalid. */
 int kwarp_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw,
 		  struct ibv_mw_bind *bind)
 {

@@ -2,9 +2,9 @@
 /*
  * Protection domains, thread domains, parent domains.
  *
- * A parent domain has the number of its protection domain, so the kernel sees
+ * A parent domain has the handle of its protection domain, so the kernel sees
  * no difference. Its allocators are never called: queues are kernel memory, and
- * no other allocation here is worth it.
+ * the provider's other allocations are small.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -113,9 +113,7 @@ struct ibv_pd *kwarp_alloc_parent_domain(
 	return &pd->ibpd;
 }
 
-/*
- * The kernel has no query for a PD alone: a wrong number fails when it is used.
- */
+/* The kernel cannot query a PD alone: a wrong handle fails when it is used. */
 struct ibv_pd *kwarp_import_pd(struct ibv_context *ctx, uint32_t pd_handle)
 {
 	struct kwarp_pd *pd = calloc(1, sizeof(*pd));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: check a work request against what was granted, write it into its
- * ring once, publish, and call the kernel only if it asks for that. The kernel
- * checks keys and addresses, on its own copy.
+ * Posting: check a work request against the granted limits, write the request
+ * into its ring once, publish, and call the kernel only if its flags ask for
+ * that. The kernel checks keys and addresses, on its own copy.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -90,8 +90,8 @@ static void fill_sqe(struct kwarp_sqe *sqe, const struct ibv_send_wr *wr)
 }
 
 /*
- * The payload is copied here, so the number of pieces is not limited by the
- * number of elements of a request that is not inline.
+ * The payload is copied, so an inline request may have more pieces than max_sge
+ * allows other requests.
  */
 static int fill_inline(const struct kwarp_wq *sq, struct kwarp_sqe *sqe,
 		       const struct ibv_send_wr *wr)
@@ -162,9 +162,9 @@ static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
 }
 
 /*
- * One doorbell for all that was posted. Call it without the queue's lock, since
- * the kernel may run the send engine in it. An error here means that the device
- * is gone.
+ * One doorbell for all requests of a post. Call this without the queue's lock,
+ * because the kernel may run the send engine in the call. An error means that
+ * the device is gone.
  */
 int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags)
 {
@@ -222,7 +222,7 @@ int kwarp_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	return ret;
 }
 
-/* Sets @flags to the kernel's, and *@bad_wr to the first request not posted. */
+/* Sets @flags to the kernel's, @bad_wr to the first request not posted. */
 static int post_rq(struct kwarp_wq *rq, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr, uint32_t *flags)
 {
@@ -273,7 +273,7 @@ int kwarp_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	return ret;
 }
 
-/* No doorbell: the kernel looks when a message arrives. */
+/* No doorbell: the kernel reads the ring when a message arrives. */
 int kwarp_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad_wr)
 {

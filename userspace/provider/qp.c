@@ -73,7 +73,7 @@ static int map_qp(struct kwarp_qp *qp, struct ibv_context *ctx,
 	qp->sq.max_sge = cap->max_send_sge;
 	qp->sq.max_inline = cap->max_inline_data;
 
-	/* Without receives of its own, the RQ has no ring and no room. */
+	/* Without its own receive queue, the QP has an RQ without ring and room. */
 	if (resp->num_rqe) {
 		set_wq(&qp->rq, &qp->map, resp->rq_ctl_offset, resp->rq_offset,
 		       resp->num_rqe, resp->rq_stride);
@@ -173,8 +173,7 @@ err_free:
 }
 
 /*
- * The kernel may have emptied the rings; its indices are zero then, so reset
- * ours.
+ * The kernel may have emptied the rings and reset the indices: take them over.
  */
 static void follow(struct kwarp_wq *wq)
 {
@@ -196,15 +195,14 @@ static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
 	follow(&qp->rq);
 	if (state != IBV_QPS_RESET)
 		return;
-	/* Earlier completions are void. */
 	kwarp_cq_forget_qp(to_kcq(ibqp->send_cq), ibqp->qp_num);
 	if (ibqp->recv_cq != ibqp->send_cq)
 		kwarp_cq_forget_qp(to_kcq(ibqp->recv_cq), ibqp->qp_num);
 }
 
 /*
- * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) when
- * the step to INIT names a port. iWARP's connection manager names none.
+ * The kernel binds a QP to a counter (`rdma statistic qp set ... auto`) if the
+ * transition to INIT names a port. rdma_cm names none for iWARP, so add it.
  */
 int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {

@@ -2,8 +2,8 @@
 /*
  * Mapping of rings.
  *
- * The pages belong to the kernel and are mapped shared: fork() does not copy
- * them, so ibv_dontfork_range() is not needed, and a process that forks once to
+ * The pages belong to the kernel and are mapped shared. fork() does not copy
+ * them, so ibv_dontfork_range() is not needed, and a process that forks to
  * become a daemon keeps its queues.
  */
 #include <errno.h>

@@ -7,10 +7,10 @@
  * (by the compiler's __atomic functions, as the ABI's words are plain __u32),
  * not the DMA barriers of util/udma_barrier.h:
  *  - elements before the index: producers publish with a release store,
- *    consumers look with an acquire load;
- *  - "I sleep unless called" and "call me when something arrives" are each a
- *    store of a side's own word followed by a load of the other side's. Only a
- *    full barrier between the two keeps both sides from missing each other.
+ *    consumers read the index with an acquire load;
+ *  - a side that goes to sleep stores its own word (NEED_WAKEUP, arm), then
+ *    loads the other side's index; the other side stores its index, then loads
+ *    that word. Only full barriers in between keep a wakeup from being lost.
  */
 #ifndef KWARP_RING_H
 #define KWARP_RING_H
@@ -73,13 +73,13 @@ struct kwarp_wq {
 	uint32_t mask;
 	uint32_t stride;
 	uint32_t prod;		/* next element to write */
-	uint32_t done;		/* kernel's index when last looked at */
+	uint32_t done;		/* kernel's index when last read */
 	uint32_t limit;		/* maximum of outstanding elements, as granted */
 	uint32_t max_sge;
 	uint32_t max_inline;
 };
 
-/* The plain atomics of verbs: no masks, and a single field. */
+/* Atomics of verbs have no masks, and a single field. */
 static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,
 					uint64_t compare_add, uint64_t swap)
 {
@@ -108,8 +108,8 @@ static inline void *kwarp_wq_slot(const struct kwarp_wq *wq)
 }
 
 /*
- * Looks at the kernel's cache line only when the queue seems full. Acquire:
- * the element must not be overwritten before the kernel has read it.
+ * Reads the kernel's cache line only if the queue seems full. Acquire: the
+ * element must not be overwritten before the kernel has read it.
  */
 static inline bool kwarp_wq_full(struct kwarp_wq *wq)
 {
@@ -119,20 +119,14 @@ static inline bool kwarp_wq_full(struct kwarp_wq *wq)
 	return wq->prod - wq->done >= wq->limit;
 }
 
-/*
- * Why a ring is full: for now (ENOMEM), or for ever, because the device is
- * gone.
- */
+/* Errno for a full ring: ENOMEM, or EIO if the ring is dead (device gone). */
 static inline int kwarp_wq_full_error(const struct kwarp_wq *wq)
 {
 	return kwarp_load_relaxed(&wq->ctl->flags) & KWARP_RING_ERROR ? EIO :
 									ENOMEM;
 }
 
-/*
- * Whether the queue pair's state allows posts: 0, EINVAL, or EIO without a
- * device.
- */
+/* 0 if the QP's state allows posts; else EINVAL, or EIO if the ring is dead. */
 static inline int kwarp_wq_closed(const struct kwarp_wq *wq)
 {
 	if (!kwarp_load_relaxed(&wq->ctl->closed))
@@ -142,8 +136,8 @@ static inline int kwarp_wq_closed(const struct kwarp_wq *wq)
 }
 
 /*
- * Hand over everything up to @prod. Return: the kernel's flags, read after the
- * index is visible, so that a kernel that went to sleep before has set them.
+ * Publish all elements before @prod. Return: the kernel's flags, read after the
+ * index is visible: a kernel that missed the index has set NEED_WAKEUP before.
  */
 static inline uint32_t kwarp_wq_publish(struct kwarp_wq *wq)
 {

@@ -21,7 +21,7 @@ static bool layout_is_sound(const struct kwarp_map *map,
 				  resp->rq_stride);
 }
 
-/* Also for a resized queue: only what the reply describes changes. */
+/* Map a new or resized queue; a resized one keeps its indices and lock. */
 static int map_srq(struct kwarp_srq *srq, struct ibv_context *ctx,
 		   const struct kwarp_uresp_create_srq *resp,
 		   uint32_t max_wr, uint32_t max_sge)
@@ -103,9 +103,7 @@ static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 			srq->rq.ctl->flags = KWARP_RING_ERROR;
 	}
 	pthread_spin_unlock(&srq->rq.lock);
-	/*
-	 * The lock is not fair: let threads in that waited for all that time.
-	 */
+	/* The lock is not fair: give waiting threads a chance to take it. */
 	sched_yield();
 	return ret;
 }

@@ -20,7 +20,7 @@ int kwarp_query_device_ex(struct ibv_context *ctx,
 	if (ret)
 		return ret;
 
-	/* major.minor.patch, packed as in most drivers */
+	/* major.minor.patch, as packed by the kernel's kwarp_query_device() */
 	ver = resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
 		 "%u.%u.%u", (unsigned int)(ver >> 32) & 0xffff,
@@ -37,7 +37,7 @@ int kwarp_query_port(struct ibv_context *ctx, uint8_t port,
 	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
 }
 
-/* Time stamps of completions are CLOCK_MONOTONIC in ns; so are these "cycles". */
+/* The raw clock is that of completion timestamps: CLOCK_MONOTONIC in ns. */
 int kwarp_query_rt_values(struct ibv_context *ctx,
 			  struct ibv_values_ex *values)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * ibv_wr_*(): requests are built in the ring, between start and complete, under
- * the send queue's lock. Nothing of a batch is visible before complete
- * publishes all of it; the first error makes the whole batch fail.
+ * the send queue's lock. complete publishes the whole batch at once; any error
+ * makes the whole batch fail.
  */
 #include <errno.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 
 /* ---- requests ------------------------------------------------------------- */
 
-/* The next request, without data so far; NULL if the batch has failed. */
+/* Begin a request, without data so far; NULL if the batch has failed. */
 static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 {
 	struct kwarp_qp *qp = to_kqp_ex(qpx);
@@ -170,7 +170,7 @@ static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 		sqe->ex = invalidate_rkey;
 }
 
-/* No region: binds the window to nothing. */
+/* A bind without a region (info->mr NULL) unbinds the window. */
 static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
