@@ -98,7 +98,7 @@ static bool policy_names_path(struct kwarp_device *dev, const struct net_device 
 	int i;
 
 	lockdep_assert_held(&multihomed_lock);
-	/* @paths_net stays valid: a device is removed when its netdev leaves the namespace. */
+	/* Only compared. A device is removed when its netdev leaves the namespace. */
 	if (dev->paths_net != dev_net(netdev))
 		return false;
 	kwarp_cm_get_paths(dev, &paths);

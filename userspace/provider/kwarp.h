@@ -35,7 +35,7 @@ struct kwarp_td {
 	atomic_uint users;
 };
 
-#define KWARP_EVENT_POLLS	256	/* without arming: not event-driven */
+#define KWARP_EVENT_POLLS	256	/* polls without arming: not event-driven */
 
 /* A completion queue: the kernel produces, the provider consumes. */
 struct kwarp_cq {

@@ -193,7 +193,7 @@ enum kwarp_features {
 
 /* Optional: a provider that sends no request knows no features. */
 struct kwarp_ureq_alloc_ctx {
-	__u32	comp_mask;	/* requirements; none is defined: else EOPNOTSUPP */
+	__u32	comp_mask;	/* requirements: must be 0, else EOPNOTSUPP */
 	__u32	reserved;
 	__aligned_u64	features; /* known enum kwarp_features; others are ignored */
 };
