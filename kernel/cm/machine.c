@@ -7,7 +7,8 @@
  *                               `-> (rejected: CLOSED; Terminate: CLOSING)
  *  IDLE -> WAIT_REQ -> REQUESTED [-> WAIT_RTR] -> ESTABLISHED
  *                            `-> (rejected: LINGER)
- *  ESTABLISHED [-> CLOSING] -> LINGER -> CLOSED
+ *  IDLE [-> WAIT_REP | -> WAIT_REQ] -> ESTABLISHED (attached: Start Keys, no frames)
+ *  WAIT_RTR, ESTABLISHED [-> CLOSING] -> LINGER -> CLOSED
  *
  * Events are bits (an event raised twice before the work runs is handled once) and are
  * handled in the order of the table's rows, not of their arrival. The order is that of

@@ -9,7 +9,7 @@
 /**
  * kwarp_startup_alloc() - begin startup with the device's current policy
  * @dev:	device
- * @pd:		private data of our request, or NULL
+ * @pd:		private data of our request or reply, or NULL
  * @pd_len:	its length
  *
  * Return: startup, or NULL.

@@ -259,10 +259,10 @@ static struct uint_attr rendezvous_port_attr = {
  * @offset:	offset in struct kwarp_policy; a u8 or bool
  * @words:	the keywords
  * @nr:		number of keywords
- * @set:	any combination, bit i representing keyword i, or "off"; otherwise one
- *		keyword, value i representing keyword i
- * @one:	value of "1", for scripts that expect a switch; "0" then stands for zero.
- *		0: neither is a keyword
+ * @set:	the value is a set of keywords, bit i for keyword i, or "off"; otherwise one
+ *		keyword, value i for keyword i
+ * @one:	value of "1", for scripts that expect a switch; "0" then means zero. If this
+ *		is 0, neither is accepted
  *
  * Reading shows all keywords, the active ones in brackets. Such output can be written
  * back.
