@@ -172,33 +172,33 @@ struct kwarp_lingering {
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
  * @objects:	number of objects of each kind
  * @stats:	per CPU counters (stats.h)
- * @counted_lock: protects @counted, @counted_qps and the told values of QPs; innermost
- * @counted:	sum of the values transferred to counters of single QPs
- * @counted_qps: QPs with such a counter
- * @cm_wq:	work of listeners, of connections that are being set up (cm/ep.c has a
- *		queue for the others) and of rendezvous; ordered, because requests must be
- *		sent and reported in the order in which they were made and received:
- *		programs on both sides number their QPs by it. MEM_RECLAIM: a disk behind
- *		NVMe-oF reconnects to write pages out
- * @lock:	protects @eps, @owing, @lingering, @gids, @number and @policy.paths
- * @eps:	all endpoints of the device, for removal
- * @owing:	endpoints from which iw_cm expects an event
- * @look:	runs while @owing is not empty
- * @lingering:	endpoints in KWARP_EP_LINGER that have not been displaced
  * @cq_ids:	source of CQ numbers
  * @srq_ids:	source of SRQ numbers
- * @gids:	the GID table (core/gid.h); written under RTNL, too
- * @number:	GID of a device without an address
+ * @cm_wq:	work of listeners, of connections that are being set up (cm/ep.c has a
+ *		queue for the others) and of rendezvous. Ordered, because programs on both
+ *		sides number their QPs by the order in which requests are made and arrive.
+ *		MEM_RECLAIM: a disk behind NVMe-oF reconnects to write pages out
+ * @look:	runs while @owing is not empty
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
- * @multihomed:	in the list of devices with policy paths (dev/addr.c), under its lock, which
- *		is taken before @lock
- * @paths_net:	namespace of the names in policy paths, under the same lock
  * @gone_work:	unregisters the device after its consumers were notified of the netdev's
  *		end
+ * @counted_lock: protects the fields up to @counted_qps and the told values of QPs;
+ *		innermost
+ * @counted:	sum of the values transferred to counters of single QPs
+ * @counted_qps: QPs with such a counter
+ * @lock:	protects the fields up to @number, and @policy.paths
+ * @eps:	all endpoints of the device, for removal
+ * @owing:	endpoints from which iw_cm expects an event
+ * @lingering:	endpoints in KWARP_EP_LINGER that have not been displaced
+ * @gids:	the GID table (core/gid.h); written under RTNL, too
+ * @number:	GID of a device without an address; written under RTNL, too
+ * @multihomed:	in the list of devices with policy paths; multihomed_lock (dev/addr.c)
+ * @paths_net:	namespace of the names in policy paths; multihomed_lock
+ * @rendezvous:	listener of policy.rendezvous_port, or NULL; listeners_mutex
+ *		(cm/rdv_port.c)
+ * @rendezvous_link:	in the list of all devices with such a listener; listeners_mutex
+ * @up:	the netdev is up; RTNL
  * @leaving:	the netdev is gone; written under RTNL
- * @rendezvous:	listener of policy.rendezvous_port, or NULL (cm/rdv_port.c)
- * @rendezvous_link:	in the list of all devices with such a listener
- * @up:	the netdev is up
  */
 struct kwarp_device {
 	struct ib_device ibdev;
@@ -207,27 +207,32 @@ struct kwarp_device {
 	struct xarray mrs;
 	atomic_t objects[KWARP_OBJECT_KINDS];
 	struct kwarp_stats __percpu *stats;
+	struct ida cq_ids;
+	struct ida srq_ids;
+	struct workqueue_struct *cm_wq;
+	struct timer_list look;
+	struct work_struct gid_work;
+	struct delayed_work gone_work;
+
 	spinlock_t counted_lock; /* see above */
 	struct kwarp_stats counted;
 	struct list_head counted_qps;
-	struct workqueue_struct *cm_wq;
+
 	spinlock_t lock;	/* see above */
 	struct list_head eps;
 	struct list_head owing;
-	struct timer_list look;
 	struct kwarp_lingering lingering[KWARP_LINGER_KINDS];
-	struct ida cq_ids;
-	struct ida srq_ids;
 	union ib_gid gids[KWARP_GIDS];
 	union ib_gid number;
-	struct work_struct gid_work;
+
 	struct list_head multihomed;
 	const struct net *paths_net;
-	struct delayed_work gone_work;
-	bool leaving;
+
 	struct kwarp_ep *rendezvous;
 	struct list_head rendezvous_link;
+
 	bool up;
+	bool leaving;
 };
 
 struct kwarp_pd {

@@ -90,6 +90,8 @@ enum kwarp_ep_limits {
  * @pol:	policy of the device at connect or when the request arrived
  * @local:	the consumer's parameters
  * @req:	request, sent or received
+ * @hello:	frame or Start Key being received
+ * @sctp:	the lower layer is SCTP: kwarp_startup_session()
  * @from:	initiator: source address
  * @to:		initiator: destination
  * @tos:	initiator: type of service, -1 for the default
@@ -97,8 +99,6 @@ enum kwarp_ep_limits {
  * @agreed:	responder in KWARP_EP_WAIT_RTR: parameters of the connection
  * @rtr_frame:	responder: the Rtr frame of the 2007 proposal is expected; no QP is attached
  *		before it
- * @sctp:	the lower layer is SCTP: kwarp_startup_session()
- * @hello:	frame or Start Key being received
  * @pd_len:	bytes in @pd
  * @pd:		private data of our request; of an attached socket also of our reply
  */
@@ -106,14 +106,14 @@ struct kwarp_startup {
 	struct kwarp_mpa_policy pol;
 	struct kwarp_mpa_local local;
 	struct kwarp_mpa_frame req;
+	struct kwarp_hello hello;
+	bool sctp;
 	struct sockaddr_storage from;
 	struct sockaddr_storage to;
 	int tos;
 	u32 qpn;
 	struct kwarp_mpa_params agreed;
 	bool rtr_frame;
-	bool sctp;
-	struct kwarp_hello hello;
 	u16 pd_len;
 	u8 pd[] __counted_by(pd_len);
 };
@@ -122,45 +122,48 @@ struct kwarp_startup {
  * struct kwarp_ep - endpoint
  * @llp:	connection; its reference count is the endpoint's; the first reference
  *		belongs to the state machine until KWARP_EP_CLOSED
- * @mutex:	the state machine: held by @work and by the calls of iw_cm. Outermost of
- *		the module's locks, inside rdma_cm's. Two are held only when a listener or
+ * @mutex:	the state machine: held by @work and by the calls of iw_cm. Outside of
+ *		qp->mutex, inside rdma_cm's locks. Two are held only when a listener or
  *		an endpoint that falls back takes that of a new endpoint, or a listener
  *		that of its twin
  * @work:	handles @events
  * @events:	bits of enum kwarp_llp_event and kwarp_ep_event; atomic
  * @timer:	raises KWARP_EP_EV_TIMEOUT at @deadline
- * @deadline:	end of the current wait; @mutex
- * @armed:	@deadline is valid; @mutex
- * @state:	changed under @mutex
- * @dev_link:	in dev->eps from allocation to release; dev->lock
- * @owing_link:	in dev->owing while iw_cm waits for an event from us; dev->lock
- * @linger_link: in dev->lingering[@linger_kind], or empty; dev->lock
- * @linger_kind: valid from KWARP_EP_LINGER on
- * @cm_id:	iw_cm's object, with a reference; a listener's also @child_lock
- * @established: iw_cm knows the connection and is owed a CLOSE; @mutex
- * @ird:	agreed, for ESTABLISHED
- * @ord:	agreed, for ESTABLISHED
- * @su:		state of startup, or NULL; @mutex
- * @discarded:	bytes discarded in KWARP_EP_LINGER; @mutex
- * @qp:		queue pair that this connection has claimed, with a reference, until it is over
- *		for the QP: kwarp_ep_release_qp(); @mutex
- * @owner:	process of the queue pair, with a reference, or NULL; set once
- * @handle:	number that iw_cm holds as provider_data, or 0
- * @attach:	a program's socket: its request; @mutex
  * @rendezvous:	listener or child of the device's rendezvous, or a connection to one:
  *		there is no cm_id; constant
- * @startup_ms:	limit of each wait in startup, 0 for the policy's; @mutex
- * @listener:	child: its listener, with a reference, until answered; @mutex
- * @arrived:	child: when it was accepted, jiffies
+ * @owner:	process of the queue pair, with a reference, or NULL; set once
+ * @arrived:	child: when it was accepted, jiffies; constant
+ * @backlog:	listener: the consumer's limit; constant
+ * @state:	also read without @mutex
+ * @attach:	an attached socket: its request; also read without @mutex
+ * @armed:	@deadline is valid
+ * @deadline:	end of the current wait
+ * @startup_ms:	limit of each wait in startup, 0 for the policy's
+ * @handle:	number that iw_cm holds as provider_data, or 0
+ * @cm_id:	iw_cm's object, with a reference; a listener's also under @child_lock
+ * @established: iw_cm knows the connection and is owed a CLOSE
+ * @ird:	agreed, for ESTABLISHED
+ * @ord:	agreed, for ESTABLISHED
+ * @su:		state of startup, or NULL
+ * @qp:		queue pair that this connection has claimed, with a reference, until
+ *		kwarp_ep_release_qp()
+ * @discarded:	bytes discarded in KWARP_EP_LINGER
+ * @listener:	child: its listener, with a reference, until answered
+ * @twin:	listener: the one of the same cm_id for the other lower layer, with a
+ *		reference, or NULL
+ * @dev_link:	in dev->eps from allocation to release
+ * @owing_link:	in dev->owing while iw_cm waits for an event from us
+ * @linger_link: in dev->lingering[@linger_kind], or empty
+ * @linger_kind: valid from KWARP_EP_LINGER on
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted; the
  *		listener's @child_lock
  * @child_lock:	listener: protects its @cm_id and the fields below
  * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
  * @asked:	listener: children in KWARP_EP_REQUESTED
  * @children:	listener: number of children in both lists
- * @backlog:	listener: the consumer's limit; constant
- * @twin:	listener: the one of the same cm_id for the other lower layer, with a
- *		reference, or NULL; @mutex
+ *
+ * @mutex protects the fields from @state to @twin, dev->lock those from @dev_link to
+ * @linger_kind.
  */
 struct kwarp_ep {
 	struct kwarp_llp llp;
@@ -168,34 +171,37 @@ struct kwarp_ep {
 	struct work_struct work;
 	unsigned long events;
 	struct timer_list timer;
-	unsigned long deadline;
-	bool armed;
+	bool rendezvous;
+	struct pid *owner;
+	unsigned long arrived;
+	u32 backlog;
+
 	enum kwarp_ep_state state;
-	struct list_head dev_link;
-	struct list_head owing_link;
-	struct list_head linger_link;
-	enum kwarp_linger_kind linger_kind;
+	struct kwarp_attach *attach;
+	bool armed;
+	unsigned long deadline;
+	u32 startup_ms;
+	u32 handle;
 	struct iw_cm_id *cm_id;
 	bool established;
 	u16 ird;
 	u16 ord;
 	struct kwarp_startup *su;
-	u32 discarded;
 	struct kwarp_qp *qp;
-	struct pid *owner;
-	u32 handle;
-	struct kwarp_attach *attach;
-	bool rendezvous;
-	u32 startup_ms;
+	u32 discarded;
 	struct kwarp_ep *listener;
-	unsigned long arrived;
+	struct kwarp_ep *twin;
+
+	struct list_head dev_link;
+	struct list_head owing_link;
+	struct list_head linger_link;
+	enum kwarp_linger_kind linger_kind;
+
 	struct list_head sibling;
 	spinlock_t child_lock;	/* children, listener's cm_id */
 	struct list_head waiting;
 	struct list_head asked;
 	u32 children;
-	u32 backlog;
-	struct kwarp_ep *twin;
 };
 
 struct kwarp_attach;
