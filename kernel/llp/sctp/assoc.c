@@ -2,9 +2,9 @@
 /*
  * SCTP associations: one-to-one sockets with one stream in each direction.
  *
- * Changes of an association are reported as events in the receive queue (rx.c), in order
- * with the messages; a listener reports children by sk_state_change. The socket option
- * calls need sctp.ko, which creating the socket loads; no symbol of it is used.
+ * SCTP reports changes of an association as events in the receive queue (rx.c), in order
+ * with the messages, and a listener's children by sk_state_change. We use no symbol of
+ * sctp.ko, so that module is not needed before the first socket, which loads it.
  */
 #include "llp/sctp/sctp.h"
 
@@ -16,7 +16,7 @@
 
 static struct workqueue_struct *assoc_wq;
 
-/* The association of a connected socket, or NULL. */
+/* Return: the association of a connected socket, or NULL. */
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
@@ -25,8 +25,8 @@ struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp)
 }
 
 /*
- * RFC 5043 11.1: no DDP without the peer's indication. It is looked at once: the
- * association may have ended when its first messages are read.
+ * The association is established. Check here that the peer has indicated DDP (RFC 5043
+ * 11.1), because the association may have ended when its first message is read.
  */
 void kwarp_sctp_up(struct kwarp_llp *llp)
 {
@@ -47,8 +47,8 @@ void kwarp_sctp_kick(struct kwarp_sctp *s)
 }
 
 /*
- * A work of its own, not @send with a delay: mod_delayed_work() does not tell whether it has
- * queued a work or found it being cancelled, so whose the reference is.
+ * @retry is not @send with a delay, because the result of mod_delayed_work() does not tell
+ * whether an idle work was queued, with the reference, or a disabled work was refused.
  */
 void kwarp_sctp_retry(struct kwarp_sctp *s)
 {
@@ -94,12 +94,12 @@ static void consume_work(struct work_struct *work)
 {
 	struct kwarp_sctp *s = container_of(work, struct kwarp_sctp, consume);
 
-	/* close() cancels this work before it releases the socket. */
+	/* The socket exists: assoc_close() disables this work before the release. */
 	kwarp_sctp_consume(s, s->llp->sk->sk_socket);
 	kwarp_llp_put(s->llp);
 }
 
-/* SCTP has made room. Context: any; sk_sleep()'s lock held. */
+/* SCTP has freed send space. Context: any; lock of the wait queue held. */
 static int assoc_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
 	struct kwarp_sctp *s = container_of(entry, struct kwarp_sctp, wait);
@@ -117,7 +117,7 @@ static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
 {
 	memset(ss, 0, sizeof(*ss));
 	memcpy(ss, addr, sizeof(*addr));
-	/* The same place in both families. */
+	/* The port has the same offset in both families. */
 	((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 
@@ -145,7 +145,7 @@ static bool is_of(const union sctp_addr *addr, struct net_device *netdev)
 	return found;
 }
 
-/* An address of the device's netdev: that of the path, or else the first of the family. */
+/* Return: the path's source address; if it is not of the device's netdev, one that is. */
 static const union sctp_addr *own_addr(struct kwarp_llp *llp,
 				       const struct sctp_association *assoc,
 				       const struct sctp_transport *path)
@@ -170,9 +170,9 @@ static const union sctp_addr *own_addr(struct kwarp_llp *llp,
 }
 
 /*
- * The addresses of the association, for rdma_cm, which finds the device by the local one:
- * where there are several paths, the route may have chosen another netdev's. @listener is
- * that of a child, or NULL.
+ * Set @local and @remote, for rdma_cm, which finds the device by the local address. With
+ * several paths, the source address of the primary path may belong to another netdev.
+ * @listener: the listener if @llp is its child, or NULL.
  */
 static void note_addrs(struct kwarp_llp *llp, const struct kwarp_llp *listener)
 {
@@ -187,7 +187,7 @@ static void note_addrs(struct kwarp_llp *llp, const struct kwarp_llp *listener)
 	set_addr(&s->remote, &path->ipaddr, assoc->peer.port);
 	if (listener)
 		s->local = listener->sctp->local;
-	/* Only a child's is the wildcard, and it is noted in process context. */
+	/* own_addr() needs process context, in which children are accepted. */
 	if (is_any(&s->local))
 		set_addr(&s->local, listener ? own_addr(llp, assoc, path) : &path->saddr,
 			 port);
@@ -195,7 +195,7 @@ static void note_addrs(struct kwarp_llp *llp, const struct kwarp_llp *listener)
 		((struct sockaddr_in *)&s->local)->sin_port = htons(port);
 }
 
-/* Without a queue pair: the owner reads. */
+/* Without a QP, notify the owner, which then reads. */
 static void startup_event(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
@@ -219,11 +219,11 @@ static void assoc_poll(struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	if (!llp->qp)
 		return;
-	/* The engine reads no more, but the association may be lost now. */
+	/* The engine does not read any more, so look for the event of a loss here. */
 	if (llp->eof)
 		kwarp_sctp_look(llp);
 	kwarp_socket_poll(llp);
-	/* While the engine sent, the queue pair may have been detached. */
+	/* While the engine sent, the QP may have been detached. */
 	if (llp->qp && llp->ledger && kwarp_sctp_early_begin(llp))
 		llp->engine->early(llp);
 }
@@ -234,7 +234,7 @@ static void assoc_callback(struct sock *sk, bool arrived)
 
 	if (!llp)
 		return;
-	/* Sending clears it, perhaps before the event about the loss is read. */
+	/* Save sk_err, because a send may clear it before the event of the loss is read. */
 	if (sk->sk_err)
 		llp->sctp->err = sk->sk_err;
 	if (inet_sk_state_load(sk) == TCP_LISTEN) {
@@ -256,8 +256,8 @@ static void data_ready(struct sock *sk)
 }
 
 /*
- * A listener has a child; or an attached queue pair learns of an end whose event could not
- * be allocated. In startup the event that says why follows; a timer is running.
+ * A listener has a child, or an attached connection has ended, perhaps without an event, for
+ * lack of memory. In startup we wait for the event, which tells the reason, or a timeout.
  */
 static void state_change(struct sock *sk)
 {
@@ -271,13 +271,13 @@ static void ignore_write_space(struct sock *sk)
 static const struct kwarp_socket_calls callbacks = {
 	.data_ready = data_ready,
 	.state_change = state_change,
-	/* SCTP wakes sk_sleep() instead. */
+	/* SCTP wakes the socket's wait queue instead: assoc_woken(). */
 	.write_space = ignore_write_space,
-	/* sk_err is read when the association is lost. */
+	/* The other callbacks read sk_err. */
 	.error_report = ignore_write_space,
 };
 
-/* The send engine runs in a worker: it cannot send from here. */
+/* A softirq cannot send, so a worker runs the send engine. */
 static bool wake_bh(struct kwarp_llp *llp)
 {
 	kwarp_sctp_kick(llp->sctp);
@@ -312,7 +312,7 @@ static int want_events(struct socket *sock)
 }
 
 /*
- * RFC 5043 5.1, 8, 10: the indication, as many streams in as out, everything unordered.
+ * RFC 5043: adaptation indication (5.1), equal numbers of streams (8), unordered (10).
  * Partial reliability and stream resets would leave gaps in the DDP-SSNs.
  */
 static int set_options(struct socket *sock)
@@ -326,10 +326,10 @@ static int set_options(struct socket *sock)
 		.snd_ppid = (__force u32)htonl(KWARP_SCTP_SEGMENT),
 	};
 	/*
-	 * SCTP's three seconds and one would use up the limit of startup after two losses.
-	 * The least is above the peer's delay of acknowledgments. The most bounds the time
-	 * to notice that a path works again; with 30 of these a silent peer has the four
-	 * minutes that it has by SCTP's defaults.
+	 * With SCTP's initial RTO, 3 s, two losses would use up the 10 s of startup. Our minimum
+	 * is above the usual SACK delay, 0.2 s. The maximum limits the time until we notice that
+	 * a path works again; as SCTP's is 60 s, we allow more retransmissions, so that an
+	 * association with a silent peer still lasts for over four minutes.
 	 */
 	struct sctp_rtoinfo rto = {
 		.srto_assoc_id = SCTP_FUTURE_ASSOC,
@@ -342,8 +342,8 @@ static int set_options(struct socket *sock)
 		.sasoc_asocmaxrxt = 30,
 	};
 	/*
-	 * RFC 7829: after the first timeout another path is used, if there is one, not after
-	 * the sixth. Their maximum stays.
+	 * RFC 7829: switch to another path after the first timeout instead of the sixth
+	 * (spt_pathpfthld 0). Path.Max.Retrans keeps its default (spt_pathmaxrxt 0).
 	 */
 	struct sctp_paddrthlds failover = { .spt_assoc_id = SCTP_FUTURE_ASSOC };
 	struct sctp_assoc_value expose = {
@@ -369,7 +369,7 @@ static int set_options(struct socket *sock)
 	return ret ? : want_events(sock);
 }
 
-/* With the locks, as SO_SNDBUF sets them: SCTP never grows what it has shrunk. */
+/* Lock the sizes: memory pressure would shrink an unlocked send buffer, for ever. */
 static void set_buffers(struct sock *sk)
 {
 	sk->sk_userlocks |= SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK;
@@ -394,7 +394,7 @@ static struct socket *open_socket(const struct kwarp_llp_bind *bind, bool hold_n
 	return sock;
 }
 
-/* Can SCTP be used? May load it. Return: 0 or -EPROTONOSUPPORT. Context: process. */
+/* Check that SCTP can be used; may load its module. Return: 0 or -errno. Context: process. */
 int kwarp_sctp_probe(struct net *net)
 {
 	struct socket *sock;
@@ -442,13 +442,14 @@ static void assoc_hook(struct kwarp_llp *llp, struct socket *sock,
 	add_wait_queue(sk_sleep(sock->sk), &llp->sctp->wait);
 }
 
-/* ---- addresses of an end ------------------------------------------------------------- */
+/* ---- local addresses ------------------------------------------------------------------ */
 
 /**
- * struct addrs - addresses, with a port
+ * struct addrs - local addresses, each with the port
  * @nr:		number of addresses in @a
- * @own:	the first so many are the device's, the others those of further paths
- * @tentative:	there are more: duplicate address detection has not ended
+ * @own:	number of addresses of the device's netdev, which come first; the others are
+ *		those of policy paths
+ * @tentative:	duplicate address detection is in progress for a further address
  * @a:		the addresses
  */
 struct addrs {
@@ -458,7 +459,7 @@ struct addrs {
 	struct sockaddr_storage a[16];
 };
 
-/* Return: the next address, zeroed, of the family and port given; or NULL. */
+/* Add an address, zeroed but for family and port. Return: the address, or NULL if full. */
 static void *next_addr(struct addrs *l, int family, __be16 port)
 {
 	struct sockaddr_in *sin = (void *)&l->a[l->nr];
@@ -467,7 +468,7 @@ static void *next_addr(struct addrs *l, int family, __be16 port)
 		return NULL;
 	memset(&l->a[l->nr++], 0, sizeof(l->a[0]));
 	sin->sin_family = family;
-	/* The same place in both families. */
+	/* The port has the same offset in both families. */
 	sin->sin_port = port;
 	return sin;
 }
@@ -520,7 +521,7 @@ static void list_addrs6(struct addrs *l, const struct net_device *netdev, __be16
 #endif
 }
 
-/* Add a netdev's addresses of the families that @llp serves. Context: RCU. */
+/* Add a netdev's addresses of the families that @llp serves. Context: RCU read lock. */
 static void list_netdev(const struct kwarp_llp *llp, struct addrs *l,
 			const struct net_device *netdev, bool link_local)
 {
@@ -535,10 +536,10 @@ static void list_netdev(const struct kwarp_llp *llp, struct addrs *l,
 }
 
 /*
- * The addresses that @llp is to have: its local one, or all of its netdev; and those of the
- * netdevs of policy paths, but no link-local ones, which are of one link. Since a socket
- * must have one, a wildcard listener without any has a loopback address that is the
- * netdev's own, lest two listeners collide.
+ * List the addresses that @llp should have: its local address, or for a wildcard listener
+ * all of its netdev; and those of the netdevs in policy paths, except link-local addresses,
+ * which are valid on one link only. As a socket must have an address, a listener without any
+ * gets a loopback address: ::1, or one of 127/8 that no listener of another netdev has.
  */
 static void list_addrs(const struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		       struct addrs *l)
@@ -576,7 +577,7 @@ static void list_addrs(const struct kwarp_llp *llp, const struct kwarp_llp_bind 
 			htonl(IN_LOOPBACKNET << 24 | 1 << 23 | (bind->ifindex & 0x7fffff));
 }
 
-/* The addresses that @llp, a listener, has. */
+/* List the addresses to which @llp, a listener, is bound. */
 static void list_bound(const struct kwarp_llp *llp, struct addrs *l)
 {
 	const struct sctp_sockaddr_entry *entry;
@@ -611,8 +612,8 @@ static bool same_addr(const struct sockaddr_storage *a, const struct sockaddr_st
 }
 
 /*
- * Apply @option to each address of @l that @other does not have. Return: 0, or an error with
- * an own address: one of a path may be another listener's for good.
+ * Apply @option to each address of @l that is not in @other. Return: 0 or an error of an own
+ * address; another listener may have that of a path permanently.
  */
 static int apply_addresses(struct kwarp_llp *llp, int option, struct addrs *l,
 			   const struct addrs *other)
@@ -638,7 +639,7 @@ static int assoc_readdress(struct kwarp_llp *llp, const struct kwarp_llp_bind *b
 	int ret = -EAGAIN;
 
 	might_sleep();
-	/* The netdev is moving to another namespace, and the device goes. */
+	/* The netdev moves to another namespace, so the device is being removed. */
 	if (!net_eq(bind->net, sock_net(llp->sk)))
 		return 0;
 	want = kcalloc(2, sizeof(*want), GFP_KERNEL);
@@ -647,10 +648,10 @@ static int assoc_readdress(struct kwarp_llp *llp, const struct kwarp_llp_bind *b
 	have = want + 1;
 	list_addrs(llp, bind, want);
 	list_bound(llp, have);
-	/* The last address cannot be removed, so add first. */
+	/* Add before removing, because SCTP refuses to remove the last address. */
 	ret = apply_addresses(llp, SCTP_SOCKOPT_BINDX_ADD, want, have);
 	apply_addresses(llp, SCTP_SOCKOPT_BINDX_REM, have, want);
-	/* An address may still belong to another netdev's listener. */
+	/* Retry: the listener of another netdev may not have released an address yet. */
 	if (ret || want->tentative)
 		ret = -EAGAIN;
 	kfree(want);
@@ -658,9 +659,9 @@ static int assoc_readdress(struct kwarp_llp *llp, const struct kwarp_llp_bind *b
 }
 
 /*
- * Bind to @bind->local and the addresses of further paths. A wildcard listener of a netdev
- * would tell its peers the addresses of all netdevs (RFC 5043 7.2), so it has those of the
- * netdev. Nothing is bound to the netdev itself: local connections go through lo.
+ * Bind to @bind->local and the addresses of policy paths; a wildcard listener to those of
+ * its netdev instead, because SCTP would announce all of the host's (RFC 5043 7.2). Do not
+ * bind to the netdev itself, because connections within the host use lo.
  */
 static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp_bind *bind)
@@ -676,12 +677,12 @@ static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 	if (!l)
 		return -ENOMEM;
 	list_addrs(llp, bind, l);
-	/* The loopback address may not be there. */
+	/* The loopback address need not exist. */
 	if (is_any(bind->local))
 		ip_sock_set_freebind(sock->sk);
 	ret = kernel_bind(sock, kwarp_sockaddr(&l->a[0]),
 			  kwarp_socket_addr_len(&l->a[0]));
-	/* One that has just gone, or is another listener's until its own event, is left out. */
+	/* Ignore errors: an address may be gone, or another listener may have it still. */
 	for (i = 1; !ret && i < l->nr; i++)
 		set_option(sock, SCTP_SOCKOPT_BINDX_ADD, &l->a[i],
 			   kwarp_socket_addr_len(&l->a[i]));
@@ -691,7 +692,7 @@ static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 
 /* ---- connections -------------------------------------------------------------------- */
 
-/* A socket of @bind's addresses, with our callbacks; or ERR_PTR(). */
+/* Return: a socket bound to the addresses of @bind, with our callbacks; or ERR_PTR(). */
 static struct socket *open_bound(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 				 bool hold_net)
 {
@@ -718,7 +719,7 @@ static int assoc_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bin
 	sock = open_bound(llp, bind, true);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
-	/* Until the path is known, for observers. */
+	/* For observers, until the primary path is known: note_addrs(). */
 	llp->sctp->remote = *remote;
 	return kwarp_socket_connect(sock, remote);
 }
@@ -736,9 +737,9 @@ static int assoc_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind
 }
 
 /*
- * Let @child verify the cookies that its listener has signed. accept() gives it a key of its
- * own. So if the peer did not get our COOKIE ACK and sends its COOKIE ECHO again, SCTP would
- * drop that for a wrong signature, for ever, and the association would never come up.
+ * Give @child the key with which its listener has signed cookies; accept() has created
+ * another key. If our COOKIE ACK was lost, the peer repeats its COOKIE ECHO, and SCTP would
+ * drop that each time for its signature, so the peer's end would never be established.
  */
 static void inherit_cookie_key(struct sock *child, const struct sock *listener)
 {
@@ -770,31 +771,31 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	ret = assoc_init(child) ? : kernel_accept(listener->sock, &sock, O_NONBLOCK);
 	if (ret)
 		return ret;
-	/* Until the addresses are known callbacks would take it for the connecting end. */
+	/* Before note_addrs(), callbacks would treat @child as the connecting end. */
 	lock_sock(sock->sk);
 	inherit_cookie_key(sock->sk, listener->sk);
-	/* Whatever fails from here on is closed by the caller, with its callbacks. */
+	/* From here on the caller closes the socket after an error: kwarp_llp_close(). */
 	assoc_hook(child, sock, listener);
 	ret = kwarp_socket_hold_net(sock->sk);
 	if (!ret) {
 		set_buffers(sock->sk);
 		kwarp_sctp_up(child);
 		note_addrs(child, listener);
-		/* Nothing reported events that occurred before our callbacks were installed. */
+		/* Report events that occurred before our callbacks were installed. */
 		startup_event(child);
 	}
 	release_sock(sock->sk);
 	return ret;
 }
 
-/* After the callbacks have gone: nothing queues the works any more. */
+/* The callbacks are restored already, so only the works queue each other. */
 static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
 {
 	struct kwarp_sctp *s = llp->sctp;
 
 	might_sleep();
 	remove_wait_queue(sk_sleep(sock->sk), &s->wait);
-	/* For ever: each may queue another while it runs for the last time. */
+	/* Disable, not only cancel: a work could queue one that was cancelled already. */
 	if (disable_delayed_work_sync(&s->retry))
 		kwarp_llp_put(llp);
 	if (disable_work_sync(&s->send))
@@ -804,7 +805,7 @@ static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
 	lock_sock(sock->sk);
 	kwarp_sctp_forget(llp);
 	release_sock(sock->sk);
-	/* SCTP aborts if messages are left. */
+	/* If messages are left, SCTP aborts the association instead of shutting it down. */
 	if (!abort)
 		kwarp_sctp_consume(s, sock);
 	lock_sock(sock->sk);
@@ -837,7 +838,7 @@ static void assoc_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
 
 static void assoc_watch(struct kwarp_llp *llp, bool on)
 {
-	/* Messages that are received before their turn are seen anyway. */
+	/* Nothing to do: the callback sees out-of-order messages in any case. */
 }
 
 static void assoc_where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * SCTP receive: messages are read in place in the socket's receive queue, in the callback
- * that reports them. Unordered delivery brings them in any order: what comes before its
- * turn by DDP-SSN is held. A worker then gives what was read back to SCTP, by recvmsg()
- * into nowhere, which also opens the window.
+ * SCTP receive: the callback that reports a message reads the message in place, in the
+ * socket's receive queue. Unordered delivery may change the order, so a message that is
+ * early by its DDP-SSN is held. A worker returns the events that were read to SCTP, by
+ * recvmsg() with an iterator that discards the data, which also opens the window.
  */
 #include "llp/sctp/sctp.h"
 
@@ -15,14 +15,14 @@
 
 /* ---- events ------------------------------------------------------------------- */
 
-/* The next event that has not been read, or NULL. */
+/* Return: the next event that has not been read, or NULL. */
 static struct sk_buff *next_event(const struct kwarp_llp *llp)
 {
 	struct sk_buff_head *q = &llp->sk->sk_receive_queue;
 	const struct sk_buff *last = llp->sctp->rx.last;
 	struct sk_buff *skb;
 
-	/* What was given back is no longer in the queue, with all before it. */
+	/* If @last was returned to SCTP, the unread events begin the queue. */
 	skb = last && last->next ? last->next : q->next;
 	return skb == (struct sk_buff *)q ? NULL : skb;
 }
@@ -58,12 +58,12 @@ static void assoc_changed(struct kwarp_llp *llp, u16 state)
 		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
 		break;
 	default:
-		/* Lost, or the peer has restarted and knows nothing of this session. */
+		/* COMM_LOST, or RESTART: a restarted peer has lost the state of this session. */
 		assoc_lost(llp, ECONNRESET);
 	}
 }
 
-/* Of single-homed peers, too: then it is a timeout like others. */
+/* SCTP sends this event for single-homed peers, too: do not count a mere timeout. */
 static void path_changed(struct kwarp_llp *llp, int state)
 {
 	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
@@ -95,13 +95,13 @@ static bool is_notification(struct sk_buff *skb)
 	return sctp_skb2event(skb)->msg_flags & MSG_NOTIFICATION;
 }
 
-/* DDP-SSN of the next message in turn. */
+/* Return: DDP-SSN of the next message in order. */
 static u16 expected_ssn(const struct kwarp_sctp_rx *rx)
 {
 	return (u16)rx->next;
 }
 
-/* Have what was read returned to SCTP, if it is worth it. */
+/* Let a worker return the events that were read to SCTP, if there are enough of them. */
 static void give_back(struct kwarp_sctp *s)
 {
 	if (s->rx.unread >= KWARP_SCTP_UNREAD ||
@@ -110,8 +110,8 @@ static void give_back(struct kwarp_sctp *s)
 }
 
 /*
- * Read events up to the first message: changes of the association. Return: true if there
- * is a message, or one that was held has its turn.
+ * Read the notifications before the first message of the queue. Return: true if there is a
+ * message, in the queue or held, that may be next in order.
  */
 bool kwarp_sctp_look(struct kwarp_llp *llp)
 {
@@ -123,7 +123,7 @@ bool kwarp_sctp_look(struct kwarp_llp *llp)
 		mark_read(rx, skb);
 		note_event(llp, skb);
 	}
-	/* Nothing bounds the number of events, and no message may follow to have them returned. */
+	/* The number of notifications has no limit, and pull_end() may not be called. */
 	if (!skb)
 		give_back(llp->sctp);
 	return skb || (rx->nr_held && xa_load(&rx->held, expected_ssn(rx)));
@@ -144,7 +144,7 @@ static u16 ssn_of(const struct sk_buff *skb)
 	return get_unaligned_be16(skb->data);
 }
 
-/* Check a message as RFC 5043 5.2, 8 and 10 require it. Return: 0 or the error. */
+/* Check PPID, stream and order of a message (RFC 5043 5.2, 8, 10). Return: 0 or error. */
 static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct sctp_ulpevent *ev = sctp_skb2event(skb);
@@ -154,7 +154,7 @@ static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 		return KWARP_ERR_CHUNK;
 	if (!(ev->flags & SCTP_UNORDERED) || ev->stream)
 		return KWARP_ERR_CHUNK;
-	/* A piece of a message: it was larger than SCTP's receive window allows. */
+	/* SCTP delivers a message in pieces if it is too large for the receive window. */
 	if (!(ev->msg_flags & MSG_EOR) &&
 	    (ev->msg_flags & SCTP_DATA_FRAG_MASK) != SCTP_DATA_NOT_FRAG)
 		return KWARP_ERR_CHUNK;
@@ -162,8 +162,8 @@ static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 }
 
 /*
- * Set m->skb: the message in the queue if it is contiguous, else a copy. RFC 5043 9 lets a
- * sender fragment where IP would.
+ * Set m->skb to the skb in the queue if this is linear, otherwise to a copy: RFC 5043 9
+ * allows SCTP fragmentation if the alternative is IP fragmentation.
  */
 static enum kwarp_err flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
@@ -184,13 +184,13 @@ void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
 	WRITE_ONCE(llp->sk->sk_rcvbuf, size + llp->sctp->rx.held_bytes);
 }
 
-/* What SCTP charges to the socket for a message. */
+/* Return: bytes that SCTP charges to the socket for a message. */
 static u32 charge_of(const struct sk_buff *skb)
 {
 	return skb->len + sizeof(*skb);
 }
 
-/* Keep a message until its turn. The PPID is in the skb's mark: its event may be freed. */
+/* Hold an early message. skb->mark keeps the PPID, because SCTP may free the event. */
 static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
@@ -219,6 +219,7 @@ static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	return KWARP_ERR_NONE;
 }
 
+/* Take the next message in order from @held. Return: false if it is not there. */
 static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
@@ -236,7 +237,7 @@ static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	return true;
 }
 
-/* Read one message of the queue. Return: 0, with m->skb set if it has its turn; or error. */
+/* Check a message, and hold it if early. Return: 0, with m->skb set if in order; or error. */
 static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
 				 struct kwarp_sctp_msg *m)
 {
@@ -259,8 +260,8 @@ static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
 }
 
 /*
- * The next message in turn, to be released by msg_put(). Return: 0, also if there is none
- * (m->skb is NULL); or the error of a message, which ends the session.
+ * Get the next message in order; the caller releases it by msg_put(). Return: 0, with m->skb
+ * NULL if there is none; or the error of a message, which ends the session.
  */
 static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
@@ -278,7 +279,7 @@ static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 			mark_read(rx, skb);
 			if (is_notification(skb))
 				note_event(llp, skb);
-			/* What follows a restart is not of this session. */
+			/* Ignore messages after a restart: they belong to another session. */
 			else if (!test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
 				err = from_queue(llp, skb, m);
 		}
@@ -298,7 +299,7 @@ static u32 msg_body_len(const struct kwarp_sctp_msg *m)
 	return m->skb->len - KWARP_SCTP_SSN_LEN;
 }
 
-/* Note a Session Terminate. Return: false if the message is none. */
+/* Set KWARP_SCTP_FIN for a Session Terminate. Return: false for other messages. */
 static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 {
 	if (m->ppid != KWARP_SCTP_CONTROL ||
@@ -308,7 +309,7 @@ static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 	return true;
 }
 
-/* Drop all messages that wait. */
+/* Drop the message that was pulled and all messages that are held. */
 void kwarp_sctp_forget(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
@@ -326,7 +327,7 @@ void kwarp_sctp_forget(struct kwarp_llp *llp)
 	kwarp_sctp_rcvbuf(llp);
 }
 
-/* Read everything and keep nothing but what ends the stream. Return: bytes. */
+/* Discard everything received, but note the end of the stream. Return: bytes discarded. */
 static u32 drop_all(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
@@ -335,7 +336,7 @@ static u32 drop_all(struct kwarp_llp *llp)
 	u32 bytes = 0;
 
 	kwarp_llp_assert_locked(llp);
-	/* Whatever was before a Session Terminate: all of that is discarded, too. */
+	/* A Session Terminate counts although messages before it are missing. */
 	xa_for_each(&s->rx.held, ssn, skb) {
 		const struct kwarp_sctp_msg m = { .skb = skb, .ppid = skb->mark };
 
@@ -359,7 +360,7 @@ static u32 drop_all(struct kwarp_llp *llp)
 	return bytes;
 }
 
-/* ---- giving back ---------------------------------------------------------------- */
+/* ---- returning events to SCTP --------------------------------------------------- */
 
 static u32 take_unread(struct kwarp_sctp *s)
 {
@@ -383,7 +384,7 @@ void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock)
 	while ((n = take_unread(s))) {
 		while (n--) {
 			memset(&msg, 0, sizeof(msg));
-			/* Longer than any message: a message is taken in one call. */
+			/* Longer than any message, so that one call takes one message. */
 			iov_iter_discard(&msg.msg_iter, ITER_DEST, 1 << 30);
 			sock_recvmsg(sock, &msg, MSG_DONTWAIT);
 		}
@@ -414,7 +415,7 @@ static int hello_of(struct kwarp_llp *llp, const struct kwarp_sctp_msg *m,
 	return 1;
 }
 
-/* Has the association ended? If it was lost, llp->sk_err is set: that is no close. */
+/* Has the session ended? Sets llp->sk_err if the association was lost. */
 static bool startup_ended(struct kwarp_llp *llp)
 {
 	u32 left;
@@ -435,7 +436,7 @@ int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 	kwarp_llp_lock(llp);
 	if (next_msg(llp, &m) ||
 	    (type == KWARP_MPA_REQ && llp->sctp->rx.nr_held)) {
-		/* RFC 5043 6.6: nothing may overtake an Initiate, so nothing is held. */
+		/* A held message has overtaken the Initiate, against RFC 5043 6.6. */
 		hello->err = KWARP_MPA_E_KEY;
 		ret = -EPROTO;
 		msg_put(&m);
@@ -491,7 +492,7 @@ int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
 
 	kwarp_llp_assert_locked(llp);
 	*left = 0;
-	/* The end that comes first; but one that was reported is no news. */
+	/* The first end counts, but after the FIN was reported, look for a loss. */
 	if (test_bit(KWARP_SCTP_FIN, &s->flags) && !llp->eof)
 		return 1;
 	if (test_bit(KWARP_SCTP_LOST, &s->flags))
@@ -501,22 +502,22 @@ int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
 	*left = s->rx.nr_held;
 	if (test_bit(KWARP_SCTP_SHUT, &s->flags))
 		return 1;
-	/* The event that reports the end could not be allocated. */
+	/* Closed, with no event left: SCTP could not allocate the event of the end. */
 	if (test_bit(KWARP_SCTP_UP, &s->flags) && !next_event(llp) &&
 	    (!assoc || sctp_state(assoc, CLOSED)))
 		return -(llp->sk->sk_err ? : s->err ? : ECONNRESET);
 	return 0;
 }
 
-/* Set the fields of a segment, which is message @nr of the stream. */
+/* Describe message @nr of the stream, a DDP segment, as a ULPDU. */
 static void fill_ulpdu(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u32 nr)
 {
 	u->len = msg_body_len(m);
 	u->seg_len = min_t(u32, u->len, sizeof(u->seg));
 	memcpy(u->seg, msg_body(m), u->seg_len);
 	/*
-	 * The DDP-SSN is where MPA has the ULPDU Length; what the payload's reader expects
-	 * behind the ULPDU, a CRC, is never read.
+	 * The message has the layout of an FPDU without markers: the DDP-SSN takes the place
+	 * of the ULPDU Length. The payload reader counts a CRC, but does not read it.
 	 */
 	static_assert(!(KWARP_SCTP_SSN_LEN - KWARP_MPA_HDR_LEN));
 	u->flat = m->skb->data;
@@ -528,8 +529,8 @@ static void fill_ulpdu(struct kwarp_ulpdu *u, const struct kwarp_sctp_msg *m, u3
 }
 
 /*
- * The record of a message that was placed early, or NULL. What was held is what is pulled
- * in its turn, so there is nothing to compare.
+ * Return: the ledger's entry of a message that was placed early, or NULL. Nothing needs to
+ * be compared, because the message that is pulled is the one that was held.
  */
 static const struct kwarp_early *placed_early(const struct kwarp_ledger *l, u32 nr)
 {
@@ -543,8 +544,8 @@ bool kwarp_sctp_pull_begin(struct kwarp_llp *llp)
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 
 	/*
-	 * What is read now could not be answered: the worker reads on, when it has sent,
-	 * so that an error finds the requests before it answered.
+	 * The engine could not answer Read Requests now. The worker reads after it has sent,
+	 * so that requests before an error are answered before the Terminate.
 	 */
 	if (kwarp_sctp_busy(llp))
 		return false;
@@ -596,7 +597,7 @@ void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
 	give_back(s);
 }
 
-/* ---- early placement (RFC 5043 10): of messages that are held ----------------------- */
+/* ---- early placement of held messages (RFC 5043 10) --------------------------------- */
 
 bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
 {
@@ -604,7 +605,7 @@ bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
 	return xa_marked(&llp->sctp->rx.held, KWARP_SCTP_FRESH);
 }
 
-/* What the ledger has no room for waits for its turn. */
+/* If the ledger is full, a message is placed when it is the next in order. */
 enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 				      struct kwarp_early *e)
 {

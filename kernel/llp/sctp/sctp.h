@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * DDP over SCTP (RFC 5043): a lower layer of DDP. One DDP stream for each association, on
- * SCTP stream 0. Context: socket lock held, unless noted.
+ * DDP over SCTP (RFC 5043): a lower layer of DDP. Each association carries one DDP stream,
+ * on SCTP stream 0. Context: socket lock held, unless noted.
  *
- * SCTP has no function that sends with the socket lock held. So a push releases the lock
- * while it sends, and nothing is sent from callbacks: what they build, the work @send pushes.
+ * SCTP has no function that sends with the socket lock held. So push() releases the lock
+ * while it sends, and callbacks do not send: the work @send pushes a batch that they build.
  */
 #ifndef _KWARP_LLP_SCTP_SCTP_H
 #define _KWARP_LLP_SCTP_SCTP_H
@@ -20,25 +20,25 @@
 struct sctp_association;
 
 enum kwarp_sctp_limits {
-	/* Batch: bytes, messages. A message may have KWARP_ULPDU_MAX bytes. */
+	/* Batch: bytes and messages. A message has up to KWARP_ULPDU_MAX + 2 bytes. */
 	KWARP_SCTP_BATCH	= 128 * 1024,
 	KWARP_SCTP_BATCH_NR	= 64,
-	/* Buffers, in truesize. SCTP advertises half of the first receive buffer. */
-	KWARP_SCTP_RCVBUF_NEW	= 1024 * 1024,	/* until the session is accepted */
+	/* Receive buffer. SCTP's window is half of the buffer of a new association. */
+	KWARP_SCTP_RCVBUF_NEW	= 1024 * 1024,	/* before kwarp_sctp_begin() */
 	KWARP_SCTP_RCVBUF	= 2 * 1024 * 1024,
-	/* Less than KWARP_SCTP_WINDOW messages, each of which counts as 1.2 KiB or more. */
+	/* Holds fewer than KWARP_SCTP_WINDOW messages: each is charged 1.2 KiB or more. */
 	KWARP_SCTP_SNDBUF	= 4 * 1024 * 1024,
 	/*
-	 * Messages that wait for earlier ones. SCTP accepts nothing, not even what they
-	 * wait for, while more than the receive buffer is charged to the socket: so the
-	 * buffer grows by what they are charged. It must stay below 16 times the window,
-	 * or SCTP would report a window that opens too late.
+	 * Charge of messages held out of order. SCTP drops every message, also the missing
+	 * one, while the receive buffer is fully charged, so the buffer grows by this charge.
+	 * The buffer must stay below 16 times the window, because SCTP sends a window update
+	 * only if the window has grown by 1/16 of the buffer.
 	 */
 	KWARP_SCTP_HELD_MAX	= 5 * 1024 * 1024,
-	/* Messages, and their bytes, read before they are given back to SCTP. */
+	/* Events, or their bytes, that are read before we return them to SCTP. */
 	KWARP_SCTP_UNREAD	= 16,
 	KWARP_SCTP_UNREAD_BYTES	= KWARP_SCTP_RCVBUF_NEW / 16,
-	/* Delay before sending again when memory is short, milliseconds. */
+	/* Delay before sending again if memory was short, milliseconds. */
 	KWARP_SCTP_RETRY_MS	= 20,
 };
 
@@ -46,25 +46,25 @@ enum kwarp_sctp_limits {
 
 /* Bits of kwarp_sctp.flags; atomic. */
 enum kwarp_sctp_flag {
-	KWARP_SCTP_UP,		/* the association is established */
-	KWARP_SCTP_ADAPTED,	/* with the right adaptation indication of the peer */
-	KWARP_SCTP_LOST,	/* it is gone: @err */
-	KWARP_SCTP_SHUT,	/* the peer shuts it down */
-	KWARP_SCTP_FIN,		/* the peer's Session Terminate was received in turn */
-	KWARP_SCTP_FIN_ASKED,	/* ours was asked for: only the first time counts */
-	KWARP_SCTP_FIN_DUE,	/* and it is still to be sent */
-	KWARP_SCTP_CALLBACK,	/* a callback of the socket is running: nothing may be sent */
-	KWARP_SCTP_SENDING,	/* a push has released the socket lock */
-	KWARP_SCTP_HALTED,	/* no push any more */
-	KWARP_SCTP_AGAIN,	/* queue @send after the push: there is more to read or send */
-	KWARP_SCTP_WANT,	/* queue @send when there is room */
+	KWARP_SCTP_UP,		/* the association was established */
+	KWARP_SCTP_ADAPTED,	/* the peer's adaptation indication is that of DDP */
+	KWARP_SCTP_LOST,	/* the association is lost: @err */
+	KWARP_SCTP_SHUT,	/* the association was shut down */
+	KWARP_SCTP_FIN,		/* the peer's Session Terminate was received */
+	KWARP_SCTP_FIN_ASKED,	/* our Session Terminate was requested, once */
+	KWARP_SCTP_FIN_DUE,	/* our Session Terminate is still to be sent */
+	KWARP_SCTP_CALLBACK,	/* a callback of the socket is running: do not send */
+	KWARP_SCTP_SENDING,	/* a process sends, with the socket lock released */
+	KWARP_SCTP_HALTED,	/* no further push may begin */
+	KWARP_SCTP_AGAIN,	/* queue @send when KWARP_SCTP_SENDING ends */
+	KWARP_SCTP_WANT,	/* queue @send when there is send space */
 };
 
 /**
  * struct kwarp_sctp_msg - a received message
- * @skb:	it; linear, DDP-SSN first
+ * @skb:	the message; linear, DDP-SSN first
  * @ppid:	enum kwarp_sctp_ppid
- * @owned:	the reference to @skb is the holder's: kwarp_sctp_msg_put()
+ * @owned:	the user of this struct has a reference to @skb and must put it
  */
 struct kwarp_sctp_msg {
 	struct sk_buff *skb;
@@ -74,19 +74,19 @@ struct kwarp_sctp_msg {
 
 /**
  * struct kwarp_sctp_rx - receive side
- * @last:	the last event of the socket's receive queue that was read, with a reference
- * @unread:	events read but not given back to SCTP
- * @unread_bytes: their bytes
- * @next:	number of the next message in turn, modulo 2^32; its low 16 bits are the
+ * @last:	the last event of the receive queue that was read, with a reference
+ * @unread:	events read but not returned to SCTP
+ * @unread_bytes: bytes of these events
+ * @next:	number of the next message in order, modulo 2^32; the low 16 bits are its
  *		DDP-SSN
- * @held:	messages received before their turn, by DDP-SSN; KWARP_SCTP_FRESH marks those
- *		that early placement has not seen
- * @nr_held:	their number
- * @held_bytes:	what is charged to the socket for them
+ * @held:	messages received out of order, by DDP-SSN; KWARP_SCTP_FRESH marks those
+ *		that early_pull() has not returned
+ * @nr_held:	number of messages in @held
+ * @held_bytes:	bytes charged to the socket for the messages in @held
  * @msg:	the message that was pulled
- * @pos:	bytes of all messages before @msg, modulo 2^32
+ * @pos:	bytes of all messages pulled, modulo 2^32
  * @frames:	messages pulled in this pass
- * @bytes:	their bytes
+ * @bytes:	bytes of the messages pulled in this pass
  */
 struct kwarp_sctp_rx {
 	struct sk_buff *last;
@@ -105,13 +105,13 @@ struct kwarp_sctp_rx {
 /**
  * struct kwarp_sctp_tx - send side
  * @ssn:	DDP-SSN of the next message
- * @mulpdu:	maximum ULPDU on the present path
+ * @mulpdu:	MULPDU on the present path
  * @buf:	KWARP_SCTP_BATCH bytes, or NULL while no ULPDUs are carried
- * @end:	end of each message in @buf
+ * @end:	offset of the end of each message in @buf
  * @nr:		messages in @buf
- * @first:	the first of them that belongs to the batch being built
- * @sent:	number of them that SCTP has accepted
- * @pos:	bytes of all messages, modulo 2^32
+ * @first:	index of the first message of the batch being built
+ * @sent:	messages in @buf that SCTP has accepted
+ * @pos:	bytes of all messages put, modulo 2^32
  */
 struct kwarp_sctp_tx {
 	u16 ssn;
@@ -126,20 +126,20 @@ struct kwarp_sctp_tx {
 
 /**
  * struct kwarp_sctp - an association or a listener
- * @llp:	its connection
- * @flags:	enum kwarp_sctp_flag
- * @err:	errno that KWARP_SCTP_LOST stands for; 0 if not known
- * @rx:		receive side
- * @tx:		send side
- * @wait:	in the socket's wait queue, which SCTP wakes when there is room
- * @idle:	waits for the end of KWARP_SCTP_SENDING
- * @send:	runs the send engine, or sends our Session Terminate
- * @retry:	does the same after a delay
- * @consume:	gives messages that were read back to SCTP
- * @local:	own address; constant once KWARP_SCTP_UP. A listener's may be the wildcard
- * @remote:	the peer's; likewise
+ * @llp:	connection that contains this association; constant
+ * @flags:	bits of enum kwarp_sctp_flag; atomic
+ * @err:	positive errno of KWARP_SCTP_LOST, or the last error of the socket; socket lock
+ * @rx:		receive side; socket lock
+ * @tx:		send side; socket lock, or while KWARP_SCTP_SENDING the sender
+ * @wait:	entry of the socket's wait queue, which SCTP wakes when there is send space
+ * @idle:	wait queue for the end of KWARP_SCTP_SENDING
+ * @send:	work: run the engines, send our Session Terminate
+ * @retry:	the same as @send, after a delay
+ * @consume:	work: return events that were read to SCTP
+ * @local:	local address, the wildcard for some listeners; constant once KWARP_SCTP_UP
+ * @remote:	address of the peer; constant once KWARP_SCTP_UP
  * @rtx:	chunks retransmitted, for observers
- * @afonly:	listener for all addresses: of IPv6 only
+ * @afonly:	wildcard listener: IPv6 only; constant
  */
 struct kwarp_sctp {
 	struct kwarp_llp *llp;
@@ -162,10 +162,9 @@ struct kwarp_sctp {
 
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp);
 
-/* The association is established. */
 void kwarp_sctp_up(struct kwarp_llp *llp);
 
-/* Run @send, @retry after its delay, or @consume. With a reference. Context: any. */
+/* Queue @send, @retry or @consume, with a reference to the connection. Context: any. */
 void kwarp_sctp_kick(struct kwarp_sctp *s);
 void kwarp_sctp_retry(struct kwarp_sctp *s);
 void kwarp_sctp_give_back(struct kwarp_sctp *s);
@@ -176,7 +175,7 @@ bool kwarp_sctp_look(struct kwarp_llp *llp);
 void kwarp_sctp_forget(struct kwarp_llp *llp);
 void kwarp_sctp_rcvbuf(struct kwarp_llp *llp);
 
-/* Give back to SCTP what was read. Context: process, socket lock not held. */
+/* Return the events that were read to SCTP. Context: process, socket lock not held. */
 void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock);
 int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 			  enum kwarp_mpa_type type);
@@ -199,8 +198,8 @@ void kwarp_sctp_path(struct kwarp_llp *llp);
 bool kwarp_sctp_room(const struct kwarp_llp *llp);
 
 /*
- * Send our Session Terminate if it is due, now or later: nothing follows it. May release
- * the socket lock meanwhile, unless in a callback.
+ * Send our Session Terminate if KWARP_SCTP_FIN_DUE is set, or queue a work that sends it
+ * later. Releases the socket lock meanwhile, except in a callback.
  */
 void kwarp_sctp_flush(struct kwarp_llp *llp);
 int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * SCTP send: messages, each a DDP-SSN and a ULPDU, are gathered in a buffer that SCTP
- * copies. All but the last of a push are sent with MSG_MORE, so that SCTP bundles them.
- * What is built in callbacks waits in the buffer for the worker.
+ * SCTP send: messages, each a DDP-SSN and a ULPDU, are built in a buffer, which SCTP
+ * copies. All messages of a push but the last are sent with MSG_MORE, so that SCTP bundles
+ * them. A worker pushes the messages that callbacks have built.
  */
 #include "llp/sctp/sctp.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- sending -------------------------------------------------------------------- */
 
-/* Is there enough room in the send buffer? Context: any. */
+/* Is a third of the send buffer free? Context: any. */
 bool kwarp_sctp_room(const struct kwarp_llp *llp)
 {
 	const struct sock *sk = llp->sk;
@@ -25,8 +25,8 @@ bool kwarp_sctp_room(const struct kwarp_llp *llp)
 }
 
 /*
- * Context: process; socket lock not held, which SCTP takes. Return: 0, -EAGAIN if space or
- * memory is short, or another errno.
+ * Send a message. Context: process; socket lock not held, because SCTP takes it. Return: 0,
+ * -EAGAIN if space or memory is short, or another errno.
  */
 static int send_one(struct socket *sock, struct msghdr *msg, void *p, size_t len)
 {
@@ -43,7 +43,7 @@ static int send_one(struct socket *sock, struct msghdr *msg, void *p, size_t len
 	return min(ret, 0);
 }
 
-/* Segments need no control data: PPID and order are the socket's defaults. */
+/* A segment is sent with the socket's default PPID and SCTP_UNORDERED. */
 static int send_segment(struct socket *sock, void *p, size_t len, bool more)
 {
 	struct msghdr msg = { .msg_flags = more ? MSG_MORE : 0 };
@@ -75,9 +75,9 @@ static bool is_sending(const struct kwarp_sctp *s)
 }
 
 /*
- * Release the socket lock for sending. Until relock_after_send(), other processes may take it, but
- * nobody else sends.
- * Return: the socket, which stays until relock_after_send(): whoever releases it waits for that.
+ * Release the socket lock for sending. Until relock_after_send() other contexts may take the
+ * lock, but KWARP_SCTP_SENDING keeps them from sending.
+ * Return: the socket, which is not released before relock_after_send().
  */
 static struct socket *unlock_for_send(struct kwarp_llp *llp)
 {
@@ -101,7 +101,7 @@ static void relock_after_send(struct kwarp_llp *llp)
 		kwarp_sctp_kick(s);
 }
 
-/* Wait until nobody sends. Releases the socket lock meanwhile. Context: process. */
+/* Wait for the end of KWARP_SCTP_SENDING; releases the lock meanwhile. Context: process. */
 static void wait_idle(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
@@ -126,13 +126,13 @@ void kwarp_sctp_halt(struct kwarp_llp *llp)
 	might_sleep();
 	kwarp_llp_assert_locked(llp);
 	wait_idle(llp);
-	/* The engine regards as sent what waits for the worker. */
+	/* Push messages left for the worker, because the engine has counted them as sent. */
 	kwarp_sctp_push(llp);
 	set_bit(KWARP_SCTP_HALTED, &s->flags);
 	wait_idle(llp);
 }
 
-/* Nothing may be sent: in a callback. */
+/* In a callback of the socket nothing may be sent. */
 static bool in_callback(const struct kwarp_sctp *s)
 {
 	return test_bit(KWARP_SCTP_CALLBACK, &s->flags);
@@ -162,7 +162,7 @@ int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f
 	if (test_bit(KWARP_SCTP_ADAPTED, &s->flags)) {
 		struct socket *sock;
 
-		/* The queue pair may be attached already, and its engine may send. */
+		/* A QP may be attached already, whose engine may be sending. */
 		wait_idle(llp);
 		put_unaligned_be16(s->tx.ssn++, buf);
 		llp->spoke = true;
@@ -210,8 +210,8 @@ void kwarp_sctp_flush(struct kwarp_llp *llp)
 }
 
 /*
- * RFC 5043 6.2: a Session Terminate is the last message; SCTP's own SHUTDOWN, which has no
- * half-closed state, follows when the socket is released.
+ * A Session Terminate is the last message of a session (RFC 5043 6.2). SCTP's SHUTDOWN
+ * follows when the socket is released, because SCTP has no half-closed state.
  */
 void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 {
@@ -223,7 +223,7 @@ void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 		return;
 	if (!test_and_set_bit(KWARP_SCTP_FIN_ASKED, &s->flags))
 		set_bit(KWARP_SCTP_FIN_DUE, &s->flags);
-	/* The worker might be cancelled before it runs: the owner asks again, to close. */
+	/* Try again at each request: the worker may be disabled before it has sent. */
 	kwarp_sctp_flush(llp);
 }
 
@@ -248,7 +248,7 @@ void kwarp_sctp_end(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_tx *tx;
 
-	/* No socket could be made. */
+	/* NULL if no socket could be opened. */
 	if (!llp->sctp)
 		return;
 	tx = &llp->sctp->tx;
@@ -264,7 +264,7 @@ static u32 bytes_of(const struct kwarp_sctp_tx *tx, u32 nr)
 	return nr ? tx->end[nr - 1] : 0;
 }
 
-/* Might there be no room for another message? */
+/* Is there no room for another message of maximum size? */
 static bool batch_is_full(const struct kwarp_sctp_tx *tx)
 {
 	return tx->nr == KWARP_SCTP_BATCH_NR ||
@@ -272,7 +272,7 @@ static bool batch_is_full(const struct kwarp_sctp_tx *tx)
 	       KWARP_SCTP_BATCH;
 }
 
-/* RFC 5043 9: set MULPDU to the largest segment that needs no fragmentation, or 516. */
+/* Set the MULPDU: the largest without fragmentation, but at least 516 (RFC 5043 9). */
 void kwarp_sctp_path(struct kwarp_llp *llp)
 {
 	struct sctp_association *assoc = kwarp_sctp_assoc(llp);
@@ -302,7 +302,7 @@ int kwarp_sctp_batch_begin(struct kwarp_llp *llp)
 	return batch_is_full(tx) ? -ENOMEM : 0;
 }
 
-/* Copy @left bytes of payload to @to. Return: 0 or the source's error. */
+/* Copy @left bytes of payload to @to. Return: 0 or -errno of @src. */
 static int put_chunk_payload(struct kwarp_payload_source *src, u8 *to, u32 left)
 {
 	u32 n;
@@ -370,8 +370,8 @@ u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 }
 
 /*
- * Send what is left of the batch, without the socket lock: nobody else changes the batch,
- * because the engine runs (qp->tx.active).
+ * Send the rest of the batch, without the socket lock. Nothing else changes the batch,
+ * because this engine runs (qp->tx.active).
  */
 static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 {
@@ -396,7 +396,7 @@ int kwarp_sctp_push(struct kwarp_llp *llp)
 	int ret;
 
 	kwarp_llp_assert_locked(llp);
-	/* The batch may be another's, who has released the lock. */
+	/* Another context is sending this batch, and has released the lock. */
 	if (is_sending(s)) {
 		set_bit(KWARP_SCTP_AGAIN, &s->flags);
 		return -EAGAIN;
@@ -414,7 +414,7 @@ int kwarp_sctp_push(struct kwarp_llp *llp)
 	relock_after_send(llp);
 	if (test_bit(KWARP_SCTP_HALTED, &s->flags))
 		return -EPIPE;
-	/* With room left, memory was short, and the engine retries after a delay. */
+	/* If there is space, memory was short, and the engine retries after a delay. */
 	if (ret == -EAGAIN && !kwarp_sctp_room(llp))
 		kwarp_sctp_want_space(llp);
 	return ret;
@@ -430,8 +430,8 @@ void kwarp_sctp_drop(struct kwarp_llp *llp)
 }
 
 /*
- * Can the engine build nothing now, because somebody is sending, or, in a callback, because
- * the buffer is full? Then @send is queued, or will be. Context: socket lock held.
+ * Return: true if the engine cannot build messages now, because another context is sending,
+ * or, in a callback, because the buffer is full. Then @send is or will be queued.
  */
 bool kwarp_sctp_busy(const struct kwarp_llp *llp)
 {
@@ -451,7 +451,7 @@ bool kwarp_sctp_busy(const struct kwarp_llp *llp)
 bool kwarp_sctp_writeable(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	/* In a callback as much is built as the buffer holds: it may precede an error. */
+	/* In a callback the engine fills the buffer, to answer requests before an error. */
 	return !kwarp_sctp_busy(llp) && kwarp_sctp_room(llp);
 }
 
@@ -461,14 +461,14 @@ void kwarp_sctp_want_space(struct kwarp_llp *llp)
 
 	kwarp_llp_assert_locked(llp);
 	set_bit(KWARP_SCTP_WANT, &s->flags);
-	/* Pairs with the wake-up, which looks for the bit after it has made room. */
+	/* Pairs with SCTP's wake-up: assoc_woken() reads the bit after space was freed. */
 	smp_mb__after_atomic();
 	if (kwarp_sctp_room(llp) &&
 	    test_and_clear_bit(KWARP_SCTP_WANT, &s->flags))
 		kwarp_sctp_kick(s);
 }
 
-/* The worker continues when the engine's budget is used up: see writeable(). */
+/* No: an engine whose budget is used up continues in a worker, without waiting for ACKs. */
 bool kwarp_sctp_in_flight(const struct kwarp_llp *llp)
 {
 	return false;
