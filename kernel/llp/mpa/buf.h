@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The batch being built: destination of its bytes, and the pieces and runs that are
- * passed to TCP. All of it is protected by the socket lock; functions that fill it also
- * run between kwarp_tx_pages_begin() and kwarp_tx_pages_end().
+ * The batch of FPDUs being built: its memory, and the pieces and runs that are passed to
+ * TCP. The socket lock guards a batch; functions that add bytes to it run between
+ * kwarp_tx_pages_begin() and kwarp_tx_pages_end().
  */
 #ifndef _KWARP_LLP_MPA_BUF_H
 #define _KWARP_LLP_MPA_BUF_H
@@ -15,27 +15,25 @@
 enum kwarp_tx_buf_limits {
 	KWARP_TX_BATCH		= 64 * 1024,	/* bytes built per call to TCP */
 	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
-	/*
-	 * Contiguous room for the parts of an FPDU that must not be split: head and tail.
-	 */
+	/* Contiguous bytes, enough for each part of an FPDU that must not be split. */
 	KWARP_TX_MIN_ROOM	= 64,
 };
 
-/* A run of pieces, and whether a segment must end with it. */
+/* A run of pieces, which is passed to TCP in one call (tx.c). */
 struct kwarp_tx_run {
 	u16 bv_end;	/* index after its last bio_vec */
-	bool eor;
+	bool eor;	/* a TCP segment must end with the run */
 };
 
 /**
  * struct kwarp_tx_buf - built FPDUs that TCP has not accepted yet
  * @bv:		pieces, one page reference each
  * @nr:		pieces in use
- * @first:	piece that TCP takes next
- * @runs:	ends of runs; each run is handed to TCP in one call
+ * @first:	first piece that TCP has not accepted
+ * @runs:	closed runs
  * @nr_runs:	runs in use
- * @first_run:	run that TCP takes next
- * @len:	total bytes
+ * @first_run:	first run that TCP has not accepted
+ * @len:	bytes that TCP has not accepted
  */
 struct kwarp_tx_buf {
 	struct bio_vec bv[KWARP_TX_BVECS];
@@ -50,7 +48,7 @@ struct kwarp_tx_buf {
 /**
  * struct kwarp_tx_out - a batch and the memory it is built in
  * @b:		batch
- * @frag:	this CPU's memory
+ * @frag:	this CPU's current block of pages
  */
 struct kwarp_tx_out {
 	struct kwarp_tx_buf *b;
@@ -60,7 +58,7 @@ struct kwarp_tx_out {
 struct kwarp_tx_buf *kwarp_tx_buf_get(void);
 void kwarp_tx_buf_put(struct kwarp_tx_buf *b);
 
-/* A state of the batch to return to if an FPDU cannot be completed. */
+/* State of a batch, to which kwarp_tx_rewind() returns if an FPDU cannot be completed. */
 struct kwarp_tx_mark {
 	u32 len;
 	u32 last_len;
@@ -94,12 +92,11 @@ static inline u32 kwarp_tx_left(const struct kwarp_tx_out *out)
 /**
  * kwarp_tx_room() - get memory to write to
  * @out:	batch
- * @want:	bytes that should be contiguous; if this is small compared to a page
- *		block, the rest of the current block is left unused; a larger request is
- *		split
+ * @want:	bytes that should be contiguous. If they do not fit into the current block, up
+ *		to 1/8 of a block is taken from a new one; more is split
  *
- * Return: room for at least KWARP_TX_MIN_ROOM bytes, kwarp_tx_left() in total, or NULL if
- * there is no memory.
+ * Return: address of kwarp_tx_left() contiguous bytes, at least KWARP_TX_MIN_ROOM, or NULL
+ * if there is no memory.
  */
 static inline u8 *kwarp_tx_room(struct kwarp_tx_out *out, u32 want)
 {
@@ -144,9 +141,7 @@ static inline void kwarp_tx_close_run(struct kwarp_tx_buf *b, bool eor)
 /* Are too few pieces left for one more FPDU, however its memory is split? */
 static inline bool kwarp_tx_full(const struct kwarp_tx_buf *b)
 {
-	/*
-	 * 64 KiB in pages of 4 KiB, in case nothing larger is available, and a reserve.
-	 */
+	/* An FPDU of 64 KiB in single pages of 4 KiB has 17 pieces; keep a reserve. */
 	return b->nr + 20 > KWARP_TX_BVECS;
 }
 

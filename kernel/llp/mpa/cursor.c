@@ -24,7 +24,7 @@ static void enter_skb(struct kwarp_cursor *st, struct sk_buff *skb)
 		st->end = seq + skb->len;
 }
 
-/* The skb that follows st->skb without a gap, or NULL. */
+/* Return: the skb that follows st->skb without a gap, or NULL. */
 static struct sk_buff *next_skb(const struct kwarp_cursor *st)
 {
 	struct sk_buff *skb;
@@ -37,10 +37,9 @@ static struct sk_buff *next_skb(const struct kwarp_cursor *st)
 }
 
 /*
- * Load the next non-empty fragments. TCP makes each spliced page a fragment of
- * its own; the page blocks of a sender on the same machine are contiguous, as
- * are some drivers' buffers. Merge these into one piece, otherwise every third
- * FPDU would span two.
+ * Load the next non-empty fragments. Fragments that are contiguous in memory, as those
+ * from a sender's page blocks over loopback or from some drivers' buffers, are merged into
+ * one piece, because an FPDU that spans two pieces takes the slow path.
  */
 static bool load_frags(struct kwarp_cursor *st, struct sk_buff *part)
 {
@@ -62,7 +61,7 @@ static bool load_frags(struct kwarp_cursor *st, struct sk_buff *part)
 	return false;
 }
 
-/* The next non-empty piece: linear part, fragments, frag_list, next skb. */
+/* Load the next non-empty piece: linear part, fragments, frag_list, next skb. */
 static bool stream_next(struct kwarp_reader *r)
 {
 	struct kwarp_cursor *st = container_of(r, struct kwarp_cursor, r);
@@ -70,7 +69,7 @@ static bool stream_next(struct kwarp_reader *r)
 	for (;;) {
 		struct sk_buff *part = st->part;
 
-		/* Device memory cannot be read: end the stream here. */
+		/* The CPU cannot read device memory, so the data end here. */
 		if (!skb_frags_readable(part))
 			return false;
 		if (load_frags(st, part))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* TCP's queues as a sequence of contiguous pieces, for proto's reader. */
+/* A struct kwarp_reader (proto/) over TCP's receive and out-of-order queues. */
 #ifndef _KWARP_LLP_MPA_CURSOR_H
 #define _KWARP_LLP_MPA_CURSOR_H
 
@@ -10,20 +10,20 @@
 
 /**
  * struct kwarp_cursor - a position in the receive queue, or in the out-of-order queue
- * @r:		current piece; proto/ reads through it
- * @queue:	end of the list; NULL: the out-of-order queue, up to its next gap
- * @skb:	skb in the queue
+ * @r:		current piece; the functions of proto/ read through this member
+ * @queue:	receive queue, or NULL: the out-of-order queue, up to its next gap
+ * @skb:	current skb of the queue
  * @part:	@skb itself, or the current member of its frag_list
  * @frag:	next fragment of @part
- * @end:	sequence number after @skb and those before it
- * @skip:	bytes of @skb still ahead that an earlier skb already contained
+ * @end:	sequence number after @skb and the skbs before it
+ * @skip:	bytes to skip in the rest of @skb, because an earlier skb contained them
  *
- * Neighbours in the queue may overlap: an out-of-order segment is queued unchanged, even
- * if the data that fills the gap before it covers its beginning.
+ * Neighbours in the queue may overlap: TCP queues an out-of-order segment unchanged, even
+ * if the data that later fill the gap before the segment cover its beginning.
  *
- * A plain value: copy it to read the same bytes again. Valid while the socket lock is
- * held and nothing is consumed. kwarp cannot be built with high memory
- * (INFINIBAND_VIRT_DMA), so pages need no mapping.
+ * Copy a cursor to read the same bytes again. A cursor is valid while the socket lock is
+ * held and nothing is consumed. Pages need no mapping, because INFINIBAND_VIRT_DMA
+ * excludes high memory.
  */
 struct kwarp_cursor {
 	struct kwarp_reader r;
@@ -38,8 +38,8 @@ struct kwarp_cursor {
 u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk);
 
 /*
- * Position the cursor in @skb of @st->queue at offset @off. Return: false if @skb is
- * shorter.
+ * Position the cursor at offset @off of @skb, which is in @st->queue. Return: false if
+ * there are fewer bytes.
  */
 bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off);
 bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The part of cursor.h for out-of-order placement. */
+/* Cursor in TCP's out-of-order queue, for early placement. */
 #include "llp/mpa/cursor.h"
 
 #include <linux/tcp.h>
@@ -11,9 +11,9 @@
  * @sk:		socket, locked
  * @seq:	sequence number of the first byte
  *
- * Data can be read up to the next gap, FIN not counted.
+ * The cursor ends at the next gap.
  *
- * Return: false if TCP does not hold that byte out of order.
+ * Return: false if the out-of-order queue does not contain that byte.
  */
 bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq)
 {
@@ -21,8 +21,9 @@ bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq)
 	struct sk_buff *found = NULL;
 
 	/*
-	 * Find the first skb that ends after @seq: where neighbours overlap, TCP delivers
-	 * the bytes of the earlier one. The ends are in the same order as the beginnings.
+	 * Find the first skb that ends after @seq, because TCP delivers the bytes of the
+	 * first one where neighbours overlap. The ends of the skbs are in the same order as
+	 * their beginnings.
 	 */
 	while (p) {
 		struct sk_buff *skb = rb_to_skb(p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Searches the data that TCP holds after a gap for FPDUs, and recognizes FPDUs that were
- * placed early when they are in order. Documentation/design.rst explains why
- * CRC and copy may be skipped for them.
+ * Early placement: find FPDUs in TCP's out-of-order queue, and recognize those that were
+ * placed when their bytes are in order. Documentation/design.rst ("Out-of-order placement")
+ * explains why CRC check and copy may then be skipped.
  */
 #include "llp/mpa/mpa.h"
 
@@ -12,16 +12,16 @@
 #include "proto/mpa_find.h"
 
 /*
- * Maximum number of bytes from the beginning of a run that are searched for a marker that
- * points to an FPDU. An FPDU of maximum length begins within half of it.
+ * Maximum number of bytes that are searched for a marker that points to an FPDU in them. An
+ * FPDU has at most half as many, so valid data contain such a marker.
  */
 #define EARLY_FIND_MAX	(128 * 1024)
 
 /* ---- in-order processing ------------------------------------------------------ */
 
 /*
- * Does the FPDU begin and end like the one that was placed? The payload is not compared:
- * the payload in memory matches a correct CRC, which equals the CRC of this FPDU.
+ * Do length, headers and CRC field equal those of the FPDU that was placed? The payload
+ * need not be compared: the payload in memory was verified with the same CRC.
  */
 static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
 		      const struct kwarp_early *e, struct kwarp_ulpdu *u)
@@ -38,14 +38,14 @@ static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
 }
 
 /**
- * kwarp_mpa_same() - is this FPDU the one that was placed early? (early.c)
- * @rx:		with @rx->ledger
+ * kwarp_mpa_same() - was this FPDU placed early?
+ * @rx:		receive side; @rx->ledger is set
  * @f:		a complete FPDU at @rx->at
  * @u:		receives the beginning of the ULPDU
  *
- * Return: its entry if header, length and CRC field equal those of the FPDU that was
- * verified and placed; it may be delivered. Otherwise NULL: it must be verified, and none
- * of it counts as placed.
+ * Return: the ledger's entry if length, headers and CRC field equal those of the FPDU that
+ * was verified and placed, so that this FPDU may be delivered; otherwise NULL, and the FPDU
+ * must be verified and placed.
  */
 const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 					 const struct kwarp_fpdu *f,
@@ -89,8 +89,8 @@ static void search_remember(struct kwarp_mpa_rx *rx)
 }
 
 /*
- * Advance @s->at, which may be anywhere, to the next FPDU. Return: false if none is
- * known.
+ * Advance the search to the next FPDU: the one that a marker points to, or the next entry
+ * of the ledger. Return: false if there is neither.
  */
 static bool find_start(struct kwarp_llp *llp)
 {
@@ -119,7 +119,7 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
 	struct kwarp_mpa_search *s = &rx->search;
 
 	kwarp_llp_assert_locked(llp);
-	/* The first block contains the newest segment (RFC 2018 4). */
+	/* The first SACK block contains the newest segment (RFC 2018 4). */
 	if (!tp->rx_opt.num_sacks)
 		return false;
 	memset(s, 0, sizeof(*s));
@@ -127,7 +127,7 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
 	s->from = sack->start_seq - s->base;
 	s->at = s->from;
 	s->end = sack->end_seq - s->base;
-	/* A duplicate, or a segment of another run than the one that changed. */
+	/* No new data in this run: the last segment was a duplicate or in order. */
 	if (search_was_seen(rx))
 		return false;
 	if (find_start(llp))
@@ -137,8 +137,8 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
 }
 
 /*
- * Examine the new FPDU at @s->at. Return: false if it cannot be found or recorded; then
- * the search does not continue after it.
+ * Examine the FPDU at @s->at, which is not in the ledger. Return: false if the FPDU is
+ * incomplete, contradicts its marker, or cannot be recorded: then the search ends.
  */
 static bool early_one(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 		      struct kwarp_early *e)
@@ -176,7 +176,7 @@ static bool early_one(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 }
 
 /*
- * What exceeds the limits of a pass is found after the next segment arrives, or in order.
+ * FPDUs beyond the limit of a pass are found when the next segment arrives, or in order.
  */
 enum kwarp_pull kwarp_mpa_early_pull(struct kwarp_llp *llp,
 				     struct kwarp_ulpdu *u,

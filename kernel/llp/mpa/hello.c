@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * MPA startup frames on the wire: received as bytes arrive, never beyond the end of a
- * frame, so that the FPDUs after it stay in TCP's queue; sent in one piece.
+ * Send and receive MPA startup frames. Nothing beyond the end of a frame is received, so
+ * that the FPDUs after the frame stay in TCP's queue.
  */
 #include <linux/slab.h>
 
@@ -53,7 +53,7 @@ int kwarp_mpa_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
 	if (f->pd_len)
 		memcpy(buf + len, pd, f->pd_len);
 	len += f->pd_len;
-	/* The first bytes of a connection: if they do not fit now, they never will. */
+	/* No retry: the send buffer of a new connection has room for a frame. */
 	ret = kwarp_llp_send(llp, buf, len);
 	if (ret >= 0)
 		ret = ret == len ? 0 : -ENOBUFS;

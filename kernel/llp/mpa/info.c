@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* TCP's state of a connection, for observers. */
+/* State of a TCP connection, as "rdma resource" shows it. */
 #include <linux/tcp.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>

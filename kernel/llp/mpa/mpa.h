@@ -10,15 +10,15 @@
 #include "llp/mpa/cursor.h"
 #include "proto/mpa_writer.h"
 
-/* Bytes that a search after a gap examines in detail, exceeded by at most one FPDU. */
+/* Bytes of FPDUs that one search verifies; the last FPDU may exceed this limit. */
 #define KWARP_MPA_EARLY_BYTES	(256 * 1024)
 
 /**
- * struct kwarp_mpa_segment - position of the next FPDU in its TCP segment
+ * struct kwarp_mpa_segment - the TCP segment to which the next FPDU belongs
  * @max:	maximum FPDU length: the EMSS, rounded down to a multiple of 4
  * @off:	bytes of the segment already used
- * @exact:	consecutive FPDUs of length @max end at segment boundaries by themselves
- * @ends:	the segment ends after the next FPDU
+ * @exact:	@max equals the EMSS, so TCP ends a segment after each FPDU of length @max
+ * @ends:	end the segment after the next FPDU
  */
 struct kwarp_mpa_segment {
 	u32 max;
@@ -28,16 +28,16 @@ struct kwarp_mpa_segment {
 };
 
 /**
- * struct kwarp_mpa_search - a search in the data that TCP holds after a gap
- * @base:	sequence number minus stream position
+ * struct kwarp_mpa_search - a search for FPDUs in a run of TCP's out-of-order queue
+ * @base:	TCP sequence number minus stream position
  * @from:	stream position at which the run begins
- * @at:		position reached
- * @end:	end of the run
- * @bytes:	bytes examined in detail
- * @marker:	position of a marker
- * @len:	bytes of the FPDU at @at
- * @marked:	@at was found through @marker
- * @pending:	the FPDU at @at was pulled
+ * @at:		stream position that the search has reached
+ * @end:	stream position at which the run ends
+ * @bytes:	bytes of the FPDUs verified
+ * @marker:	stream position of the marker that points to @at, if @marked
+ * @len:	bytes of the FPDU at @at, if @pending
+ * @marked:	a marker points to @at
+ * @pending:	the FPDU at @at was pulled: continue after it
  */
 struct kwarp_mpa_search {
 	u32 base;
@@ -54,18 +54,17 @@ struct kwarp_mpa_search {
 /**
  * struct kwarp_mpa_rx - receive side
  * @pos:	stream position of the next byte since Full Operation, modulo 2^32
- * @at:		position in TCP's receive queue
- * @payload:	position at the FPDU that was pulled, if it is not contiguous
- * @avail:	bytes in the queue at the start of the pass
- * @used:	bytes of these that were consumed
+ * @at:		cursor at @pos
+ * @payload:	cursor at the FPDU that was pulled, if the FPDU is not contiguous
+ * @avail:	bytes in the receive queue at the start of the pass
+ * @used:	bytes of @avail that were consumed
  * @len:	length of the FPDU that was pulled and not consumed yet; 0: none
- * @need:	total length of the incomplete FPDU at the end of the queue; 0: none
+ * @need:	bytes required of the incomplete FPDU at the end of the queue; 0: none
  * @frames:	FPDUs consumed in this pass
- * @replaced:	FPDUs that were placed early but differ now
- * @ledger:	the ledger, for this pass, if FPDUs were placed early; otherwise NULL
- * @search:	search for early FPDUs
- * @run:	runs after a gap that were searched to the end, as SACK blocks reported
- *		them
+ * @replaced:	FPDUs that were placed early, but whose header, length or CRC differs now
+ * @ledger:	during a pass: llp->ledger, or NULL if no FPDUs were placed early
+ * @search:	search for FPDUs to be placed early
+ * @run:	stream positions of the SACK blocks that were searched to the end
  * @next_run:	entry of @run to replace next
  */
 struct kwarp_mpa_rx {
@@ -93,10 +92,10 @@ struct kwarp_mpa_rx {
  * @start:	@pos at the beginning of the batch
  * @limit:	number of bytes at which the batch is full
  * @frames:	FPDUs in the batch
- * @segment:	position of the next FPDU
- * @writer:	state of the FPDU in progress
- * @buf:	FPDUs that TCP has not accepted yet, or NULL
- * @frag:	while the batch is built: this CPU's memory
+ * @segment:	TCP segment of the next FPDU
+ * @writer:	state of the FPDU being written
+ * @buf:	batch: FPDUs that TCP has not accepted yet, or NULL
+ * @frag:	while the batch is built: this CPU's current block of pages
  */
 struct kwarp_mpa_tx {
 	u32 pos;
@@ -119,7 +118,7 @@ struct kwarp_mpa {
 	struct kwarp_mpa_tx tx;
 };
 
-/* The functions of struct kwarp_llp_ops: hello.c, info.c, rx.c, early.c, tx.c, tcp.c. */
+/* Operations of struct kwarp_llp_ops: hello.c, info.c, rx.c, early.c, tx.c, tcp.c. */
 int kwarp_mpa_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
 			 const void *pd);
 int kwarp_mpa_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Recycled pages for FPDUs, and batches. pages.h and buf.h document the functions. */
+/* Per-CPU caches: recycled pages for FPDUs (pages.h), and batches (buf.h). */
 #include "llp/mpa/pages.h"
 
 #include <linux/local_lock.h>
@@ -10,19 +10,19 @@
 
 #include "llp/mpa/buf.h"
 
-/* The shrinker counts in pages, so a block must be a whole number of pages. */
+/* The shrinker counts pages. */
 static_assert(KWARP_TX_PAGE_SIZE % PAGE_SIZE == 0);
 
 /**
- * struct tx_pages - one CPU's memory
- * @lock:	protects per-CPU data, also where bottom halves are threads
- * @frag:	current block; holds a reference to its page
- * @slot:	filled blocks, in the order in which they were filled; each holds a
- *		reference. Taken by xchg(): the shrinker runs on any CPU
- * @next:	slot for the current block; the oldest filled block is in that slot
+ * struct tx_pages - one CPU's blocks of pages
+ * @lock:	guards @frag and @next where bottom halves can be preempted (PREEMPT_RT)
+ * @frag:	current block, with a reference to its page
+ * @slot:	ring of filled blocks, each with a reference; taken by xchg(), because the
+ *		shrinker runs on any CPU
+ * @next:	slot of the oldest filled block, which the current block will replace
  */
 struct tx_pages {
-	local_lock_t lock;	/* see above */
+	local_lock_t lock;	/* frag, next */
 	struct page_frag frag;
 	struct page *slot[KWARP_TX_PAGES];
 	unsigned int next;
@@ -32,7 +32,7 @@ static DEFINE_PER_CPU(struct tx_pages, tx_pages) = {
 	.lock = INIT_LOCAL_LOCK(lock),
 };
 
-/* An empty batch, or NULL. Taken by xchg(). */
+/* An empty batch, or NULL; taken by xchg(). */
 static DEFINE_PER_CPU(struct kwarp_tx_buf *, tx_buf);
 
 static struct shrinker *shrinker;
@@ -40,7 +40,7 @@ static struct shrinker *shrinker;
 /**
  * kwarp_tx_buf_get() - get an empty batch
  *
- * Each CPU keeps one for the next sender: a queue pair with nothing to send has none.
+ * Each CPU caches one batch, so queue pairs with nothing to send need no memory for one.
  * Context: any.
  * Return: the batch, or NULL if there is no memory.
  */
@@ -51,7 +51,7 @@ struct kwarp_tx_buf *kwarp_tx_buf_get(void)
 	return b ?: kzalloc(sizeof(*b), GFP_ATOMIC | __GFP_NOWARN);
 }
 
-/* Free a batch. The caller has dropped or passed on its page references. Context: any. */
+/* Free a batch, whose page references the caller has put or passed on. Context: any. */
 void kwarp_tx_buf_put(struct kwarp_tx_buf *b)
 {
 	b->nr = 0;
@@ -70,7 +70,7 @@ static void slot_put(struct page **slot, struct page *page)
 }
 
 /**
- * kwarp_tx_pages_begin() - get this CPU's memory for writing
+ * kwarp_tx_pages_begin() - get this CPU's current block for writing
  *
  * Context: bottom halves disabled until kwarp_tx_pages_end(); does not sleep.
  * Return: the current block; it has a page only after kwarp_tx_pages_refill().
@@ -86,7 +86,7 @@ void kwarp_tx_pages_end(void)
 	local_unlock_nested_bh(&tx_pages.lock);
 }
 
-/* The oldest block, if TCP has released it: then nothing else refers to it. */
+/* Take the oldest block. Return: NULL if there is none, or if TCP has references to it. */
 static struct page *oldest_page(struct tx_pages *tp)
 {
 	struct page *page = xchg(&tp->slot[tp->next], NULL);
@@ -98,7 +98,7 @@ static struct page *oldest_page(struct tx_pages *tp)
 }
 
 /**
- * kwarp_tx_pages_refill() - replace the current block by another
+ * kwarp_tx_pages_refill() - replace the current block by an unused one
  * @frag:	from kwarp_tx_pages_begin()
  *
  * Context: between begin and end.
@@ -113,7 +113,7 @@ bool kwarp_tx_pages_refill(struct page_frag *frag)
 	frag->page = NULL;
 	frag->offset = 0;
 	if (page) {
-		/* Single pages and pages of the emergency reserves are not kept. */
+		/* Do not keep single pages, nor pages of the emergency reserves. */
 		if (frag->size == KWARP_TX_PAGE_SIZE && !page_is_pfmemalloc(page))
 			slot_put(&tp->slot[tp->next], page);
 		else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * MPA receive: each complete FPDU in TCP's receive queue is verified in place. An
- * incomplete one stays with TCP.
+ * MPA receive: each complete FPDU in TCP's receive queue is verified in place; an
+ * incomplete FPDU stays in that queue.
  */
 #include "llp/mpa/mpa.h"
 
@@ -9,16 +9,16 @@
 
 #include "proto/early.h"
 
-/* Request a wakeup when the FPDU is complete, not for each of its segments. */
+/* Have sk_data_ready called when the FPDU is complete, not for each of its segments. */
 static void set_lowat(struct sock *sk, u32 need)
 {
 	int most, size;
 
 	/*
-	 * The window is closed although every complete FPDU has been consumed: the
-	 * receive buffer is too small for this FPDU (truesize of many small segments).
-	 * Without more room the stream would stall forever. Grow the buffer within the
-	 * limit that TCP itself has for a socket; like TCP, never shrink it.
+	 * If the window is closed although every complete FPDU was consumed, the receive
+	 * buffer is too small for this FPDU (truesize of many small segments), and the
+	 * stream would stall forever. Grow the buffer, at most to TCP's own limit for a
+	 * socket; like TCP, never shrink it.
 	 */
 	most = max_t(int, KWARP_RCVBUF_MIN,
 		     READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]));
@@ -54,7 +54,7 @@ bool kwarp_mpa_pull_begin(struct kwarp_llp *llp)
 	if (!rx->avail)
 		return false;
 	WRITE_ONCE(llp->sk->sk_rcvlowat, 1);
-	/* FPDUs that were placed early take the slow path. */
+	/* Only the slow path looks for FPDUs that were placed early. */
 	rx->ledger = llp->ledger && !kwarp_ledger_empty(llp->ledger) ?
 		     llp->ledger : NULL;
 	return true;
@@ -98,12 +98,12 @@ static int flat_fpdu(const struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 			memcpy(u->seg, p + KWARP_MPA_HDR_LEN,
 			       min_t(u32, u->frame.ulpdu_len, sizeof(u->seg)));
 	}
-	/* Only the copy is validated. */
+	/* Headers are checked in the copy: do not read them again from the skb's pages. */
 	barrier();
 	return ret;
 }
 
-/* Slow path: in pieces, with markers, or placed early. */
+/* Slow path: the FPDU is not contiguous, may have been placed early, or is invalid. */
 static noinline enum kwarp_pull long_way(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;

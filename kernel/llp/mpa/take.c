@@ -2,20 +2,19 @@
 /*
  * Takeover of a program's connected TCP socket.
  *
- * The struct sock stays under the program's struct socket, and kwarp holds the socket's
- * file, so the program's close() does not end the connection.
+ * The struct sock stays with the program's struct socket. kwarp holds a reference to the
+ * socket's file, so the program's close() does not end the connection.
  *
- * The descriptor is made harmless by replacing the operations of its socket with a shell
- * that supports almost nothing, until its last file is closed. The shell holds the
- * module. SOL_SOCKET options, which normally bypass the operations, are directed through
- * them.
+ * Until the last reference to the file is put, we replace sock->ops by the shell: operations
+ * that refuse nearly all calls, and hold a reference to the module. SOL_SOCKET options, which
+ * normally bypass sock->ops, are directed to the shell by SOCK_CUSTOM_SOCKOPT.
  *
- * A call that had entered before would still have TCP's operations: it could read and
- * write in the middle of the kwarp stream, put other operations in place of the shell, or
- * hold the socket lock for as long as the program likes, because a program can serve page
- * faults itself. Therefore a socket is taken only while there is no such call, which the
- * references of its file prove: see is_sole_user(). From then on no program can hold the
- * socket lock, and a socket that was taken is used as one of kwarp's own.
+ * A system call that began before the replacement would still use TCP's operations: such a
+ * call could read and write between FPDUs, replace the shell by other operations, or hold
+ * the socket lock without limit, because a program can serve page faults itself. Therefore a
+ * socket is taken only if no such call is in progress, which the reference count of the file
+ * proves: see is_sole_user(). From then on no program can hold the socket lock, and the
+ * socket is used like one that kwarp has created.
  */
 #include "llp/mpa/tcp.h"
 
@@ -35,14 +34,14 @@
 
 #include "llp/socket.h"
 
-/* Room for the last streaming-mode message and a startup frame, with overhead. */
+/* Send buffer for the last streaming-mode message and a startup frame, in truesize. */
 #define TAKE_SNDBUF_ROOM	(64 * 1024)
 
-/* Longest wait for other users of the socket to go, and between two looks; jiffies. */
+/* Limits of the wait for other users of the socket, in total and per pause; jiffies. */
 #define TAKE_PATIENCE		(HZ / 4)
 #define TAKE_PAUSE		DIV_ROUND_UP(HZ, 25)
 
-/* Only later kernels export IPv6's operations: determined on first use. */
+/* Older kernels do not export inet6_stream_ops, so find the operations on first use. */
 static const struct proto_ops *inet6_ops;
 
 static int find_inet6_ops(void)
@@ -67,7 +66,7 @@ static const struct proto_ops *own_ops(const struct socket *sock)
 	       READ_ONCE(inet6_ops) : &inet_stream_ops;
 }
 
-/* The last file is closed: the socket has no other user. */
+/* The last reference to the file was put: release the socket as TCP does. */
 static int shell_release(struct socket *sock)
 {
 	const struct proto_ops *own = own_ops(sock);
@@ -77,7 +76,7 @@ static int shell_release(struct socket *sock)
 	/* The child of a failed accept() has the shell's operations but no sock. */
 	if (!sk)
 		return 0;
-	/* The process that closes it must not wait for the peer. */
+	/* The closing process must not wait for the peer. */
 	lock_sock(sk);
 	sock_reset_flag(sk, SOCK_LINGER);
 	release_sock(sk);
@@ -87,8 +86,8 @@ static int shell_release(struct socket *sock)
 }
 
 /*
- * Calls that may sleep hold the module, because the shell may be taken off meanwhile; for
- * the instructions around that, see kwarp_take_exit().
+ * Operations that may sleep hold the module, because the shell may be removed meanwhile.
+ * kwarp_take_exit() waits for the instructions before and after that.
  */
 static int shell_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
@@ -101,7 +100,7 @@ static int shell_getname(struct socket *sock, struct sockaddr *addr, int peer)
 	return ret;
 }
 
-/* TCP_INFO only: some options read from the stream. */
+/* Only TCP_INFO is allowed, because some options read from the stream. */
 static int shell_getsockopt(struct socket *sock, int level, int optname,
 			    char __user *optval, int __user *optlen)
 {
@@ -115,8 +114,8 @@ static int shell_getsockopt(struct socket *sock, int level, int optname,
 }
 
 /*
- * Operations missing here fail with EOPNOTSUPP, or poll reports no events. Constant
- * memory, because a second socket refers to it for a while during accept().
+ * An operation that is not set fails with EOPNOTSUPP, except poll, which reports no events.
+ * The tables are constant, because during accept() a second socket refers to them.
  */
 #define SHELL_OPS(domain) {			\
 	.family		= (domain),		\
@@ -139,7 +138,7 @@ static int shell_getsockopt(struct socket *sock, int level, int optname,
 static const struct proto_ops shell_inet_ops = SHELL_OPS(AF_INET);
 static const struct proto_ops shell_inet6_ops = SHELL_OPS(AF_INET6);
 
-/* A shell was taken off: calls that found it may still be in it. */
+/* A shell was removed, and system calls that found the shell may still be in its code. */
 static bool was_taken_off;
 
 static const struct proto_ops *shell_of(const struct proto_ops *own)
@@ -148,8 +147,8 @@ static const struct proto_ops *shell_of(const struct proto_ops *own)
 }
 
 /*
- * From here on no new system call reaches TCP. shell_release() drops the reference on the
- * module of the old operations.
+ * Replace @own by the shell; system calls that begin later do not reach TCP. The socket's
+ * reference to the module of @own is kept: shell_release() puts that reference.
  */
 static bool shell_put_on(struct socket *sock, const struct proto_ops *own)
 {
@@ -164,7 +163,7 @@ static void shell_take_off(struct socket *sock, const struct proto_ops *own)
 {
 	WRITE_ONCE(was_taken_off, true);
 	clear_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
-	/* A call that had entered before may have put others in its place already. */
+	/* A system call that began before may have replaced the shell (IPV6_ADDRFORM). */
 	cmpxchg(&sock->ops, shell_of(own), own);
 	module_put(THIS_MODULE);
 }
@@ -179,15 +178,15 @@ static int check_kind(const struct socket *sock)
 		return -EAFNOSUPPORT;
 	if (sock->type != SOCK_STREAM)
 		return -ESOCKTNOSUPPORT;
-	/* MPTCP and SCTP also have streams. (uverbs itself uses EPROTONOSUPPORT.) */
+	/* MPTCP and SCTP have SOCK_STREAM, too. (uverbs itself uses EPROTONOSUPPORT.) */
 	if (sk->sk_protocol != IPPROTO_TCP || sk_is_mptcp(sk))
 		return -EPROTOTYPE;
 	return 0;
 }
 
 /*
- * The device's own namespace, one with the same owner, or one that the caller
- * administers.
+ * The socket must be in a network namespace with the same owning user namespace as the
+ * device's, or in one that the caller administers.
  */
 static bool may_use(const struct sock *sk, const struct net *net)
 {
@@ -196,7 +195,7 @@ static bool may_use(const struct sock *sk, const struct net *net)
 	return owner == net->user_ns || ns_capable(owner, CAP_NET_ADMIN);
 }
 
-/* The answer counts under the socket lock only; before, it saves a wait. */
+/* Called under the socket lock; before that only to fail early. */
 static int check_state(const struct sock *sk)
 {
 	if (inet_csk_has_ulp(sk) || tcp_sk(sk)->repair)
@@ -220,16 +219,15 @@ static int count_descriptor(const void *p, struct file *file, unsigned int fd)
 
 	if (file != census->file)
 		return 0;
-	/* Each that was counted keeps its reference, because files->file_lock is held. */
+	/* The descriptors counted keep their references: files->file_lock is held. */
 	++*census->found;
 	return (unsigned long)file_count(file) == *census->found + 1;
 }
 
 /*
- * Has the file no references but ours and those of the calling process's descriptors?
- * A system call has one of its own, unless it is called by a process with a single
- * thread. So do descriptors of other processes, those in flight, and files registered
- * with io_uring.
+ * Has the file no references but ours and those of the calling process's descriptors? A
+ * system call has another one, unless its process has a single thread. So have descriptors
+ * of other processes or in flight (SCM_RIGHTS), and registrations with io_uring.
  */
 static bool is_sole_user(const struct file *file)
 {
@@ -241,7 +239,7 @@ static bool is_sole_user(const struct file *file)
 
 /* ---- taking --------------------------------------------------------------- */
 
-/* Reset the program's socket options that would interfere with the engines. */
+/* Reset those socket options of the program that would interfere with the engines. */
 static void settle_options(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -252,7 +250,7 @@ static void settle_options(struct sock *sk)
 	tp->nonagle |= TCP_NAGLE_OFF;
 	WRITE_ONCE(tp->notsent_lowat, 0);
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
-	/* From now on TCP tunes the buffers, starting from a sufficient size. */
+	/* Give the buffers a sufficient size, and let TCP's autotuning enlarge them. */
 	sk->sk_userlocks &= ~(SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
 	WRITE_ONCE(sk->sk_rcvbuf,
 		   max_t(int, READ_ONCE(sk->sk_rcvbuf), KWARP_RCVBUF_MIN));
@@ -269,7 +267,7 @@ static int take_locked(struct kwarp_llp *llp, struct socket *sock)
 	sock_owned_by_me(sk);
 	if (ret)
 		return ret;
-	/* getsockopt() copies a filter to the program under the socket lock. */
+	/* SO_GET_FILTER would copy the filter to the program under the socket lock. */
 	if (sk_detach_filter(sk) == -EPERM)
 		return -EOPNOTSUPP;
 	settle_options(sk);
@@ -277,13 +275,13 @@ static int take_locked(struct kwarp_llp *llp, struct socket *sock)
 	return 0;
 }
 
-/* Return: as kwarp_llp_take(); -EAGAIN if the socket has another user. */
+/* Return: as kwarp_llp_take(), or -EAGAIN if the socket has another user. */
 static int take_if_sole(struct kwarp_llp *llp, struct file *file, struct socket *sock)
 {
 	const struct proto_ops *own = READ_ONCE(sock->ops);
 	int ret;
 
-	/* A shell, or used by another part of the kernel, but for TLS and its like. */
+	/* Taken already, or used by another part of the kernel; check_state() refuses ULPs. */
 	if (own != own_ops(sock) && !inet_csk_has_ulp(sock->sk))
 		return -EBUSY;
 	ret = check_state(sock->sk);
@@ -291,7 +289,7 @@ static int take_if_sole(struct kwarp_llp *llp, struct file *file, struct socket 
 		return ret;
 	if (!is_sole_user(file) || !shell_put_on(sock, own))
 		return -EAGAIN;
-	/* A call gets its reference on the file before it reads the operations. */
+	/* A system call takes its reference to the file before it reads sock->ops. */
 	smp_mb();
 	ret = -EAGAIN;
 	if (is_sole_user(file) && READ_ONCE(sock->ops) == shell_of(own)) {
@@ -331,23 +329,21 @@ static int take_file(struct kwarp_llp *llp, struct file *file, const struct net 
  * @net:	namespace of the netdev: the socket's namespace must have the same owner,
  *		or the caller CAP_NET_ADMIN in it
  *
- * On success every descriptor of the socket becomes a shell (take.c), a filter of the
- * program's is removed, and the connection lives until kwarp_llp_close(). On failure the
- * socket is unchanged. Bytes that have arrived are in the receive queue; no event reports
- * them. Waits a moment for other users of the socket to go.
+ * On success system calls on the socket meet the shell, the program's socket filter is
+ * removed, and the connection lives until kwarp_llp_close(). On failure the socket is
+ * unchanged. No event reports data that are in the receive queue already.
  *
- * Another user may be about to go: a parent that closes its copy, a thread that closes a
- * descriptor. The pause is random, because two callers that want the same socket are
+ * Waits a moment for other users of the socket, which may be about to close their
+ * descriptors. Each pause is random, because two callers that take the same socket are
  * users for each other.
  *
  * Context: process, may sleep; current is the program.
  *
  * Return: 0; -EBADF, -ENOTSOCK, -EAFNOSUPPORT (not IPv4 or IPv6), -ESOCKTNOSUPPORT (no
- * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or
- * either direction closed), -EBUSY (already taken; in use by another part of the kernel,
- * by a system call, or by another process, which has a descriptor of it), -EOPNOTSUPP (it
- * has an upper layer protocol, e.g. TLS, is in repair mode, or its filter is locked),
- * -ENOMEM.
+ * stream), -EPROTOTYPE (not TCP: MPTCP, SCTP), -EPERM, -ENOTCONN (not established, or one
+ * direction is closed), -EBUSY (taken already; or in use by another part of the kernel, a
+ * system call, or a process with a descriptor of its own), -EOPNOTSUPP (upper layer
+ * protocol such as TLS, repair mode, or locked filter), -ENOMEM.
  */
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 {
@@ -376,7 +372,7 @@ int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 
 /* ---- the end -------------------------------------------------------------- */
 
-/* End a connection whose socket may still be open in a program: llp->taken. */
+/* End the connection of a socket that was taken (llp->taken). */
 void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 {
 	struct sock *sk = llp->sk;
@@ -384,7 +380,7 @@ void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 	might_sleep();
 	lock_sock(sk);
 	kwarp_socket_unhook(llp);
-	/* The program's files may keep the socket: its connection ends here nevertheless. */
+	/* The program's descriptors may keep the socket, so end the connection here. */
 	if (abort) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
@@ -397,8 +393,8 @@ void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 }
 
 /*
- * Module unload: a call may have read a shell's address, or be about to return from it, and
- * be preempted there.
+ * Before the module is unloaded, wait for tasks that were preempted between reading the
+ * shell from sock->ops and the return of its function.
  */
 void kwarp_take_exit(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* MPA's connections: TCP sockets. socket.c has what they share with other sockets. */
+/* TCP sockets of MPA connections. socket.c has the functions for sockets of any LLP. */
 #include "llp/mpa/tcp.h"
 
 #include <linux/tcp.h>
@@ -42,7 +42,7 @@ static void llp_data_ready(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
-/* Startup phase: the owner is notified and reads; this includes the end of the stream. */
+/* Without a QP, notify the owner, which then reads the data or the end of the stream. */
 static void startup_changed(struct kwarp_llp *llp, struct sock *sk)
 {
 	if (sk->sk_err || sk->sk_state == TCP_CLOSE) {
@@ -70,14 +70,14 @@ static void llp_state_change(struct sock *sk)
 
 static void llp_error_report(struct sock *sk)
 {
-	/* Soft errors (ICMP) are reported here as well: only sk_err counts. */
+	/* Ignore soft errors (ICMP), which set sk_err_soft only. */
 	if (sk->sk_err)
 		llp_state_change(sk);
 }
 
 /*
- * TCP calls this after each segment while SOCK_NOSPACE is set, when out-of-order data is
- * already queued: the flag stays set.
+ * TCP calls sk_write_space after queuing each received segment, as long as SOCK_NOSPACE is
+ * set. We keep the flag set to see out-of-order segments, and use want_wspace instead.
  */
 static void watched_write_space(struct kwarp_llp *llp, struct sock *sk)
 {
@@ -127,7 +127,7 @@ void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp *listener)
 {
 	sock->sk->sk_use_task_frag = false;
-	/* Urgent data has no meaning here: keep the byte in the stream. */
+	/* MPA has no urgent data: keep such a byte in the stream. */
 	sock_set_flag(sock->sk, SOCK_URGINLINE);
 	kwarp_socket_hook(llp, sock, &callbacks, listener);
 }
@@ -201,7 +201,7 @@ static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	tcp_sock_set_nodelay(sk);
 	kwarp_tcp_hook(child, sock, listener);
 
-	/* Nothing reported events that occurred before our callbacks were installed. */
+	/* Report events that occurred before our callbacks were installed. */
 	lock_sock(sk);
 	if (sk->sk_err || sk->sk_state != TCP_ESTABLISHED)
 		startup_changed(child, sk);
@@ -212,8 +212,8 @@ static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 }
 
 /*
- * Nothing to read: end of the stream, error or not yet? Checked in the same order as TCP
- * does.
+ * There are no data to read. Return: 0 at the end of the stream, the socket's error, or
+ * -EAGAIN. The order of the checks is that of tcp_recvmsg().
  */
 static int read_nothing(struct sock *sk)
 {
@@ -236,7 +236,7 @@ static int read_locked(struct sock *sk, void *buf, u32 len)
 		if (!skb)
 			break;
 		n = off < skb->len ? min(skb->len - off, len - done) : 0;
-		/* The FIN may be alone in its skb. */
+		/* An skb that contains only a FIN has no bytes. */
 		if (!n || skb_copy_bits(skb, off, buf + done, n))
 			break;
 		tcp_read_done(sk, n);
@@ -249,7 +249,7 @@ int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len)
 {
 	int ret;
 
-	/* Bypass the socket's operations: they may be a shell (take.c), or wait. */
+	/* Do not call sock->ops, which take.c may have replaced. */
 	kwarp_llp_lock(llp);
 	ret = read_locked(llp->sk, buf, len);
 	kwarp_llp_unlock(llp);
@@ -282,11 +282,11 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
 	kwarp_llp_lock(llp);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
-	/* Responses to it are received after the unlock. */
+	/* Responses are processed after the unlock, so setting the flag here is early enough. */
 	llp->spoke |= ret > 0;
 	/*
-	 * TCP has copied a few bytes to a 32 KiB page fragment of the socket, which it
-	 * would keep for later copies. All further data is in the engine's pages.
+	 * TCP has copied a few bytes to a page fragment of 32 KiB, which the socket would
+	 * keep for later copies. Free it, because all further data are in our own pages.
 	 */
 	if (sk->sk_frag.page) {
 		put_page(sk->sk_frag.page);
@@ -316,7 +316,7 @@ static void mpa_keepalive(struct kwarp_llp *llp, u32 seconds)
 }
 
 /*
- * Send FIN after the remaining data, unless it was sent already. Context: socket lock
+ * Send FIN after the remaining data, unless FIN was sent already. Context: socket lock
  * held.
  */
 void kwarp_tcp_shutdown(struct sock *sk)
@@ -326,7 +326,7 @@ void kwarp_tcp_shutdown(struct sock *sk)
 		return;
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
 		return;
-	/* As in inet_shutdown(): no more sends, then FIN after the remaining data. */
+	/* As inet_shutdown() does. */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 }
@@ -337,7 +337,7 @@ static void mpa_shutdown(struct kwarp_llp *llp)
 	kwarp_tcp_shutdown(llp->sk);
 }
 
-/* TCP's rule for readers: would an update advertise a window at least twice as large? */
+/* As __tcp_cleanup_rbuf(): would an update advertise a window at least twice as large? */
 static bool window_is_low(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -355,10 +355,10 @@ static bool window_is_low(const struct sock *sk)
 }
 
 /*
- * release_sock() receives the segments that arrived while a process held the lock, and
- * all of them count against the window until it ends: each acknowledgment it sends
- * advertises a smaller window, the last one almost none, although the engine has read
- * everything. If no update were sent, the peer would wait for its persist timer.
+ * release_sock() processes the segments that arrived while a process held the lock, and
+ * counts all of them against the window until it returns. So each ACK in between advertises
+ * a smaller window, the last one almost none, although the engine has read everything.
+ * Send a window update here, otherwise the peer would wait for its persist timer.
  */
 void kwarp_mpa_unlocked(struct kwarp_llp *llp)
 {
@@ -366,10 +366,10 @@ void kwarp_mpa_unlocked(struct kwarp_llp *llp)
 
 	if (!window_is_low(sk))
 		return;
-	/* Softirqs off: the peer's response must find the lock free. */
+	/* Disable softirqs, so that a peer on this host responds after we release the lock. */
 	local_bh_disable();
 	bh_lock_sock(sk);
-	/* Another lock owner may pass here as well. */
+	/* A process that owns the lock calls this function, too, when it releases the lock. */
 	if (!sock_owned_by_user(sk) && window_is_low(sk))
 		kwarp_tcp_send_ack(sk);
 	bh_unlock_sock(sk);
@@ -389,14 +389,14 @@ static bool mpa_wake_bh(struct kwarp_llp *llp)
 	return !owned;
 }
 
-/* Payload bytes of a segment now: EMSS, less pending SACK options (RFC 5044 4.5). */
+/* Return: EMSS: payload bytes of a segment, less pending SACK options (RFC 5044 4.5). */
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp)
 {
 	const struct tcp_sock *tp = tcp_sk(llp->sk);
 	u32 mss = tp->mss_cache;
 	u32 sacks = tp->rx_opt.num_sacks + tp->rx_opt.dsack;
 
-	/* mss_cache does not account for SACK blocks in data segments. */
+	/* mss_cache does not consider SACK blocks. */
 	if (unlikely(sacks)) {
 		u32 room = MAX_TCP_OPTION_SPACE -
 			   (tp->tcp_header_len - sizeof(struct tcphdr));
@@ -424,15 +424,15 @@ static bool mpa_writeable(const struct kwarp_llp *llp)
 }
 
 /**
- * kwarp_tcp_send_bvec() - hand pages to TCP without blocking
+ * kwarp_tcp_send_bvec() - send pages without blocking
  * @llp:	connection
- * @bv:		pages to reference; they must not change until TCP releases them
- * @nr:		number of elements
+ * @bv:		pages, which must not change until TCP releases its references
+ * @nr:		number of elements in @bv
  * @len:	total bytes
- * @eor:	end of record: the next call starts a new segment
+ * @eor:	end of record: the data of the next call start a new segment
  *
- * Return: bytes accepted (may be less), -EAGAIN (write space will be reported), other
- * errno if the connection is unusable.
+ * Return: bytes accepted, at most @len; -EAGAIN if there is no send space, which will be
+ * reported; or another errno if the connection is unusable.
  */
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 			unsigned int nr, size_t len, bool eor)
@@ -451,7 +451,7 @@ int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	sk->sk_allocation = gfp;
-	/* TCP has set SOCK_NOSPACE, which has no such meaning on a watched socket. */
+	/* On a watched socket SOCK_NOSPACE, which is always set, does not say this. */
 	if (ret < (int)len)
 		llp->want_wspace = true;
 	return ret;

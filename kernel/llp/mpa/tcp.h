@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Shared by the files of llp/mpa/. */
+/* TCP sockets, for the files of llp/mpa/. */
 #ifndef _KWARP_LLP_MPA_TCP_H
 #define _KWARP_LLP_MPA_TCP_H
 
@@ -9,7 +9,7 @@ void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		    const struct kwarp_llp *listener);
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp);
 
-/* Free send buffer, bytes; negative if none. */
+/* Return: free bytes of the send buffer; may be negative. */
 int kwarp_tcp_wspace(const struct kwarp_llp *llp);
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 			unsigned int nr, size_t len, bool eor);

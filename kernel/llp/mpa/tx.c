@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * MPA send: ULPDUs become FPDUs, in memory that is passed to TCP by reference.
+ * MPA send: FPDUs are built in pages, of which TCP gets references.
  *
- * A batch is a sequence of runs. Within a run every FPDU but the last is exactly one EMSS
- * long, or several short ones share a segment, so the segmentation by TCP (or the NIC)
- * cuts at FPDU boundaries; a run that does not end at a multiple of the EMSS is closed
- * with an end-of-record mark, and the next one starts a new segment (RFC 5044 appendix
- * A).
+ * A batch is a sequence of runs. All segments of a run but the last are full: one FPDU of
+ * EMSS bytes, or several shorter ones. So segmentation by TCP or the NIC cuts at FPDU
+ * boundaries. If the last segment is not full, the run ends with an end-of-record mark, and
+ * the next run starts a new segment (RFC 5044 appendix A).
  */
 #include "llp/mpa/mpa.h"
 
@@ -18,7 +17,7 @@ static void segment_init(struct kwarp_llp *llp)
 	struct kwarp_mpa_segment *seg = &llp->mpa->tx.segment;
 	u32 emss = kwarp_tcp_emss(llp);
 
-	/* RFC 5044 4.5: a MULPDU of 128 is always offered, however small the EMSS is. */
+	/* RFC 5044 4.5: the MULPDU is at least 128, however small the EMSS is. */
 	emss = max(emss, 128U + 32U);
 	seg->max = emss & ~3U;
 	seg->exact = seg->max == emss;
@@ -46,7 +45,7 @@ int kwarp_mpa_batch_begin(struct kwarp_llp *llp)
 	return 0;
 }
 
-/* The next FPDU starts a new segment, even if this one has room left. */
+/* Start a new segment with the next FPDU, even if there is room in the current one. */
 static void new_segment(struct kwarp_mpa_tx *tx)
 {
 	if (tx->segment.off)
@@ -55,9 +54,9 @@ static void new_segment(struct kwarp_mpa_tx *tx)
 }
 
 /*
- * The end of a message and the ULPDU after it share a segment, so that the peer answers
- * the latter before its consumer can act on the former and close. If they do not fit into
- * one segment, half of the end goes into the preceding one.
+ * Let the end of a message share a segment with the ULPDU after it (@want->behind), so that
+ * the peer answers this ULPDU before its consumer can act on the message and close. If they
+ * do not fit, half of the end of the message goes into the preceding segment.
  */
 static void leave_room(struct kwarp_llp *llp,
 		       const struct kwarp_ulpdu_want *want, u32 *ulpdu)
@@ -81,8 +80,8 @@ static void leave_room(struct kwarp_llp *llp,
 }
 
 /*
- * A message that does not fit into the rest of a segment may begin there, so that
- * sequences of messages make sequences of full segments, for one call to TCP.
+ * A message that does not fit into the rest of a segment may begin there: a sequence of
+ * messages then fills its segments and is a single run.
  * Return: bytes of the ULPDU that fills the segment, or 0.
  */
 static u32 fill_segment(const struct kwarp_llp *llp,
@@ -108,7 +107,7 @@ static u32 choose_ulpdu_len(struct kwarp_llp *llp, const struct kwarp_ulpdu_want
 	u32 all = want->hdr_len + want->left;
 	u32 ulpdu, part;
 
-	/* The rest of the message, and the segment has room for it. */
+	/* Common case: the segment has room for the rest of the message. */
 	if (!want->behind && all <= KWARP_ULPDU_MAX &&
 	    seg->off + kwarp_fpdu_len(all, tx->pos, markers) <= seg->max)
 		return all;
@@ -126,8 +125,8 @@ static u32 choose_ulpdu_len(struct kwarp_llp *llp, const struct kwarp_ulpdu_want
 }
 
 /*
- * Common case: the whole FPDU fits at @dst, and the first marker, if any, is @to_marker
- * bytes after @dst, beyond the DDP header.
+ * Fast path: the FPDU is contiguous at @dst, and the first marker, if any, follows the DDP
+ * header, @to_marker bytes after @dst.
  */
 static int put_flat(const struct kwarp_llp *llp, u8 *dst, u32 to_marker,
 		    const struct kwarp_ddp_hdr *h,
@@ -168,8 +167,8 @@ static int put_flat(const struct kwarp_llp *llp, u8 *dst, u32 to_marker,
 }
 
 /*
- * Copy @len bytes of payload to @dst, which has @room bytes; @all: it has room for all
- * of them, with markers. Return: bytes written, or -errno of the source.
+ * Copy payload, with markers, to @dst, which has @room bytes; if @all is set, *@len bytes
+ * fit. Subtracts the bytes copied from *@len. Return: bytes written, or -errno of @src.
  */
 static int put_fpdu_payload(struct kwarp_payload_source *src,
 			    struct kwarp_fpdu_writer *w, u8 *dst, u32 room, bool all,
@@ -205,7 +204,7 @@ static u32 put_header(struct kwarp_fpdu_writer *w, u8 *dst,
 	u32 len = kwarp_ddp_hdr_len(h->tagged);
 	u8 hdr[KWARP_DDP_HDR_MAX];
 
-	/* Common case: no marker falls into the header. */
+	/* Common case: there is no marker in the header. */
 	if (likely(kwarp_fpdu_room(w) >= len)) {
 		kwarp_ddp_encode(h, dst);
 		kwarp_fpdu_ref(w, dst, len);
@@ -216,8 +215,8 @@ static u32 put_header(struct kwarp_fpdu_writer *w, u8 *dst,
 }
 
 /*
- * Slow path: a marker falls into the headers, or the FPDU is split at the end of a
- * contiguous piece of memory. @dst: from kwarp_tx_room().
+ * Slow path: there is a marker in the headers, or the FPDU is split at the end of a block
+ * of pages. @dst: from kwarp_tx_room().
  */
 static int put_split(struct kwarp_llp *llp, struct kwarp_tx_out *out, u8 *dst,
 		     const struct kwarp_ddp_hdr *h,
@@ -380,7 +379,7 @@ void kwarp_mpa_drop(struct kwarp_llp *llp)
 	tx->buf = NULL;
 }
 
-/* TCP took @len bytes: drop our page references. */
+/* TCP has accepted @len bytes: put our references to their pages. */
 static void tx_buf_advance(struct kwarp_tx_buf *b, u32 len)
 {
 	b->len -= len;
@@ -416,7 +415,7 @@ int kwarp_mpa_push(struct kwarp_llp *llp)
 		ret = kwarp_tcp_send_bvec(llp, &b->bv[b->first],
 					  run->bv_end - b->first, len,
 					  run->eor);
-		/* The backlog may have been processed in this call. */
+		/* TCP may have processed the backlog, with a reset, in this call. */
 		if (llp->sk_err)
 			return -EPIPE;
 		if (ret < 0)
