@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The lower layer protocol: connections and their sockets. It carries ULPDUs (ulpdu.h)
- * and knows nothing of RDMA. mpa/ implements it over TCP; socket.h has what the sockets of
- * all lower layers share.
+ * The lower layer protocol (LLP): connections and their sockets. An LLP carries ULPDUs
+ * (ulpdu.h) and does not interpret them. mpa/ implements MPA over TCP, sctp/ implements
+ * SCTP; socket.h declares the socket functions that both use.
  */
 #ifndef _KWARP_LLP_H
 #define _KWARP_LLP_H
@@ -24,54 +24,54 @@ struct kwarp_sctp;
 struct file;
 
 /*
- * An incomplete FPDU waits in TCP's receive queue, so the window must hold two FPDUs of
- * maximum size (65 KiB each) whatever tcp_rmem says; TCP's autotuning grows it from here.
- * The buffer is accounted in truesize, hence the factor.
+ * Initial receive buffer. TCP's receive queue holds an incomplete FPDU, so the window must
+ * have room for two FPDUs of maximum size (64 KiB each), whatever tcp_rmem is. Truesize is
+ * charged to the buffer, hence four times that; TCP's autotuning may enlarge the buffer.
  */
 #define KWARP_RCVBUF_MIN	(512 * 1024)
 
 /* Bits of the events that a connection reports to its owner (the CM). */
 enum kwarp_llp_event {
 	KWARP_LLP_EV_CONNECTED,	/* active open succeeded */
-	KWARP_LLP_EV_READABLE,	/* startup phase: bytes are waiting; or a listener has a child */
-	KWARP_LLP_EV_PEER_FIN,	/* peer closed its direction; everything before it is
+	KWARP_LLP_EV_READABLE,	/* startup: data or the end of the stream can be read;
+				 * listener: a child can be accepted
+				 */
+	KWARP_LLP_EV_PEER_FIN,	/* the peer closed its direction; all data before its FIN are
 				 * processed
 				 */
-	KWARP_LLP_EV_RESET,	/* connection is gone: reset, timeout, refused (llp->sk_err);
-				 * may follow PEER_FIN
+	KWARP_LLP_EV_RESET,	/* the connection is lost: reset, timeout, refused
+				 * (llp->sk_err); may follow PEER_FIN
 				 */
-	KWARP_LLP_EV_FIN_SENT,	/* our FIN follows all data: graceful close in progress */
+	KWARP_LLP_EV_FIN_SENT,	/* our FIN is queued behind all data: graceful close */
 	KWARP_LLP_EV_QP_ERR,	/* QP went to ERR; the Terminate, if any, is being sent */
 	KWARP_LLP_EV_RTR,	/* responder: the peer's first FPDU was processed */
-	KWARP_LLP_EV_QP_GONE,	/* the QP is being destroyed: drop it */
-	KWARP_LLP_EV_DRAIN,	/* QP went to SQD: FIN follows when its work is done */
-	/* The CM's own events share the word. */
+	KWARP_LLP_EV_QP_GONE,	/* the QP is being destroyed: release it */
+	KWARP_LLP_EV_DRAIN,	/* QP went to SQD: FIN follows its last work request */
+	/* The CM's own events use the next bits of the same word. */
 	KWARP_LLP_EV_CM_FIRST,
 };
 
+/**
+ * struct kwarp_llp_owner_ops - upcalls to the owner of a connection
+ * @event:	set the bit of an event and queue the owner's work. Context: any
+ * @release:	the last reference was dropped. Context: any; must not sleep
+ */
 struct kwarp_llp_owner_ops {
-	/* Sets a bit and queues the owner's work. Context: any. */
 	void (*event)(struct kwarp_llp *llp, unsigned int ev);
-	/*
-	 * The last reference was dropped. Context: any; work that sleeps must be
-	 * deferred.
-	 */
 	void (*release)(struct kwarp_llp *llp);
 };
 
 /**
- * struct kwarp_llp_engine - functions that the socket's callbacks call once a QP is
- * attached
- * @readable:	pull the ULPDUs that have arrived. Return: false if there are more: then
- *		the engine itself calls kwarp_llp_poll() soon, and the end of the stream
- *		must not be reported yet
- * @writable:	TCP has send space again
- * @early:	TCP holds segments after a gap, possibly new ones; called only after
- *		kwarp_llp_watch()
- * @ended:	the stream is over, called once: @err is a positive errno (reset, timeout)
- *		or 0 for FIN; @left is the number of bytes of an incomplete ULPDU
+ * struct kwarp_llp_engine - functions of an attached QP, called by the lower layer
+ * @readable:	pull the ULPDUs that have arrived. Return: false if some are left: then
+ *		the engine calls kwarp_llp_poll() later, and the end of the stream must
+ *		not be reported yet
+ * @writable:	there is send space again
+ * @early:	ULPDUs after a gap may have arrived; called only if llp->ledger is set
+ * @ended:	the stream has ended, called once: @err is a positive errno (reset, timeout)
+ *		or 0 for FIN; @left is not 0 if ULPDUs before the end are incomplete
  *
- * All are called with the socket lock held and llp->qp set; softirq or process.
+ * Context: socket lock held and llp->qp set; softirq or process.
  */
 struct kwarp_llp_engine {
 	bool (*readable)(struct kwarp_llp *llp);
@@ -82,10 +82,10 @@ struct kwarp_llp_engine {
 
 /**
  * struct kwarp_mpa_framing - FPDU framing agreed on in MPA startup
- * @crc:	CRC32c on, both directions
- * @tx_markers:	we insert markers
- * @rx_markers:	the peer inserts markers
- * @large:	FPDUs up to the MPA limit instead of one TCP segment (policy)
+ * @crc:	CRC32c in both directions
+ * @tx_markers:	markers in the FPDUs that we send
+ * @rx_markers:	markers in the FPDUs that the peer sends
+ * @large:	send FPDUs up to the MPA limit instead of one TCP segment (policy fpdu_large)
  */
 struct kwarp_mpa_framing {
 	bool crc;
@@ -168,11 +168,11 @@ struct kwarp_llp_info {
 	u32 retransmits;
 };
 
-/* The lower layers; kwarp_llp_init() sets llp->ops to the first. */
+/* kwarp_llp_init() sets llp->ops to kwarp_mpa_ops. */
 extern const struct kwarp_llp_ops kwarp_mpa_ops;
 extern const struct kwarp_llp_ops kwarp_sctp_ops;
 
-/* Does it have MPA's startup and framing, with their options? */
+/* MPA's startup and framing have options that other lower layers do not have. */
 static inline bool kwarp_llp_is_mpa(const struct kwarp_llp *llp)
 {
 	return llp->ops == &kwarp_mpa_ops;
@@ -181,7 +181,6 @@ static inline bool kwarp_llp_is_mpa(const struct kwarp_llp *llp)
 #if IS_ENABLED(CONFIG_IP_SCTP)
 int kwarp_sctp_probe(struct net *net);
 
-/* Module load and unload. */
 int kwarp_sctp_init(void);
 void kwarp_sctp_exit(void);
 #else
@@ -210,15 +209,14 @@ void kwarp_llp_get(struct kwarp_llp *llp);
 void kwarp_llp_put(struct kwarp_llp *llp);
 
 /**
- * struct kwarp_llp_bind - where a socket is
+ * struct kwarp_llp_bind - local end of a socket
  * @net:	namespace
  * @ifindex:	netdev to bind to (0: none)
+ * @paths:	further netdevs (0: none), whose addresses a multihomed socket has, too
  * @local:	address and port (port 0: any)
- * @paths:	netdevs whose addresses the socket has, too, if the lower layer can use several
- *		(0: none)
- * @tos:	type of service or traffic class, also of a listener's children; -1 for the
- *		default
- * @afonly:	IPv6: no mapped IPv4
+ * @tos:	type of service or traffic class, inherited by a listener's children; -1
+ *		for the default
+ * @afonly:	IPv6 only: no IPv4-mapped addresses
  */
 struct kwarp_llp_bind {
 	struct net *net;
@@ -232,11 +230,11 @@ struct kwarp_llp_bind {
 /**
  * kwarp_llp_connect() - start an active open
  * @llp:	initialised, no socket yet
- * @bind:	our end
+ * @bind:	local end
  * @remote:	destination
  *
- * Never blocks for the peer: success is reported as KWARP_LLP_EV_CONNECTED, failure as
- * KWARP_LLP_EV_RESET. Context: process.
+ * Does not wait for the peer: KWARP_LLP_EV_CONNECTED reports success, KWARP_LLP_EV_RESET
+ * failure. Context: process.
  * Return: 0 or an immediate error of the socket layer (e.g. -ENETUNREACH).
  */
 static inline int kwarp_llp_connect(struct kwarp_llp *llp,
@@ -249,12 +247,12 @@ static inline int kwarp_llp_connect(struct kwarp_llp *llp,
 /**
  * kwarp_llp_listen() - start a passive open
  * @llp:	initialised, no socket yet
- * @bind:	where to listen
+ * @bind:	local end
  * @backlog:	connections that may wait to be accepted
  * @hold_net:	hold a reference to the namespace; otherwise the caller closes the
- *		listener before the namespace ends. The children always hold one
+ *		listener before the namespace ends. Children always hold a reference
  *
- * Children are reported as KWARP_LLP_EV_READABLE.
+ * KWARP_LLP_EV_READABLE reports children.
  * Return: 0 or a negative errno.
  */
 static inline int kwarp_llp_listen(struct kwarp_llp *llp,
@@ -268,8 +266,8 @@ static inline int kwarp_llp_listen(struct kwarp_llp *llp,
  * kwarp_llp_has_child() - does a connection wait to be accepted?
  * @listener:	listening connection
  *
- * Return: true if so. It may have gone when kwarp_llp_accept() is called. Context: process,
- * may sleep.
+ * Return: true if so; kwarp_llp_accept() may nevertheless find none. Context: process, may
+ * sleep.
  */
 static inline bool kwarp_llp_has_child(const struct kwarp_llp *listener)
 {
@@ -281,8 +279,8 @@ static inline bool kwarp_llp_has_child(const struct kwarp_llp *listener)
  * @listener:	listening connection
  * @child:	initialised, no socket yet
  *
- * Return: 0, -EAGAIN if there is none, other errno. If something has already arrived for
- * the child, KWARP_LLP_EV_READABLE is raised for it.
+ * Return: 0, -EAGAIN if there is no child, or another errno. KWARP_LLP_EV_READABLE is
+ * raised for the child if data have arrived already.
  */
 static inline int kwarp_llp_accept(struct kwarp_llp *listener,
 				   struct kwarp_llp *child)
@@ -293,12 +291,12 @@ static inline int kwarp_llp_accept(struct kwarp_llp *listener,
 
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
 
-/* Module unload; may sleep. */
 void kwarp_take_exit(void);
 
 /*
- * Startup of MPA in forms that have no struct kwarp_mpa_frame (cm/attach.c): bytes, without
- * blocking for the peer. Return: bytes, 0 at EOF, or -errno. Context: process.
+ * Receive or send raw bytes, without waiting for the peer: for MPA startup frames that
+ * struct kwarp_mpa_frame does not represent (cm/attach.c). Return: bytes, 0 at the end of
+ * the stream, or -errno. Context: process.
  */
 int kwarp_llp_recv(struct kwarp_llp *llp, void *buf, size_t len);
 int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
@@ -306,9 +304,9 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len);
 /**
  * struct kwarp_hello - a startup frame being received
  * @f:		the frame, once complete; its private data are in @rx
- * @err:	KWARP_MPA_E_*, positive, if it is invalid
- * @have:	bytes in @rx; 0 before the first
- * @rx:		its bytes, as the lower layer encodes them
+ * @err:	KWARP_MPA_E_*, positive, if the frame is invalid
+ * @have:	bytes in @rx
+ * @rx:		bytes received, as the lower layer encodes them
  */
 struct kwarp_hello {
 	struct kwarp_mpa_frame f;
@@ -320,7 +318,7 @@ struct kwarp_hello {
 /**
  * kwarp_llp_hello_send() - send a startup frame
  * @llp:	connection
- * @f:		frame; a lower layer ignores what it has no field for
+ * @f:		frame; a lower layer ignores members for which its frames have no field
  * @pd:		f->pd_len bytes of private data
  *
  * Context: process, may sleep.
@@ -340,10 +338,10 @@ static inline int kwarp_llp_hello_send(struct kwarp_llp *llp,
  * @hello:	frame; @hello->have is 0 the first time
  * @type:	expected type
  *
- * Leaves what follows the frame to the engine. Context: process, may sleep.
- * Return: 1 if the frame is complete; 0 if more is needed; -EPROTO if it is invalid;
- * -ECONNRESET if the peer ended the stream before the end of the frame; other errno of
- * the socket.
+ * Does not read beyond the frame: the engine pulls the ULPDUs after it. Context: process,
+ * may sleep.
+ * Return: 1 if the frame is complete; 0 if it is not yet; -EPROTO if it is invalid;
+ * -ECONNRESET if the stream ended before the end of the frame; other errno of the socket.
  */
 static inline int kwarp_llp_hello_recv(struct kwarp_llp *llp,
 				       struct kwarp_hello *hello,
@@ -353,8 +351,9 @@ static inline int kwarp_llp_hello_recv(struct kwarp_llp *llp,
 }
 
 /*
- * Has anything arrived behind the frame? Return: -EAGAIN if not; positive if so; 0 at the
- * end of the stream, or -errno. Context: process, may sleep.
+ * Read data after the startup frame, where none are allowed. Return: positive if data have
+ * arrived, and some are consumed; -EAGAIN if none have; 0 at the end of the stream; or
+ * another errno. Context: process, may sleep.
  */
 static inline int kwarp_llp_hello_more(struct kwarp_llp *llp)
 {
@@ -362,15 +361,16 @@ static inline int kwarp_llp_hello_more(struct kwarp_llp *llp)
 }
 
 /*
- * Discard about @len unread bytes. Return: bytes discarded, 0 at EOF, or -errno; -EAGAIN
- * if none have arrived. Context: process, may sleep.
+ * Discard unread data: TCP at most @len bytes, SCTP everything. Return: bytes discarded, 0
+ * at the end of the stream, -EAGAIN if no data have arrived, or another errno. Context:
+ * process, may sleep.
  */
 static inline int kwarp_llp_drain(struct kwarp_llp *llp, size_t len)
 {
 	return llp->ops->drain(llp, len);
 }
 
-/* An end's address. Return: 0 or -errno. Context: process. */
+/* Get the local address, or the peer's. Return: 0 or -errno. Context: process. */
 static inline int kwarp_llp_getname(const struct kwarp_llp *llp,
 				    struct sockaddr_storage *ss, bool peer)
 {
@@ -378,9 +378,9 @@ static inline int kwarp_llp_getname(const struct kwarp_llp *llp,
 }
 
 /**
- * kwarp_llp_keepalive() - have a silent peer probed
+ * kwarp_llp_keepalive() - probe a silent peer
  * @llp:	connection
- * @seconds:	silence before the first probe, in seconds, up to 32767; 0: no probes
+ * @seconds:	silence before the first probe, in seconds, up to 32767; 0: no change
  *
  * With TCP, the namespace sets the number of probes and their interval
  * (tcp_keepalive_probes, tcp_keepalive_intvl). Context: process.
@@ -391,7 +391,7 @@ static inline void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
 		llp->ops->keepalive(llp, seconds);
 }
 
-/* Takes no socket lock, so the values are a snapshot. Context: any; @llp has a socket. */
+/* Get a snapshot, without the socket lock. Context: any; @llp has a socket. */
 static inline void kwarp_llp_get_info(const struct kwarp_llp *llp,
 				      struct kwarp_llp_info *info)
 {
@@ -402,8 +402,8 @@ static inline void kwarp_llp_get_info(const struct kwarp_llp *llp,
  * kwarp_llp_poll() - act as if the socket's callback had just been called
  * @llp:	connection with an attached queue pair
  *
- * For a QP that was just attached, or an engine that has not read everything: processes
- * data that arrived before, and reports an earlier FIN or reset. Context: socket lock
+ * For a QP that was just attached, and for an engine that left data in the queue: process
+ * these data, then report a FIN or reset that came before this call. Context: socket lock
  * held.
  */
 static inline void kwarp_llp_poll(struct kwarp_llp *llp)
@@ -412,27 +412,25 @@ static inline void kwarp_llp_poll(struct kwarp_llp *llp)
 }
 
 /*
- * Make the send engine look for work, as if write space had become available. Context:
- * softirq.
- * Return: false if nothing was done because a process holds the socket lock.
+ * Run the send engine, as if send space had become available. Context: softirq.
+ * Return: false if a process holds the socket lock and nothing was done.
  */
 static inline bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
 {
 	return llp->ops->wake_bh(llp);
 }
 
-/* End our direction after all accepted bytes. Context: process. */
+/* End our direction of the stream, after all data pushed so far. Context: process. */
 void kwarp_llp_shutdown(struct kwarp_llp *llp);
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
 void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
-/* The time that softirqs run before they leave the rest to a thread; jiffies. */
+/* How long softirqs run before ksoftirqd takes over (MAX_SOFTIRQ_TIME); jiffies. */
 #define KWARP_LLP_HOLD	(msecs_to_jiffies(2) + 1)
 
 bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 
-/* The socket lock is held. */
 #ifdef CONFIG_LOCKDEP
 void kwarp_llp_assert_locked(const struct kwarp_llp *llp);
 #else
@@ -444,8 +442,8 @@ static inline void kwarp_llp_assert_locked(const struct kwarp_llp *llp)
 /* ---- for the engines; socket lock held ------------------------------------ */
 
 /*
- * Direct calls of those @ops that run for each ULPDU, if the lower layer is MPA: indirect
- * calls are expensive with speculation mitigations.
+ * We call the operations that run for each ULPDU or callback directly if the lower layer
+ * is MPA, because mitigations of speculation make indirect calls expensive.
  */
 int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left);
 void kwarp_mpa_unlocked(struct kwarp_llp *llp);

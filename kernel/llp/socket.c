@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Sockets of all lower layers: creation, callbacks, lock, end.
+ * Functions for the sockets of all lower layers: creation, callbacks, lock, release.
  *
- * All callbacks of a connected socket run with the socket lock held, in softirq or from
- * the backlog; some of a listener's do not. They find the connection through sk_user_data
- * under sk_callback_lock and hold a reference while they work.
+ * The callbacks of a connected socket run with the socket lock held, in softirq or from
+ * the backlog; some callbacks of a listener run without the lock. A callback finds its
+ * connection through sk_user_data under sk_callback_lock and holds a reference.
  */
 #include "llp/socket.h"
 
@@ -39,7 +39,8 @@ void kwarp_llp_put(struct kwarp_llp *llp)
 /* ---- callbacks -------------------------------------------------------------- */
 
 /*
- * The connection of a socket, with a reference, or NULL once it is unhooked. Context: any.
+ * Return: the connection of a socket, with a reference, or NULL after
+ * kwarp_socket_unhook(). Context: any.
  */
 struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
 {
@@ -54,8 +55,8 @@ struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
 }
 
 /*
- * The peer's FIN has been reported, and our direction was still open. A reset, or a
- * timeout, ends that as well: the owner need not wait any longer.
+ * After the peer's FIN was reported, our direction may still be open. Report a reset or
+ * timeout in that state, so that the owner stops waiting.
  */
 static void poll_half_closed(struct kwarp_llp *llp)
 {
@@ -70,8 +71,8 @@ static void poll_half_closed(struct kwarp_llp *llp)
 }
 
 /*
- * Attached connection: first what has arrived, then the end of the stream, once, as
- * ops->over() reports it. Context: socket lock held, llp->qp set.
+ * Let the engine process the data that have arrived, then report the end of the stream
+ * (ops->over()), once. Context: socket lock held, llp->qp set.
  */
 void kwarp_socket_poll(struct kwarp_llp *llp)
 {
@@ -88,7 +89,7 @@ void kwarp_socket_poll(struct kwarp_llp *llp)
 	over = INDIRECT_CALL_1(llp->ops->over, kwarp_mpa_over, llp, &left);
 	if (!over)
 		return;
-	/* The engine may have ended the connection while processing. */
+	/* While the engine sent, the QP may have been detached, or the end reported. */
 	if (!llp->qp || llp->eof)
 		return;
 	llp->eof = true;
@@ -103,10 +104,10 @@ void kwarp_socket_poll(struct kwarp_llp *llp)
  * @llp:	initialised, no socket yet
  * @sock:	the socket; not hooked yet
  * @calls:	the lower layer's callbacks
- *
  * @listener:	the listener if @sock is its child, or NULL
  *
- * A child inherits some of its listener's callbacks; these are not saved as its own.
+ * A child inherits some callbacks of its listener. Where these are ours, the callbacks that
+ * the listener has saved are saved for the child.
  */
 void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 		       const struct kwarp_socket_calls *calls,
@@ -131,7 +132,7 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 		llp->saved_error_report = listener->saved_error_report;
 	if (listener && sk->sk_write_space == calls->write_space)
 		llp->saved_write_space = listener->saved_write_space;
-	/* NOCOPY: a child of a listener starts without a connection of ours. */
+	/* NOCOPY: sk_user_data of a listener's child starts as NULL. */
 	__rcu_assign_sk_user_data_with_flags(sk, llp, SK_USER_DATA_NOCOPY);
 	sk->sk_data_ready = calls->data_ready;
 	sk->sk_state_change = calls->state_change;
@@ -140,7 +141,7 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Restore the socket's own callbacks. The caller must wait for callbacks in progress. */
+/* Restore the saved callbacks. Context: process, socket lock held. */
 void kwarp_socket_unhook(struct kwarp_llp *llp)
 {
 	struct sock *sk = llp->sk;
@@ -186,10 +187,10 @@ static void set_tos(struct sock *sk, int tos)
 
 /**
  * kwarp_socket_open() - create a socket for kwarp_socket_bind()
- * @bind:	its place
+ * @bind:	local end
  * @protocol:	IPPROTO_TCP or IPPROTO_SCTP
- * @hold_net:	hold the namespace, as a user's socket does: after close the protocol still
- *		retransmits what it has accepted, with timers in a live namespace
+ * @hold_net:	hold the namespace, as a user's socket does: after the release of the socket
+ *		timers still retransmit data that the peer has not acknowledged
  *
  * Context: process, may load a module.
  * Return: the socket, or ERR_PTR() with the socket layer's error.
@@ -233,9 +234,9 @@ int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind)
 }
 
 /**
- * kwarp_socket_connect() - begin to connect; the callbacks report the result
- * @sock:	with callbacks
- * @remote:	the peer
+ * kwarp_socket_connect() - start to connect; the callbacks report the result
+ * @sock:	socket with our callbacks
+ * @remote:	address of the peer
  *
  * Context: process.
  * Return: 0, -EAFNOSUPPORT, or the socket layer's error.
@@ -252,7 +253,7 @@ int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *rem
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-/* A child holds the namespace even if its listener does not. Return: 0, -ECONNABORTED. */
+/* Make a child hold the namespace. Return: 0, or -ECONNABORTED if that is ending. */
 int kwarp_socket_hold_net(struct sock *sk)
 {
 	struct net *net;
@@ -273,8 +274,8 @@ int kwarp_socket_hold_net(struct sock *sk)
  * kwarp_llp_lock() - take the socket lock
  * @llp:	connection, may have no socket
  *
- * No program holds it, nor that of a socket that was taken: the wait is short.
- * Context: process, may sleep.
+ * The wait is short, because no system call of a program can hold the lock, not even that
+ * of a socket that was taken over (take.c). Context: process, may sleep.
  */
 void kwarp_llp_lock(struct kwarp_llp *llp)
 {
@@ -296,12 +297,12 @@ void kwarp_llp_unlock(struct kwarp_llp *llp)
  * kwarp_llp_held_long() - has a process held the socket lock for long?
  * @llp:	connection with a socket
  *
- * A process that releases the lock first processes the backlog, including the engines'
- * callbacks, and what they send makes the peer send more: the peer could prolong a
- * doorbell call without limit.
+ * A process that releases the lock first processes the backlog, and so runs the engines.
+ * The data that they send make the peer send more, so without a limit the peer could
+ * prolong a doorbell call for ever.
  *
  * Context: socket lock held.
- * Return: true if the caller, a callback, should leave its work to a worker.
+ * Return: true if a callback should leave its work to a worker.
  */
 bool kwarp_llp_held_long(const struct kwarp_llp *llp)
 {
@@ -330,11 +331,10 @@ void kwarp_llp_shutdown(struct kwarp_llp *llp)
 /**
  * kwarp_llp_close() - detach the callbacks and release the socket
  * @llp:	connection or listener
- * @abort:	send RST instead of finishing in the background
+ * @abort:	reset the connection instead of closing it in the background
  *
- * No event is raised after it returns. Idempotent. It does not wait for a program that
- * holds its socket's lock: the stream ends when the program releases the lock. Context:
- * process, may sleep; kwarp_qp_detach() must have been called.
+ * No event is raised after the return. Idempotent. Context: process, may sleep;
+ * kwarp_qp_detach() must have been called.
  */
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 {
@@ -349,10 +349,7 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 		kwarp_take_close(llp, abort);
 		return;
 	}
-	/*
-	 * The socket lock waits for callbacks in progress, sk_callback_lock stops new
-	 * ones.
-	 */
+	/* lock_sock() waits for callbacks in progress; unhooking prevents new ones. */
 	lock_sock(sock->sk);
 	kwarp_socket_unhook(llp);
 	release_sock(sock->sk);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the lower layers' sockets have in common. */
+/* Functions for the sockets of all lower layers. */
 #ifndef _KWARP_LLP_SOCKET_H
 #define _KWARP_LLP_SOCKET_H
 
 #include "llp/llp.h"
 
-/* Length of an address as bind() and connect() expect it, or -EAFNOSUPPORT. */
+/* Return: length of an address, for bind() and connect(), or -EAFNOSUPPORT. */
 int kwarp_socket_addr_len(const struct sockaddr_storage *ss);
 struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol,
 				 bool hold_net);
 
-/* Bind it to the netdev and address of @bind. Return: 0 or the socket layer's error. */
+/* Bind to the netdev and address of @bind. Return: 0 or the socket layer's error. */
 int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind);
 int kwarp_socket_connect(struct socket *sock, const struct sockaddr_storage *remote);
 int kwarp_socket_hold_net(struct sock *sk);
 
-/* The callbacks of a lower layer, as in struct sock. */
+/* Callbacks of a lower layer, for the fields of struct sock with the same names. */
 struct kwarp_socket_calls {
 	void (*data_ready)(struct sock *sk);
 	void (*state_change)(struct sock *sk);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The interface between a DDP stream and its lower layer (RFC 5041 5): ULPDUs, each one
- * DDP segment. The lower layer supplies them in order, each verified, and accepts them in
+ * DDP segment. The lower layer supplies verified ULPDUs in order, and accepts ULPDUs in
  * batches.
  *
- * Everything here runs with the socket lock held. In pull(), in functions with early_ in
- * their names, and from batch_begin() to batch_end(), the caller has disabled bottom
- * halves: nothing sleeps.
+ * The operations on ULPDUs run with the socket lock held. In pull(), in operations with
+ * early_ in their names, and from batch_begin() to batch_end(), the caller has disabled
+ * bottom halves, so nothing may sleep.
  */
 #ifndef _KWARP_LLP_ULPDU_H
 #define _KWARP_LLP_ULPDU_H
@@ -26,7 +26,7 @@ struct net;
 struct sockaddr_storage;
 struct socket;
 
-/* Enough for every header that is interpreted; everything after it is payload. */
+/* The longest headers of DDP and RDMAP; the rest of a ULPDU is payload. */
 #define KWARP_ULPDU_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
 				 KWARP_RDMAP_ATOMIC_REQ_LEN)
 
@@ -37,14 +37,14 @@ struct socket;
  * struct kwarp_ulpdu - a received ULPDU
  * @len:	bytes
  * @seg_len:	number of leading bytes that are in @seg
- * @seg:	copy of the leading bytes; only the copy is validated
- * @frame:	position of the ULPDU in the lower layer's framing; frame.pos is its
- *		position in the stream, modulo 2^32: in bytes, or in messages if these are
- *		what the lower layer carries
- * @flat:	first byte of the frame if it is contiguous; otherwise NULL
- * @r:		otherwise: reader at the first byte of the frame
- * @early:	record of its early placement, or NULL
- * @err:	error for KWARP_PULL_ERR
+ * @seg:	copy of the leading bytes; headers are validated and parsed in the copy only,
+ *		because the sender may still change the pages of an skb
+ * @frame:	framing of the ULPDU; frame.pos is its position in the stream, modulo
+ *		2^32, in bytes (MPA) or messages (SCTP)
+ * @flat:	first byte of the frame if the frame is contiguous; otherwise NULL
+ * @r:		reader at the first byte of the frame if @flat is NULL
+ * @early:	record of the early placement of this ULPDU, or NULL
+ * @err:	error if the result of the pull was KWARP_PULL_ERR
  *
  * Valid until the next pull.
  */
@@ -63,17 +63,17 @@ struct kwarp_ulpdu {
 enum kwarp_pull {
 	KWARP_PULL_NONE,	/* no further complete ULPDU */
 	KWARP_PULL_ULPDU,
-	KWARP_PULL_ERR,		/* framing error: no ULPDU follows */
+	KWARP_PULL_ERR,		/* error of the lower layer: no ULPDU follows */
 };
 
 /**
  * struct kwarp_llp_counts - totals of one pass
- * @frames:	FPDUs
- * @bytes:	stream bytes, framing included
- * @left:	receive: bytes after these, of a frame that is incomplete or was not
- *		examined
- * @markers:	bytes of these that are markers
- * @replaced:	receive: ULPDUs placed early but not accepted when in order
+ * @frames:	FPDUs or SCTP messages
+ * @bytes:	bytes of these, framing included
+ * @left:	receive: not 0 if unread data are left; MPA: number of bytes
+ * @markers:	markers in @bytes
+ * @replaced:	receive: ULPDUs that were placed early, but that the data in order do not
+ *		match
  */
 struct kwarp_llp_counts {
 	u32 frames;
@@ -84,10 +84,10 @@ struct kwarp_llp_counts {
 };
 
 /**
- * struct kwarp_payload_source - payload to be sent, as a sequence of contiguous pieces
+ * struct kwarp_payload_source - payload to be sent, in contiguous pieces
  * @p:		next byte
- * @n:		bytes left in this piece
- * @next:	load the next piece, when @n is 0. Return: 0 or -errno
+ * @n:		bytes left in the current piece
+ * @next:	load the next piece; called when @n is 0. Return: 0 or -errno
  */
 struct kwarp_payload_source {
 	const u8 *p;
@@ -96,13 +96,13 @@ struct kwarp_payload_source {
 };
 
 /**
- * struct kwarp_ulpdu_want - what is to be sent next, for choosing the length of a ULPDU
+ * struct kwarp_ulpdu_want - data to be sent next, from which put() chooses the length of
+ * a ULPDU
  * @hdr_len:	bytes of the DDP header
- * @left:	payload bytes of the message still to be sent, or KWARP_MAX_MSG_SIZE if there
- *		are more
- * @behind:	bytes of a ULPDU that should share a segment with the end of this message;
- *		0: none
- * @fill:	at the start of the message, which may be segmented to fill a TCP segment
+ * @left:	payload bytes of the message still to be sent, at most KWARP_MAX_MSG_SIZE
+ * @behind:	bytes of the ULPDU after this message, which should share a TCP segment with
+ *		the end of this message; 0: none
+ * @fill:	the ULPDU is the first of its message and may be cut to fill a TCP segment
  */
 struct kwarp_ulpdu_want {
 	u32 hdr_len;
@@ -117,62 +117,63 @@ struct kwarp_ulpdu_want {
  * @listen:	see kwarp_llp_listen()
  * @has_child:	see kwarp_llp_has_child()
  * @accept:	see kwarp_llp_accept()
- * @readdress:	give a listener the addresses that it is to have now: if it is for all, those of
- *		netdev @bind->ifindex; those of @bind->paths. @bind->net is set, too. NULL if
- *		they need not be told. Context: process, may sleep. Return: 0; -EAGAIN: try
- *		again later; or another errno
+ * @readdress:	update the addresses of a listener after a change: those of netdev
+ *		@bind->ifindex for a wildcard listener, and those of @bind->paths; of @bind
+ *		only these and @bind->net are set. NULL if the transport needs no update. In
+ *		process context, may sleep. Return: 0, or -EAGAIN: call again later
  * @hello_send:	see kwarp_llp_hello_send()
  * @hello_recv:	see kwarp_llp_hello_recv()
  * @hello_more:	see kwarp_llp_hello_more()
  * @drain:	see kwarp_llp_drain()
  * @getname:	see kwarp_llp_getname()
- * @keepalive:	see kwarp_llp_keepalive(); may be NULL if the transport does that by itself
+ * @keepalive:	see kwarp_llp_keepalive(); NULL if the transport probes the peer by default
  * @info:	see kwarp_llp_get_info()
- * @unlocked:	the socket lock was released; or NULL
+ * @unlocked:	a process has released the socket lock; or NULL
  * @wake_bh:	see kwarp_llp_wake_bh()
- * @close:	the socket has no callbacks of ours any more and is released next, with a
- *		reset if @abort; or NULL. Context: process, may sleep
- * @free:	free the lower layer's data: the last reference is gone; or NULL
- * @halt:	the queue pair is being detached: no push any more, and none is in progress on
- *		return. May release the socket lock meanwhile. NULL if a push never does.
- *		Context: process, may sleep
- * @over:	has the stream ended, with everything before the end processed? Return: 0 if
- *		not; 1: the peer ended it; -errno: it was lost. Otherwise @left is the
- *		number of bytes of ULPDUs that are incomplete
- * @begin:	startup has ended. Context: process, may sleep. Return: 0 or -errno
- * @end:	stop carrying ULPDUs; idempotent
- * @pull_begin:	start a pass over the in-order data. Return: false if there is none
+ * @close:	clean up before the socket, whose callbacks are restored, is released, with
+ *		a reset if @abort; or NULL. Context: process, may sleep
+ * @free:	free the lower layer's data after the last put; or NULL
+ * @halt:	stop pushes before the queue pair is detached: none is in progress on return.
+ *		May release the socket lock meanwhile. NULL if push() never releases it. In
+ *		process context, may sleep
+ * @over:	has the stream ended? Called when the engine has read everything. Return: 0 if
+ *		not; 1 if the peer ended it; -errno if it was lost. Unless 0 is returned,
+ *		*@left is not 0 if incomplete or out-of-order data are left
+ * @begin:	allocate memory for carrying ULPDUs; idempotent. Context: process, may
+ *		sleep, socket lock not held. Return: 0 or -errno
+ * @end:	free the memory of @begin and stop carrying ULPDUs; idempotent
+ * @pull_begin:	start a pass over the in-order data. Return: false if there are none
  * @pull:	get the next verified ULPDU; consumes the previous one. Return: enum
  *		kwarp_pull
- * @pull_end:	end the pass: the window moves once. @last: also consume the last ULPDU
- *		pulled
+ * @pull_end:	end the pass and update the receive window once for all of its ULPDUs; with
+ *		@last set, also consume the last ULPDU pulled
  * @discard:	discard everything received, so that the end of the stream becomes visible
- * @early_begin: look for ULPDUs after a gap. Return: false if there is nothing new
- * @early_pull:	get the next of them; @e receives position, length, CRC, and kind BAD if
- *		it must not be used; if the caller adds @e to the ledger, it is recorded
- *		and the search continues after it. Return: enum kwarp_pull; KWARP_PULL_ERR
- *		is a limit of the pass
- * @early_end:	end of the search; @all: nothing is left to search in this run; or NULL
+ * @early_begin: start a search for ULPDUs after a gap. Return: false if none are new
+ * @early_pull:	get the next ULPDU of the search. Sets position, length and CRC of @e, and
+ *		its kind to BAD if the ULPDU must not be used. The search continues after
+ *		the ULPDU if the caller has added @e to the ledger. Return: enum
+ *		kwarp_pull; KWARP_PULL_ERR if the pass has reached its limit
+ * @early_end:	end the search; @all: nothing is left to search in this run; or NULL
  * @batch_begin: start an empty batch. Return: 0 or -ENOMEM
- * @put:	add the next ULPDU to the batch: the header @h, or NULL if the payload contains
- *		it, and as many of @want's payload bytes from @src as suit the lower layer;
- *		sets h->last if these are all, and @frame to the resulting FPDU. Return: 0; 1
- *		if the batch is now full; or -errno of @src or -ENOMEM, and nothing was added
- * @batch_end:	close the batch. Return: its bytes, to be pushed
- * @push:	hand the batch to the transport; may release the socket lock meanwhile, if
- *		@halt is not NULL. Return: 0, also if there is none;
- *		-EAGAIN: space or memory is short, the rest goes later; or another errno:
- *		nothing can be sent any more
+ * @put:	add a ULPDU to the batch: header @h, or NULL if the payload contains the
+ *		header, and as many of @want->left bytes from @src as suit the lower layer.
+ *		Sets h->last if these are all of them, and @frame. Return: 0; 1 if the batch
+ *		is full; -ENOMEM or the errno of @src if the ULPDU was not added
+ * @batch_end:	close the batch. Return: bytes to be pushed
+ * @push:	pass the batch to the transport; may release the socket lock meanwhile, if
+ *		@halt is not NULL. Return: 0 if nothing is left; -EAGAIN if space or memory
+ *		is short, and the rest can be pushed later; or another errno if nothing can
+ *		be sent any more
  * @drop:	discard the batch
- * @poll:	act as if the socket's callback had just been called: see kwarp_llp_poll()
- * @writeable:	Return: true if there is enough room to make sending worthwhile
- * @want_space:	request a call of engine->writable() when there is room, although push()
- *		was not refused
- * @in_flight:	Return: true if more is in flight than a peer may leave unacknowledged for
- *		long: whoever waits for room will be called soon
- * @shutdown:	end our direction after everything that was pushed
+ * @poll:	see kwarp_llp_poll()
+ * @writeable:	Return: true if there is enough send space to build a batch
+ * @want_space:	request a call of engine->writable() when there is send space, as push()
+ *		does when it returns -EAGAIN for lack of space
+ * @in_flight:	Return: true if more data are in flight than a receiver may leave
+ *		unacknowledged (delayed ACK), so that the call for @want_space comes soon
+ * @shutdown:	end our direction after all data pushed so far
  * @watch:	start or stop calling engine->early()
- * @where:	stream bytes so far, modulo 2^32, for observers
+ * @where:	positions in both directions of the stream, in bytes modulo 2^32, for traces
  */
 struct kwarp_llp_ops {
 	int (*connect)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
@@ -228,7 +229,8 @@ struct kwarp_llp_ops {
 };
 
 /*
- * The payload of a ULPDU after a header of @hdr_len bytes; @flat is storage for a reader.
+ * Initialise @pl to the payload of @u after a header of @hdr_len bytes. @pl may use @flat
+ * as its reader.
  */
 static inline void kwarp_ulpdu_payload(const struct kwarp_ulpdu *u, u32 hdr_len,
 				       struct kwarp_payload *pl,
