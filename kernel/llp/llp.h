@@ -24,9 +24,9 @@ struct kwarp_sctp;
 struct file;
 
 /*
- * Initial receive buffer. TCP's receive queue holds an incomplete FPDU, so the window must
- * have room for two FPDUs of maximum size (64 KiB each), whatever tcp_rmem is. Truesize is
- * charged to the buffer, hence four times that; TCP's autotuning may enlarge the buffer.
+ * Minimum of the initial receive buffer. TCP's queue holds an incomplete FPDU, so the window
+ * must have room for two FPDUs of maximum size (64 KiB each), whatever tcp_rmem is. The
+ * buffer is four times as large, because truesize is charged; autotuning may enlarge it.
  */
 #define KWARP_RCVBUF_MIN	(512 * 1024)
 
@@ -97,31 +97,33 @@ struct kwarp_mpa_framing {
 /**
  * struct kwarp_llp - one connection or listener
  * @sock:	the socket; set once, released by kwarp_llp_close()
- * @sk:		its sock, referenced until the last put, so that it can be locked after
- *		@sock is released
- * @taken:	the file of a program's socket (kwarp_llp_take()) with a reference, or NULL
- * @dev:	device, for counters
- * @refs:	owner, QP, callbacks in progress
+ * @sk:		the struct sock of @sock, referenced until the last put, so that it can be
+ *		locked after the release of @sock
+ * @taken:	file of a program's socket (kwarp_llp_take()), with a reference, or NULL
+ * @dev:	device
+ * @refs:	held by owner, attached QP, callbacks and doorbells in progress
  * @ops:	lower layer that carries the ULPDUs
- * @framing:	FPDU framing; constant while @qp is set
- * @mpa:	MPA: data path, from ops->begin() to ops->end(); socket lock
  * @sctp:	SCTP: the association; constant
- * @ledger:	record of ULPDUs placed early, or NULL if there is none; belongs to the
- *		engine
  * @owner:	upcalls to the CM
- * @engine:	valid while @qp is set
- * @qp:		attached queue pair (holds a reference) or NULL; socket lock
- * @spoke:	kwarp_llp_send() has handed data to TCP; socket lock
- * @locked_at:	when a process last took the socket lock, jiffies; socket lock
- * @eof:	FIN has been seen and reported; socket lock
- * @watched:	sk_write_space is called for each segment received; socket lock
- * @want_wspace: @watched: the engine waits for send space; socket lock
- * @sk_err:	positive errno of the socket's end, 0 while it lives
- * @saved_data_ready:	the socket's own callback
- * @saved_state_change:	the socket's own callback
- * @saved_write_space:	the socket's own callback
- * @saved_error_report:	the socket's own callback
- * @rcu:	qp->llp is read under RCU: the owner frees with kfree_rcu()
+ * @framing:	MPA: FPDU framing; constant while @qp is set
+ * @saved_data_ready:	callback that ours replaces
+ * @saved_state_change:	callback that ours replaces
+ * @saved_write_space:	callback that ours replaces
+ * @saved_error_report:	callback that ours replaces
+ * @rcu:	for kfree_rcu() in owner->release(), because qp->llp is read under RCU
+ * @qp:		attached queue pair, with a reference, or NULL
+ * @engine:	functions of @qp; valid while @qp is set
+ * @mpa:	MPA: data path, from ops->begin() to ops->end()
+ * @ledger:	the QP's record of ULPDUs placed early, or NULL
+ * @locked_at:	when a process last took the socket lock, jiffies
+ * @sk_err:	positive errno if the connection was lost, otherwise 0; the CM reads it
+ *		without the lock
+ * @spoke:	our startup frame was passed to the transport
+ * @eof:	the end of the stream was reported
+ * @watched:	TCP: sk_write_space is called for each segment received
+ * @want_wspace: TCP, if @watched: the engine waits for send space
+ *
+ * The socket lock guards @qp and the members after it.
  */
 struct kwarp_llp {
 	struct socket *sock;
@@ -130,34 +132,35 @@ struct kwarp_llp {
 	struct kwarp_device *dev;
 	refcount_t refs;
 	const struct kwarp_llp_ops *ops;
-	struct kwarp_mpa_framing framing;
-	struct kwarp_mpa *mpa;
 	struct kwarp_sctp *sctp;
-	struct kwarp_ledger *ledger;
 	const struct kwarp_llp_owner_ops *owner;
-	const struct kwarp_llp_engine *engine;
-	struct kwarp_qp *qp;
-	bool spoke;
-	bool eof;
-	bool watched;
-	bool want_wspace;
-	int sk_err;
-	unsigned long locked_at;
+	struct kwarp_mpa_framing framing;
 	void (*saved_data_ready)(struct sock *sk);
 	void (*saved_state_change)(struct sock *sk);
 	void (*saved_write_space)(struct sock *sk);
 	void (*saved_error_report)(struct sock *sk);
-	struct rcu_head rcu;	/* for the owner's release() */
+	struct rcu_head rcu;
+	/* Under the socket lock: */
+	struct kwarp_qp *qp;
+	const struct kwarp_llp_engine *engine;
+	struct kwarp_mpa *mpa;
+	struct kwarp_ledger *ledger;
+	unsigned long locked_at;
+	int sk_err;
+	bool spoke;
+	bool eof;
+	bool watched;
+	bool want_wspace;
 };
 
 /**
  * struct kwarp_llp_info - state of a connection, for observers
  * @name:	the lower layer's name in policy llp
- * @local:	own address and port
- * @remote:	the peer's
- * @emss:	bytes that a segment carries, SACK options not counted
- * @mulpdu:	the largest ULPDU that always fits (RFC 5044 4.5, RFC 5043 9)
- * @retransmits: segments retransmitted since the connection was established
+ * @local:	local address and port
+ * @remote:	address and port of the peer
+ * @emss:	payload bytes of a segment without SACK options
+ * @mulpdu:	MULPDU (RFC 5044 4.5, RFC 5043 9)
+ * @retransmits: segments or chunks retransmitted
  */
 struct kwarp_llp_info {
 	const char *name;

@@ -128,9 +128,6 @@ struct kwarp_sctp_tx {
  * struct kwarp_sctp - an association or a listener
  * @llp:	connection that contains this association; constant
  * @flags:	bits of enum kwarp_sctp_flag; atomic
- * @err:	positive errno of KWARP_SCTP_LOST, or the last error of the socket; socket lock
- * @rx:		receive side; socket lock
- * @tx:		send side; socket lock, or while KWARP_SCTP_SENDING the sender
  * @wait:	entry of the socket's wait queue, which SCTP wakes when there is send space
  * @idle:	wait queue for the end of KWARP_SCTP_SENDING
  * @send:	work: run the engines, send our Session Terminate
@@ -140,13 +137,15 @@ struct kwarp_sctp_tx {
  * @remote:	address of the peer; constant once KWARP_SCTP_UP
  * @rtx:	chunks retransmitted, for observers
  * @afonly:	wildcard listener: IPv6 only; constant
+ * @err:	positive errno of KWARP_SCTP_LOST, or the last error of the socket
+ * @rx:		receive side
+ * @tx:		send side; the sender uses it without the lock during KWARP_SCTP_SENDING
+ *
+ * The socket lock guards @err and the members after it.
  */
 struct kwarp_sctp {
 	struct kwarp_llp *llp;
 	unsigned long flags;
-	int err;
-	struct kwarp_sctp_rx rx;
-	struct kwarp_sctp_tx tx;
 	wait_queue_entry_t wait;
 	wait_queue_head_t idle;
 	struct work_struct send;
@@ -156,6 +155,10 @@ struct kwarp_sctp {
 	struct sockaddr_storage remote;
 	u32 rtx;
 	bool afonly;
+	/* Under the socket lock: */
+	int err;
+	struct kwarp_sctp_rx rx;
+	struct kwarp_sctp_tx tx;
 };
 
 /* assoc.c */
