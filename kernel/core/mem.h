@@ -73,36 +73,36 @@ enum kwarp_mr_kind {
  */
 struct kwarp_mr {
 	struct ib_mr ibmr;
-	u32 stag;
-	u64 gen;
+	enum kwarp_mr_kind kind;
+	struct ib_pd *pd;
+	u32 max_blocks;
+	struct ib_umem *umem;
+	struct dma_buf *dmabuf;
+	struct iosys_map dmabuf_map;
+	bool shared;
+	bool counted;
+	struct rcu_head rcu;
 	refcount_t refs;
 	struct completion unused;
-	spinlock_t change;	/* see above */
 #ifdef CONFIG_PREEMPT_RT
 	rwlock_t users;
 #endif
-	struct ib_pd *pd;
-	u32 state;
-	enum kwarp_mr_kind kind;
-	bool shared;
-	bool counted;
-	int access;
-	struct kwarp_mr *region;
-	u64 user;
 	atomic_t windows;
+	spinlock_t change;	/* see above */
+	u32 state;
+	u32 stag;
+	u64 gen;
+	int access;
 	u64 iova;
 	u64 length;
 	u32 first;
 	u32 shift;
 	void **blocks;
 	u32 nr_blocks;
-	u32 max_blocks;
+	struct kwarp_mr *region;
+	u64 user;
 	void **staged;
 	u32 nr_staged;
-	struct ib_umem *umem;
-	struct dma_buf *dmabuf;
-	struct iosys_map dmabuf_map;
-	struct rcu_head rcu;
 };
 
 /* May the STag be invalidated, by LOCAL_INV or by Send with Invalidate? */

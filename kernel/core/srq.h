@@ -25,14 +25,14 @@
 struct kwarp_srq {
 	struct ib_srq ibsrq;
 	struct kwarp_device *dev;
-	struct kwarp_rq rq;
+	u32 id;
 	struct mutex mutex;	/* see above */
+	void *mem;
+	struct rdma_user_mmap_entry *mmap;
+	struct kwarp_rq rq;
 	u32 limit;
 	bool told;
 	u32 told_at;
-	u32 id;
-	void *mem;
-	struct rdma_user_mmap_entry *mmap;
 };
 
 static inline struct kwarp_srq *to_ksrq(struct ib_srq *ibsrq)
