@@ -44,18 +44,18 @@
 /*
  * A device belongs to the namespace of its netdev if namespaces do not share devices.
  * Older cores put every new device into the initial namespace, where it is invisible to
- * the namespace that requested it: call kwarp_ib_settle() before registering it.
+ * the namespace that requested it: call kwarp_ib_set_net() before registering it.
  */
 #ifdef ib_alloc_device_with_net
 #define kwarp_ib_alloc_device(drv_struct, member, net) \
 	ib_alloc_device_with_net(drv_struct, member, net)
-static inline void kwarp_ib_settle(struct ib_device *ibdev, struct net *net)
+static inline void kwarp_ib_set_net(struct ib_device *ibdev, struct net *net)
 {
 }
 #else
 #define kwarp_ib_alloc_device(drv_struct, member, net) \
 	((void)(net), ib_alloc_device(drv_struct, member))
-static inline void kwarp_ib_settle(struct ib_device *ibdev, struct net *net)
+static inline void kwarp_ib_set_net(struct ib_device *ibdev, struct net *net)
 {
 	if (!rdma_dev_access_netns(ibdev, net))
 		write_pnet(&ibdev->coredev.rdma_net, net);

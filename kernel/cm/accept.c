@@ -8,28 +8,28 @@
 #include "cm/ep.h"
 
 /**
- * kwarp_passive_drop() - close without an answer
+ * kwarp_responder_drop() - close without an answer
  * @ep:		child, mutex held
  */
-void kwarp_passive_drop(struct kwarp_ep *ep)
+void kwarp_responder_drop(struct kwarp_ep *ep)
 {
 	kwarp_ep_close(ep, false);
 }
 
 /* The peer closed the connection before startup was complete. */
-void kwarp_passive_lost(struct kwarp_ep *ep)
+void kwarp_responder_lost(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
 	kwarp_attach_done(ep, -ECONNRESET, NULL, 0);
-	kwarp_passive_drop(ep);
+	kwarp_responder_drop(ep);
 }
 
 /* KWARP_EP_WAIT_REQ timed out: RFC 5044 7.1.2, 8 and 10. */
-void kwarp_passive_timeout(struct kwarp_ep *ep)
+void kwarp_responder_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
 	kwarp_attach_done(ep, -ETIMEDOUT, NULL, 0);
-	kwarp_passive_drop(ep);
+	kwarp_responder_drop(ep);
 }
 
 /* The request is rejected or refused: hide the child from consumer and listener. */
@@ -101,15 +101,15 @@ static bool nothing_behind(struct kwarp_ep *ep)
 	if (ret > 0) {
 		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
 		kwarp_attach_done(ep, -EPROTO, NULL, 0);
-		kwarp_passive_drop(ep);
+		kwarp_responder_drop(ep);
 	} else {
-		kwarp_passive_lost(ep);
+		kwarp_responder_lost(ep);
 	}
 	return false;
 }
 
 /* KWARP_EP_REQUESTED: data or the end of the stream before our reply. */
-void kwarp_passive_early(struct kwarp_ep *ep)
+void kwarp_responder_early(struct kwarp_ep *ep)
 {
 	nothing_behind(ep);
 }
@@ -142,7 +142,7 @@ static int ask_consumer(struct kwarp_ep *ep)
 }
 
 /* KWARP_EP_WAIT_REQ: part of the request has arrived, or the end of the stream. */
-void kwarp_passive_request(struct kwarp_ep *ep)
+void kwarp_responder_request(struct kwarp_ep *ep)
 {
 	struct kwarp_device *dev = ep_dev(ep);
 	struct kwarp_startup *su;
@@ -154,11 +154,11 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	if (!ep->su) {
 		ep->su = kwarp_startup_alloc(dev, NULL, 0);
 		if (ep->su && !kwarp_llp_is_mpa(&ep->llp))
-			kwarp_startup_session(ep->su);
+			kwarp_startup_use_sctp(ep->su);
 	}
 	su = ep->su;
 	if (!su) {
-		kwarp_passive_drop(ep);
+		kwarp_responder_drop(ep);
 		return;
 	}
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REQ, &su->req);
@@ -167,18 +167,18 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 	if (ret == -EPROTO) {
 		/* RFC 5044 7.1.2, 2: send no reply. */
 		kwarp_attach_done(ep, ret, NULL, 0);
-		kwarp_passive_drop(ep);
+		kwarp_responder_drop(ep);
 		return;
 	}
 	if (ret < 0) {
-		kwarp_passive_lost(ep);
+		kwarp_responder_lost(ep);
 		return;
 	}
 	ret = kwarp_mpa_admit(&su->pol, &su->req);
 	if (ret) {
 		kwarp_startup_count(dev, ret);
 		kwarp_attach_done(ep, -EPROTO, NULL, 0);
-		kwarp_passive_drop(ep);
+		kwarp_responder_drop(ep);
 		return;
 	}
 	if (!nothing_behind(ep) || kwarp_attach_request(ep) ||
@@ -204,7 +204,7 @@ void kwarp_passive_request(struct kwarp_ep *ep)
 }
 
 /* KWARP_EP_REQUESTED: the consumer has not answered in time. */
-void kwarp_passive_unanswered(struct kwarp_ep *ep)
+void kwarp_responder_unanswered(struct kwarp_ep *ep)
 {
 	refuse_request(ep);
 }
@@ -213,7 +213,7 @@ void kwarp_passive_unanswered(struct kwarp_ep *ep)
  * KWARP_EP_REQUESTED: the listener is gone. If iw_cm had not delivered the request yet, iw_cm
  * has dropped the request: limit the wait for an answer that may never come.
  */
-void kwarp_passive_orphan(struct kwarp_ep *ep)
+void kwarp_responder_orphan(struct kwarp_ep *ep)
 {
 	kwarp_ep_arm_startup(ep);
 }
@@ -231,7 +231,7 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 		kwarp_ep_set_id(ep, id);
 	if (agreed->rtr) {
 		if (ep->su->rtr_frame)
-			kwarp_qp_expect(ep->qp);
+			kwarp_qp_accepted(ep->qp);
 		kwarp_ep_set_state(ep, KWARP_EP_WAIT_RTR);
 		kwarp_ep_arm_startup(ep);
 	} else {
@@ -241,7 +241,7 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 }
 
 /**
- * kwarp_passive_answer() - accept a request
+ * kwarp_responder_answer() - accept a request
  * @ep:		endpoint in KWARP_EP_REQUESTED, mutex held
  * @id:		cm_id that gets the connection's events; NULL for an attached socket or a
  *		rendezvous
@@ -257,8 +257,8 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  *
  * Return: 0, or negative errno if the request was rejected or closed.
  */
-int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
-			 const struct iw_cm_conn_param *params)
+int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
+			   const struct iw_cm_conn_param *params)
 {
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_params agreed;
@@ -320,7 +320,7 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	noio = memalloc_noio_save();
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
-		ret = kwarp_passive_answer(ep, id, params);
+		ret = kwarp_responder_answer(ep, id, params);
 	kwarp_ep_unlock(ep);
 	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);

@@ -233,7 +233,7 @@ bool kwarp_attach_request(struct kwarp_ep *ep)
 	params.private_data_len = su->pd_len;
 	set_peer_data(ep->attach, su->hello.rx + su->req.pd_off, su->req.pd_len);
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
-	ret = kwarp_passive_answer(ep, NULL, &params);
+	ret = kwarp_responder_answer(ep, NULL, &params);
 	if (ret)
 		kwarp_attach_done(ep, ret, NULL, 0);
 	return true;
@@ -283,7 +283,7 @@ static void attach_begin(struct kwarp_ep *ep)
 		return;
 	}
 	if (at->form == KWARP_ATTACH_REQ_REP) {
-		kwarp_active_connected(ep);
+		kwarp_initiator_connected(ep);
 		if (ep->state == KWARP_EP_WAIT_REP)
 			kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 		return;

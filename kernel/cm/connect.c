@@ -16,7 +16,7 @@
  * Is the destination a loopback address? For these rdma_cm takes any active device, of any
  * namespace, but the peer is in the consumer's namespace, as for other sockets.
  */
-static bool within_host(const struct kwarp_startup *su)
+static bool dest_is_loopback(const struct kwarp_startup *su)
 {
 	return kwarp_addr_loopback(&su->to);
 }
@@ -38,7 +38,7 @@ static struct net *startup_net(struct kwarp_device *dev, const struct iw_cm_id *
 {
 	const struct rdma_cm_id *cm = id ? kwarp_ep_rdma_id(id) : NULL;
 
-	if (cm && within_host(su))
+	if (cm && dest_is_loopback(su))
 		return maybe_get_net(cm->route.addr.dev_addr.net);
 	return kwarp_addr_net(dev, NULL);
 }
@@ -71,7 +71,7 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	 * connection to a local address goes through lo. The source address is the one
 	 * that rdma_cm chose from the netdev.
 	 */
-	if (!within_host(su))
+	if (!dest_is_loopback(su))
 		kwarp_addr_paths(dev, &bind);
 	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
 	put_net(bind.net);
@@ -112,7 +112,7 @@ static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id
 }
 
 /**
- * kwarp_active_start() - open a connection
+ * kwarp_initiator_start() - open a connection
  * @dev:	device
  * @id:		receiver of the connection's events; NULL if the QP is in rendezvous
  * @su:		addresses and parameters; owned by the new endpoint on success
@@ -123,8 +123,8 @@ static bool may_replace_port(struct kwarp_device *dev, const struct iw_cm_id *id
  *
  * Return: 0 if the endpoint will report the result; or negative errno.
  */
-int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
-		       struct kwarp_startup *su)
+int kwarp_initiator_start(struct kwarp_device *dev, struct iw_cm_id *id,
+			  struct kwarp_startup *su)
 {
 	int ret = open_connection(dev, id, su);
 
@@ -173,7 +173,7 @@ static int connect_id(struct iw_cm_id *id, const struct iw_cm_conn_param *params
 	if (!su)
 		return -ENOMEM;
 	if (READ_ONCE(dev->policy.llp) >= KWARP_LLP_SCTP_TCP)
-		kwarp_startup_session(su);
+		kwarp_startup_use_sctp(su);
 	room = KWARP_MPA_PD_MAX -
 	       (su->pol.rev >= KWARP_MPA_REV_2 ? KWARP_MPA_ENH_LEN : 0);
 	ret = -EINVAL;
@@ -200,9 +200,9 @@ static int connect_id(struct iw_cm_id *id, const struct iw_cm_conn_param *params
 	if (ret)
 		goto err;
 	replace_wildcard(&su->to);
-	if (within_host(su))
+	if (dest_is_loopback(su))
 		warn_within_host(dev, id, su);
-	ret = kwarp_active_start(dev, id, su);
+	ret = kwarp_initiator_start(dev, id, su);
 	if (ret)
 		goto err;
 	return 0;
@@ -240,7 +240,7 @@ static void count_closed(const struct kwarp_ep *ep)
  * Did the peer answer our request by FIN? A reset is no sign that the peer does not support
  * the revision: a busy host resets connections, too.
  */
-static bool closed_by_peer(const struct kwarp_ep *ep, int ret)
+static bool peer_fin_after_request(const struct kwarp_ep *ep, int ret)
 {
 	return ret == -ECONNRESET && !ep->su->hello.have &&
 	       !READ_ONCE(ep->llp.sk_err);
@@ -276,7 +276,7 @@ static void fall_back(struct kwarp_ep *ep)
 	/* The new endpoint claims the QP and binds the same source port. */
 	kwarp_ep_release_qp(ep, -ECONNRESET);
 	kwarp_llp_close(&ep->llp, true);
-	ret = kwarp_active_start(ep_dev(ep), ep->cm_id, su);
+	ret = kwarp_initiator_start(ep_dev(ep), ep->cm_id, su);
 	if (ret) {
 		connect_failed(ep, ret);
 		return;
@@ -287,7 +287,7 @@ static void fall_back(struct kwarp_ep *ep)
 }
 
 /* KWARP_EP_CONNECTING: TCP is connected, send the request. */
-void kwarp_active_connected(struct kwarp_ep *ep)
+void kwarp_initiator_connected(struct kwarp_ep *ep)
 {
 	struct kwarp_startup *su = ep->su;
 	int ret;
@@ -330,7 +330,7 @@ static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_par
 	}
 	kwarp_llp_lock(&ep->llp);
 	if (ep->llp.qp == ep->qp)
-		kwarp_qp_raise(ep->qp, err, NULL, 0, 0);
+		kwarp_qp_terminate(ep->qp, err, NULL, 0, 0);
 	kwarp_llp_unlock(&ep->llp);
 
 	kwarp_up_reply(ep, status, NULL, 0, agreed->peer_ord, agreed->peer_ird);
@@ -404,7 +404,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 }
 
 /* KWARP_EP_WAIT_REP: part of the reply has arrived, or the end of the stream. */
-void kwarp_active_reply(struct kwarp_ep *ep)
+void kwarp_initiator_reply(struct kwarp_ep *ep)
 {
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_params agreed;
@@ -422,7 +422,7 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 			kwarp_ep_arm_startup(ep);
 		return;
 	}
-	if (closed_by_peer(ep, ret) && kwarp_mpa_enhanced(&su->req)) {
+	if (peer_fin_after_request(ep, ret) && kwarp_mpa_enhanced(&su->req)) {
 		fall_back(ep);
 		return;
 	}
@@ -459,26 +459,26 @@ void kwarp_active_reply(struct kwarp_ep *ep)
 }
 
 /* KWARP_EP_CONNECTING: refused, unreachable, or timed out in TCP. */
-void kwarp_active_refused(struct kwarp_ep *ep)
+void kwarp_initiator_refused(struct kwarp_ep *ep)
 {
 	count_closed(ep);
 	connect_failed(ep, -(READ_ONCE(ep->llp.sk_err) ? : ECONNRESET));
 }
 
 /* KWARP_EP_CONNECTING, KWARP_EP_WAIT_REP timed out: RFC 5044 7.1.2, 10. */
-void kwarp_active_timeout(struct kwarp_ep *ep)
+void kwarp_initiator_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
 	connect_failed(ep, -ETIMEDOUT);
 }
 
-void kwarp_active_down(struct kwarp_ep *ep)
+void kwarp_initiator_down(struct kwarp_ep *ep)
 {
 	connect_failed(ep, -ENETDOWN);
 }
 
 /* The consumer destroyed the QP during connection setup. */
-void kwarp_active_qp_gone(struct kwarp_ep *ep)
+void kwarp_initiator_qp_gone(struct kwarp_ep *ep)
 {
 	connect_failed(ep, -ECONNABORTED);
 }

@@ -212,22 +212,22 @@ bool kwarp_ep_trylock(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_cm_delay() - queue delayed work, serialised with the work of rendezvous endpoints
+ * kwarp_cm_queue_delayed() - queue delayed work, serialised with the work of rendezvous endpoints
  * @dev:	device
  * @work:	work; if it is already queued, the delay restarts
  * @delay:	jiffies
  *
  * Context: any.
  */
-void kwarp_cm_delay(struct kwarp_device *dev, struct delayed_work *work,
-		    unsigned long delay)
+void kwarp_cm_queue_delayed(struct kwarp_device *dev, struct delayed_work *work,
+			    unsigned long delay)
 {
 	mod_delayed_work(dev->cm_wq, work, delay);
 }
 
 static void look_later(struct kwarp_device *dev)
 {
-	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_LOOK_MS));
+	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_OWNER_POLL_MS));
 }
 
 /* iw_cm blocks callers until CONNECT_REPLY, ESTABLISHED or, at times, CLOSE arrives. */
@@ -681,9 +681,9 @@ static bool is_ending(struct pid *pid)
 /*
  * iw_destroy_cm_id() waits uninterruptibly for the result of a connect, which may take a
  * minute. We end the connections of an ending process as if their QPs had been destroyed, as
- * they soon will be. Each run checks KWARP_EP_LOOK_RUN endpoints at most, in rotation.
+ * they soon will be. Each run checks KWARP_EP_OWNER_POLL_MAX endpoints at most, in rotation.
  */
-static void look_for_ending(struct kwarp_device *dev)
+static void end_exiting_owners(struct kwarp_device *dev)
 {
 	struct list_head *first = dev->owing.next;
 	struct kwarp_ep *ep;
@@ -695,7 +695,7 @@ static void look_for_ending(struct kwarp_device *dev)
 		if (ep->owner && is_ending(ep->owner))
 			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
 		list_rotate_left(&dev->owing);
-	} while (dev->owing.next != first && ++i < KWARP_EP_LOOK_RUN);
+	} while (dev->owing.next != first && ++i < KWARP_EP_OWNER_POLL_MAX);
 }
 
 /*
@@ -704,7 +704,7 @@ static void look_for_ending(struct kwarp_device *dev)
  * the core holds meanwhile, so a timer polls this lock while iw_cm may be waiting. An
  * ib_client of kwarp would be notified after those registered later, which also wait.
  */
-static void look_for_removal(struct timer_list *t)
+static void poll_device_removal(struct timer_list *t)
 {
 	struct kwarp_device *dev = container_of(t, struct kwarp_device, look);
 	struct kwarp_ep *ep;
@@ -717,7 +717,7 @@ static void look_for_removal(struct timer_list *t)
 			list_for_each_entry(ep, &dev->owing, owing_link)
 				kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
 		else
-			look_for_ending(dev);
+			end_exiting_owners(dev);
 		look_later(dev);
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
@@ -729,7 +729,7 @@ void kwarp_cm_device_init(struct kwarp_device *dev)
 
 	INIT_LIST_HEAD(&dev->eps);
 	INIT_LIST_HEAD(&dev->owing);
-	timer_setup(&dev->look, look_for_removal, 0);
+	timer_setup(&dev->look, poll_device_removal, 0);
 	for (i = 0; i < KWARP_LINGER_KINDS; i++)
 		INIT_LIST_HEAD(&dev->lingering[i].eps);
 }

@@ -71,9 +71,9 @@ enum kwarp_ep_limits {
 	 */
 	KWARP_EP_SILENCE_MS	= 250,
 	/* Interval of the checks for device removal and for ending processes. */
-	KWARP_EP_LOOK_MS	= 250,
+	KWARP_EP_OWNER_POLL_MS	= 250,
 	/* Endpoints checked for an ending process, per run. */
-	KWARP_EP_LOOK_RUN	= 1024,
+	KWARP_EP_OWNER_POLL_MAX	= 1024,
 	/* Tenths of a second after which removal logs that it still waits. */
 	KWARP_EP_DOWN_WAITS	= 100,
 	/* Bytes discarded in LINGER, per run and in total. */
@@ -91,7 +91,7 @@ enum kwarp_ep_limits {
  * @local:	the consumer's parameters
  * @req:	request, sent or received
  * @hello:	frame or Start Key being received
- * @sctp:	the lower layer is SCTP: kwarp_startup_session()
+ * @sctp:	the lower layer is SCTP: kwarp_startup_use_sctp()
  * @from:	initiator: source address
  * @to:		initiator: destination
  * @tos:	initiator: type of service, -1 for the default
@@ -221,8 +221,8 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
 void kwarp_ep_unlock(struct kwarp_ep *ep);
 bool kwarp_ep_trylock(struct kwarp_ep *ep);
-void kwarp_cm_delay(struct kwarp_device *dev, struct delayed_work *work,
-		    unsigned long delay);
+void kwarp_cm_queue_delayed(struct kwarp_device *dev, struct delayed_work *work,
+			    unsigned long delay);
 void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state);
 void kwarp_ep_arm(struct kwarp_ep *ep, u32 ms);
 bool kwarp_ep_timed_out(struct kwarp_ep *ep);
@@ -260,7 +260,7 @@ int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 		       struct kwarp_mpa_frame *f);
 int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		       const void *pd);
-void kwarp_startup_session(struct kwarp_startup *su);
+void kwarp_startup_use_sctp(struct kwarp_startup *su);
 void kwarp_startup_count(struct kwarp_device *dev, int err);
 int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su);
 int kwarp_startup_attach(struct kwarp_ep *ep,
@@ -268,34 +268,34 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */
-int kwarp_active_start(struct kwarp_device *dev, struct iw_cm_id *id,
-		       struct kwarp_startup *su);
-void kwarp_active_connected(struct kwarp_ep *ep);
-void kwarp_active_reply(struct kwarp_ep *ep);
-void kwarp_active_refused(struct kwarp_ep *ep);
-void kwarp_active_timeout(struct kwarp_ep *ep);
-void kwarp_active_down(struct kwarp_ep *ep);
-void kwarp_active_qp_gone(struct kwarp_ep *ep);
+int kwarp_initiator_start(struct kwarp_device *dev, struct iw_cm_id *id,
+			  struct kwarp_startup *su);
+void kwarp_initiator_connected(struct kwarp_ep *ep);
+void kwarp_initiator_reply(struct kwarp_ep *ep);
+void kwarp_initiator_refused(struct kwarp_ep *ep);
+void kwarp_initiator_timeout(struct kwarp_ep *ep);
+void kwarp_initiator_down(struct kwarp_ep *ep);
+void kwarp_initiator_qp_gone(struct kwarp_ep *ep);
 
 /* listen.c */
 void kwarp_listen_children(struct kwarp_ep *ep);
 void kwarp_listen_readdress(struct kwarp_ep *ep);
-void kwarp_listen_again(struct kwarp_ep *ep);
+void kwarp_listen_retry(struct kwarp_ep *ep);
 void kwarp_listen_end(struct kwarp_ep *ep);
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
 void kwarp_listen_leave(struct kwarp_ep *child);
 struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port);
 
 /* accept.c */
-void kwarp_passive_request(struct kwarp_ep *ep);
-void kwarp_passive_early(struct kwarp_ep *ep);
-void kwarp_passive_lost(struct kwarp_ep *ep);
-void kwarp_passive_timeout(struct kwarp_ep *ep);
-void kwarp_passive_unanswered(struct kwarp_ep *ep);
-void kwarp_passive_orphan(struct kwarp_ep *ep);
-void kwarp_passive_drop(struct kwarp_ep *ep);
-int kwarp_passive_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
-			 const struct iw_cm_conn_param *params);
+void kwarp_responder_request(struct kwarp_ep *ep);
+void kwarp_responder_early(struct kwarp_ep *ep);
+void kwarp_responder_lost(struct kwarp_ep *ep);
+void kwarp_responder_timeout(struct kwarp_ep *ep);
+void kwarp_responder_unanswered(struct kwarp_ep *ep);
+void kwarp_responder_orphan(struct kwarp_ep *ep);
+void kwarp_responder_drop(struct kwarp_ep *ep);
+int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
+			   const struct iw_cm_conn_param *params);
 
 /* attach.c; these functions do nothing for endpoints without an attached socket */
 bool kwarp_attach_key(struct kwarp_ep *ep);

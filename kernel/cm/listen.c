@@ -161,10 +161,10 @@ void kwarp_listen_readdress(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_listen_again() - KWARP_EP_LISTEN: retry after a temporary failure
+ * kwarp_listen_retry() - KWARP_EP_LISTEN: retry after a temporary failure
  * @ep:		listener, mutex held
  */
-void kwarp_listen_again(struct kwarp_ep *ep)
+void kwarp_listen_retry(struct kwarp_ep *ep)
 {
 	kwarp_listen_readdress(ep);
 	kwarp_listen_children(ep);

@@ -85,7 +85,7 @@ static void flush_accepted(struct kwarp_ep *ep)
 	if (!ep->su || !ep->su->rtr_frame || !qp)
 		return;
 	mutex_lock(&qp->mutex);
-	if (kwarp_qp_is(qp)->idle)
+	if (kwarp_qp_traits_now(qp)->idle)
 		kwarp_qp_disconnect(qp, true);
 	mutex_unlock(&qp->mutex);
 }
@@ -119,7 +119,7 @@ static bool engine_done(struct kwarp_ep *ep)
 }
 
 /* The QP is in ERR and flushed: finish once FIN is sent. FIN_SENT calls this again. */
-static void wind_up(struct kwarp_ep *ep)
+static void ep_finish_when_sent(struct kwarp_ep *ep)
 {
 	if (engine_done(ep)) {
 		finish_ep(ep, 0, false);
@@ -151,7 +151,7 @@ static void fin_sent(struct kwarp_ep *ep)
 	sound = qp && !kwarp_qp_failed(qp);
 	kwarp_llp_unlock(&ep->llp);
 	if (!sound) {
-		wind_up(ep);
+		ep_finish_when_sent(ep);
 		return;
 	}
 	settle_established(ep, -ECONNABORTED);
@@ -162,7 +162,7 @@ static void fin_sent(struct kwarp_ep *ep)
 static void peer_fin(struct kwarp_ep *ep)
 {
 	kwarp_up_disconnect(ep);
-	wind_up(ep);
+	ep_finish_when_sent(ep);
 }
 
 /* Count an end before the RTR indication, unless an error or Terminate caused it. */
@@ -182,7 +182,7 @@ static void count_early_end(struct kwarp_ep *ep)
 static void peer_fin_early(struct kwarp_ep *ep)
 {
 	count_early_end(ep);
-	wind_up(ep);
+	ep_finish_when_sent(ep);
 }
 
 static void stream_lost(struct kwarp_ep *ep)
@@ -274,10 +274,10 @@ static const struct row rows[] = {
 		ROW(KWARP_EP_EV_REMOVED),
 		.late = BIT(KWARP_EP_CLOSED),
 		IN(LISTEN, kwarp_listen_end),
-		IN(CONNECTING, kwarp_active_down),
-		IN(WAIT_REP, kwarp_active_down),
-		IN(WAIT_REQ, kwarp_passive_drop),
-		IN(REQUESTED, kwarp_passive_drop),
+		IN(CONNECTING, kwarp_initiator_down),
+		IN(WAIT_REP, kwarp_initiator_down),
+		IN(WAIT_REQ, kwarp_responder_drop),
+		IN(REQUESTED, kwarp_responder_drop),
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
 		IN(CLOSING, dev_down),
@@ -286,10 +286,10 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_EP_EV_DOWN),
 		.late = BIT(KWARP_EP_LISTEN) | BIT(KWARP_EP_CLOSED),
-		IN(CONNECTING, kwarp_active_down),
-		IN(WAIT_REP, kwarp_active_down),
-		IN(WAIT_REQ, kwarp_passive_drop),
-		IN(REQUESTED, kwarp_passive_drop),
+		IN(CONNECTING, kwarp_initiator_down),
+		IN(WAIT_REP, kwarp_initiator_down),
+		IN(WAIT_REQ, kwarp_responder_drop),
+		IN(REQUESTED, kwarp_responder_drop),
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
 		IN(CLOSING, dev_down),
@@ -299,9 +299,9 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_LLP_EV_QP_GONE),
 		.late = FROM(LINGER),
-		IN(CONNECTING, kwarp_active_qp_gone),
-		IN(WAIT_REP, kwarp_active_qp_gone),
-		IN(WAIT_REQ, kwarp_passive_drop), /* attached socket */
+		IN(CONNECTING, kwarp_initiator_qp_gone),
+		IN(WAIT_REP, kwarp_initiator_qp_gone),
+		IN(WAIT_REQ, kwarp_responder_drop), /* attached socket */
 		IN(WAIT_RTR, qp_gone),
 		IN(ESTABLISHED, qp_gone),
 		IN(CLOSING, qp_gone),
@@ -309,7 +309,7 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_LLP_EV_CONNECTED),
 		.late = FROM(WAIT_REP),
-		IN(CONNECTING, kwarp_active_connected),
+		IN(CONNECTING, kwarp_initiator_connected),
 	},
 	/* Once a QP is attached, its receive engine reads the socket. */
 	{
@@ -317,9 +317,9 @@ static const struct row rows[] = {
 		.late = BIT(KWARP_EP_ESTABLISHED) | BIT(KWARP_EP_CLOSING) |
 			BIT(KWARP_EP_CLOSED),
 		IN(LISTEN, kwarp_listen_children),
-		IN(WAIT_REP, kwarp_active_reply),
-		IN(WAIT_REQ, kwarp_passive_request),
-		IN(REQUESTED, kwarp_passive_early),
+		IN(WAIT_REP, kwarp_initiator_reply),
+		IN(WAIT_REQ, kwarp_responder_request),
+		IN(REQUESTED, kwarp_responder_early),
 		IN(WAIT_RTR, rtr_frame),
 		IN(LINGER, kwarp_linger_discard),
 	},
@@ -332,10 +332,10 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_LLP_EV_RESET),
 		.late = BIT(KWARP_EP_CLOSED),
-		IN(CONNECTING, kwarp_active_refused),
-		IN(WAIT_REP, kwarp_active_reply),
-		IN(WAIT_REQ, kwarp_passive_lost),
-		IN(REQUESTED, kwarp_passive_lost),
+		IN(CONNECTING, kwarp_initiator_refused),
+		IN(WAIT_REP, kwarp_initiator_reply),
+		IN(WAIT_REQ, kwarp_responder_lost),
+		IN(REQUESTED, kwarp_responder_lost),
 		IN(WAIT_RTR, stream_lost_early),
 		IN(ESTABLISHED, stream_lost),
 		IN(CLOSING, stream_lost),
@@ -347,14 +347,14 @@ static const struct row rows[] = {
 		.late = FROM(LINGER),
 		IN(WAIT_RTR, peer_fin_early),
 		IN(ESTABLISHED, peer_fin),
-		IN(CLOSING, wind_up),
+		IN(CLOSING, ep_finish_when_sent),
 	},
 	{
 		ROW(KWARP_LLP_EV_QP_ERR),
 		.late = FROM(LINGER),
-		IN(WAIT_RTR, wind_up),
-		IN(ESTABLISHED, wind_up),
-		IN(CLOSING, wind_up),
+		IN(WAIT_RTR, ep_finish_when_sent),
+		IN(ESTABLISHED, ep_finish_when_sent),
+		IN(CLOSING, ep_finish_when_sent),
 	},
 	{
 		ROW(KWARP_LLP_EV_DRAIN),
@@ -377,7 +377,7 @@ static const struct row rows[] = {
 		ROW(KWARP_EP_EV_UNWANTED),
 		.late = FROM(WAIT_RTR),
 		IN(WAIT_REQ, give_up),
-		IN(REQUESTED, kwarp_passive_orphan),
+		IN(REQUESTED, kwarp_responder_orphan),
 	},
 	{
 		ROW(KWARP_EP_EV_READDRESS),
@@ -393,11 +393,11 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_EP_EV_TIMEOUT),
 		.late = BIT(KWARP_EP_CLOSED),
-		IN(LISTEN, kwarp_listen_again),
-		IN(CONNECTING, kwarp_active_timeout),
-		IN(WAIT_REP, kwarp_active_timeout),
-		IN(WAIT_REQ, kwarp_passive_timeout),
-		IN(REQUESTED, kwarp_passive_unanswered),
+		IN(LISTEN, kwarp_listen_retry),
+		IN(CONNECTING, kwarp_initiator_timeout),
+		IN(WAIT_REP, kwarp_initiator_timeout),
+		IN(WAIT_REQ, kwarp_responder_timeout),
+		IN(REQUESTED, kwarp_responder_unanswered),
 		IN(WAIT_RTR, rtr_timeout),
 		IN(CLOSING, closing_timeout),
 		IN(LINGER, give_up),

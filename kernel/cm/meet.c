@@ -71,7 +71,7 @@ int kwarp_meet_connect(struct kwarp_qp *qp, const struct iw_cm_conn_param *param
 	su->tos = qp->rdv.tos ? : -1;
 	ret = set_addresses(qp, su);
 	if (!ret)
-		ret = kwarp_active_start(qp->dev, NULL, su);
+		ret = kwarp_initiator_start(qp->dev, NULL, su);
 	if (ret)
 		kfree(su);
 	return ret;
@@ -144,7 +144,7 @@ static struct kwarp_qp *partner_of(struct kwarp_ep *ep,
 static void refuse_partner(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_RDV_REFUSED);
-	kwarp_passive_drop(ep);
+	kwarp_responder_drop(ep);
 }
 
 /**
@@ -171,7 +171,7 @@ bool kwarp_meet_request(struct kwarp_ep *ep)
 	set_policy(ep->su, &params);
 	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
 	/* If this fails, the endpoint releases the queue pair. */
-	kwarp_passive_answer(ep, NULL, &params);
+	kwarp_responder_answer(ep, NULL, &params);
 	return true;
 }
 

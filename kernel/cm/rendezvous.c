@@ -49,7 +49,7 @@ static void plan_work(struct kwarp_qp *qp, u32 ms)
 	unsigned long delay = min_t(long, msecs_to_jiffies(ms), max(left, 0L));
 
 	lockdep_assert_held(&qp->mutex);
-	kwarp_cm_delay(qp->dev, &qp->rdv.work, delay);
+	kwarp_cm_queue_delayed(qp->dev, &qp->rdv.work, delay);
 }
 
 /* Schedule the next step; no connection attempt is in progress. */
@@ -68,7 +68,7 @@ static void plan_next(struct kwarp_qp *qp)
 /* Is the QP still looking for its partner, with no attempt in progress? */
 static bool is_looking(const struct kwarp_qp *qp)
 {
-	return kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner &&
+	return kwarp_qp_traits_now(qp)->idle && kwarp_qp_traits_now(qp)->partner &&
 	       !qp->claimed;
 }
 
@@ -107,7 +107,7 @@ static void rdv_work(struct work_struct *work)
 	if (is_looking(qp)) {
 		if (time_after_eq(jiffies, qp->rdv.deadline)) {
 			kwarp_count(qp->dev, KWARP_STAT_RDV_TIMEOUT);
-			kwarp_qp_unreachable(qp);
+			kwarp_qp_fail_search(qp);
 		} else if (qp->rdv.initiator) {
 			fill_request(qp, &params, pd);
 			try = true;
@@ -160,7 +160,7 @@ static bool path_ok(struct kwarp_device *dev, const union ib_gid *from,
  *
  * Returns immediately. Posted requests are sent when the partner has been found; if it is
  * not found by a deadline (three times the policy's startup_timeout_ms, from here and
- * again from RTS), kwarp_qp_unreachable() is called. Context: process.
+ * again from RTS), kwarp_qp_fail_search() is called. Context: process.
  *
  * Return: 0; -EOPNOTSUPP if the policy has no rendezvous_port; -EINVAL if the path does
  * not lead from an address of this device to the address of a single host, or the
@@ -331,7 +331,7 @@ bool kwarp_rdv_match(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs)
 	bool yes;
 
 	mutex_lock(&qp->mutex);
-	yes = kwarp_qp_is(qp)->partner && match_partner(qp, theirs);
+	yes = kwarp_qp_traits_now(qp)->partner && match_partner(qp, theirs);
 	mutex_unlock(&qp->mutex);
 	return yes;
 }
@@ -352,7 +352,7 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 	bool ours;
 
 	/* Any peer may name any QP number: do not take the mutex of unrelated QPs. */
-	if (!kwarp_qp_is(qp)->partner)
+	if (!kwarp_qp_traits_now(qp)->partner)
 		return false;
 	mutex_lock(&qp->mutex);
 	ours = is_looking(qp) && !qp->rdv.initiator && match_partner(qp, theirs) &&

@@ -42,12 +42,12 @@ struct kwarp_startup *kwarp_startup_alloc(struct kwarp_device *dev,
 }
 
 /**
- * kwarp_startup_session() - set the policy for SCTP: no revision 0, CRCs, markers or turns
+ * kwarp_startup_use_sctp() - set the policy for SCTP: no revision 0, CRCs, markers or turns
  * @su:		startup, no frame sent or received yet
  *
  * RFC 6581 7: either side may send first, so nobody needs the peer-to-peer model.
  */
-void kwarp_startup_session(struct kwarp_startup *su)
+void kwarp_startup_use_sctp(struct kwarp_startup *su)
 {
 	su->sctp = true;
 	su->pol.rev = max_t(u8, su->pol.rev, KWARP_MPA_REV_1);
@@ -55,7 +55,7 @@ void kwarp_startup_session(struct kwarp_startup *su)
 	su->pol.crc = KWARP_CRC_OFF;
 	su->pol.markers = false;
 	su->pol.p2p = false;
-	su->pol.no_turns = true;
+	su->pol.either_first = true;
 }
 
 /**
@@ -181,7 +181,7 @@ int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su)
 	const struct kwarp_policy *pol = &ep_dev(ep)->policy;
 	struct kwarp_qp_params most = {
 		.ird = min(su->local.ird, su->pol.max_ird),
-		.ird_room = su->pol.rev < KWARP_MPA_REV_2 ? su->pol.max_ird : 0,
+		.ird_limit = su->pol.rev < KWARP_MPA_REV_2 ? su->pol.max_ird : 0,
 		.ord = min(su->local.ord, su->pol.max_ord),
 		.early = su->sctp || (READ_ONCE(pol->ooo) && su->pol.markers),
 	};
@@ -204,7 +204,7 @@ int kwarp_startup_attach(struct kwarp_ep *ep,
 	struct kwarp_qp_params params = {
 		.ird = agreed->ird,
 		/* Before revision 2 no frame tells the peer our IRD. */
-		.ird_room = agreed->rev < KWARP_MPA_REV_2 ? ep->su->pol.max_ird : 0,
+		.ird_limit = agreed->rev < KWARP_MPA_REV_2 ? ep->su->pol.max_ird : 0,
 		.ord = agreed->ord,
 		.early = may_place_early(ep, agreed),
 		.mpa_rev = agreed->rev,

@@ -85,7 +85,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	solicited |= bad;
 	if (solicited)
 		cq->marks.solicited = cq->prod;
-	told = kwarp_cq_tell(cq, solicited, bad);
+	told = kwarp_cq_raise_event(cq, solicited, bad);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 

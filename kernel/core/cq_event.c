@@ -62,7 +62,7 @@ static bool moderate_event(struct kwarp_cq *cq)
 }
 
 /**
- * kwarp_cq_tell() - raise an event if the CQ is armed for an element that is present
+ * kwarp_cq_raise_event() - raise an event if the CQ is armed for an element that is present
  * @cq:		completion queue, @cq->lock held
  * @solicited:	the element is solicited
  * @urgent:	do not delay the event
@@ -70,7 +70,7 @@ static bool moderate_event(struct kwarp_cq *cq)
  * Return: true if the event was raised: the CQ is disarmed, and the caller must call
  * kwarp_cq_notify() after releasing the lock.
  */
-bool kwarp_cq_tell(struct kwarp_cq *cq, bool solicited, bool urgent)
+bool kwarp_cq_raise_event(struct kwarp_cq *cq, bool solicited, bool urgent)
 {
 	lockdep_assert_held(&cq->lock);
 	if (!cq->due && !event_wanted(cq, solicited))
@@ -131,7 +131,7 @@ static void arm_user(struct kwarp_cq *cq, bool solicited)
 	spin_lock_irqsave(&cq->lock, flags);
 	last = solicited ? cq->marks.solicited : cq->prod;
 	if (kwarp_cq_marks_missed(&cq->marks, last, kwarp_cq_cons(cq)))
-		told = kwarp_cq_tell(cq, solicited, false);
+		told = kwarp_cq_raise_event(cq, solicited, false);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (told)
 		kwarp_cq_notify(cq);

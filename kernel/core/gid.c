@@ -164,7 +164,7 @@ out:
  * Create a MAC address for a netdev that has none (tun, IP tunnels, lo): locally
  * administered, and constant as long as the netdev exists, even if the device is recreated.
  */
-static void made_up_mac(const struct net_device *netdev, u8 *mac)
+static void random_mac(const struct net_device *netdev, u8 *mac)
 {
 	static siphash_key_t key;
 	u64 hash;
@@ -194,7 +194,7 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 	    !is_zero_ether_addr(netdev->dev_addr))
 		ether_addr_copy(mac, netdev->dev_addr);
 	else
-		made_up_mac(netdev, mac);
+		random_mac(netdev, mac);
 
 	/*
 	 * The upper half begins with the MAC address, as in siw's GID. The lower half

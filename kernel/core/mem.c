@@ -68,7 +68,7 @@ static bool dma_range_ok(u64 addr, u64 len, int access)
 
 static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
 				   const struct ib_pd *pd,
-				   const struct kwarp_mr_user *user, u64 addr,
+				   const struct kwarp_mem_accessor *user, u64 addr,
 				   u64 len, int access)
 {
 	/* A window does not grant local access. */

@@ -62,7 +62,7 @@ enum kwarp_mr_kind {
  * @nr_blocks:	valid entries of @blocks
  * @region:	of a bound window: the region that owns @blocks and counts the window in
  *		its @windows
- * @user:	of a bound window of type 2: kwarp_mr_user.id of the binding QP; otherwise 0
+ * @user:	of a bound window of type 2: kwarp_mem_accessor.id of the binding QP; otherwise 0
  * @staged:	page list of ib_map_mr_sg() until REG_MR swaps it with @blocks, which may
  *		be accessible until then
  * @nr_staged:	valid entries of @staged
@@ -141,13 +141,13 @@ enum kwarp_mem_err {
 };
 
 /**
- * struct kwarp_mr_user - queue pair on whose behalf memory is accessed, invalidated or
+ * struct kwarp_mem_accessor - queue pair on whose behalf memory is accessed, invalidated or
  * bound
  * @dev:	device
  * @pd:		protection domain
  * @id:		owner of windows of type 2; not 0 and never reused, unlike QP numbers
  */
-struct kwarp_mr_user {
+struct kwarp_mem_accessor {
 	struct kwarp_device *dev;
 	struct ib_pd *pd;
 	u64 id;
@@ -163,7 +163,7 @@ struct kwarp_mr_user {
  * deregistration does not wait for long.
  */
 struct kwarp_mr_cache {
-	const struct kwarp_mr_user *user;
+	const struct kwarp_mem_accessor *user;
 	struct kwarp_mr *mr;
 };
 
@@ -171,9 +171,9 @@ enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
 				   const struct ib_pd *pd, u32 stag, u64 addr,
 				   u64 len, int access);
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
-enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
+enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mem_accessor *user,
 				       u32 stag);
-enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
+enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mem_accessor *user,
 					     u32 stag);
 int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 		      int access);
@@ -196,7 +196,7 @@ struct kwarp_mw_bind {
 	int access;
 };
 
-int kwarp_mw_bind_region(const struct kwarp_mr_user *user,
+int kwarp_mw_bind_region(const struct kwarp_mem_accessor *user,
 			 const struct kwarp_mw_bind *bind);
 void kwarp_mw_release(struct kwarp_mr *mw);
 

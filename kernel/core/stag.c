@@ -25,7 +25,7 @@ u64 kwarp_mr_generation(void)
  * in @user's protection domain: a queue pair waits for no lock of another domain. Nobody
  * waits for the lock with a reference held, because its holder waits for references.
  */
-static struct kwarp_mr *change_begin(const struct kwarp_mr_user *user, u32 stag)
+static struct kwarp_mr *change_begin(const struct kwarp_mem_accessor *user, u32 stag)
 {
 	struct kwarp_mr *mr;
 
@@ -73,7 +73,7 @@ static void wait_others(struct kwarp_mr *mr)
 }
 
 static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
-					const struct kwarp_mr_user *user)
+					const struct kwarp_mem_accessor *user)
 {
 	lockdep_assert_held(&mr->change);
 	if (!mr_associated(mr, user->pd, user))
@@ -103,7 +103,7 @@ static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
  * otherwise two passes could wait for each other.
  * Return: KWARP_MEM_OK or the reason; KWARP_MEM_ACCESS if the STag is never invalidated.
  */
-enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
+enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mem_accessor *user,
 				       u32 stag)
 {
 	struct kwarp_mr *mr = change_begin(user, stag);
@@ -126,7 +126,7 @@ enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mr_user *user,
  * and the kernel's rdma_rw names the previous key of its READ_INV's sink.
  * Return: KWARP_MEM_OK or the reason.
  */
-enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mr_user *user,
+enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mem_accessor *user,
 					     u32 stag)
 {
 	struct kwarp_mr *mr = change_begin(user, stag);
@@ -206,7 +206,7 @@ static bool mw_bindable(const struct kwarp_mr *mw,
 }
 
 /* Return: a window in state BUSY, locked and referenced, or NULL. @state: its old state. */
-static struct kwarp_mr *mw_claim(const struct kwarp_mr_user *user,
+static struct kwarp_mr *mw_claim(const struct kwarp_mem_accessor *user,
 				 const struct kwarp_mw_bind *bind, u32 *state)
 {
 	struct kwarp_mr *mw = change_begin(user, bind->window);
@@ -254,7 +254,7 @@ static bool bind_allowed(const struct kwarp_mr *region,
 }
 
 /* Return: the region of a bind, with @windows incremented, or NULL. */
-static struct kwarp_mr *region_for(const struct kwarp_mr_user *user,
+static struct kwarp_mr *region_for(const struct kwarp_mem_accessor *user,
 				   const struct kwarp_mw_bind *bind)
 {
 	struct kwarp_mr *region = kwarp_mr_get(user->dev, bind->lkey);
@@ -302,7 +302,7 @@ static void mw_open(struct kwarp_mr *mw, struct kwarp_mr *region,
  * when it is bound. Context: as kwarp_mr_invalidate().
  * Return: 0; -EINVAL if a parameter is not valid, and nothing has changed.
  */
-int kwarp_mw_bind_region(const struct kwarp_mr_user *user,
+int kwarp_mw_bind_region(const struct kwarp_mem_accessor *user,
 			 const struct kwarp_mw_bind *bind)
 {
 	struct kwarp_mr *region = NULL;

@@ -57,7 +57,7 @@ static inline bool in_bounds(const struct kwarp_mr *mr, u64 addr, u64 len)
 /* May this user use the STag? A window of type 2 is for the QP that bound it only. */
 static inline bool mr_associated(const struct kwarp_mr *mr,
 				 const struct ib_pd *pd,
-				 const struct kwarp_mr_user *user)
+				 const struct kwarp_mem_accessor *user)
 {
 	return mr->pd == pd && (!mr->user || mr->user == user->id);
 }

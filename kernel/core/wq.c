@@ -181,13 +181,13 @@ bool kwarp_sq_pending(const struct kwarp_sq *sq)
 }
 
 /**
- * kwarp_sq_idle() - the engine is about to sleep: request a doorbell
+ * kwarp_sq_prepare_sleep() - the engine is about to sleep: request a doorbell
  * @sq:		send queue; socket lock held, or no connection attached
  * @linger:	request none, because a timer will wake the engine
  *
  * Return: true if the engine may sleep, false if an element was posted meanwhile.
  */
-bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger)
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool linger)
 {
 	if (linger) {
 		WRITE_ONCE(sq->ctl->flags, KWARP_RING_LINGER);
@@ -198,11 +198,11 @@ bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger)
 	}
 	if (!kwarp_sq_pending(sq))
 		return true;
-	kwarp_sq_busy(sq);
+	kwarp_sq_cancel_sleep(sq);
 	return false;
 }
 
-void kwarp_sq_busy(struct kwarp_sq *sq)
+void kwarp_sq_cancel_sleep(struct kwarp_sq *sq)
 {
 	if (!sq->kernel)
 		ring_wakeup(sq->ctl, false);
@@ -328,11 +328,11 @@ static void sq_rest_work(struct work_struct *work)
 }
 
 /**
- * kwarp_sq_blame() - set the status of the oldest incomplete element
+ * kwarp_sq_set_flush_status() - set the status of the oldest incomplete element
  * @sq:		send queue whose QP is about to enter ERR
  * @status:	enum kwarp_wc_status, instead of a flush status
  */
-void kwarp_sq_blame(struct kwarp_sq *sq, u8 status)
+void kwarp_sq_set_flush_status(struct kwarp_sq *sq, u8 status)
 {
 	unsigned long flags;
 
@@ -435,14 +435,14 @@ void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
 }
 
 /**
- * kwarp_sq_refused() - the peer's Terminate reports an error in a message
+ * kwarp_sq_peer_terminated() - the peer's Terminate reports an error in a message
  * @sq:		send queue whose QP is about to enter ERR, socket lock held
  * @opcodes:	mask of BIT(enum kwarp_opcode): possible opcodes of the message
  * @status:	enum kwarp_wc_status of the oldest unacknowledged element with such an
  *		opcode, before which BUILT ones complete with success; if there is none, of
  *		the oldest element
  */
-void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status)
+void kwarp_sq_peer_terminated(struct kwarp_sq *sq, u32 opcodes, u8 status)
 {
 	unsigned long flags;
 	u32 idx;

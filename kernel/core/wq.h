@@ -182,13 +182,13 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
 /* Are elements posted that have not been fetched? Context: as for sq_posted(). */
 bool kwarp_sq_pending(const struct kwarp_sq *sq);
-bool kwarp_sq_idle(struct kwarp_sq *sq, bool linger);
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool linger);
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
 /* The engine is running: posts need no doorbell from now on. Socket lock held. */
-void kwarp_sq_busy(struct kwarp_sq *sq);
+void kwarp_sq_cancel_sleep(struct kwarp_sq *sq);
 void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status);
-void kwarp_sq_blame(struct kwarp_sq *sq, u8 status);
+void kwarp_sq_set_flush_status(struct kwarp_sq *sq, u8 status);
 
 /* The payload of @slot is copied: kwarp_sq_complete_built() may report it. */
 void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot);
@@ -196,7 +196,7 @@ void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot);
 /* Complete all elements in state BUILT with success. Socket lock held. */
 void kwarp_sq_complete_built(struct kwarp_sq *sq);
 void kwarp_sq_ack(struct kwarp_sq *sq, u32 end);
-void kwarp_sq_refused(struct kwarp_sq *sq, u32 opcodes, u8 status);
+void kwarp_sq_peer_terminated(struct kwarp_sq *sq, u32 opcodes, u8 status);
 bool kwarp_sq_drained(const struct kwarp_sq *sq);
 
 /* Return: elements posted and not taken. @rq->lock held. */

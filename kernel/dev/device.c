@@ -188,7 +188,7 @@ static struct kwarp_device *device_alloc(struct net_device *netdev)
 	dev = kwarp_ib_alloc_device(kwarp_device, ibdev, dev_net(netdev));
 	if (!dev)
 		return NULL;
-	kwarp_ib_settle(&dev->ibdev, dev_net(netdev));
+	kwarp_ib_set_net(&dev->ibdev, dev_net(netdev));
 	dev->stats = alloc_percpu(struct kwarp_stats);
 	dev->cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
 	if (!dev->stats || !dev->cm_wq) {

@@ -35,7 +35,7 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 }
 
 /* Time for a consumer to process the end of its connection. */
-#define HEAR_TIME (HZ / 2)
+#define CONSUMER_GRACE (HZ / 2)
 
 /* Limit of the wait for a device being removed that holds the netdev or the name. */
 #define LEAVE_TIME (5 * HZ)
@@ -74,7 +74,7 @@ static void netdev_gone(struct kwarp_device *dev)
 	atomic_inc(&leaving_devices);
 	trace_kwarp_link(dev, dev->ibdev.iw_ifname, "gone");
 	connected = kwarp_cm_device_down(dev, false);
-	schedule_delayed_work(&dev->gone_work, connected ? HEAR_TIME : 0);
+	schedule_delayed_work(&dev->gone_work, connected ? CONSUMER_GRACE : 0);
 }
 
 void kwarp_link_device_init(struct kwarp_device *dev)
@@ -206,7 +206,7 @@ unlock:
 }
 
 /*
- * A device whose netdev was deleted or moved to another namespace stays for HEAR_TIME and
+ * A device whose netdev was deleted or moved to another namespace stays for CONSUMER_GRACE and
  * until its consumers have released it. Until then it holds the netdev (-EBUSY) and the
  * name (-ENFILE, from the core), although the administrator has already removed it: wait
  * for it.

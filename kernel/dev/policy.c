@@ -44,7 +44,7 @@ static struct kwarp_policy *to_policy(struct device *d)
  * devices of other namespaces. As for the netdev itself, the capability is checked in the
  * user namespace that owns the network namespace.
  */
-static bool may_write(struct device *d)
+static bool policy_write_allowed(struct device *d)
 {
 	struct kwarp_device *dev = to_kwarp(d);
 	struct net_device *netdev;
@@ -113,7 +113,7 @@ static ssize_t uint_store(struct device *d, struct device_attribute *attr,
 	u32 v;
 	int ret;
 
-	if (!may_write(d))
+	if (!policy_write_allowed(d))
 		return -EPERM;
 	ret = kstrtou32(buf, 0, &v);
 	if (ret)
@@ -236,7 +236,7 @@ static ssize_t rendezvous_port_store(struct device *d,
 	u16 port;
 	int ret;
 
-	if (!may_write(d))
+	if (!policy_write_allowed(d))
 		return -EPERM;
 	ret = kstrtou16(buf, 0, &port);
 	if (!ret)
@@ -365,7 +365,7 @@ static ssize_t words_store(struct device *d, struct device_attribute *attr,
 	const struct words_attr *a = to_words(attr);
 	int v;
 
-	if (!may_write(d))
+	if (!policy_write_allowed(d))
 		return -EPERM;
 	v = words_parse(a, buf);
 	if (v < 0)
@@ -409,7 +409,7 @@ static ssize_t llp_store(struct device *d, struct device_attribute *attr,
 {
 	int ret;
 
-	if (!may_write(d))
+	if (!policy_write_allowed(d))
 		return -EPERM;
 	ret = llp_parse(buf);
 	return ret < 0 ? ret : words_store(d, attr, buf, len);
@@ -544,7 +544,7 @@ static ssize_t paths_store(struct device *d, struct device_attribute *attr,
 	struct net_device *own;
 	int ret;
 
-	if (!may_write(d))
+	if (!policy_write_allowed(d))
 		return -EPERM;
 	own = ib_device_get_netdev(&dev->ibdev, KWARP_PORT);
 	if (!own)

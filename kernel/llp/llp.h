@@ -430,7 +430,7 @@ void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
 /* How long softirqs run before ksoftirqd takes over (MAX_SOFTIRQ_TIME); jiffies. */
-#define KWARP_LLP_HOLD	(msecs_to_jiffies(2) + 1)
+#define KWARP_LLP_HOLD_MAX	(msecs_to_jiffies(2) + 1)
 
 bool kwarp_llp_held_long(const struct kwarp_llp *llp);
 

@@ -308,7 +308,7 @@ bool kwarp_llp_held_long(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
 	return sock_owned_by_user(llp->sk) &&
-	       time_after(jiffies, llp->locked_at + KWARP_LLP_HOLD);
+	       time_after(jiffies, llp->locked_at + KWARP_LLP_HOLD_MAX);
 }
 
 #ifdef CONFIG_LOCKDEP

@@ -152,19 +152,19 @@ static void chain_up(struct kwarp_ledger *l, struct kwarp_early *e)
 		chain_add(l, e, chains[i]);
 }
 
-bool kwarp_ledger_sober(const struct kwarp_ledger *l)
+bool kwarp_ledger_none_placed(const struct kwarp_ledger *l)
 {
 	return l->chain[PLACED] == NONE;
 }
 
 /**
- * kwarp_ledger_leave() - forget the early placement of one FPDU
+ * kwarp_ledger_unplace() - forget the early placement of one FPDU
  * @l:		ledger
- * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_LEFT
+ * @e:		an entry of kind KWARP_EARLY_PLACED; becomes KWARP_EARLY_UNPLACED
  */
-void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e)
+void kwarp_ledger_unplace(struct kwarp_ledger *l, struct kwarp_early *e)
 {
-	e->kind = KWARP_EARLY_LEFT;
+	e->kind = KWARP_EARLY_UNPLACED;
 	chain_del(l, e);
 }
 
@@ -292,11 +292,11 @@ bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e)
 }
 
 /**
- * kwarp_ledger_pass() - remove the entries that begin before a position
+ * kwarp_ledger_drop_before() - remove the entries that begin before a position
  * @l:		ledger
  * @pos:	the stream has been processed up to this position
  */
-void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos)
+void kwarp_ledger_drop_before(struct kwarp_ledger *l, u32 pos)
 {
 	while (l->head < l->tail && pos_before(ledger_entry(l, l->head)->pos, pos)) {
 		chain_del(l, ledger_entry(l, l->head));
@@ -331,33 +331,33 @@ static u32 chain_written(struct kwarp_ledger *l, u32 chain, u32 pos,
 				continue;
 			}
 		}
-		kwarp_ledger_leave(l, e);
+		kwarp_ledger_unplace(l, e);
 		n++;
 	}
 	return n;
 }
 
 /**
- * kwarp_ledger_written() - an FPDU of the stream overwrites memory
+ * kwarp_ledger_overwrite() - an FPDU of the stream overwrites memory
  * @l:		ledger
  * @pos:	position of the FPDU
  * @mem:	memory that is written
  *
  * Payload of later FPDUs in that memory must be placed again, in order: their entries
- * become KWARP_EARLY_LEFT. The chains also contain entries that do not overlap. After
- * KWARP_LEDGER_LOOKS of those the remaining entries become KWARP_EARLY_LEFT, too, which
+ * become KWARP_EARLY_UNPLACED. The chains also contain entries that do not overlap. After
+ * KWARP_LEDGER_LOOKS of those the remaining entries become KWARP_EARLY_UNPLACED, too, which
  * is always correct, though not always necessary.
  *
  * Return: number of entries changed.
  */
-u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
-			 const struct kwarp_extent *mem)
+u32 kwarp_ledger_overwrite(struct kwarp_ledger *l, u32 pos,
+			   const struct kwarp_extent *mem)
 {
 	u32 spare = KWARP_LEDGER_LOOKS, n = 0;
 	u16 chains[KWARP_LEDGER_BLOCKS];
 	u32 i, nr;
 
-	if (kwarp_ledger_sober(l))
+	if (kwarp_ledger_none_placed(l))
 		return 0;
 	nr = chains_of(mem, chains, ARRAY_SIZE(chains));
 	if (nr > ARRAY_SIZE(chains))

@@ -12,12 +12,12 @@
 
 /**
  * enum kwarp_early_kind - state of an early FPDU
- * @KWARP_EARLY_LEFT:	verified, but not placed, or overwritten since: placed in order
+ * @KWARP_EARLY_UNPLACED:	verified, but not placed, or overwritten since: placed in order
  * @KWARP_EARLY_PLACED:	the payload is in its buffer
  * @KWARP_EARLY_BAD:	invalid: the search for FPDUs ends here
  */
 enum kwarp_early_kind {
-	KWARP_EARLY_LEFT = 0,
+	KWARP_EARLY_UNPLACED = 0,
 	KWARP_EARLY_PLACED,
 	KWARP_EARLY_BAD,
 };
@@ -161,12 +161,12 @@ static inline bool kwarp_ledger_full(const struct kwarp_ledger *l)
 }
 
 /* Return: true if no entry is in state KWARP_EARLY_PLACED. */
-bool kwarp_ledger_sober(const struct kwarp_ledger *l);
-void kwarp_ledger_leave(struct kwarp_ledger *l, struct kwarp_early *e);
+bool kwarp_ledger_none_placed(const struct kwarp_ledger *l);
+void kwarp_ledger_unplace(struct kwarp_ledger *l, struct kwarp_early *e);
 bool kwarp_ledger_skip(struct kwarp_ledger *l, u32 *pos);
 bool kwarp_ledger_add(struct kwarp_ledger *l, const struct kwarp_early *e);
-void kwarp_ledger_pass(struct kwarp_ledger *l, u32 pos);
-u32 kwarp_ledger_written(struct kwarp_ledger *l, u32 pos,
-			 const struct kwarp_extent *mem);
+void kwarp_ledger_drop_before(struct kwarp_ledger *l, u32 pos);
+u32 kwarp_ledger_overwrite(struct kwarp_ledger *l, u32 pos,
+			   const struct kwarp_extent *mem);
 
 #endif /* _KWARP_PROTO_EARLY_H */

@@ -24,7 +24,7 @@ static bool read_marker(struct kwarp_reader *r, u8 *marker)
  * @marker:	result: position of the marker, also within the range
  *
  * FPDUs that began before the range, and those without a marker in the range, are not
- * found. The marker is not verified; see kwarp_fpdu_agrees().
+ * found. The marker is not verified; see kwarp_fpdu_contains().
  *
  * Return: false if there is none.
  */

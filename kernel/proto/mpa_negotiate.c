@@ -195,7 +195,7 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 
 	start_reply(pol, req, local->pd_len, rep);
 	agree_framing(rep, req, req->rev, out);
-	out->wait = pol->no_turns ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
+	out->wait = pol->either_first ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
 	out->ird = own_ird(pol, local);
 	out->ord = wanted;
 
@@ -252,9 +252,9 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
  * connection is unusable, but a second one with the lower revision may succeed. A peer of
  * revision 2 may send an unenhanced reply, in the format of revision 1.
  */
-static int settle_rev(const struct kwarp_mpa_policy *pol,
-		      const struct kwarp_mpa_frame *req,
-		      const struct kwarp_mpa_frame *rep)
+static int agree_rev(const struct kwarp_mpa_policy *pol,
+		     const struct kwarp_mpa_frame *req,
+		     const struct kwarp_mpa_frame *rep)
 {
 	if (rep->rev == req->rev)
 		return req->rev;
@@ -269,9 +269,9 @@ static int settle_rev(const struct kwarp_mpa_policy *pol,
 }
 
 /* RFC 6581 9.1, initiator */
-static int take_depths(const struct kwarp_mpa_policy *pol,
-		       const struct kwarp_mpa_frame *rep,
-		       struct kwarp_mpa_params *out)
+static int apply_depths(const struct kwarp_mpa_policy *pol,
+			const struct kwarp_mpa_frame *rep,
+			struct kwarp_mpa_params *out)
 {
 	if (rep->ird != KWARP_MPA_NO_NEGOTIATION)
 		out->ord = min(out->ord, rep->ird);
@@ -284,10 +284,10 @@ static int take_depths(const struct kwarp_mpa_policy *pol,
 }
 
 /* RFC 6581 9.2, initiator: choose the RTR indication. */
-static int take_rtr(const struct kwarp_mpa_policy *pol,
-		    const struct kwarp_mpa_frame *req,
-		    const struct kwarp_mpa_frame *rep,
-		    struct kwarp_mpa_params *out)
+static int choose_rtr(const struct kwarp_mpa_policy *pol,
+		      const struct kwarp_mpa_frame *req,
+		      const struct kwarp_mpa_frame *rep,
+		      struct kwarp_mpa_params *out)
 {
 	u8 common = rep->rtr & own_rtr(pol, pol->max_ord);
 
@@ -330,7 +330,7 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_frame *rep,
 		       struct kwarp_mpa_params *out)
 {
-	int rev = settle_rev(pol, req, rep);
+	int rev = agree_rev(pol, req, rep);
 	int err;
 
 	if (rev < 0)
@@ -353,10 +353,10 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		return -KWARP_MPA_E_ENHANCED;
 	if (!rep->s)
 		return 0;
-	err = take_depths(pol, rep, out);
+	err = apply_depths(pol, rep, out);
 	if (err)
 		return err;
-	return take_rtr(pol, req, rep, out);
+	return choose_rtr(pol, req, rep, out);
 }
 
 /**

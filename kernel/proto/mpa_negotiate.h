@@ -31,7 +31,7 @@ enum kwarp_crc_policy {
  *		revision 2 uses all of these, because RFC 6581 9.2 requires at least one
  * @max_ird:	maximum inbound reads, up to KWARP_MPA_DEPTH_MAX
  * @max_ord:	maximum outbound reads, up to KWARP_MPA_DEPTH_MAX
- * @no_turns:	either side may send first, as over SCTP (RFC 6581 7): a responder does not
+ * @either_first:	either side may send first, as over SCTP (RFC 6581 7): a responder does not
  *		wait for the initiator's first FPDU
  */
 struct kwarp_mpa_policy {
@@ -43,7 +43,7 @@ struct kwarp_mpa_policy {
 	u8 rtr;
 	u16 max_ird;
 	u16 max_ord;
-	bool no_turns;
+	bool either_first;
 };
 
 /**

@@ -14,7 +14,7 @@ static bool completion_wanted(const struct kwarp_qp *qp)
 }
 
 /* The batch now contains the last ULPDU of the work request in tx->msg. */
-void kwarp_tx_sent(struct kwarp_qp *qp)
+void kwarp_tx_mark_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
 	kwarp_sq_mark_built(&qp->sq, qp->tx.msg.slot);
@@ -28,47 +28,47 @@ void kwarp_tx_sent(struct kwarp_qp *qp)
 void kwarp_tx_complete_sent(struct kwarp_qp *qp)
 {
 	kwarp_qp_assert_locked(qp);
-	if (!qp->tx.unacked && !qp->tx.fence_out)
+	if (!qp->tx.unacked && !qp->tx.ack_read_out)
 		kwarp_sq_complete_built(&qp->sq);
 }
 
-bool kwarp_tx_fence_follows(const struct kwarp_qp *qp)
+bool kwarp_tx_ack_read_follows(const struct kwarp_qp *qp)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
 	kwarp_qp_assert_locked(qp);
-	return qp->params.ack && !qp->tx.fence_out && !msg->imm &&
+	return qp->params.ack && !qp->tx.ack_read_out && !msg->imm &&
 	       msg->kind == KWARP_TX_SQ && msg->qn != KWARP_QN_READ &&
 	       completion_wanted(qp);
 }
 
 /**
- * kwarp_tx_fence_due() - is a fence the next message to send?
+ * kwarp_tx_ack_read_due() - is a fence the next message to send?
  * @qp:		queue pair
  * @reads:	reads outstanding
  *
  * Only one fence is outstanding at a time; the next one covers messages sent meanwhile.
  *
- * Return: true if so; the caller starts the fence and calls kwarp_tx_fenced().
+ * Return: true if so; the caller starts the fence and calls kwarp_tx_ack_readd().
  */
-bool kwarp_tx_fence_due(const struct kwarp_qp *qp, u32 reads)
+bool kwarp_tx_ack_read_due(const struct kwarp_qp *qp, u32 reads)
 {
 	const struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_qp_assert_locked(qp);
-	if (!tx->unacked || tx->fence_out || reads >= qp->params.ord)
+	if (!tx->unacked || tx->ack_read_out || reads >= qp->params.ord)
 		return false;
 	/* If no completion depends on the fence, delay it until the SQ supplies nothing. */
-	return tx->unacked == KWARP_TX_AWAITED || !kwarp_qp_is(qp)->sends ||
+	return tx->unacked == KWARP_TX_AWAITED || !kwarp_qp_traits_now(qp)->sends ||
 	       !(tx->held || kwarp_sq_pending(&qp->sq));
 }
 
-u32 kwarp_tx_fenced(struct kwarp_qp *qp)
+u32 kwarp_tx_ack_readd(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_qp_assert_locked(qp);
-	tx->fence_out = true;
+	tx->ack_read_out = true;
 	tx->unacked = KWARP_TX_ACKED;
 	return tx->held ? tx->held_slot : qp->sq.fetched;
 }

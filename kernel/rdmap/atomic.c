@@ -33,7 +33,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_rdmap_atomic req;
 	u32 len = sizeof(u64);
-	struct kwarp_inread *in;
+	struct kwarp_ird_entry *in;
 	enum kwarp_mem_err merr;
 	enum kwarp_err err;
 	const struct kwarp_mr *mr;
@@ -47,7 +47,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 	merr = kwarp_mr_access(&pass->cache, qp->ibqp.pd, req.stag, req.to, len,
 			       IB_ACCESS_REMOTE_ATOMIC);
 	if (merr)
-		return kwarp_rx_source_err(merr);
+		return kwarp_rx_request_err(merr);
 	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_ATOMIC))
 		return KWARP_ERR_RDMAP_ACCESS;
 	mr = pass->cache.mr;
@@ -58,7 +58,7 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 
 	/* The operation may overwrite payload placed early: withdraw the records of it. */
 	if (unlikely(pass->early))
-		kwarp_early_written(pass, mr, req.to, sizeof(u64));
+		kwarp_early_withdraw(pass, mr, req.to, sizeof(u64));
 
 	in = kwarp_rx_queue_answer(pass);
 	in->atomic = true;

@@ -44,7 +44,7 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 static int source_load(struct tx_source *s)
 {
 	struct kwarp_tx_msg *msg = &s->qp->tx.msg;
-	const struct kwarp_inread *in;
+	const struct kwarp_ird_entry *in;
 	const struct kwarp_sge *sge;
 
 	if (msg->data) {
@@ -125,7 +125,7 @@ static void message_sent(struct kwarp_qp *qp)
 		qp->rx.in_head++;
 	else if (msg->kind == KWARP_TX_SQ &&
 		 msg->qn != KWARP_QN_READ)
-		kwarp_tx_sent(qp);
+		kwarp_tx_mark_sent(qp);
 	msg->kind = KWARP_TX_IDLE;
 }
 
@@ -137,7 +137,7 @@ static void message_sent(struct kwarp_qp *qp)
 static void response_error(struct kwarp_qp *qp, u32 done)
 {
 	const struct kwarp_rx *rx = &qp->rx;
-	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, rx->in_head);
+	const struct kwarp_ird_entry *in = kwarp_rx_inread(&qp->rx, rx->in_head);
 	const struct kwarp_ddp_hdr h = {
 		.last = true,
 		.dv = kwarp_qp_version(qp),
@@ -183,7 +183,7 @@ static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w
 	w->hdr_len = msg->raw ? 0 : kwarp_ddp_hdr_len(msg->tagged);
 	/* A Read Request may ask for 2^32 - 1 bytes: keep left + hdr_len within 32 bits. */
 	w->left = min_t(u32, msg->len - msg->done, KWARP_MAX_MSG_SIZE);
-	w->behind = kwarp_tx_fence_follows(qp) ?
+	w->behind = kwarp_tx_ack_read_follows(qp) ?
 		    KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN : 0;
 	/* Not for long messages, nor for inline data and headers (msg->data). */
 	w->fill = !msg->done && !msg->data && msg->len <= KWARP_TX_FILL_LEN &&

@@ -26,7 +26,7 @@ void kwarp_early_free(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_early_recall() - was the payload of the ULPDU in progress placed early?
+ * kwarp_early_is_placed() - was the payload of the ULPDU in progress placed early?
  * @pass:	pass with @early set
  * @mr:		region that the payload belongs to now, access checked
  * @addr:	address in @mr
@@ -35,8 +35,8 @@ void kwarp_early_free(struct kwarp_qp *qp)
  * Return: true if the payload is in place. If false, the caller must copy it; the records
  * of later ULPDUs whose payload the copy overwrites are withdrawn.
  */
-bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
-			u64 addr, u32 len)
+bool kwarp_early_is_placed(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			   u64 addr, u32 len)
 {
 	const struct kwarp_early *e = pass->u.early;
 
@@ -50,7 +50,7 @@ bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
 		kwarp_qp_count(pass->qp, KWARP_STAT_OOO_REPLACED);
 		pass->u.early = NULL;
 	}
-	kwarp_early_written(pass, mr, addr, len);
+	kwarp_early_withdraw(pass, mr, addr, len);
 	return false;
 }
 
@@ -70,18 +70,18 @@ void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,
 
 /*
  * The ULPDU in progress writes to a range: withdraw the records of later ULPDUs that were
- * placed there. Arguments as for kwarp_early_recall().
+ * placed there. Arguments as for kwarp_early_is_placed().
  */
-void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
-			 u64 addr, u32 len)
+void kwarp_early_withdraw(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			  u64 addr, u32 len)
 {
 	struct kwarp_ledger *ledger = &pass->early->ledger;
 	struct kwarp_extent mem;
 
 	kwarp_qp_assert_locked(pass->qp);
-	if (kwarp_ledger_sober(ledger))
+	if (kwarp_ledger_none_placed(ledger))
 		return;
 	kwarp_early_extent(mr, addr, len, &mem);
 	kwarp_qp_count_n(pass->qp, KWARP_STAT_OOO_REPLACED,
-			 kwarp_ledger_written(ledger, pass->u.frame.pos, &mem));
+			 kwarp_ledger_overwrite(ledger, pass->u.frame.pos, &mem));
 }

@@ -24,10 +24,10 @@ struct kwarp_early_rx {
 /* Make rx.early match params.early. Context: process. Return: 0 or -ENOMEM. */
 int kwarp_early_alloc(struct kwarp_qp *qp);
 void kwarp_early_free(struct kwarp_qp *qp);
-bool kwarp_early_recall(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
-			u64 addr, u32 len);
-void kwarp_early_written(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
-			 u64 addr, u32 len);
+bool kwarp_early_is_placed(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			   u64 addr, u32 len);
+void kwarp_early_withdraw(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr,
+			  u64 addr, u32 len);
 
 /* Translate a range, access checked, to kernel addresses. */
 void kwarp_early_extent(const struct kwarp_mr *mr, u64 addr, u32 len,

@@ -45,7 +45,7 @@ static enum kwarp_early_kind to_list(struct kwarp_rx_pass *pass,
 		}
 		off -= sge->length;
 	}
-	return KWARP_EARLY_LEFT;
+	return KWARP_EARLY_UNPLACED;
 }
 
 static enum kwarp_early_kind early_write(struct kwarp_rx_pass *pass, u32 len,
@@ -92,11 +92,11 @@ static enum kwarp_early_kind early_send(struct kwarp_rx_pass *pass, u32 len,
 	const struct kwarp_rqe_copy *wqe = &pass->early->wqe;
 
 	if (qp->srq)
-		return KWARP_EARLY_LEFT;
+		return KWARP_EARLY_UNPLACED;
 	if (rx->recv.active && !ahead)
 		wqe = rx->recv.wqe;
 	else if (!kwarp_rq_peek(&qp->rq, ahead - rx->recv.active, &pass->early->wqe))
-		return KWARP_EARLY_LEFT;
+		return KWARP_EARLY_UNPLACED;
 	return to_list(pass, wqe->sge, wqe->hdr.num_sge, h->mo, len, t);
 }
 
@@ -104,7 +104,7 @@ static enum kwarp_early_kind find_target(struct kwarp_rx_pass *pass, u32 len,
 					 struct target *t)
 {
 	if (!len)
-		return KWARP_EARLY_LEFT;
+		return KWARP_EARLY_UNPLACED;
 	switch (pass->hdr.opcode) {
 	case RDMAP_WRITE:
 		return early_write(pass, len, t);
@@ -118,7 +118,7 @@ static enum kwarp_early_kind find_target(struct kwarp_rx_pass *pass, u32 len,
 	case RDMAP_SEND_SE_IMM:
 		return early_send(pass, len, t);
 	default:
-		return KWARP_EARLY_LEFT;
+		return KWARP_EARLY_UNPLACED;
 	}
 }
 
@@ -142,7 +142,7 @@ static void place_early(struct kwarp_rx_pass *pass, struct kwarp_early *e)
 	if (e->kind != KWARP_EARLY_PLACED)
 		return;
 
-	kwarp_early_written(pass, t.mr, t.addr, len);
+	kwarp_early_withdraw(pass, t.mr, t.addr, len);
 	kwarp_ulpdu_payload(u, h->len, &pl, &flat);
 	kwarp_rx_copy(&pl, t.mr, t.addr, len);
 	static_assert(sizeof(e->hdr) >= KWARP_DDP_UNTAGGED_LEN);

@@ -43,7 +43,7 @@ struct kwarp_read {
 };
 
 /**
- * struct kwarp_inread - an inbound RDMA Read Request whose response is not sent yet
+ * struct kwarp_ird_entry - an inbound RDMA Read Request whose response is not sent yet
  * @atomic:	an Atomic Request, already executed: @sink_stag is its request identifier
  *		and @src_to the original value
  * @src_stag:	STag of our source region
@@ -52,7 +52,7 @@ struct kwarp_read {
  * @sink_to:	tagged offset in the sink
  * @len:	bytes
  */
-struct kwarp_inread {
+struct kwarp_ird_entry {
 	bool atomic;
 	u32 src_stag;
 	u64 src_to;
@@ -94,15 +94,15 @@ struct kwarp_recv {
  * @write_len:	bytes of the RDMA Write in progress
  * @written:	length of the last complete RDMA Write, for the Immediate Data after it
  * @recv:	Send being received
- * @reads:	our outstanding reads: a ring of entries that are @read_stride bytes apart
- * @ord:	entries of @reads, power of two
- * @read_stride: bytes from one entry of @reads to the next
+ * @ord_queue:	our outstanding reads: a ring of entries that are @read_stride bytes apart
+ * @ord:	entries of @ord_queue, power of two
+ * @read_stride: bytes from one entry of @ord_queue to the next
  * @read_head:	oldest outstanding read
- * @read_tail:	next free entry of @reads
- * @inreads:	inbound requests whose response is not sent yet: a ring
- * @ird:	entries of @inreads, power of two; the IRD granted may be less
+ * @read_tail:	next free entry of @ord_queue
+ * @ird_queue:	inbound requests whose response is not sent yet: a ring
+ * @ird:	entries of @ird_queue, power of two; the IRD granted may be less
  * @in_head:	next request to answer; moved by the send engine
- * @in_tail:	next free entry of @inreads
+ * @in_tail:	next free entry of @ird_queue
  * @early:	state of early placement, or NULL
  */
 struct kwarp_rx {
@@ -117,26 +117,26 @@ struct kwarp_rx {
 	u32 write_len;
 	u32 written;
 	struct kwarp_recv recv;
-	void *reads;
+	void *ord_queue;
 	u32 ord;
 	u32 read_stride;
 	u32 read_head;
 	u32 read_tail;
-	struct kwarp_inread *inreads;
+	struct kwarp_ird_entry *ird_queue;
 	u32 ird;
 	u32 in_head;
 	u32 in_tail;
 	struct kwarp_early_rx *early;
 };
 
-static inline struct kwarp_inread *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)
+static inline struct kwarp_ird_entry *kwarp_rx_inread(struct kwarp_rx *rx, u32 idx)
 {
-	return &rx->inreads[idx & (rx->ird - 1)];
+	return &rx->ird_queue[idx & (rx->ird - 1)];
 }
 
 static inline struct kwarp_read *kwarp_rx_read(struct kwarp_rx *rx, u32 idx)
 {
-	return rx->reads + (size_t)(idx & (rx->ord - 1)) * rx->read_stride;
+	return rx->ord_queue + (size_t)(idx & (rx->ord - 1)) * rx->read_stride;
 }
 
 #endif /* _KWARP_RDMAP_IN_H */

@@ -41,9 +41,9 @@ void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
  * kwarp_tx_terminate() - build nothing more, send a Terminate and FIN
  * @qp:		queue pair
  * @err:	error to report
- * @seg:	as for kwarp_qp_raise(), the only caller
- * @seg_len:	as for kwarp_qp_raise()
- * @ulpdu_len:	as for kwarp_qp_raise()
+ * @seg:	as for kwarp_qp_terminate(), the only caller
+ * @seg_len:	as for kwarp_qp_terminate()
+ * @ulpdu_len:	as for kwarp_qp_terminate()
  */
 void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len)
@@ -293,7 +293,7 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 static bool must_wait(const struct kwarp_qp *qp)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
-	u32 out = reads_outstanding(&qp->rx) - qp->tx.fence_out;
+	u32 out = reads_outstanding(&qp->rx) - qp->tx.ack_read_out;
 
 	if ((sqe->flags & KWARP_WQE_FENCE) && out)
 		return true;
@@ -357,7 +357,7 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 
 static void start_response(struct kwarp_qp *qp)
 {
-	const struct kwarp_inread *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
+	const struct kwarp_ird_entry *in = kwarp_rx_inread(&qp->rx, qp->rx.in_head);
 	struct kwarp_tx *tx = &qp->tx;
 	struct kwarp_tx_msg *msg = &tx->msg;
 
@@ -396,10 +396,10 @@ static void start_rtr(struct kwarp_qp *qp)
 
 static void start_fence(struct kwarp_qp *qp)
 {
-	struct kwarp_read *rd = read_start(qp, KWARP_TX_FENCE, 0, 0, 0);
+	struct kwarp_read *rd = read_start(qp, KWARP_TX_ACK_READ, 0, 0, 0);
 
 	rd->fence = true;
-	rd->slot = kwarp_tx_fenced(qp);
+	rd->slot = kwarp_tx_ack_readd(qp);
 }
 
 static void start_terminate(struct kwarp_qp *qp)
@@ -424,7 +424,7 @@ static bool may_send(const struct kwarp_qp *qp)
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
 {
 	return may_send(qp) && !qp->tx.held &&
-	       kwarp_qp_is(qp)->sends && qp->tx.msg.kind == KWARP_TX_IDLE;
+	       kwarp_qp_traits_now(qp)->sends && qp->tx.msg.kind == KWARP_TX_IDLE;
 }
 
 /*
@@ -442,7 +442,7 @@ static bool sq_due(const struct kwarp_qp *qp)
 {
 	if (qp->tx.held)
 		return !must_wait(qp);
-	return kwarp_qp_is(qp)->sends && kwarp_sq_pending(&qp->sq);
+	return kwarp_qp_traits_now(qp)->sends && kwarp_sq_pending(&qp->sq);
 }
 
 /**
@@ -470,8 +470,8 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 						       KWARP_TX_IDLE;
 	if (tx->rtr)
 		return KWARP_TX_RTR;
-	if (kwarp_tx_fence_due(qp, reads_outstanding(&qp->rx)))
-		return KWARP_TX_FENCE;
+	if (kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx)))
+		return KWARP_TX_ACK_READ;
 	if (inread && !tx->prefer_sq)
 		return KWARP_TX_RESPONSE;
 	if (sq_due(qp))
@@ -502,7 +502,7 @@ bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
 	case KWARP_TX_RTR:
 		start_rtr(qp);
 		break;
-	case KWARP_TX_FENCE:
+	case KWARP_TX_ACK_READ:
 		start_fence(qp);
 		break;
 	case KWARP_TX_SQ:

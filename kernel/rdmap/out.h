@@ -23,7 +23,7 @@ enum kwarp_tx_kind {
 	KWARP_TX_IDLE,		/* none: between messages */
 	KWARP_TX_TERMINATE,	/* tx->term_msg; nothing follows it */
 	KWARP_TX_RTR,		/* tx->rtr: the initiator's first message, of length zero */
-	KWARP_TX_FENCE,		/* a zero-length RDMA Read (ack.c) */
+	KWARP_TX_ACK_READ,		/* a zero-length RDMA Read (ack.c) */
 	KWARP_TX_SQ,		/* tx->wqe, of the send queue */
 	KWARP_TX_RESPONSE,	/* the response to an inbound read */
 };
@@ -124,7 +124,7 @@ struct kwarp_coalesce {
  * @failed_len:	bytes of @failed_seg
  * @failed_seg:	the offending segment for the Terminate
  * @unacked:	enum kwarp_tx_unacked (qp->params.ack)
- * @fence_out:	a fence is outstanding (ack.c)
+ * @ack_read_out:	a fence is outstanding (ack.c)
  * @coalesce:	doorbell coalescing
  * @rtr:	RTR message to send (set by the CM): RDMAP opcode + 1, or 0
  * @term_len:	bytes of @term_msg if it is to be sent, otherwise 0
@@ -148,7 +148,7 @@ struct kwarp_tx {
 	u32 failed_len;
 	u8 failed_seg[KWARP_ULPDU_SEG_MAX];
 	u8 unacked;
-	bool fence_out;
+	bool ack_read_out;
 	struct kwarp_coalesce coalesce;
 	u8 rtr;
 	u32 term_len;

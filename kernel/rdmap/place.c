@@ -32,7 +32,7 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 }
 
 /**
- * kwarp_rx_put() - make sure that the next payload bytes are placed
+ * kwarp_rx_place() - make sure that the next payload bytes are placed
  * @pass:	pass, with the ULPDU in progress
  * @pl:		payload iterator
  * @mr:		region, checked for the range
@@ -41,10 +41,10 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
  *
  * Calls kwarp_rx_copy() unless exactly these bytes were placed there early.
  */
-void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
-		  const struct kwarp_mr *mr, u64 addr, u32 len)
+void kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+		    const struct kwarp_mr *mr, u64 addr, u32 len)
 {
-	if (unlikely(pass->early) && kwarp_early_recall(pass, mr, addr, len))
+	if (unlikely(pass->early) && kwarp_early_is_placed(pass, mr, addr, len))
 		return;
 	kwarp_rx_copy(pl, mr, addr, len);
 }
@@ -79,7 +79,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 			return mem_errs[err].tagged;
 		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
 			return KWARP_ERR_TAGGED_ACCESS;
-		kwarp_rx_put(pass, pl, pass->cache.mr, h->to, len);
+		kwarp_rx_place(pass, pl, pass->cache.mr, h->to, len);
 	}
 	qp->rx.write_len += len;
 	if (h->last) {
@@ -99,7 +99,7 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 	qp->rx.read_head++;
 	pass->kick_tx = true;
 	if (rd->fence)
-		qp->tx.fence_out = false;
+		qp->tx.ack_read_out = false;
 	/* The response shows that the peer has received everything before the request. */
 	if (qp->params.ack && (rd->fence || !rd->internal))
 		kwarp_sq_ack(&qp->sq, rd->slot);
@@ -146,7 +146,7 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
-		kwarp_rx_put(pass, pl, pass->cache.mr, addr, n);
+		kwarp_rx_place(pass, pl, pass->cache.mr, addr, n);
 		rd->cur_off += n;
 		rd->done += n;
 		len -= n;
@@ -193,7 +193,7 @@ static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
 
 /* ---- untagged, queues 1 and 2 ----------------------------------------------- */
 
-enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err)
+enum kwarp_err kwarp_rx_request_err(enum kwarp_mem_err err)
 {
 	return mem_errs[err].source;
 }
@@ -226,7 +226,7 @@ enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
  *
  * Return: the entry, which the caller fills in; the send engine reads it after the pass.
  */
-struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
+struct kwarp_ird_entry *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_rx *rx = &pass->qp->rx;
 
@@ -239,7 +239,7 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_rdmap_read req;
-	struct kwarp_inread *in;
+	struct kwarp_ird_entry *in;
 	enum kwarp_mem_err merr;
 	enum kwarp_err err;
 
@@ -252,7 +252,7 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 				       req.src_to, req.len,
 				       IB_ACCESS_REMOTE_READ);
 		if (merr)
-			return kwarp_rx_source_err(merr);
+			return kwarp_rx_request_err(merr);
 		if (!(qp->access & IB_ACCESS_REMOTE_READ))
 			return KWARP_ERR_RDMAP_ACCESS;
 	}
@@ -321,8 +321,8 @@ static void message_terminated(struct kwarp_qp *qp,
 
 	if (term->has_ddp)
 		flags = term->ddp.tagged ? KWARP_WR_WRITE : KWARP_WR_SEND;
-	kwarp_sq_refused(&qp->sq, kwarp_wr_mask(flags),
-			 term_status(&term->err));
+	kwarp_sq_peer_terminated(&qp->sq, kwarp_wr_mask(flags),
+				 term_status(&term->err));
 }
 
 static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)

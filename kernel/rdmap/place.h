@@ -9,17 +9,17 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len);
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited);
-void kwarp_rx_put(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
-		  const struct kwarp_mr *mr, u64 addr, u32 len);
+void kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+		    const struct kwarp_mr *mr, u64 addr, u32 len);
 
 /* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 			     struct kwarp_payload *pl, u32 len);
 enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass);
-struct kwarp_inread *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass);
+struct kwarp_ird_entry *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass);
 
 /* RDMAP error for a refused access to the memory that a Read or Atomic Request names. */
-enum kwarp_err kwarp_rx_source_err(enum kwarp_mem_err err);
+enum kwarp_err kwarp_rx_request_err(enum kwarp_mem_err err);
 enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 				   struct kwarp_read *rd,
 				   struct kwarp_payload *pl, u32 len);

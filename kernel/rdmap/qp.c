@@ -54,12 +54,13 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 /* Claim an unclaimed QP: @always, or only if idle, with a partner as @partner says. */
 static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kwarp_llp *llp)
 {
+	const struct kwarp_qp_traits *traits;
 	unsigned long flags;
 	bool free;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	free = !qp->claimed &&
-	       (always || (kwarp_qp_is(qp)->idle && kwarp_qp_is(qp)->partner == partner));
+	traits = kwarp_qp_traits_now(qp);
+	free = !qp->claimed && (always || (traits->idle && traits->partner == partner));
 	if (free) {
 		WRITE_ONCE(qp->claims, qp->claims + 1);
 		WRITE_ONCE(qp->claimed, true);

@@ -24,7 +24,7 @@ struct mem_cgroup;
 /**
  * struct kwarp_qp_params - parameters agreed on at connection setup
  * @ird:	inbound reads that were granted
- * @ird_room:	inbound reads that are accepted, if more than @ird: MPA revisions 0 and 1
+ * @ird_limit:	inbound reads that are accepted, if more than @ird: MPA revisions 0 and 1
  *		do not tell the peer a limit
  * @ord:	outbound reads that may be outstanding
  * @early:	ULPDUs are placed out of order if the lower layer can supply them
@@ -44,7 +44,7 @@ struct mem_cgroup;
  */
 struct kwarp_qp_params {
 	u16 ird;
-	u16 ird_room;
+	u16 ird_limit;
 	u16 ord;
 	bool early;
 	u8 mpa_rev;
@@ -58,7 +58,7 @@ struct kwarp_qp_params {
 
 /**
  * struct kwarp_rdv - rendezvous of a queue pair with the partner that modify_qp has named;
- * valid if kwarp_qp_is(qp)->partner
+ * valid if kwarp_qp_traits_now(qp)->partner
  * @initiator:	we make the connection
  * @missed:	the partner has disconnected and a request is unacknowledged: the QP fails
  *		at @deadline
@@ -115,7 +115,7 @@ enum kwarp_err_from {
  * @mutex:	serialises modify_qp, attach and detach
  * @llp:	attached connection, with a reference; read under RCU
  * @access:	IB_ACCESS_REMOTE_* granted to the peer on this QP; read without a lock
- * @access_named: the consumer has set @access, not the connection manager
+ * @access_by_consumer: the consumer has set @access, not the connection manager
  * @attr:	attributes stored for query_qp, except the state
  * @attach:	the last program's socket that was attached (cm/attach.c)
  * @rdv:	rendezvous with a partner named in modify_qp (cm/rendezvous.c)
@@ -152,7 +152,7 @@ enum kwarp_err_from {
 struct kwarp_qp {
 	struct ib_qp ibqp;
 	struct kwarp_device *dev;
-	struct kwarp_mr_user memory;
+	struct kwarp_mem_accessor memory;
 	refcount_t refs;
 	struct completion free;
 	struct mutex mutex;	/* see above */
@@ -160,7 +160,7 @@ struct kwarp_qp {
 	struct kwarp_llp __rcu *llp;
 	struct kwarp_srq *srq;
 	int access;
-	bool access_named;
+	bool access_by_consumer;
 	struct pid *owner;
 	struct mem_cgroup *memcg;
 	struct kwarp_sq sq;
@@ -221,7 +221,7 @@ static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 /* Maximum number of inbound reads that may be unanswered at a time. */
 static inline u32 kwarp_qp_ird_room(const struct kwarp_qp *qp)
 {
-	return max3(qp->params.ird, qp->params.ird_room, (u16)1);
+	return max3(qp->params.ird, qp->params.ird_limit, (u16)1);
 }
 
 /* DDP and RDMAP version in force: enum kwarp_ddp_version. */
@@ -269,7 +269,7 @@ static inline bool kwarp_qp_lost(const struct kwarp_qp *qp)
 }
 
 static inline const struct kwarp_qp_traits *
-kwarp_qp_is(const struct kwarp_qp *qp)
+kwarp_qp_traits_now(const struct kwarp_qp *qp)
 {
 	return &kwarp_qp_traits_of[READ_ONCE(qp->state)];
 }

@@ -64,7 +64,7 @@ static void first_ulpdu(struct kwarp_qp *qp, struct kwarp_llp *llp)
  * A worker processes the rest until the queue is empty. Otherwise, while data keeps
  * arriving, each softirq would last as long as the limits of a pass allow.
  */
-static void come_again(struct kwarp_qp *qp)
+static void rx_defer_rest(struct kwarp_qp *qp)
 {
 	qp->rx.more = true;
 	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
@@ -101,7 +101,7 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	qp->rx.ending = err || pass->terminated;
 	llp->ops->pull_end(llp, !err, counts);
 	if (pass->more && counts->left)
-		come_again(qp);
+		rx_defer_rest(qp);
 	count_frames(qp, counts);
 	return err;
 }
@@ -123,8 +123,8 @@ static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
 			kwarp_tx_run(qp, llp, err ? KWARP_TX_BUDGET : 1);
 	}
 	if (err)
-		kwarp_qp_raise(qp, err, pass->u.seg_len ? pass->u.seg : NULL,
-			       pass->u.seg_len, pass->u.len);
+		kwarp_qp_terminate(qp, err, pass->u.seg_len ? pass->u.seg : NULL,
+				   pass->u.seg_len, pass->u.len);
 	else if (pass->terminated)
 		kwarp_qp_fail(qp);
 }
@@ -160,7 +160,7 @@ bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	if (!llp->ops->pull_begin(llp))
 		return true;
 	if (kwarp_llp_held_long(llp)) {
-		come_again(qp);
+		rx_defer_rest(qp);
 		return false;
 	}
 	err = pull_all(&pass, llp, &counts);
@@ -220,11 +220,11 @@ int kwarp_rx_alloc(struct kwarp_qp *qp)
 					     sizeof(rx->recv.wqe->hdr)),
 				       kwarp_gfp_conn());
 	/* One more than ORD, because an RTR read is sent even if ORD is zero. */
-	rx->reads = array_of(rx->reads, &rx->ord, qp->params.ord + 1,
+	rx->ord_queue = array_of(rx->ord_queue, &rx->ord, qp->params.ord + 1,
 			     rx->read_stride);
-	rx->inreads = array_of(rx->inreads, &rx->ird, kwarp_qp_ird_room(qp),
-			       sizeof(*rx->inreads));
-	if (!rx->recv.wqe || !rx->reads || !rx->inreads)
+	rx->ird_queue = array_of(rx->ird_queue, &rx->ird, kwarp_qp_ird_room(qp),
+				 sizeof(*rx->ird_queue));
+	if (!rx->recv.wqe || !rx->ord_queue || !rx->ird_queue)
 		return -ENOMEM;
 	return kwarp_early_alloc(qp);
 }
@@ -238,8 +238,8 @@ void kwarp_rx_begin(struct kwarp_qp *qp)
 		.read_msn = KWARP_DDP_FIRST_MSN,
 		.atomic_msn = KWARP_DDP_FIRST_MSN,
 		.recv.wqe = had.recv.wqe,
-		.reads = had.reads,
-		.inreads = had.inreads,
+		.ord_queue = had.ord_queue,
+		.ird_queue = had.ird_queue,
 		.ord = had.ord,
 		.ird = had.ird,
 		.read_stride = had.read_stride,
@@ -252,11 +252,11 @@ void kwarp_rx_free(struct kwarp_qp *qp)
 	struct kwarp_rx *rx = &qp->rx;
 
 	kwarp_early_free(qp);
-	kvfree(rx->inreads);
-	kvfree(rx->reads);
+	kvfree(rx->ird_queue);
+	kvfree(rx->ord_queue);
 	kfree(rx->recv.wqe);
-	rx->inreads = NULL;
-	rx->reads = NULL;
+	rx->ird_queue = NULL;
+	rx->ord_queue = NULL;
 	rx->recv.wqe = NULL;
 	rx->stopped = true;
 }

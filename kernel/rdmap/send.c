@@ -122,7 +122,7 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 			recv_failed(pass, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
-		kwarp_rx_put(pass, pl, pass->cache.mr, addr, n);
+		kwarp_rx_place(pass, pl, pass->cache.mr, addr, n);
 		recv->cur_off += n;
 		recv->len += n;
 		len -= n;

@@ -13,15 +13,15 @@
 #include "trace.h"
 
 /* Maximum of retry_time(), jiffies. */
-#define QP_PATIENCE_MAX	(4UL * HZ)
+#define QP_RETRY_TIME_MAX	(4UL * HZ)
 
 /**
- * kwarp_qp_expect() - the connection is accepted, but the initiator has not confirmed yet
+ * kwarp_qp_accepted() - the connection is accepted, but the initiator has not confirmed yet
  * @qp:		idle queue pair
  *
  * The consumer may treat the QP as connected. Context: process.
  */
-void kwarp_qp_expect(struct kwarp_qp *qp)
+void kwarp_qp_accepted(struct kwarp_qp *qp)
 {
 	might_sleep();
 	mutex_lock(&qp->mutex);
@@ -69,32 +69,32 @@ static void enter_error(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_qp_unreachable() - fail a QP whose rendezvous partner was not found in time
+ * kwarp_qp_fail_search() - fail a QP whose rendezvous partner was not found in time
  * @qp:		queue pair in rendezvous, qp->mutex held, nothing attached
  *
  * Enters ERR: the oldest send completes with RETRY_EXC_ERR, everything else is flushed,
  * and the consumer gets IB_EVENT_QP_FATAL. Context: process.
  */
-void kwarp_qp_unreachable(struct kwarp_qp *qp)
+void kwarp_qp_fail_search(struct kwarp_qp *qp)
 {
 	lockdep_assert_held(&qp->mutex);
-	kwarp_sq_blame(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
+	kwarp_sq_set_flush_status(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
 	enter_error(qp);
 	kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
 /*
  * Duration of all InfiniBand retries of a request, 4.096 us * 2^timeout each; a timeout of
- * 0 is infinite. Limited to QP_PATIENCE_MAX. Return: jiffies.
+ * 0 is infinite. Limited to QP_RETRY_TIME_MAX. Return: jiffies.
  */
 static unsigned long retry_time(const struct kwarp_qp *qp)
 {
 	u64 ns = 4096ULL << min_t(u8, qp->attr.timeout, 31);
 
 	if (!qp->attr.timeout)
-		return QP_PATIENCE_MAX;
+		return QP_RETRY_TIME_MAX;
 	ns *= qp->attr.retry_cnt + 1;
-	return min(nsecs_to_jiffies(ns) + 1, QP_PATIENCE_MAX);
+	return min(nsecs_to_jiffies(ns) + 1, QP_RETRY_TIME_MAX);
 }
 
 /**
@@ -115,7 +115,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	/* If the connection is still attached, kwarp_qp_detach() checks again. */
 	if (!kwarp_qp_lost(qp) || rcu_access_pointer(qp->llp))
 		goto unlock;
-	idle = kwarp_sq_idle(&qp->sq, false);
+	idle = kwarp_sq_prepare_sleep(&qp->sq, false);
 	if (idle && kwarp_sq_drained(&qp->sq))
 		goto unlock;
 	if (!rdv->missed) {
@@ -124,7 +124,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 		rdv->deadline = jiffies + wait;
 		mod_delayed_work(kwarp_wq, &rdv->work, wait);
 	} else if (time_after_eq(jiffies, rdv->deadline)) {
-		kwarp_sq_blame(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
+		kwarp_sq_set_flush_status(&qp->sq, KWARP_WC_RETRY_EXC_ERR);
 		enter_error(qp);
 	}
 unlock:
@@ -141,7 +141,7 @@ static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_qp_raise() - end the stream with an error and a Terminate
+ * kwarp_qp_terminate() - end the stream with an error and a Terminate
  * @qp:		queue pair, socket lock held
  * @err:	the error; selects the Terminate's layer, type and code
  * @seg:	first bytes of the offending DDP segment for the Terminate, or NULL
@@ -153,8 +153,8 @@ static struct kwarp_llp *attached_llp(struct kwarp_qp *qp)
  * consumer gets an async event and the CM KWARP_LLP_EV_QP_ERR. Has no effect in an error
  * state. Context: any in which the socket lock is held.
  */
-void kwarp_qp_raise(struct kwarp_qp *qp, enum kwarp_err err,
-		    const u8 *seg, u32 seg_len, u32 ulpdu_len)
+void kwarp_qp_terminate(struct kwarp_qp *qp, enum kwarp_err err,
+			const u8 *seg, u32 seg_len, u32 ulpdu_len)
 {
 	const struct kwarp_term_err *term = kwarp_err_term(err);
 	struct kwarp_llp *llp = attached_llp(qp);
@@ -229,13 +229,13 @@ static void engine_early(struct kwarp_llp *llp)
 }
 
 /* Does the stream end inside a message, or before an outstanding response? */
-static bool cut_short(const struct kwarp_qp *qp)
+static bool stream_truncated(const struct kwarp_qp *qp)
 {
 	return qp->rx.recv.active || qp->rx.read_head != qp->rx.read_tail;
 }
 
 /* Has the rendezvous partner sent no FPDU yet? Then the QP looks for the partner again. */
-static bool never_met(const struct kwarp_qp *qp)
+static bool partner_silent(const struct kwarp_qp *qp)
 {
 	return kwarp_qp_is_met(qp->state) && qp->params.wait_first &&
 	       !qp->rx.got_first;
@@ -252,7 +252,7 @@ static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	if (!(kwarp_qp_is_met(qp->state) || kwarp_qp_is_lost(qp->state)) ||
 	    qp->rx.recv.active)
 		return false;
-	if (!never_met(qp))
+	if (!partner_silent(qp))
 		kwarp_qp_step(qp, KWARP_QP_LOSE);
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
@@ -266,7 +266,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 
 	/* After an error, which was counted, the end of the stream is expected. */
 	qp->stream_end = !kwarp_qp_failed(qp);
-	if (qp->stream_end && (err || left || cut_short(qp)))
+	if (qp->stream_end && (err || left || stream_truncated(qp)))
 		kwarp_qp_count(qp, KWARP_STAT_LLP_LOST);
 	if (err)
 		kwarp_tx_to(&qp->tx, KWARP_TX_DEAD);
@@ -277,7 +277,7 @@ static void engine_ended(struct kwarp_llp *llp, int err, u32 left)
 	 */
 	if (!err && left)
 		/* FIN inside an FPDU: our direction is still open for a Terminate. */
-		kwarp_qp_raise(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
+		kwarp_qp_terminate(qp, KWARP_ERR_MPA_CLOSED, NULL, 0, 0);
 	else if (!partner_gone(qp, llp) && !kwarp_qp_failed(qp))
 		fail_stream(qp, llp);
 }
@@ -357,7 +357,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
-	if (!kwarp_qp_is(qp)->idle || rcu_access_pointer(qp->llp))
+	if (!kwarp_qp_traits_now(qp)->idle || rcu_access_pointer(qp->llp))
 		goto out;
 	/* Usually an earlier call has allocated most of the memory. */
 	ret = kwarp_qp_prepare(qp, llp, params);
@@ -379,7 +379,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	 * A rendezvous has no consumer that must see ESTABLISHED first, so requests are
 	 * answered in the pass that processes the first FPDU.
 	 */
-	if (kwarp_qp_is(qp)->partner && params->wait_first)
+	if (kwarp_qp_traits_now(qp)->partner && params->wait_first)
 		kwarp_tx_to(&qp->tx, KWARP_TX_RUNNING);
 	rcu_assign_pointer(qp->llp, llp);
 	trace_kwarp_qp_attach(qp, params, &llp->framing);
@@ -423,7 +423,7 @@ static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
-	if (never_met(qp))
+	if (partner_silent(qp))
 		kwarp_qp_step(qp, KWARP_QP_UNMEET);
 	else if (!kwarp_qp_failed(qp) && !kwarp_qp_lost(qp))
 		enter_error(qp);

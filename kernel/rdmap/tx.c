@@ -52,8 +52,8 @@ static void raise_failed(struct kwarp_qp *qp)
 	enum kwarp_err err = tx->failed;
 
 	tx->failed = KWARP_ERR_NONE;
-	kwarp_qp_raise(qp, err, tx->failed_len ? tx->failed_seg : NULL,
-		       tx->failed_len, tx->failed_len);
+	kwarp_qp_terminate(qp, err, tx->failed_len ? tx->failed_seg : NULL,
+			   tx->failed_len, tx->failed_len);
 }
 
 /* Push what is built, then build the next batch. Return: true to continue. */
@@ -104,7 +104,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	}
 	try_fin(qp, llp);
 	return kwarp_tx_can_fetch(qp) &&
-	       !kwarp_sq_idle(&qp->sq, kwarp_tx_linger(qp));
+	       !kwarp_sq_prepare_sleep(&qp->sq, kwarp_tx_linger(qp));
 }
 
 /**
@@ -128,7 +128,7 @@ void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
 	tx->active = true;
 	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
-		kwarp_sq_busy(&qp->sq);
+		kwarp_sq_cancel_sleep(&qp->sq);
 	while (run_once(qp, llp, &budget))
 		;
 	tx->active = false;

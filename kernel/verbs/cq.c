@@ -32,7 +32,7 @@ static int cq_respond(const struct kwarp_cq *cq, u32 size,
 }
 
 /* The CQ overflowed: fail its QPs, which can report no completion to it any more. */
-static void cq_died(struct work_struct *work)
+static void cq_overflow_work(struct work_struct *work)
 {
 	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, died);
 	struct kwarp_qp *qp;
@@ -84,7 +84,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);
-	INIT_WORK(&cq->died, cq_died);
+	INIT_WORK(&cq->died, cq_overflow_work);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {

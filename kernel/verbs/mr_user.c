@@ -160,7 +160,7 @@ static struct kwarp_mr *mr_successor(struct kwarp_mr *old, struct ib_pd *pd,
  * The successor replaces the old region in the table, with the same STag: a concurrent
  * access finds one or the other. The successor takes over the pages if both share them.
  */
-static int mr_succeed(struct kwarp_device *dev, struct kwarp_mr *old,
+static int mr_replace(struct kwarp_device *dev, struct kwarp_mr *old,
 		      struct kwarp_mr *mr)
 {
 	mr->stag = old->stag;
@@ -214,7 +214,7 @@ struct ib_mr *kwarp_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		ret = PTR_ERR(mr);
 		goto err_windows;
 	}
-	ret = mr_succeed(to_kdev(ibmr->device), old, mr);
+	ret = mr_replace(to_kdev(ibmr->device), old, mr);
 	if (ret)
 		goto err_mr;
 	return &mr->ibmr;

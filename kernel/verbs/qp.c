@@ -24,7 +24,7 @@ static_assert((int)KWARP_QP_SHOWN_ERR == IB_QPS_ERR);
 
 static enum ib_qp_state shown_state(const struct kwarp_qp *qp)
 {
-	return kwarp_qp_is(qp)->shown;
+	return kwarp_qp_traits_now(qp)->shown;
 }
 
 /* SQE does not exist here: KWARP_QP_STEPS is refused in every state. */
@@ -106,7 +106,7 @@ static int to_rts(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 {
 	int ret = 0;
 
-	if (!kwarp_qp_is(qp)->partner)
+	if (!kwarp_qp_traits_now(qp)->partner)
 		return 0;
 	if (shown_state(qp) == IB_QPS_RTR)
 		ret = kwarp_rdv_sends(qp, attr);
@@ -119,7 +119,7 @@ static int to_rts(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 
 static void to_sqd(struct kwarp_qp *qp)
 {
-	if (kwarp_qp_is(qp)->partner)
+	if (kwarp_qp_traits_now(qp)->partner)
 		step_engine(qp, KWARP_QP_TO_SQD);
 	else if (READ_ONCE(qp->state) == KWARP_QP_OPEN)
 		kwarp_qp_disconnect(qp, false);
@@ -131,7 +131,7 @@ static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	enum kwarp_qp_step step = step_of(attr, mask);
 
 	lockdep_assert_held(&qp->mutex);
-	if (kwarp_qp_is(qp)->partner &&
+	if (kwarp_qp_traits_now(qp)->partner &&
 	    !ib_modify_qp_is_ok(shown_state(qp), attr->qp_state, IB_QPT_RC,
 				mask))
 		return -EINVAL;
@@ -162,7 +162,7 @@ static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 
 void kwarp_qp_default_access(struct kwarp_qp *qp)
 {
-	qp->access_named = false;
+	qp->access_by_consumer = false;
 	qp->attr.qp_access_flags = KWARP_QP_ACCESS_DEFAULT;
 	/* iw_cm grants read and write, without a flag for atomics: grant atomics, too. */
 	WRITE_ONCE(qp->access, KWARP_REMOTE_ACCESS);
@@ -214,11 +214,11 @@ static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		       int mask)
 {
 	if (access_of_cm(attr, mask)) {
-		if (!qp->access_named)
+		if (!qp->access_by_consumer)
 			kwarp_qp_default_access(qp);
 		return;
 	}
-	qp->access_named = true;
+	qp->access_by_consumer = true;
 	qp->attr.qp_access_flags = attr->qp_access_flags;
 	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
 }
@@ -267,7 +267,7 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	lockdep_assert_held(&qp->mutex);
 	if (check_modify_attr(qp, attr, mask))
 		return false;
-	if (!kwarp_qp_is(qp)->partner)
+	if (!kwarp_qp_traits_now(qp)->partner)
 		return kwarp_qp_failed(qp) && READ_ONCE(qp->claimed);
 	if (attr->qp_state != IB_QPS_RESET ||
 	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
@@ -327,7 +327,7 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	*attr = qp->attr;
 	attr->qp_state = shown_state(qp);
 	/* Without a partner, report the ORD and IRD that were negotiated. */
-	partner = kwarp_qp_is(qp)->partner;
+	partner = kwarp_qp_traits_now(qp)->partner;
 	if (!partner && rcu_access_pointer(qp->llp)) {
 		attr->max_rd_atomic = min_t(u16, qp->params.ord, U8_MAX);
 		attr->max_dest_rd_atomic = min_t(u16, qp->params.ird, U8_MAX);

@@ -252,11 +252,11 @@ without_coalesce() {
 without_ooo() {
 	stub $DRIVER/rdmap/early.h kwarp_early_alloc 0
 	stub $DRIVER/rdmap/early.h kwarp_early_free
-	stub $DRIVER/rdmap/early.h kwarp_early_recall false
-	stub $DRIVER/rdmap/early.h kwarp_early_written
+	stub $DRIVER/rdmap/early.h kwarp_early_is_placed false
+	stub $DRIVER/rdmap/early.h kwarp_early_withdraw
 	stub $DRIVER/rdmap/early.h kwarp_rx_early
-	stub $DRIVER/proto/early.h kwarp_ledger_pass
-	stub $DRIVER/llp/mpa/mpa.h kwarp_mpa_same NULL
+	stub $DRIVER/proto/early.h kwarp_ledger_drop_before
+	stub $DRIVER/llp/mpa/mpa.h kwarp_mpa_placed_early NULL
 	drop $DRIVER/llp/mpa/tcp.c '\.early_(begin|pull|end) = '
 	without_policy ooo
 }

@@ -92,7 +92,7 @@ void ledger(Input &in)
 		}
 		case 2:
 			passed = at;
-			kwarp_ledger_pass(&l, base + at);
+			kwarp_ledger_drop_before(&l, base + at);
 			model.erase(model.begin(), model.lower_bound(at));
 			break;
 		case 3: {
@@ -100,17 +100,17 @@ void ledger(Input &in)
 			for (auto &[pos, m] : model)
 				if (pos > at && m.kind == KWARP_EARLY_PLACED &&
 				    (bytes(m.mem) & bytes(mem)).any()) {
-					m.kind = KWARP_EARLY_LEFT;
+					m.kind = KWARP_EARLY_UNPLACED;
 					n++;
 				}
-			require(kwarp_ledger_written(&l, base + at, &mem) == n);
+			require(kwarp_ledger_overwrite(&l, base + at, &mem) == n);
 			break;
 		}
 		default: {
 			auto found = model.find(at);
 			if (found != model.end() && found->second.kind == KWARP_EARLY_PLACED) {
-				kwarp_ledger_leave(&l, kwarp_ledger_find(&l, base + at));
-				found->second.kind = KWARP_EARLY_LEFT;
+				kwarp_ledger_unplace(&l, kwarp_ledger_find(&l, base + at));
+				found->second.kind = KWARP_EARLY_UNPLACED;
 			}
 		}
 		}

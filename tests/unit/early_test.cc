@@ -23,7 +23,7 @@ public:
 	{
 		kwarp_extent mem{};
 		kwarp_extent_add(&mem, lo, hi);
-		return kwarp_ledger_written(&l, pos, &mem);
+		return kwarp_ledger_overwrite(&l, pos, &mem);
 	}
 	u32 kind(u32 pos) const { return kwarp_ledger_find(&l, pos)->kind; }
 	bool has(u32 pos) const { return kwarp_ledger_find(&l, pos); }
@@ -45,7 +45,7 @@ TEST(Early, empty)
 	EXPECT_TRUE(kwarp_ledger_empty(&l.l));
 	EXPECT_FALSE(l.has(0));
 	EXPECT_EQ(kwarp_ledger_next(&l.l, 0), nullptr);
-	kwarp_ledger_pass(&l.l, 100);
+	kwarp_ledger_drop_before(&l.l, 100);
 	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
@@ -78,12 +78,12 @@ TEST(Early, bound)
 	EXPECT_FALSE(l.add(24, 4));
 	EXPECT_FALSE(l.add(4, 4));
 	// Delivered entries make room, wherever the new one belongs.
-	kwarp_ledger_pass(&l.l, 8);
+	kwarp_ledger_drop_before(&l.l, 8);
 	EXPECT_TRUE(l.add(12, 4));
 	EXPECT_FALSE(l.add(24, 4));
 	EXPECT_FALSE(l.has(0));
 	EXPECT_TRUE(l.has(8) && l.has(12) && l.has(16));
-	kwarp_ledger_pass(&l.l, 9);
+	kwarp_ledger_drop_before(&l.l, 9);
 	EXPECT_TRUE(l.add(24, 4));
 	EXPECT_EQ(l.next(9), 12U);
 }
@@ -95,7 +95,7 @@ TEST(Early, skip)
 
 	EXPECT_TRUE(kwarp_ledger_skip(&l.l, &pos));
 	EXPECT_EQ(pos, 0U);
-	l.add(0, 100, KWARP_EARLY_LEFT);
+	l.add(0, 100, KWARP_EARLY_UNPLACED);
 	l.add(100, 40);
 	l.add(144, 40);
 	EXPECT_TRUE(kwarp_ledger_skip(&l.l, &pos));
@@ -112,12 +112,12 @@ TEST(Early, leave)
 	Ledger l(8);
 	l.add(0, 4);
 	l.add(4, 4);
-	EXPECT_FALSE(kwarp_ledger_sober(&l.l));
-	kwarp_ledger_leave(&l.l, kwarp_ledger_find(&l.l, 4));
-	EXPECT_EQ(l.kind(4), KWARP_EARLY_LEFT);
+	EXPECT_FALSE(kwarp_ledger_none_placed(&l.l));
+	kwarp_ledger_unplace(&l.l, kwarp_ledger_find(&l.l, 4));
+	EXPECT_EQ(l.kind(4), KWARP_EARLY_UNPLACED);
 	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
-	kwarp_ledger_leave(&l.l, kwarp_ledger_find(&l.l, 0));
-	EXPECT_TRUE(kwarp_ledger_sober(&l.l));
+	kwarp_ledger_unplace(&l.l, kwarp_ledger_find(&l.l, 0));
+	EXPECT_TRUE(kwarp_ledger_none_placed(&l.l));
 	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
@@ -130,13 +130,13 @@ TEST(Early, written)
 	l.add(8, 4, KWARP_EARLY_PLACED, 1100, 1200);
 	l.add(12, 4, KWARP_EARLY_PLACED, 900, 1000);
 	l.add(16, 4, KWARP_EARLY_PLACED, 500, 2000);
-	l.add(20, 4, KWARP_EARLY_LEFT, 1000, 1100);
+	l.add(20, 4, KWARP_EARLY_UNPLACED, 1000, 1100);
 	EXPECT_EQ(l.written(0, 1000, 1100), 2U);
 	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
-	EXPECT_EQ(l.kind(4), KWARP_EARLY_LEFT);
+	EXPECT_EQ(l.kind(4), KWARP_EARLY_UNPLACED);
 	EXPECT_EQ(l.kind(8), KWARP_EARLY_PLACED);
 	EXPECT_EQ(l.kind(12), KWARP_EARLY_PLACED);
-	EXPECT_EQ(l.kind(16), KWARP_EARLY_LEFT);
+	EXPECT_EQ(l.kind(16), KWARP_EARLY_UNPLACED);
 	EXPECT_EQ(l.written(0, 1099, 1101), 1U);
 	EXPECT_EQ(l.written(0, 999, 1000), 1U);
 }
@@ -157,7 +157,7 @@ TEST(Early, written_between_pieces)
 	kwarp_extent_add(&between, 6000, 9000);
 	kwarp_extent_add(&between, 9500, 9600);
 	kwarp_extent_add(&between, 900, 1000);
-	EXPECT_EQ(kwarp_ledger_written(&l.l, ~0U, &between), 0U);
+	EXPECT_EQ(kwarp_ledger_overwrite(&l.l, ~0U, &between), 0U);
 	EXPECT_EQ(l.kind(0), KWARP_EARLY_PLACED);
 	EXPECT_EQ(l.written(~0U, 9499, 9500), 1U);
 }
@@ -190,7 +190,7 @@ TEST(Early, positions_wrap)
 	u32 pos = 0U - 104;
 	EXPECT_TRUE(kwarp_ledger_skip(&l.l, &pos));
 	EXPECT_EQ(pos, 104U);
-	kwarp_ledger_pass(&l.l, 0);
+	kwarp_ledger_drop_before(&l.l, 0);
 	EXPECT_EQ(l.next(0U - 200), 4U);
 }
 
@@ -313,7 +313,7 @@ TEST(Early, against_all_pairs)
 				model[e.pos] = e;
 			if (pick(0, 3) == 0) {
 				passed += pick(0, 100);
-				kwarp_ledger_pass(&l.l, passed);
+				kwarp_ledger_drop_before(&l.l, passed);
 				model.erase(model.begin(), model.lower_bound(passed));
 			}
 			u32 at = passed + pick(0, 3000);
@@ -323,7 +323,7 @@ TEST(Early, against_all_pairs)
 				kwarp_extent_add(&mem, lo, lo + pick(1, 300));
 			}
 			looks(l);
-			u32 n = kwarp_ledger_written(&l.l, at, &mem), must = 0;
+			u32 n = kwarp_ledger_overwrite(&l.l, at, &mem), must = 0;
 			for (auto &[pos, m] : model) {
 				if (m.kind != KWARP_EARLY_PLACED)
 					continue;
@@ -333,7 +333,7 @@ TEST(Early, against_all_pairs)
 						meets |= m.mem.piece[a].lo < mem.piece[b].hi &&
 							 mem.piece[b].lo < m.mem.piece[a].hi;
 				if (pos > at && meets) {
-					ASSERT_EQ(l.kind(pos), KWARP_EARLY_LEFT);
+					ASSERT_EQ(l.kind(pos), KWARP_EARLY_UNPLACED);
 					must++;
 				}
 				m.kind = l.kind(pos);
@@ -360,7 +360,7 @@ TEST(Early, against_a_map)
 			u32 at = passed + pick(0, 4000), len = pick(1, 300);
 			if (pick(0, 9) == 0) {
 				passed += pick(0, 200);
-				kwarp_ledger_pass(&l.l, base + passed);
+				kwarp_ledger_drop_before(&l.l, base + passed);
 				model.erase(model.begin(), model.lower_bound(passed));
 			}
 			auto n = model.lower_bound(at);

@@ -121,10 +121,10 @@ TEST(MpaFind, marker_and_length_agree)
 	kwarp_fpdu f{};
 	f.pos = 0U - 100;
 	f.len = 300;
-	EXPECT_FALSE(kwarp_fpdu_agrees(&f, f.pos - 4));
-	EXPECT_TRUE(kwarp_fpdu_agrees(&f, f.pos));
-	EXPECT_TRUE(kwarp_fpdu_agrees(&f, f.pos + 296));
-	EXPECT_FALSE(kwarp_fpdu_agrees(&f, f.pos + 300));
+	EXPECT_FALSE(kwarp_fpdu_contains(&f, f.pos - 4));
+	EXPECT_TRUE(kwarp_fpdu_contains(&f, f.pos));
+	EXPECT_TRUE(kwarp_fpdu_contains(&f, f.pos + 296));
+	EXPECT_FALSE(kwarp_fpdu_contains(&f, f.pos + 300));
 }
 
 } // namespace

@@ -191,7 +191,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__waits_for_nothing_where_there_are_no_turn
 	for (u8 rev : {1, 2}) {
 		kwarp_mpa_policy p{};
 		p.rev = rev;
-		p.no_turns = true;
+		p.either_first = true;
 		auto l = local(4, 4);
 		kwarp_mpa_frame req, rep;
 		kwarp_mpa_params out;

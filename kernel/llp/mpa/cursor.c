@@ -90,7 +90,7 @@ static bool stream_next(struct kwarp_reader *r)
 	}
 }
 
-bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off)
+bool kwarp_cursor_set(struct kwarp_cursor *st, struct sk_buff *skb, u32 off)
 {
 	st->end = TCP_SKB_CB(skb)->seq;
 	enter_skb(st, skb);
@@ -121,5 +121,5 @@ u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk)
 	if (!skb)
 		return 0;
 	st->queue = &sk->sk_receive_queue;
-	return kwarp_cursor_stand(st, skb, off) ? avail : 0;
+	return kwarp_cursor_set(st, skb, off) ? avail : 0;
 }

@@ -41,7 +41,7 @@ u32 kwarp_cursor_init(struct kwarp_cursor *st, struct sock *sk);
  * Position the cursor at offset @off of @skb, which is in @st->queue. Return: false if
  * there are fewer bytes.
  */
-bool kwarp_cursor_stand(struct kwarp_cursor *st, struct sk_buff *skb, u32 off);
+bool kwarp_cursor_set(struct kwarp_cursor *st, struct sk_buff *skb, u32 off);
 bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq);
 
 #endif /* _KWARP_LLP_MPA_CURSOR_H */

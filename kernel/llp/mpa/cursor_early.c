@@ -38,5 +38,5 @@ bool kwarp_cursor_early(struct kwarp_cursor *st, struct sock *sk, u32 seq)
 	if (!found || after(TCP_SKB_CB(found)->seq, seq))
 		return false;
 	st->queue = NULL;
-	return kwarp_cursor_stand(st, found, seq - TCP_SKB_CB(found)->seq);
+	return kwarp_cursor_set(st, found, seq - TCP_SKB_CB(found)->seq);
 }

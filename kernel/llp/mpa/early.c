@@ -38,7 +38,7 @@ static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
 }
 
 /**
- * kwarp_mpa_same() - was this FPDU placed early?
+ * kwarp_mpa_placed_early() - was this FPDU placed early?
  * @rx:		receive side; @rx->ledger is set
  * @f:		a complete FPDU at @rx->at
  * @u:		receives the beginning of the ULPDU
@@ -47,9 +47,9 @@ static bool same_fpdu(const struct kwarp_mpa_rx *rx, const struct kwarp_fpdu *f,
  * was verified and placed, so that this FPDU may be delivered; otherwise NULL, and the FPDU
  * must be verified and placed.
  */
-const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
-					 const struct kwarp_fpdu *f,
-					 struct kwarp_ulpdu *u)
+const struct kwarp_early *kwarp_mpa_placed_early(struct kwarp_mpa_rx *rx,
+						 const struct kwarp_fpdu *f,
+						 struct kwarp_ulpdu *u)
 {
 	struct kwarp_early *e = kwarp_ledger_find(rx->ledger, f->pos);
 
@@ -57,14 +57,14 @@ const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
 		return NULL;
 	if (same_fpdu(rx, f, e, u))
 		return e;
-	kwarp_ledger_leave(rx->ledger, e);
+	kwarp_ledger_unplace(rx->ledger, e);
 	rx->replaced++;
 	return NULL;
 }
 
 /* ---- searching -------------------------------------------------------------- */
 
-static bool search_was_seen(const struct kwarp_mpa_rx *rx)
+static bool run_was_searched(const struct kwarp_mpa_rx *rx)
 {
 	unsigned int i;
 
@@ -128,7 +128,7 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
 	s->at = s->from;
 	s->end = sack->end_seq - s->base;
 	/* No new data in this run: the last segment was a duplicate or in order. */
-	if (search_was_seen(rx))
+	if (run_was_searched(rx))
 		return false;
 	if (find_start(llp))
 		return true;
@@ -140,8 +140,8 @@ bool kwarp_mpa_early_begin(struct kwarp_llp *llp)
  * Examine the FPDU at @s->at, which is not in the ledger. Return: false if the FPDU is
  * incomplete, contradicts its marker, or cannot be recorded: then the search ends.
  */
-static bool early_one(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
-		      struct kwarp_early *e)
+static bool examine_fpdu(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
+			 struct kwarp_early *e)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
 	struct kwarp_mpa_search *s = &rx->search;
@@ -155,7 +155,7 @@ static bool early_one(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 	tmp = rx->payload;
 	if (kwarp_fpdu_peek(&tmp.r, s->end - s->at, s->at, true, f))
 		return false;
-	if (s->marked && !kwarp_fpdu_agrees(f, s->marker))
+	if (s->marked && !kwarp_fpdu_contains(f, s->marker))
 		return false;
 	next = kwarp_ledger_next(llp->ledger, s->at);
 	if ((next && before(next->pos, s->at + f->len)) ||
@@ -171,7 +171,7 @@ static bool early_one(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 	e->len = f->len;
 	tmp = rx->payload;
 	e->kind = ret || !kwarp_fpdu_crc(&tmp.r, f, &e->crc) ?
-		  KWARP_EARLY_BAD : KWARP_EARLY_LEFT;
+		  KWARP_EARLY_BAD : KWARP_EARLY_UNPLACED;
 	return true;
 }
 
@@ -201,7 +201,7 @@ enum kwarp_pull kwarp_mpa_early_pull(struct kwarp_llp *llp,
 			s->marked = false;
 			continue;
 		}
-		if (!early_one(llp, u, e))
+		if (!examine_fpdu(llp, u, e))
 			return KWARP_PULL_NONE;
 		s->len = u->frame.len;
 		s->pending = true;

@@ -145,8 +145,8 @@ u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts);
 int kwarp_mpa_push(struct kwarp_llp *llp);
 void kwarp_mpa_drop(struct kwarp_llp *llp);
 void kwarp_mpa_where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos);
-const struct kwarp_early *kwarp_mpa_same(struct kwarp_mpa_rx *rx,
-					 const struct kwarp_fpdu *f,
-					 struct kwarp_ulpdu *u);
+const struct kwarp_early *kwarp_mpa_placed_early(struct kwarp_mpa_rx *rx,
+						 const struct kwarp_fpdu *f,
+						 struct kwarp_ulpdu *u);
 
 #endif /* _KWARP_LLP_MPA_MPA_H */

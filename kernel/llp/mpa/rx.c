@@ -104,7 +104,7 @@ static int flat_fpdu(const struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 }
 
 /* Slow path: the FPDU is not contiguous, may have been placed early, or is invalid. */
-static noinline enum kwarp_pull long_way(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+static noinline enum kwarp_pull pull_slow(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
 	struct kwarp_cursor tmp = rx->at;
@@ -118,7 +118,7 @@ static noinline enum kwarp_pull long_way(struct kwarp_llp *llp, struct kwarp_ulp
 		return KWARP_PULL_NONE;
 	}
 	if (!ret && unlikely(rx->ledger))
-		u->early = kwarp_mpa_same(rx, &u->frame, u);
+		u->early = kwarp_mpa_placed_early(rx, &u->frame, u);
 	if (!ret && likely(!u->early)) {
 		tmp = rx->at;
 		ret = kwarp_fpdu_verify(&tmp.r, &u->frame, llp->framing.crc,
@@ -146,7 +146,7 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 		return KWARP_PULL_NONE;
 	if (unlikely(rx->ledger) || !kwarp_reader_more(&rx->at.r) ||
 	    flat_fpdu(llp, u) != KWARP_FPDU_OK) {
-		pull = long_way(llp, u);
+		pull = pull_slow(llp, u);
 		if (pull != KWARP_PULL_ULPDU)
 			return pull;
 	}
@@ -170,7 +170,7 @@ void kwarp_mpa_pull_end(struct kwarp_llp *llp, bool last,
 	if (rx->need)
 		set_lowat(llp->sk, rx->need);
 	if (unlikely(llp->ledger))
-		kwarp_ledger_pass(llp->ledger, rx->pos);
+		kwarp_ledger_drop_before(llp->ledger, rx->pos);
 	counts->frames = rx->frames;
 	counts->bytes = rx->used;
 	counts->left = rx->avail - rx->used;

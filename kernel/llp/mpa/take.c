@@ -240,7 +240,7 @@ static bool is_sole_user(const struct file *file)
 /* ---- taking --------------------------------------------------------------- */
 
 /* Reset those socket options of the program that would interfere with the engines. */
-static void settle_options(struct sock *sk)
+static void reset_options(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -270,7 +270,7 @@ static int take_locked(struct kwarp_llp *llp, struct socket *sock)
 	/* SO_GET_FILTER would copy the filter to the program under the socket lock. */
 	if (sk_detach_filter(sk) == -EPERM)
 		return -EOPNOTSUPP;
-	settle_options(sk);
+	reset_options(sk);
 	kwarp_tcp_hook(llp, sock, NULL);
 	return 0;
 }

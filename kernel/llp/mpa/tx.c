@@ -58,8 +58,8 @@ static void new_segment(struct kwarp_mpa_tx *tx)
  * the peer answers this ULPDU before its consumer can act on the message and close. If they
  * do not fit, half of the end of the message goes into the preceding segment.
  */
-static void leave_room(struct kwarp_llp *llp,
-		       const struct kwarp_ulpdu_want *want, u32 *ulpdu)
+static void share_segment(struct kwarp_llp *llp,
+			  const struct kwarp_ulpdu_want *want, u32 *ulpdu)
 {
 	bool markers = llp->framing.tx_markers;
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
@@ -112,7 +112,7 @@ static u32 choose_ulpdu_len(struct kwarp_llp *llp, const struct kwarp_ulpdu_want
 	    seg->off + kwarp_fpdu_len(all, tx->pos, markers) <= seg->max)
 		return all;
 	ulpdu = min(all, kwarp_mulpdu(seg->max, tx->pos, markers));
-	leave_room(llp, want, &ulpdu);
+	share_segment(llp, want, &ulpdu);
 	if (ulpdu < all ||
 	    seg->off + kwarp_fpdu_len(ulpdu, tx->pos, markers) > seg->max) {
 		part = fill_segment(llp, want);

@@ -28,14 +28,14 @@ struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp)
  * The association is established. Check here that the peer has indicated DDP (RFC 5043
  * 11.1), because the association may have ended when its first message is read.
  */
-void kwarp_sctp_up(struct kwarp_llp *llp)
+void kwarp_sctp_established(struct kwarp_llp *llp)
 {
 	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
 	struct kwarp_sctp *s = llp->sctp;
 
 	if (assoc && assoc->peer.adaptation_ind == KWARP_SCTP_ADAPTATION)
 		set_bit(KWARP_SCTP_ADAPTED, &s->flags);
-	kwarp_sctp_path(llp);
+	kwarp_sctp_update_mulpdu(llp);
 	set_bit(KWARP_SCTP_UP, &s->flags);
 }
 
@@ -58,7 +58,7 @@ void kwarp_sctp_retry(struct kwarp_sctp *s)
 		kwarp_llp_put(s->llp);
 }
 
-void kwarp_sctp_give_back(struct kwarp_sctp *s)
+void kwarp_sctp_queue_consume(struct kwarp_sctp *s)
 {
 	kwarp_llp_get(s->llp);
 	if (!queue_work(assoc_wq, &s->consume))
@@ -75,7 +75,7 @@ static void assoc_send(struct kwarp_sctp *s)
 	if (llp->qp)
 		llp->engine->writable(llp);
 	kwarp_llp_poll(llp);
-	kwarp_sctp_flush(llp);
+	kwarp_sctp_send_terminate(llp);
 	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
 }
@@ -95,7 +95,7 @@ static void consume_work(struct work_struct *work)
 	struct kwarp_sctp *s = container_of(work, struct kwarp_sctp, consume);
 
 	/* The socket exists: assoc_close() disables this work before the release. */
-	kwarp_sctp_consume(s, s->llp->sk->sk_socket);
+	kwarp_sctp_consume_events(s, s->llp->sk->sk_socket);
 	kwarp_llp_put(s->llp);
 }
 
@@ -104,8 +104,8 @@ static int assoc_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, 
 {
 	struct kwarp_sctp *s = container_of(entry, struct kwarp_sctp, wait);
 
-	if (test_bit(KWARP_SCTP_WANT, &s->flags) && kwarp_sctp_room(s->llp) &&
-	    test_and_clear_bit(KWARP_SCTP_WANT, &s->flags))
+	if (test_bit(KWARP_SCTP_WANT_SPACE, &s->flags) && kwarp_sctp_room(s->llp) &&
+	    test_and_clear_bit(KWARP_SCTP_WANT_SPACE, &s->flags))
 		kwarp_sctp_kick(s);
 	return 0;
 }
@@ -200,7 +200,7 @@ static void startup_event(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
 	bool was_up = test_bit(KWARP_SCTP_UP, &s->flags);
-	bool arrived = kwarp_sctp_look(llp);
+	bool arrived = kwarp_sctp_read_events(llp);
 
 	if (!was_up && test_bit(KWARP_SCTP_UP, &s->flags)) {
 		note_addrs(llp, NULL);
@@ -209,7 +209,7 @@ static void startup_event(struct kwarp_llp *llp)
 	if (test_bit(KWARP_SCTP_LOST, &s->flags)) {
 		WRITE_ONCE(llp->sk_err, s->err);
 		llp->owner->event(llp, KWARP_LLP_EV_RESET);
-	} else if (arrived || test_bit(KWARP_SCTP_SHUT, &s->flags)) {
+	} else if (arrived || test_bit(KWARP_SCTP_SHUTDOWN, &s->flags)) {
 		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
 	}
 }
@@ -221,7 +221,7 @@ static void assoc_poll(struct kwarp_llp *llp)
 		return;
 	/* The engine does not read any more, so look for the event of a loss here. */
 	if (llp->eof)
-		kwarp_sctp_look(llp);
+		kwarp_sctp_read_events(llp);
 	kwarp_socket_poll(llp);
 	/* While the engine sent, the QP may have been detached. */
 	if (llp->qp && llp->ledger && kwarp_sctp_early_begin(llp))
@@ -264,7 +264,7 @@ static void state_change(struct sock *sk)
 	assoc_callback(sk, false);
 }
 
-static void ignore_write_space(struct sock *sk)
+static void ignore_callback(struct sock *sk)
 {
 }
 
@@ -272,9 +272,9 @@ static const struct kwarp_socket_calls callbacks = {
 	.data_ready = data_ready,
 	.state_change = state_change,
 	/* SCTP wakes the socket's wait queue instead: assoc_woken(). */
-	.write_space = ignore_write_space,
+	.write_space = ignore_callback,
 	/* The other callbacks read sk_err. */
-	.error_report = ignore_write_space,
+	.error_report = ignore_callback,
 };
 
 /* A softirq cannot send, so a worker runs the send engine. */
@@ -779,7 +779,7 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	ret = kwarp_socket_hold_net(sock->sk);
 	if (!ret) {
 		set_buffers(sock->sk);
-		kwarp_sctp_up(child);
+		kwarp_sctp_established(child);
 		note_addrs(child, listener);
 		/* Report events that occurred before our callbacks were installed. */
 		startup_event(child);
@@ -803,11 +803,11 @@ static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
 	if (disable_work_sync(&s->consume))
 		kwarp_llp_put(llp);
 	lock_sock(sock->sk);
-	kwarp_sctp_forget(llp);
+	kwarp_sctp_drop_held(llp);
 	release_sock(sock->sk);
 	/* If messages are left, SCTP aborts the association instead of shutting it down. */
 	if (!abort)
-		kwarp_sctp_consume(s, sock);
+		kwarp_sctp_consume_events(s, sock);
 	lock_sock(sock->sk);
 	kfree_skb(s->rx.last);
 	s->rx.last = NULL;

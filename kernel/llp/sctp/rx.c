@@ -49,13 +49,13 @@ static void assoc_changed(struct kwarp_llp *llp, u16 state)
 {
 	switch (state) {
 	case SCTP_COMM_UP:
-		kwarp_sctp_up(llp);
+		kwarp_sctp_established(llp);
 		break;
 	case SCTP_CANT_STR_ASSOC:
 		assoc_lost(llp, ECONNREFUSED);
 		break;
 	case SCTP_SHUTDOWN_COMP:
-		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
+		set_bit(KWARP_SCTP_SHUTDOWN, &llp->sctp->flags);
 		break;
 	default:
 		/* COMM_LOST, or RESTART: a restarted peer has lost the state of this session. */
@@ -82,7 +82,7 @@ static void note_event(struct kwarp_llp *llp, const struct sk_buff *skb)
 		assoc_changed(llp, note->sn_assoc_change.sac_state);
 		break;
 	case SCTP_SHUTDOWN_EVENT:
-		set_bit(KWARP_SCTP_SHUT, &llp->sctp->flags);
+		set_bit(KWARP_SCTP_SHUTDOWN, &llp->sctp->flags);
 		break;
 	case SCTP_PEER_ADDR_CHANGE:
 		path_changed(llp, note->sn_paddr_change.spc_state);
@@ -106,14 +106,14 @@ static void give_back(struct kwarp_sctp *s)
 {
 	if (s->rx.unread >= KWARP_SCTP_UNREAD ||
 	    s->rx.unread_bytes >= KWARP_SCTP_UNREAD_BYTES)
-		kwarp_sctp_give_back(s);
+		kwarp_sctp_queue_consume(s);
 }
 
 /*
  * Read the notifications before the first message of the queue. Return: true if there is a
  * message, in the queue or held, that may be next in order.
  */
-bool kwarp_sctp_look(struct kwarp_llp *llp)
+bool kwarp_sctp_read_events(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	struct sk_buff *skb;
@@ -206,7 +206,7 @@ static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	xa_lock_bh(&rx->held);
 	ret = __xa_insert(&rx->held, ssn_of(skb), skb, GFP_ATOMIC);
 	if (!ret)
-		__xa_set_mark(&rx->held, ssn_of(skb), KWARP_SCTP_FRESH);
+		__xa_set_mark(&rx->held, ssn_of(skb), KWARP_SCTP_NOT_PLACED);
 	xa_unlock_bh(&rx->held);
 	if (ret) {
 		kfree_skb(skb);
@@ -272,7 +272,7 @@ static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	kwarp_llp_assert_locked(llp);
 	m->skb = NULL;
 	m->owned = false;
-	if (test_bit(KWARP_SCTP_FIN, &llp->sctp->flags))
+	if (test_bit(KWARP_SCTP_PEER_TERM, &llp->sctp->flags))
 		return KWARP_ERR_NONE;
 	if (!from_held(llp, m)) {
 		while (!m->skb && !err && (skb = next_event(llp))) {
@@ -299,18 +299,18 @@ static u32 msg_body_len(const struct kwarp_sctp_msg *m)
 	return m->skb->len - KWARP_SCTP_SSN_LEN;
 }
 
-/* Set KWARP_SCTP_FIN for a Session Terminate. Return: false for other messages. */
+/* Set KWARP_SCTP_PEER_TERM for a Session Terminate. Return: false for other messages. */
 static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 {
 	if (m->ppid != KWARP_SCTP_CONTROL ||
 	    !kwarp_session_is_terminate(msg_body(m), msg_body_len(m)))
 		return false;
-	set_bit(KWARP_SCTP_FIN, &s->flags);
+	set_bit(KWARP_SCTP_PEER_TERM, &s->flags);
 	return true;
 }
 
 /* Drop the message that was pulled and all messages that are held. */
-void kwarp_sctp_forget(struct kwarp_llp *llp)
+void kwarp_sctp_drop_held(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	struct sk_buff *skb;
@@ -342,7 +342,7 @@ static u32 drop_all(struct kwarp_llp *llp)
 
 		note_terminate(s, &m);
 	}
-	kwarp_sctp_forget(llp);
+	kwarp_sctp_drop_held(llp);
 	while ((skb = next_event(llp))) {
 		struct kwarp_sctp_msg m = {};
 
@@ -375,7 +375,7 @@ static u32 take_unread(struct kwarp_sctp *s)
 	return n;
 }
 
-void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock)
+void kwarp_sctp_consume_events(struct kwarp_sctp *s, struct socket *sock)
 {
 	struct msghdr msg;
 	u32 n;
@@ -479,7 +479,7 @@ int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len)
 			ret = ret ? 0 : -EAGAIN;
 	}
 	kwarp_llp_unlock(llp);
-	kwarp_sctp_consume(s, llp->sock);
+	kwarp_sctp_consume_events(s, llp->sock);
 	return ret;
 }
 
@@ -493,14 +493,14 @@ int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
 	kwarp_llp_assert_locked(llp);
 	*left = 0;
 	/* The first end counts, but after the FIN was reported, look for a loss. */
-	if (test_bit(KWARP_SCTP_FIN, &s->flags) && !llp->eof)
+	if (test_bit(KWARP_SCTP_PEER_TERM, &s->flags) && !llp->eof)
 		return 1;
 	if (test_bit(KWARP_SCTP_LOST, &s->flags))
 		return -s->err;
-	if (test_bit(KWARP_SCTP_FIN, &s->flags))
+	if (test_bit(KWARP_SCTP_PEER_TERM, &s->flags))
 		return 1;
 	*left = s->rx.nr_held;
-	if (test_bit(KWARP_SCTP_SHUT, &s->flags))
+	if (test_bit(KWARP_SCTP_SHUTDOWN, &s->flags))
 		return 1;
 	/* Closed, with no event left: SCTP could not allocate the event of the end. */
 	if (test_bit(KWARP_SCTP_UP, &s->flags) && !next_event(llp) &&
@@ -551,7 +551,7 @@ bool kwarp_sctp_pull_begin(struct kwarp_llp *llp)
 		return false;
 	rx->frames = 0;
 	rx->bytes = 0;
-	return kwarp_sctp_look(llp);
+	return kwarp_sctp_read_events(llp);
 }
 
 enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
@@ -591,9 +591,9 @@ void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
 	memset(counts, 0, sizeof(*counts));
 	counts->frames = s->rx.frames;
 	counts->bytes = s->rx.bytes;
-	counts->left = kwarp_sctp_look(llp);
+	counts->left = kwarp_sctp_read_events(llp);
 	if (unlikely(llp->ledger))
-		kwarp_ledger_pass(llp->ledger, s->rx.next);
+		kwarp_ledger_drop_before(llp->ledger, s->rx.next);
 	give_back(s);
 }
 
@@ -602,7 +602,7 @@ void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
 bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	return xa_marked(&llp->sctp->rx.held, KWARP_SCTP_FRESH);
+	return xa_marked(&llp->sctp->rx.held, KWARP_SCTP_NOT_PLACED);
 }
 
 /* If the ledger is full, a message is placed when it is the next in order. */
@@ -615,11 +615,11 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 
 	kwarp_llp_assert_locked(llp);
 	do {
-		m.skb = xa_find(&rx->held, &ssn, U16_MAX, KWARP_SCTP_FRESH);
+		m.skb = xa_find(&rx->held, &ssn, U16_MAX, KWARP_SCTP_NOT_PLACED);
 		if (!m.skb)
 			return KWARP_PULL_NONE;
 		xa_lock_bh(&rx->held);
-		__xa_clear_mark(&rx->held, ssn, KWARP_SCTP_FRESH);
+		__xa_clear_mark(&rx->held, ssn, KWARP_SCTP_NOT_PLACED);
 		xa_unlock_bh(&rx->held);
 	} while (m.skb->mark != KWARP_SCTP_SEGMENT);
 	if (kwarp_ledger_full(llp->ledger))
@@ -628,7 +628,7 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 	*e = (struct kwarp_early){
 		.pos = u->frame.pos,
 		.len = 1,
-		.kind = KWARP_EARLY_LEFT,
+		.kind = KWARP_EARLY_UNPLACED,
 	};
 	return KWARP_PULL_ULPDU;
 }

@@ -42,22 +42,22 @@ enum kwarp_sctp_limits {
 	KWARP_SCTP_RETRY_MS	= 20,
 };
 
-#define KWARP_SCTP_FRESH	XA_MARK_0
+#define KWARP_SCTP_NOT_PLACED	XA_MARK_0
 
 /* Bits of kwarp_sctp.flags; atomic. */
 enum kwarp_sctp_flag {
 	KWARP_SCTP_UP,		/* the association was established */
 	KWARP_SCTP_ADAPTED,	/* the peer's adaptation indication is that of DDP */
 	KWARP_SCTP_LOST,	/* the association is lost: @err */
-	KWARP_SCTP_SHUT,	/* the association was shut down */
-	KWARP_SCTP_FIN,		/* the peer's Session Terminate was received */
-	KWARP_SCTP_FIN_ASKED,	/* our Session Terminate was requested, once */
-	KWARP_SCTP_FIN_DUE,	/* our Session Terminate is still to be sent */
+	KWARP_SCTP_SHUTDOWN,	/* the association was shut down */
+	KWARP_SCTP_PEER_TERM,		/* the peer's Session Terminate was received */
+	KWARP_SCTP_TERM_REQUESTED,	/* our Session Terminate was requested, once */
+	KWARP_SCTP_TERM_PENDING,	/* our Session Terminate is still to be sent */
 	KWARP_SCTP_CALLBACK,	/* a callback of the socket is running: do not send */
 	KWARP_SCTP_SENDING,	/* a process sends, with the socket lock released */
 	KWARP_SCTP_HALTED,	/* no further push may begin */
-	KWARP_SCTP_AGAIN,	/* queue @send when KWARP_SCTP_SENDING ends */
-	KWARP_SCTP_WANT,	/* queue @send when there is send space */
+	KWARP_SCTP_RERUN,	/* queue @send when KWARP_SCTP_SENDING ends */
+	KWARP_SCTP_WANT_SPACE,	/* queue @send when there is send space */
 };
 
 /**
@@ -79,7 +79,7 @@ struct kwarp_sctp_msg {
  * @unread_bytes: bytes of these events
  * @next:	number of the next message in order, modulo 2^32; the low 16 bits are its
  *		DDP-SSN
- * @held:	messages received out of order, by DDP-SSN; KWARP_SCTP_FRESH marks those
+ * @held:	messages received out of order, by DDP-SSN; KWARP_SCTP_NOT_PLACED marks those
  *		that early_pull() has not returned
  * @nr_held:	number of messages in @held
  * @held_bytes:	bytes charged to the socket for the messages in @held
@@ -165,21 +165,21 @@ struct kwarp_sctp {
 
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp);
 
-void kwarp_sctp_up(struct kwarp_llp *llp);
+void kwarp_sctp_established(struct kwarp_llp *llp);
 
 /* Queue @send, @retry or @consume, with a reference to the connection. Context: any. */
 void kwarp_sctp_kick(struct kwarp_sctp *s);
 void kwarp_sctp_retry(struct kwarp_sctp *s);
-void kwarp_sctp_give_back(struct kwarp_sctp *s);
+void kwarp_sctp_queue_consume(struct kwarp_sctp *s);
 
 /* rx.c */
 
-bool kwarp_sctp_look(struct kwarp_llp *llp);
-void kwarp_sctp_forget(struct kwarp_llp *llp);
+bool kwarp_sctp_read_events(struct kwarp_llp *llp);
+void kwarp_sctp_drop_held(struct kwarp_llp *llp);
 void kwarp_sctp_rcvbuf(struct kwarp_llp *llp);
 
 /* Return the events that were read to SCTP. Context: process, socket lock not held. */
-void kwarp_sctp_consume(struct kwarp_sctp *s, struct socket *sock);
+void kwarp_sctp_consume_events(struct kwarp_sctp *s, struct socket *sock);
 int kwarp_sctp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 			  enum kwarp_mpa_type type);
 int kwarp_sctp_hello_more(struct kwarp_llp *llp);
@@ -197,14 +197,14 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 /* tx.c */
 
 bool kwarp_sctp_busy(const struct kwarp_llp *llp);
-void kwarp_sctp_path(struct kwarp_llp *llp);
+void kwarp_sctp_update_mulpdu(struct kwarp_llp *llp);
 bool kwarp_sctp_room(const struct kwarp_llp *llp);
 
 /*
- * Send our Session Terminate if KWARP_SCTP_FIN_DUE is set, or queue a work that sends it
+ * Send our Session Terminate if KWARP_SCTP_TERM_PENDING is set, or queue a work that sends it
  * later. Releases the socket lock meanwhile, except in a callback.
  */
-void kwarp_sctp_flush(struct kwarp_llp *llp);
+void kwarp_sctp_send_terminate(struct kwarp_llp *llp);
 int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
 			  const void *pd);
 int kwarp_sctp_begin(struct kwarp_llp *llp);

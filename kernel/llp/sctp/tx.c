@@ -97,7 +97,7 @@ static void relock_after_send(struct kwarp_llp *llp)
 	llp->locked_at = jiffies;
 	clear_bit(KWARP_SCTP_SENDING, &s->flags);
 	wake_up_all(&s->idle);
-	if (test_and_clear_bit(KWARP_SCTP_AGAIN, &s->flags))
+	if (test_and_clear_bit(KWARP_SCTP_RERUN, &s->flags))
 		kwarp_sctp_kick(s);
 }
 
@@ -176,7 +176,7 @@ out:
 	return ret;
 }
 
-void kwarp_sctp_flush(struct kwarp_llp *llp)
+void kwarp_sctp_send_terminate(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
 	u8 buf[KWARP_SCTP_SSN_LEN + KWARP_SCTP_CODE_LEN];
@@ -184,10 +184,10 @@ void kwarp_sctp_flush(struct kwarp_llp *llp)
 	int ret = -EAGAIN;
 
 	kwarp_llp_assert_locked(llp);
-	if (!test_bit(KWARP_SCTP_FIN_DUE, &s->flags) || !llp->sock)
+	if (!test_bit(KWARP_SCTP_TERM_PENDING, &s->flags) || !llp->sock)
 		return;
 	if (is_sending(s)) {
-		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		set_bit(KWARP_SCTP_RERUN, &s->flags);
 		return;
 	}
 	if (in_callback(s)) {
@@ -202,7 +202,7 @@ void kwarp_sctp_flush(struct kwarp_llp *llp)
 		relock_after_send(llp);
 	}
 	if (ret != -EAGAIN)
-		clear_bit(KWARP_SCTP_FIN_DUE, &s->flags);
+		clear_bit(KWARP_SCTP_TERM_PENDING, &s->flags);
 	else if (kwarp_sctp_room(llp))
 		kwarp_sctp_retry(s);
 	else
@@ -221,10 +221,10 @@ void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 	if (!test_bit(KWARP_SCTP_UP, &s->flags) ||
 	    test_bit(KWARP_SCTP_LOST, &s->flags))
 		return;
-	if (!test_and_set_bit(KWARP_SCTP_FIN_ASKED, &s->flags))
-		set_bit(KWARP_SCTP_FIN_DUE, &s->flags);
+	if (!test_and_set_bit(KWARP_SCTP_TERM_REQUESTED, &s->flags))
+		set_bit(KWARP_SCTP_TERM_PENDING, &s->flags);
 	/* Try again at each request: the worker may be disabled before it has sent. */
-	kwarp_sctp_flush(llp);
+	kwarp_sctp_send_terminate(llp);
 }
 
 /* ---- batches ----------------------------------------------------------------------- */
@@ -273,7 +273,7 @@ static bool batch_is_full(const struct kwarp_sctp_tx *tx)
 }
 
 /* Set the MULPDU: the largest without fragmentation, but at least 516 (RFC 5043 9). */
-void kwarp_sctp_path(struct kwarp_llp *llp)
+void kwarp_sctp_update_mulpdu(struct kwarp_llp *llp)
 {
 	struct sctp_association *assoc = kwarp_sctp_assoc(llp);
 	struct kwarp_sctp *s = llp->sctp;
@@ -293,7 +293,7 @@ int kwarp_sctp_batch_begin(struct kwarp_llp *llp)
 	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
 
 	kwarp_llp_assert_locked(llp);
-	kwarp_sctp_path(llp);
+	kwarp_sctp_update_mulpdu(llp);
 	if (!has_unsent(tx)) {
 		tx->nr = 0;
 		tx->sent = 0;
@@ -398,7 +398,7 @@ int kwarp_sctp_push(struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	/* Another context is sending this batch, and has released the lock. */
 	if (is_sending(s)) {
-		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		set_bit(KWARP_SCTP_RERUN, &s->flags);
 		return -EAGAIN;
 	}
 	if (!has_unsent(&s->tx))
@@ -439,7 +439,7 @@ bool kwarp_sctp_busy(const struct kwarp_llp *llp)
 
 	kwarp_llp_assert_locked(llp);
 	if (is_sending(s)) {
-		set_bit(KWARP_SCTP_AGAIN, &s->flags);
+		set_bit(KWARP_SCTP_RERUN, &s->flags);
 		return true;
 	}
 	if (!in_callback(s) || !has_unsent(&s->tx) || !batch_is_full(&s->tx))
@@ -460,11 +460,11 @@ void kwarp_sctp_want_space(struct kwarp_llp *llp)
 	struct kwarp_sctp *s = llp->sctp;
 
 	kwarp_llp_assert_locked(llp);
-	set_bit(KWARP_SCTP_WANT, &s->flags);
+	set_bit(KWARP_SCTP_WANT_SPACE, &s->flags);
 	/* Pairs with SCTP's wake-up: assoc_woken() reads the bit after space was freed. */
 	smp_mb__after_atomic();
 	if (kwarp_sctp_room(llp) &&
-	    test_and_clear_bit(KWARP_SCTP_WANT, &s->flags))
+	    test_and_clear_bit(KWARP_SCTP_WANT_SPACE, &s->flags))
 		kwarp_sctp_kick(s);
 }
 
