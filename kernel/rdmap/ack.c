@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Acknowledgment of sent messages (qp->params.ack). The send engine sends a zero-length
- * RDMA Read after the messages; this code calls it a fence, unrelated to IB_SEND_FENCE.
- * The response shows that the peer has placed and delivered all messages before the fence.
+ * RDMA Read after the messages, the acknowledging read. Its response shows that the peer has
+ * placed and delivered all messages before it.
  */
 #include "rdmap/tx.h"
 
@@ -43,13 +43,13 @@ bool kwarp_tx_ack_read_follows(const struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_tx_ack_read_due() - is a fence the next message to send?
+ * kwarp_tx_ack_read_due() - is an acknowledging read the next message to send?
  * @qp:		queue pair
  * @reads:	reads outstanding
  *
- * Only one fence is outstanding at a time; the next one covers messages sent meanwhile.
+ * Only one is outstanding at a time; the next one covers messages sent meanwhile.
  *
- * Return: true if so; the caller starts the fence and calls kwarp_tx_ack_readd().
+ * Return: true if so; the caller starts the read and calls kwarp_tx_ack_read_sent().
  */
 bool kwarp_tx_ack_read_due(const struct kwarp_qp *qp, u32 reads)
 {
@@ -58,12 +58,12 @@ bool kwarp_tx_ack_read_due(const struct kwarp_qp *qp, u32 reads)
 	kwarp_qp_assert_locked(qp);
 	if (!tx->unacked || tx->ack_read_out || reads >= qp->params.ord)
 		return false;
-	/* If no completion depends on the fence, delay it until the SQ supplies nothing. */
+	/* If no completion depends on the read, delay it until the SQ supplies nothing. */
 	return tx->unacked == KWARP_TX_AWAITED || !kwarp_qp_traits_now(qp)->sends ||
 	       !(tx->held || kwarp_sq_pending(&qp->sq));
 }
 
-u32 kwarp_tx_ack_readd(struct kwarp_qp *qp)
+u32 kwarp_tx_ack_read_sent(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 

@@ -10,9 +10,9 @@ struct kwarp_early_rx;
 /**
  * struct kwarp_read - one of our outstanding RDMA Reads or atomics
  * @atomic:	an Atomic Operation: @sink_stag is its request identifier
- * @internal:	an RTR message or a fence: belongs to no work request
- * @fence:	its response acknowledges the messages sent before it (ack.c)
- * @slot:	SQ slot to complete; of a fence: the slot after the last one covered
+ * @internal:	an RTR message or an acknowledging read: belongs to no work request
+ * @acks:	its response acknowledges the messages sent before it (ack.c)
+ * @slot:	SQ slot to complete; of an acknowledging read: the slot after the last one covered
  * @sink_stag:	STag we advertised as data sink: valid for this read only, never in the
  *		STag table, so no RDMA Write can use it
  * @sink_to:	tagged offset of the first byte
@@ -28,7 +28,7 @@ struct kwarp_early_rx;
 struct kwarp_read {
 	bool atomic;
 	bool internal;
-	bool fence;
+	bool acks;
 	u32 slot;
 	u32 sink_stag;
 	u64 sink_to;

@@ -394,12 +394,12 @@ static void start_rtr(struct kwarp_qp *qp)
 		tx->msg.msn = tx->send_msn++;
 }
 
-static void start_fence(struct kwarp_qp *qp)
+static void start_ack_read(struct kwarp_qp *qp)
 {
 	struct kwarp_read *rd = read_start(qp, KWARP_TX_ACK_READ, 0, 0, 0);
 
-	rd->fence = true;
-	rd->slot = kwarp_tx_ack_readd(qp);
+	rd->acks = true;
+	rd->slot = kwarp_tx_ack_read_sent(qp);
 }
 
 static void start_terminate(struct kwarp_qp *qp)
@@ -503,7 +503,7 @@ bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
 		start_rtr(qp);
 		break;
 	case KWARP_TX_ACK_READ:
-		start_fence(qp);
+		start_ack_read(qp);
 		break;
 	case KWARP_TX_SQ:
 		tx->prefer_sq = false;

@@ -80,8 +80,8 @@ enum kwarp_tx_state {
 
 /* Messages not yet known to be delivered, on connections with acknowledgments. */
 enum kwarp_tx_unacked {
-	KWARP_TX_ACKED,		/* none, except those that the outstanding fence covers */
-	KWARP_TX_UNACKED,	/* some that no fence covers */
+	KWARP_TX_ACKED,		/* none, except those that the outstanding read covers */
+	KWARP_TX_UNACKED,	/* some that no acknowledging read covers */
 	KWARP_TX_AWAITED,	/* as UNACKED, and a completion depends on one of them */
 };
 
@@ -124,7 +124,7 @@ struct kwarp_coalesce {
  * @failed_len:	bytes of @failed_seg
  * @failed_seg:	the offending segment for the Terminate
  * @unacked:	enum kwarp_tx_unacked (qp->params.ack)
- * @ack_read_out:	a fence is outstanding (ack.c)
+ * @ack_read_out:	an acknowledging read is outstanding (ack.c)
  * @coalesce:	doorbell coalescing
  * @rtr:	RTR message to send (set by the CM): RDMAP opcode + 1, or 0
  * @term_len:	bytes of @term_msg if it is to be sent, otherwise 0

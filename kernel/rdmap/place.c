@@ -98,10 +98,10 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 
 	qp->rx.read_head++;
 	pass->kick_tx = true;
-	if (rd->fence)
+	if (rd->acks)
 		qp->tx.ack_read_out = false;
 	/* The response shows that the peer has received everything before the request. */
-	if (qp->params.ack && (rd->fence || !rd->internal))
+	if (qp->params.ack && (rd->acks || !rd->internal))
 		kwarp_sq_ack(&qp->sq, rd->slot);
 	if (rd->internal)
 		return KWARP_ERR_NONE;

@@ -25,12 +25,12 @@ void kwarp_tx_immediate(struct kwarp_qp *qp);
 void kwarp_tx_mark_sent(struct kwarp_qp *qp);
 void kwarp_tx_complete_sent(struct kwarp_qp *qp);
 
-/* Will a fence follow the message in tx->msg? */
+/* Will an acknowledging read follow the message in tx->msg? */
 bool kwarp_tx_ack_read_follows(const struct kwarp_qp *qp);
 bool kwarp_tx_ack_read_due(const struct kwarp_qp *qp, u32 reads);
 
-/* A fence is being started. Return: the SQ slot after the last one that it covers. */
-u32 kwarp_tx_ack_readd(struct kwarp_qp *qp);
+/* Start an acknowledging read. Return: the SQ slot after the last one that it covers. */
+u32 kwarp_tx_ack_read_sent(struct kwarp_qp *qp);
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status);
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
 void kwarp_tx_enter(struct kwarp_qp *qp);
