@@ -216,3 +216,19 @@ void kwarp_addr_unwatch(void)
 	ipv6_unwatch();
 	unregister_inetaddr_notifier(&ipv4_nb);
 }
+
+/**
+ * kwarp_device_get() - find the device of a netdev
+ * @netdev:	netdev
+ *
+ * Return: a registered device, which stays registered until kwarp_device_put(),
+ * or NULL. Context: any.
+ */
+struct kwarp_device *kwarp_device_get(struct net_device *netdev)
+{
+	struct ib_device *ibdev =
+		ib_device_get_by_netdev(netdev,
+					(enum rdma_driver_id)KWARP_DRIVER_ID);
+
+	return ibdev ? to_kdev(ibdev) : NULL;
+}

@@ -7,22 +7,7 @@
 
 #include "kwarp.h"
 
-/**
- * kwarp_device_get() - find the device of a netdev
- * @netdev:	netdev
- *
- * Return: a registered device, which stays registered until kwarp_device_put(),
- * or NULL. Context: any.
- */
-static inline struct kwarp_device *kwarp_device_get(struct net_device *netdev)
-{
-	struct ib_device *ibdev =
-		ib_device_get_by_netdev(netdev,
-					(enum rdma_driver_id)KWARP_DRIVER_ID);
-
-	return ibdev ? to_kdev(ibdev) : NULL;
-}
-
+struct kwarp_device *kwarp_device_get(struct net_device *netdev);
 static inline void kwarp_device_put(struct kwarp_device *dev)
 {
 	ib_device_put(&dev->ibdev);

@@ -36,6 +36,145 @@ void kwarp_llp_put(struct kwarp_llp *llp)
 	llp->owner->release(llp);
 }
 
+/**
+ * kwarp_llp_connect() - start an active open
+ * @llp:	initialised, no socket yet
+ * @bind:	local end
+ * @remote:	destination
+ *
+ * Does not wait for the peer: KWARP_LLP_EV_CONNECTED reports success, KWARP_LLP_EV_RESET
+ * failure. Context: process.
+ * Return: 0 or an immediate error of the socket layer (e.g. -ENETUNREACH).
+ */
+int kwarp_llp_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+		      const struct sockaddr_storage *remote)
+{
+	return llp->ops->connect(llp, bind, remote);
+}
+
+/**
+ * kwarp_llp_listen() - start a passive open
+ * @llp:	initialised, no socket yet
+ * @bind:	local end
+ * @backlog:	connections that may wait to be accepted
+ * @hold_net:	hold a reference to the namespace; otherwise the caller closes the
+ *		listener before the namespace ends. Children always hold a reference
+ *
+ * KWARP_LLP_EV_READABLE reports children.
+ * Return: 0 or a negative errno.
+ */
+int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
+		     int backlog, bool hold_net)
+{
+	return llp->ops->listen(llp, bind, backlog, hold_net);
+}
+
+/**
+ * kwarp_llp_has_child() - does a connection wait to be accepted?
+ * @listener:	listening connection
+ *
+ * Return: true if so; kwarp_llp_accept() may nevertheless find none. Context: process, may
+ * sleep.
+ */
+bool kwarp_llp_has_child(const struct kwarp_llp *listener)
+{
+	return listener->ops->has_child(listener);
+}
+
+/**
+ * kwarp_llp_accept() - take one child of a listener
+ * @listener:	listening connection
+ * @child:	initialised, no socket yet
+ *
+ * Return: 0, -EAGAIN if there is no child, or another errno. KWARP_LLP_EV_READABLE is
+ * raised for the child if data have arrived already.
+ */
+int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
+{
+	child->ops = listener->ops;
+	return child->ops->accept(listener, child);
+}
+
+/**
+ * kwarp_llp_hello_send() - send a startup frame
+ * @llp:	connection
+ * @f:		frame; a lower layer ignores members for which its frames have no field
+ * @pd:		f->pd_len bytes of private data
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EINVAL if the private data are too long, -ENOMEM, -ENOBUFS, or the socket's
+ * error.
+ */
+int kwarp_llp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f,
+			 const void *pd)
+{
+	return llp->ops->hello_send(llp, f, pd);
+}
+
+/**
+ * kwarp_llp_hello_recv() - receive as much of a startup frame as has arrived
+ * @llp:	connection
+ * @hello:	frame; @hello->have is 0 the first time
+ * @type:	expected type
+ *
+ * Does not read beyond the frame: the engine pulls the ULPDUs after it. Context: process,
+ * may sleep.
+ * Return: 1 if the frame is complete; 0 if it is not yet; -EPROTO if it is invalid;
+ * -ECONNRESET if the stream ended before the end of the frame; other errno of the socket.
+ */
+int kwarp_llp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
+			 enum kwarp_mpa_type type)
+{
+	return llp->ops->hello_recv(llp, hello, type);
+}
+
+/*
+ * Read data after the startup frame, where none are allowed. Return: positive if data have
+ * arrived, and some are consumed; -EAGAIN if none have; 0 at the end of the stream; or
+ * another errno. Context: process, may sleep.
+ */
+int kwarp_llp_hello_more(struct kwarp_llp *llp)
+{
+	return llp->ops->hello_more(llp);
+}
+
+/*
+ * Discard unread data: TCP at most @len bytes, SCTP everything. Return: bytes discarded, 0
+ * at the end of the stream, -EAGAIN if no data have arrived, or another errno. Context:
+ * process, may sleep.
+ */
+int kwarp_llp_drain(struct kwarp_llp *llp, size_t len)
+{
+	return llp->ops->drain(llp, len);
+}
+
+/* Get the local address, or the peer's. Return: 0 or -errno. Context: process. */
+int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
+		      bool peer)
+{
+	return llp->ops->getname(llp, ss, peer);
+}
+
+/**
+ * kwarp_llp_keepalive() - probe a silent peer
+ * @llp:	connection
+ * @seconds:	silence before the first probe, in seconds, up to 32767; 0: no change
+ *
+ * With TCP, the namespace sets the number of probes and their interval
+ * (tcp_keepalive_probes, tcp_keepalive_intvl). Context: process.
+ */
+void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
+{
+	if (seconds && llp->ops->keepalive)
+		llp->ops->keepalive(llp, seconds);
+}
+
+/* Get a snapshot, without the socket lock. Context: any; @llp has a socket. */
+void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
+{
+	llp->ops->info(llp, info);
+}
+
 /* ---- callbacks -------------------------------------------------------------- */
 
 /*

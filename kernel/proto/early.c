@@ -366,3 +366,28 @@ u32 kwarp_ledger_overwrite(struct kwarp_ledger *l, u32 pos,
 		n += chain_written(l, chains[i], pos, mem, &spare);
 	return n + chain_written(l, WIDE, pos, mem, &spare);
 }
+
+/**
+ * kwarp_ledger_find() - find the entry at a position
+ * @l:		ledger
+ * @pos:	stream position
+ *
+ * Return: entry, valid until it is removed, or NULL.
+ */
+struct kwarp_early *kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
+{
+	struct kwarp_early *e = kwarp_ledger_next(l, pos);
+
+	return e && e->pos == pos ? e : NULL;
+}
+
+/**
+ * kwarp_ledger_full() - is the ledger full?
+ * @l:		ledger
+ *
+ * Return: true if so.
+ */
+bool kwarp_ledger_full(const struct kwarp_ledger *l)
+{
+	return l->tail - l->head == l->max;
+}

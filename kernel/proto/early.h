@@ -133,32 +133,8 @@ static inline bool kwarp_ledger_empty(const struct kwarp_ledger *l)
 }
 
 struct kwarp_early *kwarp_ledger_next(const struct kwarp_ledger *l, u32 pos);
-
-/**
- * kwarp_ledger_find() - find the entry at a position
- * @l:		ledger
- * @pos:	stream position
- *
- * Return: entry, valid until it is removed, or NULL.
- */
-static inline struct kwarp_early *
-kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos)
-{
-	struct kwarp_early *e = kwarp_ledger_next(l, pos);
-
-	return e && e->pos == pos ? e : NULL;
-}
-
-/**
- * kwarp_ledger_full() - is the ledger full?
- * @l:		ledger
- *
- * Return: true if so.
- */
-static inline bool kwarp_ledger_full(const struct kwarp_ledger *l)
-{
-	return l->tail - l->head == l->max;
-}
+struct kwarp_early *kwarp_ledger_find(const struct kwarp_ledger *l, u32 pos);
+bool kwarp_ledger_full(const struct kwarp_ledger *l);
 
 /* Return: true if no entry is in state KWARP_EARLY_PLACED. */
 bool kwarp_ledger_none_placed(const struct kwarp_ledger *l);

@@ -134,53 +134,8 @@ static inline u32 kwarp_fpdu_len(u32 ulpdu_len, u32 pos, bool markers)
 	return len;
 }
 
-/**
- * kwarp_marker_room() - bytes other than markers that fit in a range of the stream
- * @room:	length of the range
- * @to_marker:	distance from its start to the next marker
- *
- * A marker is written only if a byte follows it in the range.
- *
- * Return: bytes.
- */
-static inline u32 kwarp_marker_room(u32 room, u32 to_marker)
-{
-	u32 rest;
-
-	if (room <= to_marker)
-		return room;
-	room -= to_marker;
-	rest = room % KWARP_MARKER_SPACING;
-	return to_marker + room / KWARP_MARKER_SPACING * KWARP_MARKER_DATA +
-	       (rest > KWARP_MARKER_LEN ? rest - KWARP_MARKER_LEN : 0);
-}
-
-/**
- * kwarp_mulpdu() - largest ULPDU whose FPDU fits
- * @emss:	bytes available, e.g. in a TCP segment
- * @pos:	stream position of the FPDU
- * @markers:	markers are in use
- *
- * The result accounts for the markers that fall into this FPDU. RFC 5044 4.5 has a formula
- * for the worst case, but allows adjusting MULPDU dynamically. The caller ensures
- * KWARP_MULPDU_MIN where RFC 5044 4.5 requires it.
- *
- * Return: bytes, at most KWARP_ULPDU_MAX; 0 if not even one fits.
- */
-static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
-{
-	const u32 overhead = KWARP_MPA_HDR_LEN + KWARP_MPA_CRC_LEN;
-	u32 len = emss;
-
-	if (markers)
-		len = kwarp_marker_room(emss, kwarp_to_marker(pos));
-	len &= ~3U;
-	if (len <= overhead)
-		return 0;
-	len -= overhead;
-	return len < KWARP_ULPDU_MAX ? len : KWARP_ULPDU_MAX;
-}
-
+u32 kwarp_marker_room(u32 room, u32 to_marker);
+u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers);
 u32 kwarp_marker_locate(u32 pos, const u8 *marker);
 
 /**
@@ -241,25 +196,8 @@ int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 
-/**
- * kwarp_payload_mem() - iterate over contiguous bytes in memory
- * @pl:		iterator
- * @r:		from now on owned by the iterator
- * @p:		first byte
- * @len:	number of bytes
- */
-static inline void kwarp_payload_mem(struct kwarp_payload *pl,
-				     struct kwarp_reader *r, const u8 *p,
-				     u32 len)
-{
-	memset(r, 0, sizeof(*r));
-	r->p = p;
-	r->n = len;
-	pl->r = r;
-	pl->left = len;
-	pl->to_marker = ~0U;
-}
-
+void kwarp_payload_mem(struct kwarp_payload *pl, struct kwarp_reader *r, const u8 *p,
+		       u32 len);
 /**
  * kwarp_payload_flat() - start iterating over the ULPDU of a contiguous FPDU
  * @pl:		iterator

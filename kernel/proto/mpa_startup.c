@@ -207,3 +207,15 @@ int kwarp_mpa_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 	}
 	return KWARP_MPA_FRAME_LEN + pd_len;
 }
+
+/**
+ * kwarp_mpa_pd_room() - maximum of the consumer's private data in a frame
+ * @f:		frame
+ *
+ * Return: bytes.
+ */
+u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
+{
+	return KWARP_MPA_PD_MAX -
+	       (kwarp_mpa_enhanced(f) ? KWARP_MPA_ENH_LEN : 0);
+}

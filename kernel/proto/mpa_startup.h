@@ -110,18 +110,7 @@ static inline bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f)
 	       f->type != KWARP_MPA_RTR_FRAME;
 }
 
-/**
- * kwarp_mpa_pd_room() - maximum of the consumer's private data in a frame
- * @f:		frame
- *
- * Return: bytes.
- */
-static inline u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
-{
-	return KWARP_MPA_PD_MAX -
-	       (kwarp_mpa_enhanced(f) ? KWARP_MPA_ENH_LEN : 0);
-}
-
+u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f);
 void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst);
 void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f);
 int kwarp_mpa_encode(const struct kwarp_mpa_frame *f, u8 *dst);

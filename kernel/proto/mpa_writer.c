@@ -143,3 +143,16 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 	put_unaligned_le32(w->crc_on ? ~w->crc : 0, dst + n);
 	return n + KWARP_MPA_CRC_LEN;
 }
+
+/**
+ * kwarp_fpdu_writer_init() - set the parameters of the whole connection
+ * @w:		writer
+ * @markers:	the peer requested markers
+ * @crc_on:	CRCs are in use
+ */
+void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w, bool markers, bool crc_on)
+{
+	memset(w, 0, sizeof(*w));
+	w->markers = markers;
+	w->crc_on = crc_on;
+}

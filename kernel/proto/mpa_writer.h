@@ -40,20 +40,7 @@ struct kwarp_fpdu_writer {
 	u32 crc;
 };
 
-/**
- * kwarp_fpdu_writer_init() - set the parameters of the whole connection
- * @w:		writer
- * @markers:	the peer requested markers
- * @crc_on:	CRCs are in use
- */
-static inline void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w,
-					  bool markers, bool crc_on)
-{
-	memset(w, 0, sizeof(*w));
-	w->markers = markers;
-	w->crc_on = crc_on;
-}
-
+void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w, bool markers, bool crc_on);
 u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 		     u32 ulpdu_len);
 

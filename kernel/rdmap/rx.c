@@ -221,7 +221,7 @@ int kwarp_rx_alloc(struct kwarp_qp *qp)
 				       kwarp_gfp_conn());
 	/* One more than ORD, because an RTR read is sent even if ORD is zero. */
 	rx->ord_queue = array_of(rx->ord_queue, &rx->ord, qp->params.ord + 1,
-			     rx->read_stride);
+				 rx->read_stride);
 	rx->ird_queue = array_of(rx->ird_queue, &rx->ird, kwarp_qp_ird_room(qp),
 				 sizeof(*rx->ird_queue));
 	if (!rx->recv.wqe || !rx->ord_queue || !rx->ird_queue)

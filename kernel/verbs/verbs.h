@@ -6,8 +6,6 @@
 #ifndef _KWARP_VERBS_H
 #define _KWARP_VERBS_H
 
-#include <linux/minmax.h>
-#include <linux/uaccess.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include "core/cq.h"
@@ -155,67 +153,8 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /* ---- driver-private data of commands ------------------------------------- */
 
-/**
- * kwarp_udata_empty() - check that a command has no private input, or only zeros
- * @udata:	udata of the command, NULL for a kernel consumer
- *
- * Return: 0, or -EOPNOTSUPP if the provider requests an unknown extension.
- */
-static inline int kwarp_udata_empty(struct ib_udata *udata)
-{
-	if (!udata || !udata->inlen)
-		return 0;
-	return ib_is_udata_cleared(udata, 0, udata->inlen) ? 0 : -EOPNOTSUPP;
-}
-
-/**
- * kwarp_udata_request() - read private input of an older or newer provider
- * @udata:	udata of the command
- * @req:	receives the input, padded with zeros
- * @len:	bytes of @req
- * @min:	bytes in the first version of the input
- *
- * Return: 0, -EINVAL if the input is shorter than @min, -EOPNOTSUPP if bytes after @len
- * are not zero, -EFAULT.
- */
-static inline int kwarp_udata_request(struct ib_udata *udata, void *req,
-				      size_t len, size_t min)
-{
-	memset(req, 0, len);
-	if (udata->inlen < min)
-		return -EINVAL;
-	if (udata->inlen > len &&
-	    !ib_is_udata_cleared(udata, len, udata->inlen - len))
-		return -EOPNOTSUPP;
-	return ib_copy_from_udata(req, udata, min(udata->inlen, len));
-}
-
-/**
- * kwarp_respond() - send a reply to an older or newer provider
- * @to:		destination
- * @room:	bytes available there
- * @resp:	reply
- * @len:	bytes of @resp
- *
- * Copies as much of @resp as fits, and fills the room after it with zeros.
- * Return: 0 or -EFAULT.
- */
-static inline int kwarp_respond(void __user *to, size_t room, const void *resp,
-				size_t len)
-{
-	if (copy_to_user(to, resp, min(room, len)))
-		return -EFAULT;
-	if (room > len && clear_user(to + len, room - len))
-		return -EFAULT;
-	return 0;
-}
-
-/* Send the private output of a command; @udata is NULL for a kernel consumer. */
-static inline int kwarp_udata_respond(struct ib_udata *udata, const void *resp,
-				      size_t len)
-{
-	return udata ? kwarp_respond(udata->outbuf, udata->outlen, resp, len) :
-		       0;
-}
-
+int kwarp_udata_empty(struct ib_udata *udata);
+int kwarp_udata_request(struct ib_udata *udata, void *req, size_t len, size_t min);
+int kwarp_respond(void __user *to, size_t room, const void *resp, size_t len);
+int kwarp_udata_respond(struct ib_udata *udata, const void *resp, size_t len);
 #endif /* _KWARP_VERBS_H */

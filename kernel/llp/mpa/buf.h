@@ -74,16 +74,7 @@ static inline struct kwarp_tx_mark kwarp_tx_mark(const struct kwarp_tx_buf *b)
 	};
 }
 
-static inline void kwarp_tx_rewind(struct kwarp_tx_buf *b,
-				   const struct kwarp_tx_mark *m)
-{
-	while (b->nr > m->nr)
-		put_page(b->bv[--b->nr].bv_page);
-	if (b->nr)
-		b->bv[b->nr - 1].bv_len = m->last_len;
-	b->len = m->len;
-}
-
+void kwarp_tx_rewind(struct kwarp_tx_buf *b, const struct kwarp_tx_mark *m);
 static inline u32 kwarp_tx_left(const struct kwarp_tx_out *out)
 {
 	return out->frag->page ? out->frag->size - out->frag->offset : 0;

@@ -191,3 +191,12 @@ void kwarp_tx_pages_exit(void)
 		kfree(per_cpu(tx_buf, cpu));
 	}
 }
+
+void kwarp_tx_rewind(struct kwarp_tx_buf *b, const struct kwarp_tx_mark *m)
+{
+	while (b->nr > m->nr)
+		put_page(b->bv[--b->nr].bv_page);
+	if (b->nr)
+		b->bv[b->nr - 1].bv_len = m->last_len;
+	b->len = m->len;
+}
