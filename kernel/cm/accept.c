@@ -35,6 +35,7 @@ void kwarp_responder_timeout(struct kwarp_ep *ep)
 /* The request is rejected or refused: hide the child from consumer and listener. */
 static void child_leave(struct kwarp_ep *ep)
 {
+	ibdev_dbg(&ep_dev(ep)->ibdev, "ep %p: request refused\n", ep);
 	kwarp_count(ep_dev(ep), KWARP_STAT_REJECT_TX);
 	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
@@ -99,7 +100,7 @@ static bool nothing_behind(struct kwarp_ep *ep)
 	if (ret == -EAGAIN)
 		return true;
 	if (ret > 0) {
-		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
+		kwarp_startup_failed(ep, KWARP_MPA_E_PD_LEN);
 		kwarp_attach_done(ep, -EPROTO, NULL, 0);
 		kwarp_responder_drop(ep);
 	} else {
@@ -158,6 +159,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 	}
 	su = ep->su;
 	if (!su) {
+		kwarp_llp_warn(&ep->llp, "no memory for a request");
 		kwarp_responder_drop(ep);
 		return;
 	}
@@ -176,7 +178,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 	}
 	ret = kwarp_mpa_admit(&su->pol, &su->req);
 	if (ret) {
-		kwarp_startup_count(dev, ret);
+		kwarp_startup_failed(ep, ret);
 		kwarp_attach_done(ep, -EPROTO, NULL, 0);
 		kwarp_responder_drop(ep);
 		return;
@@ -189,7 +191,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 	 * take truncated private data for complete.
 	 */
 	if (su->req.pd_len > KWARP_EP_EVENT_MAX) {
-		kwarp_startup_count(dev, KWARP_MPA_E_PD_LEN);
+		kwarp_startup_failed(ep, KWARP_MPA_E_PD_LEN);
 		refuse_request(ep);
 		return;
 	}
@@ -272,7 +274,7 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	su->local.pd_len = params->private_data_len;
 	ret = kwarp_mpa_respond(&su->pol, &su->req, &su->local, &rep, &agreed);
 	if (ret) {
-		kwarp_startup_count(ep_dev(ep), ret);
+		kwarp_startup_failed(ep, ret);
 		send_rejection(ep, &rep, params->private_data);
 		return -ENOMEM;
 	}

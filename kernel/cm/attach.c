@@ -202,7 +202,7 @@ bool kwarp_attach_key(struct kwarp_ep *ep)
 		ret = kwarp_start_key_decode(su->hello.rx, su->hello.have, &key);
 		if (ret < 0) {
 			/* Draft -03, 8.1, 6 */
-			kwarp_startup_count(ep_dev(ep), ret);
+			kwarp_startup_failed(ep, ret);
 			attach_fail(ep, -EPROTO);
 			return true;
 		}

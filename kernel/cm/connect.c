@@ -261,9 +261,7 @@ static void fall_back(struct kwarp_ep *ep)
 		connect_failed(ep, -ECONNRESET);
 		return;
 	}
-	kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_FALLBACK);
-	ibdev_info_ratelimited(&ep_dev(ep)->ibdev,
-			       "%pISpc does not know MPA revision 2\n", &su->to);
+	kwarp_startup_failed(ep, KWARP_MPA_E_FALLBACK);
 	if (ep->attach) {
 		/* Only the program can open another connection. */
 		connect_failed(ep, -EPROTO);
@@ -375,7 +373,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 
 	/* Too long for an event: the ULP would take truncated data for complete. */
 	if (rep->pd_len > kwarp_ep_pd_max(ep)) {
-		kwarp_startup_count(ep_dev(ep), KWARP_MPA_E_PD_LEN);
+		kwarp_startup_failed(ep, KWARP_MPA_E_PD_LEN);
 		accept_and_terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
@@ -441,7 +439,7 @@ void kwarp_initiator_reply(struct kwarp_ep *ep)
 		fall_back(ep);
 		return;
 	}
-	kwarp_startup_count(ep_dev(ep), ret);
+	kwarp_startup_failed(ep, ret);
 	switch (ret) {
 	case -KWARP_MPA_E_REJECTED:
 		reply_rejected(ep, &rep, &agreed);

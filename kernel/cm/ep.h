@@ -261,7 +261,7 @@ int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 int kwarp_startup_send(struct kwarp_ep *ep, const struct kwarp_mpa_frame *f,
 		       const void *pd);
 void kwarp_startup_use_sctp(struct kwarp_startup *su);
-void kwarp_startup_count(struct kwarp_device *dev, int err);
+void kwarp_startup_failed(struct kwarp_ep *ep, int err);
 int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su);
 int kwarp_startup_attach(struct kwarp_ep *ep,
 			 const struct kwarp_mpa_params *agreed, bool initiator);

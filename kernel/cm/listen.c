@@ -132,6 +132,8 @@ void kwarp_listen_children(struct kwarp_ep *ep)
 			return;
 		default:
 			/* No memory: TCP does not report waiting children again. */
+			ibdev_warn_ratelimited(&ep_dev(ep)->ibdev,
+					       "no memory for a connection; trying again\n");
 			kwarp_ep_arm(ep, KWARP_EP_RETRY_MS);
 			return;
 		}

@@ -58,14 +58,31 @@ void kwarp_startup_use_sctp(struct kwarp_startup *su)
 	su->pol.either_first = true;
 }
 
+static const char *const failure_text[] = {
+	[KWARP_MPA_E_KEY]	= "no startup frame of MPA",
+	[KWARP_MPA_E_ROLE]	= "both sides have the same role in startup",
+	[KWARP_MPA_E_REV]	= "MPA revision not supported",
+	[KWARP_MPA_E_PD_LEN]	= "private data too long",
+	[KWARP_MPA_E_ENHANCED]	= "enhanced data missing, or not requested",
+	[KWARP_MPA_E_FALLBACK]	= "the peer does not support MPA revision 2",
+	[KWARP_MPA_E_REJECTED]	= "the peer rejected the request",
+	[KWARP_MPA_E_IRD]	= "insufficient IRD",
+	[KWARP_MPA_E_RTR]	= "no common RTR indication",
+	[KWARP_MPA_E_CRC]	= "CRCs refused, but required by policy crc",
+};
+
 /**
- * kwarp_startup_count() - count a startup error by its reason
- * @dev:	device
+ * kwarp_startup_failed() - count and log a startup error by its reason
+ * @ep:		endpoint with a connection, mutex held
  * @err:	KWARP_MPA_E_*, positive or negative
  */
-void kwarp_startup_count(struct kwarp_device *dev, int err)
+void kwarp_startup_failed(struct kwarp_ep *ep, int err)
 {
+	struct kwarp_device *dev = ep_dev(ep);
+
+	lockdep_assert_held(&ep->mutex);
 	trace_kwarp_mpa_error(dev, abs(err));
+	kwarp_llp_warn(&ep->llp, "startup: %s", failure_text[abs(err)]);
 	switch (abs(err)) {
 	case KWARP_MPA_E_ROLE:
 		kwarp_count(dev, KWARP_STAT_STARTUP_ROLE_ERR);
@@ -118,7 +135,7 @@ int kwarp_startup_recv(struct kwarp_ep *ep, enum kwarp_mpa_type type,
 	lockdep_assert_held(&ep->mutex);
 	ret = kwarp_llp_hello_recv(&ep->llp, hello, type);
 	if (ret == -EPROTO)
-		kwarp_startup_count(ep_dev(ep), hello->err);
+		kwarp_startup_failed(ep, hello->err);
 	if (ret <= 0)
 		return ret;
 	*f = hello->f;

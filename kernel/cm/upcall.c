@@ -81,8 +81,11 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	int ret;
 
 	/* Before the event, because the consumer may try again immediately. */
-	if (status)
+	if (status) {
+		ibdev_dbg(&ep_dev(ep)->ibdev, "ep %p: connection failed: %pe\n", ep,
+			  ERR_PTR(status));
 		kwarp_ep_release_qp(ep, status);
+	}
 	if (ep->attach) {
 		kwarp_attach_done(ep, status, pd, pd_len);
 		return 0;

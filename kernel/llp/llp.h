@@ -300,6 +300,8 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
 void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
+__printf(2, 3) void kwarp_llp_warn(const struct kwarp_llp *llp, const char *fmt, ...);
+
 /* How long softirqs run before ksoftirqd takes over (MAX_SOFTIRQ_TIME); jiffies. */
 #define KWARP_LLP_HOLD_MAX	(msecs_to_jiffies(2) + 1)
 

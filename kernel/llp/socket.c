@@ -8,6 +8,7 @@
  */
 #include "llp/socket.h"
 
+#include <linux/ratelimit.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 
@@ -173,6 +174,31 @@ void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds)
 void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
 {
 	llp->ops->info(llp, info);
+}
+
+/**
+ * kwarp_llp_warn() - log a message about a connection, with the address of the peer
+ * @llp:	connection
+ * @fmt:	format of the message, without newline
+ *
+ * Strangers can cause such messages, so the module logs at most ten in a minute.
+ * Context: any.
+ */
+void kwarp_llp_warn(const struct kwarp_llp *llp, const char *fmt, ...)
+{
+	static DEFINE_RATELIMIT_STATE(limit, 60 * HZ, 10);
+	struct kwarp_llp_info info = {};
+	struct va_format message = { .fmt = fmt };
+	va_list args;
+
+	if (!__ratelimit(&limit))
+		return;
+	if (llp->sk)
+		kwarp_llp_get_info(llp, &info);
+	va_start(args, fmt);
+	message.va = &args;
+	ibdev_warn(&llp->dev->ibdev, "peer %pISpc: %pV\n", &info.remote, &message);
+	va_end(args);
 }
 
 /* ---- callbacks -------------------------------------------------------------- */

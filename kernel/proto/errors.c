@@ -64,3 +64,57 @@ const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err)
 		err = KWARP_ERR_NONE;
 	return &table[err];
 }
+
+/* The first error of those with equal codes names the codes. */
+static const char *const text[KWARP_ERR_MAX] = {
+	[KWARP_ERR_NONE]		= "RDMAP: other operation error",
+	[KWARP_ERR_MPA_CLOSED]		= "MPA: stream closed or lost",
+	[KWARP_ERR_MPA_CRC]		= "MPA: wrong CRC",
+	[KWARP_ERR_MPA_MARKER]		= "MPA: marker and ULPDU Length disagree",
+	[KWARP_ERR_MPA_STARTUP]		= "MPA: invalid startup frame",
+	[KWARP_ERR_MPA_LOCAL]		= "MPA: local error in startup",
+	[KWARP_ERR_MPA_IRD]		= "MPA: insufficient IRD",
+	[KWARP_ERR_MPA_RTR]		= "MPA: no common RTR indication",
+	[KWARP_ERR_DDP_LOCAL]		= "DDP: local catastrophic error",
+	[KWARP_ERR_TAGGED_STAG]		= "DDP: invalid STag, or no permission to write",
+	[KWARP_ERR_TAGGED_BOUNDS]	= "DDP: base or bounds violation",
+	[KWARP_ERR_TAGGED_STREAM]	= "DDP: STag not associated with the stream",
+	[KWARP_ERR_TAGGED_WRAP]		= "DDP: TO wrap",
+	[KWARP_ERR_TAGGED_VERSION]	= "DDP: wrong version in a tagged segment",
+	[KWARP_ERR_UNTAGGED_QN]		= "DDP: invalid queue number",
+	[KWARP_ERR_UNTAGGED_NO_BUFFER]	= "DDP: no receive buffer",
+	[KWARP_ERR_UNTAGGED_MSN]	= "DDP: MSN out of range",
+	[KWARP_ERR_UNTAGGED_MO]		= "DDP: invalid MO",
+	[KWARP_ERR_UNTAGGED_TOO_LONG]	= "DDP: message longer than the receive buffer",
+	[KWARP_ERR_UNTAGGED_VERSION]	= "DDP: wrong version in an untagged segment",
+	[KWARP_ERR_RDMAP_LOCAL]		= "RDMAP: local catastrophic error",
+	[KWARP_ERR_RDMAP_STAG]		= "RDMAP: invalid STag",
+	[KWARP_ERR_RDMAP_BOUNDS]	= "RDMAP: base or bounds violation",
+	[KWARP_ERR_RDMAP_ACCESS]	= "RDMAP: access rights violation",
+	[KWARP_ERR_RDMAP_ASSOC]		= "RDMAP: STag not associated with the stream",
+	[KWARP_ERR_RDMAP_WRAP]		= "RDMAP: TO wrap",
+	[KWARP_ERR_RDMAP_INVALIDATE]	= "RDMAP: STag cannot be invalidated",
+	[KWARP_ERR_RDMAP_PROT]		= "RDMAP: other protection error",
+	[KWARP_ERR_RDMAP_VERSION]	= "RDMAP: wrong version",
+	[KWARP_ERR_RDMAP_OPCODE]	= "RDMAP: unexpected opcode",
+	[KWARP_ERR_RDMAP_STREAM]	= "RDMAP: catastrophic error of the stream",
+	[KWARP_ERR_RDMAP_GLOBAL]	= "RDMAP: catastrophic error of the adapter",
+};
+
+/**
+ * kwarp_term_text() - Terminate codes in words
+ * @term:	the triple, from any peer
+ *
+ * Return: layer and meaning; for codes that no RFC defines, "unknown codes".
+ */
+const char *kwarp_term_text(const struct kwarp_term_err *term)
+{
+	int i;
+
+	for (i = 0; i < KWARP_ERR_MAX; i++) {
+		if (text[i] && table[i].layer == term->layer &&
+		    table[i].etype == term->etype && table[i].code == term->code)
+			return text[i];
+	}
+	return "unknown codes";
+}

@@ -174,5 +174,6 @@ struct kwarp_term_err {
 };
 
 const struct kwarp_term_err *kwarp_err_term(enum kwarp_err err);
+const char *kwarp_term_text(const struct kwarp_term_err *term);
 
 #endif /* _KWARP_PROTO_ERRORS_H */

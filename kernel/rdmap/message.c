@@ -60,6 +60,7 @@ void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 					 err, seg, seg_len, ulpdu_len);
 	kwarp_qp_count(qp, KWARP_STAT_TX_TERMINATE);
 	trace_kwarp_terminate_sent(qp, err);
+	kwarp_qp_warn_terminate(qp, "sent", err);
 }
 
 /* ---- reads ---------------------------------------------------------------- */

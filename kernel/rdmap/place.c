@@ -334,10 +334,13 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 		return KWARP_ERR_UNTAGGED_MSN;
 	kwarp_qp_count(qp, KWARP_STAT_RX_TERMINATE);
 	WRITE_ONCE(qp->err_from, KWARP_ERR_FROM_PEER_UNKNOWN);
-	if (!kwarp_term_parse(pass->u.seg + pass->hdr.len,
-			      pass->u.seg_len - pass->hdr.len, &term)) {
+	if (kwarp_term_parse(pass->u.seg + pass->hdr.len,
+			     pass->u.seg_len - pass->hdr.len, &term)) {
+		kwarp_qp_warn_terminate(qp, "received", NULL);
+	} else {
 		kwarp_qp_set_err(qp, &term.err, KWARP_ERR_FROM_PEER);
 		trace_kwarp_terminate_received(qp, &term.err);
+		kwarp_qp_warn_terminate(qp, "received", &term.err);
 		if (term.has_ddp && !term.ddp.tagged &&
 		    term.ddp.qn == KWARP_QN_READ)
 			read_terminated(qp, &term);

@@ -223,3 +223,23 @@ void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 	WRITE_ONCE(qp->sq.vendor_err, vendor_err);
 	WRITE_ONCE(qp->rq.vendor_err, vendor_err);
 }
+
+/**
+ * kwarp_qp_warn_terminate() - log a Terminate
+ * @qp:		queue pair with a connection, socket lock held
+ * @way:	"sent" or "received"
+ * @err:	its codes, or NULL if it is too short
+ */
+void kwarp_qp_warn_terminate(const struct kwarp_qp *qp, const char *way,
+			     const struct kwarp_term_err *err)
+{
+	const struct kwarp_llp *llp = rcu_access_pointer(qp->llp);
+
+	kwarp_qp_assert_locked(qp);
+	if (err)
+		kwarp_llp_warn(llp, "QP %u: Terminate %s: %s (layer %u, type %u, code %#x)",
+			       qp->ibqp.qp_num, way, kwarp_term_text(err), err->layer,
+			       err->etype, err->code);
+	else
+		kwarp_llp_warn(llp, "QP %u: Terminate %s: too short", qp->ibqp.qp_num, way);
+}

@@ -333,8 +333,10 @@ int kwarp_qp_prepare(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	if (!ret)
 		ret = llp->ops->begin(llp);
 	set_active_memcg(before);
-	if (ret)
+	if (ret) {
+		kwarp_llp_warn(llp, "no memory for the connection");
 		kwarp_qp_unprepare(qp, llp);
+	}
 	return ret;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // kernel/proto/errors.[ch]: the table from errors to Terminate codes.
+#include <array>
+#include <map>
 #include <set>
+#include <string>
 
 #include "proto.h"
 
@@ -81,4 +84,34 @@ TEST(errors, kwarp_err_term__unknown)
 		EXPECT_EQ(t->etype, 2);
 		EXPECT_EQ(t->code, 0xff);
 	}
+}
+
+TEST(errors, kwarp_term_text__each_error)
+{
+	std::map<std::array<int, 3>, std::string> texts;
+	std::set<std::string> seen;
+	for (const Row &row : rows) {
+		std::string text = kwarp_term_text(kwarp_err_term(row.err));
+		auto layer = row.layer == 0 ? "RDMAP: " : row.layer == 1 ? "DDP: " : "MPA: ";
+		EXPECT_EQ(text.find(layer), 0u) << text;
+		texts[{row.layer, row.etype, row.code}] = text;
+		seen.insert(text);
+	}
+	// Different codes have different texts.
+	EXPECT_EQ(seen.size(), texts.size());
+	EXPECT_STREQ(kwarp_term_text(kwarp_err_term(KWARP_ERR_UNTAGGED_NO_BUFFER)),
+		     "DDP: no receive buffer");
+}
+
+TEST(errors, kwarp_term_text__any_codes)
+{
+	for (int layer = 0; layer < 16; layer++)
+		for (int etype = 0; etype < 16; etype++)
+			for (int code = 0; code < 256; code++) {
+				kwarp_term_err t{static_cast<u8>(layer), static_cast<u8>(etype),
+						 static_cast<u8>(code)};
+				ASSERT_NE(kwarp_term_text(&t), nullptr);
+			}
+	kwarp_term_err reserved{0xf, 0xf, 0xff};
+	EXPECT_STREQ(kwarp_term_text(&reserved), "unknown codes");
 }

@@ -40,4 +40,13 @@ for pattern in "${patterns[@]}" 'tagged/*' 'untagged/*' 'read_request/*' 'read_r
 	part "$pattern"
 done
 ok 'no object is left' wait_for nothing_left
+
+# The module logs ten messages about peers in a minute; such a minute begins with a message.
+floods() {
+	dmesg | grep -E "infiniband ($DEV_A|$DEV_B): peer " | tr -d '[]' | awk '
+		{ at[NR] = $1 }
+		NR > 20 && at[NR] - at[NR - 20] < 59 { flood = 1 }
+		END { print NR, "messages"; exit !NR || flood }'
+}
+ok 'strangers do not flood the kernel log' floods
 done_testing

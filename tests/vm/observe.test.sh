@@ -125,6 +125,18 @@ trace_has 'error found by the target' \
 trace_has 'Terminate sent' "kwarp_terminate_sent: $B qpn=[0-9]+ layer=1 etype=1 code=0"
 trace_has 'Terminate received' "kwarp_terminate_received: $A qpn=[0-9]+ layer=1 etype=1 code=0"
 
+# ---- the kernel log -----------------------------------------------------------
+
+# logged NAME REGEX: the kernel log has a message about a peer
+logged() {
+	run dmesg
+	has "$1" "$2"
+}
+address='\[?[0-9a-f.:]+\]?:[0-9]+'
+logged 'log: Terminate sent' "$DEV_B: peer $address: QP [0-9]+: Terminate sent: DDP: invalid STag"
+logged 'log: Terminate received' \
+	"$DEV_A: peer $address: QP [0-9]+: Terminate received: DDP: invalid STag"
+
 refused() {
 	policy "$DEV_A" crc required
 	policy "$DEV_B" crc off
@@ -150,6 +162,7 @@ garbage() {
 mpa_error_seen() { grep -q kwarp_mpa_error: "$TRACEFS"/trace; }
 ok 'traced: not MPA' traced garbage
 trace_has 'startup error: key' "kwarp_mpa_error: $B reason=key"
+logged 'log: failed startup' "$DEV_B: peer $IP_A:[0-9]+: startup: no startup frame of MPA"
 
 link_events() {
 	ip -n hostA link set vA down && ip -n hostA link set vA up &&
