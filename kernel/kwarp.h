@@ -178,17 +178,17 @@ struct kwarp_lingering {
  *		queue for the others) and of rendezvous. Ordered, because programs on both
  *		sides number their QPs by the order in which requests are made and arrive.
  *		MEM_RECLAIM: a disk behind NVMe-oF reconnects to write pages out
- * @look:	runs while @owing is not empty
+ * @owner_poll:	runs while @upcall_due is not empty
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
  * @gone_work:	unregisters the device after its consumers were notified of the netdev's
  *		end
- * @counted_lock: protects the fields up to @counted_qps and the told values of QPs;
+ * @counted_lock: protects the fields up to @counted_qps and the counted values of QPs;
  *		innermost
  * @counted:	sum of the values transferred to counters of single QPs
  * @counted_qps: QPs with such a counter
  * @lock:	protects the fields up to @number, and @policy.paths
  * @eps:	all endpoints of the device, for removal
- * @owing:	endpoints from which iw_cm expects an event
+ * @upcall_due:	endpoints from which iw_cm expects an event
  * @lingering:	endpoints in KWARP_EP_LINGER that have not been displaced
  * @gids:	the GID table (core/gid.h); written under RTNL, too
  * @number:	GID of a device without an address; written under RTNL, too
@@ -210,7 +210,7 @@ struct kwarp_device {
 	struct ida cq_ids;
 	struct ida srq_ids;
 	struct workqueue_struct *cm_wq;
-	struct timer_list look;
+	struct timer_list owner_poll;
 	struct work_struct gid_work;
 	struct delayed_work gone_work;
 
@@ -220,7 +220,7 @@ struct kwarp_device {
 
 	spinlock_t lock;	/* see above */
 	struct list_head eps;
-	struct list_head owing;
+	struct list_head upcall_due;
 	struct kwarp_lingering lingering[KWARP_LINGER_KINDS];
 	union ib_gid gids[KWARP_GIDS];
 	union ib_gid number;

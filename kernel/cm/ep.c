@@ -82,7 +82,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	INIT_WORK(&ep->work, kwarp_ep_work);
 	timer_setup(&ep->timer, ep_timeout, 0);
 	ep->state = KWARP_EP_IDLE;
-	INIT_LIST_HEAD(&ep->owing_link);
+	INIT_LIST_HEAD(&ep->upcall_link);
 	INIT_LIST_HEAD(&ep->linger_link);
 	INIT_LIST_HEAD(&ep->sibling);
 	spin_lock_init(&ep->child_lock);
@@ -225,13 +225,13 @@ void kwarp_cm_queue_delayed(struct kwarp_device *dev, struct delayed_work *work,
 	mod_delayed_work(dev->cm_wq, work, delay);
 }
 
-static void look_later(struct kwarp_device *dev)
+static void poll_owners_later(struct kwarp_device *dev)
 {
-	mod_timer(&dev->look, jiffies + msecs_to_jiffies(KWARP_EP_OWNER_POLL_MS));
+	mod_timer(&dev->owner_poll, jiffies + msecs_to_jiffies(KWARP_EP_OWNER_POLL_MS));
 }
 
 /* iw_cm blocks callers until CONNECT_REPLY, ESTABLISHED or, at times, CLOSE arrives. */
-static bool owes_event(const struct kwarp_ep *ep)
+static bool upcall_is_due(const struct kwarp_ep *ep)
 {
 	switch (ep->state) {
 	case KWARP_EP_CONNECTING:
@@ -244,22 +244,22 @@ static bool owes_event(const struct kwarp_ep *ep)
 	}
 }
 
-static void note_owing(struct kwarp_ep *ep)
+static void update_upcall_due(struct kwarp_ep *ep)
 {
 	struct kwarp_device *dev = ep_dev(ep);
-	bool owes = owes_event(ep);
+	bool due = upcall_is_due(ep);
 	unsigned long flags;
 
 	/* ep->mutex protects membership in the list: the test needs no other lock. */
-	if (owes == !list_empty(&ep->owing_link))
+	if (due == !list_empty(&ep->upcall_link))
 		return;
 	spin_lock_irqsave(&dev->lock, flags);
-	if (!owes) {
-		list_del_init(&ep->owing_link);
+	if (!due) {
+		list_del_init(&ep->upcall_link);
 	} else {
-		if (list_empty(&dev->owing))
-			look_later(dev);
-		list_add_tail(&ep->owing_link, &dev->owing);
+		if (list_empty(&dev->upcall_due))
+			poll_owners_later(dev);
+		list_add_tail(&ep->upcall_link, &dev->upcall_due);
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
@@ -278,7 +278,7 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 				     kwarp_ep_state_name(ep->state),
 				     kwarp_ep_state_name(state));
 	WRITE_ONCE(ep->state, state);
-	note_owing(ep);
+	update_upcall_due(ep);
 }
 
 /**
@@ -685,17 +685,17 @@ static bool is_ending(struct pid *pid)
  */
 static void end_exiting_owners(struct kwarp_device *dev)
 {
-	struct list_head *first = dev->owing.next;
+	struct list_head *first = dev->upcall_due.next;
 	struct kwarp_ep *ep;
 	int i = 0;
 
 	lockdep_assert_held(&dev->lock);
 	do {
-		ep = list_first_entry(&dev->owing, struct kwarp_ep, owing_link);
+		ep = list_first_entry(&dev->upcall_due, struct kwarp_ep, upcall_link);
 		if (ep->owner && is_ending(ep->owner))
 			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
-		list_rotate_left(&dev->owing);
-	} while (dev->owing.next != first && ++i < KWARP_EP_OWNER_POLL_MAX);
+		list_rotate_left(&dev->upcall_due);
+	} while (dev->upcall_due.next != first && ++i < KWARP_EP_OWNER_POLL_MAX);
 }
 
 /*
@@ -706,19 +706,19 @@ static void end_exiting_owners(struct kwarp_device *dev)
  */
 static void poll_device_removal(struct timer_list *t)
 {
-	struct kwarp_device *dev = container_of(t, struct kwarp_device, look);
+	struct kwarp_device *dev = container_of(t, struct kwarp_device, owner_poll);
 	struct kwarp_ep *ep;
 	unsigned long flags;
 
 	spin_lock_irqsave(&dev->lock, flags);
-	if (!list_empty(&dev->owing)) {
+	if (!list_empty(&dev->upcall_due)) {
 		/* Listed endpoints hold the state machine's reference. */
 		if (mutex_is_locked(&dev->ibdev.unregistration_lock))
-			list_for_each_entry(ep, &dev->owing, owing_link)
+			list_for_each_entry(ep, &dev->upcall_due, upcall_link)
 				kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
 		else
 			end_exiting_owners(dev);
-		look_later(dev);
+		poll_owners_later(dev);
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
@@ -728,15 +728,15 @@ void kwarp_cm_device_init(struct kwarp_device *dev)
 	int i;
 
 	INIT_LIST_HEAD(&dev->eps);
-	INIT_LIST_HEAD(&dev->owing);
-	timer_setup(&dev->look, poll_device_removal, 0);
+	INIT_LIST_HEAD(&dev->upcall_due);
+	timer_setup(&dev->owner_poll, poll_device_removal, 0);
 	for (i = 0; i < KWARP_LINGER_KINDS; i++)
 		INIT_LIST_HEAD(&dev->lingering[i].eps);
 }
 
 void kwarp_cm_device_exit(struct kwarp_device *dev)
 {
-	timer_shutdown_sync(&dev->look);
+	timer_shutdown_sync(&dev->owner_poll);
 	WARN_ON_ONCE(!list_empty(&dev->eps));
 }
 

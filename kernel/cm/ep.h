@@ -152,7 +152,7 @@ struct kwarp_startup {
  * @twin:	listener: the one of the same cm_id for the other lower layer, with a
  *		reference, or NULL
  * @dev_link:	in dev->eps from allocation to release
- * @owing_link:	in dev->owing while iw_cm waits for an event from us
+ * @upcall_link: in dev->upcall_due while iw_cm waits for an event from us
  * @linger_link: in dev->lingering[@linger_kind], or empty
  * @linger_kind: valid from KWARP_EP_LINGER on
  * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted; the
@@ -193,7 +193,7 @@ struct kwarp_ep {
 	struct kwarp_ep *twin;
 
 	struct list_head dev_link;
-	struct list_head owing_link;
+	struct list_head upcall_link;
 	struct list_head linger_link;
 	enum kwarp_linger_kind linger_kind;
 

@@ -64,7 +64,7 @@ void kwarp_ep_enter(struct kwarp_ep *ep)
 	kfree(ep->su);
 	ep->su = NULL;
 	/* The program has set the options of an attached socket. */
-	if (!ep->llp.taken)
+	if (!ep->llp.user_file)
 		kwarp_llp_keepalive(&ep->llp,
 				    READ_ONCE(ep_dev(ep)->policy.keepalive_s));
 	kwarp_qp_start(ep->qp);
@@ -204,7 +204,7 @@ static void peer_ready(struct kwarp_ep *ep)
 }
 
 /* Bytes arrived without a QP attached: the Rtr frame, or the end of the stream. */
-static void rtr_frame(struct kwarp_ep *ep)
+static void rtr_frame_recv(struct kwarp_ep *ep)
 {
 	int ret = kwarp_startup_rtr_frame(ep);
 
@@ -235,7 +235,7 @@ static void dev_down(struct kwarp_ep *ep)
 	finish_ep(ep, -ENETDOWN, true);
 }
 
-static void give_up(struct kwarp_ep *ep)
+static void ep_reset(struct kwarp_ep *ep)
 {
 	kwarp_ep_close(ep, true);
 }
@@ -281,7 +281,7 @@ static const struct row rows[] = {
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
 		IN(CLOSING, dev_down),
-		IN(LINGER, give_up),
+		IN(LINGER, ep_reset),
 	},
 	{
 		ROW(KWARP_EP_EV_DOWN),
@@ -293,7 +293,7 @@ static const struct row rows[] = {
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
 		IN(CLOSING, dev_down),
-		IN(LINGER, give_up),
+		IN(LINGER, ep_reset),
 	},
 	/* destroy_qp waits for the end of the connection. */
 	{
@@ -320,7 +320,7 @@ static const struct row rows[] = {
 		IN(WAIT_REP, kwarp_initiator_reply),
 		IN(WAIT_REQ, kwarp_responder_request),
 		IN(REQUESTED, kwarp_responder_early),
-		IN(WAIT_RTR, rtr_frame),
+		IN(WAIT_RTR, rtr_frame_recv),
 		IN(LINGER, kwarp_linger_discard),
 	},
 	{
@@ -339,7 +339,7 @@ static const struct row rows[] = {
 		IN(WAIT_RTR, stream_lost_early),
 		IN(ESTABLISHED, stream_lost),
 		IN(CLOSING, stream_lost),
-		IN(LINGER, give_up),
+		IN(LINGER, ep_reset),
 	},
 	/* Raised only with a QP; otherwise READABLE reports the end of the stream. */
 	{
@@ -376,7 +376,7 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_EP_EV_UNWANTED),
 		.late = FROM(WAIT_RTR),
-		IN(WAIT_REQ, give_up),
+		IN(WAIT_REQ, ep_reset),
 		IN(REQUESTED, kwarp_responder_orphan),
 	},
 	{
@@ -400,7 +400,7 @@ static const struct row rows[] = {
 		IN(REQUESTED, kwarp_responder_unanswered),
 		IN(WAIT_RTR, rtr_timeout),
 		IN(CLOSING, closing_timeout),
-		IN(LINGER, give_up),
+		IN(LINGER, ep_reset),
 	},
 };
 

@@ -48,7 +48,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
 	/* Write the element before the index; pairs with a user's acquire. */
 	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
-	cq->untold++;
+	cq->since_event++;
 	return true;
 }
 
@@ -67,7 +67,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   bool solicited)
 {
-	bool overflow = false, bad = false, told = false;
+	bool overflow = false, bad = false, raised = false;
 	unsigned long flags;
 	u64 now;
 
@@ -85,7 +85,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	solicited |= bad;
 	if (solicited)
 		cq->marks.solicited = cq->prod;
-	told = kwarp_cq_raise_event(cq, solicited, bad);
+	raised = kwarp_cq_raise_event(cq, solicited, bad);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
@@ -93,9 +93,9 @@ unlock:
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
-		queue_work(kwarp_rest_wq, &cq->died);
+		queue_work(kwarp_rest_wq, &cq->overflow_work);
 	}
-	if (told)
+	if (raised)
 		kwarp_cq_notify(cq);
 }
 

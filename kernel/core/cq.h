@@ -19,7 +19,7 @@
  * @id:		number shown to users
  * @timestamps:	elements carry the time of their creation
  * @timer:	ends the delay of a due event; started while @due only
- * @died:	ends the connections of the QPs that use the CQ; queued on overflow
+ * @overflow_work: ends the connections of the QPs that use the CQ; queued on overflow
  * @mutex:	serialises resize_cq, protects @mem and @mmap; sleeping
  * @mem:	memory of @ctl and @ring
  * @mmap:	mmap entry of a user's CQ; always NULL for a kernel CQ
@@ -34,7 +34,7 @@
  * @arm:	enum kwarp_cq_arm of a kernel CQ (a user's is @ctl->arm)
  * @marks:	last event and last solicited element; @ctl->event_idx is a copy of
  *		@marks.event
- * @untold:	completions since the last event
+ * @since_event: completions since the last event
  * @mod_count:	moderation: completions per event; 0: no limit
  * @mod_period:	moderation: microseconds for which a due event is delayed; 0: no limit
  * @due:	a due event is being delayed
@@ -52,7 +52,7 @@ struct kwarp_cq {
 	u32 cons;
 	u32 arm;
 	struct kwarp_cq_marks marks;
-	u32 untold;
+	u32 since_event;
 	u16 mod_count;
 	u16 mod_period;
 	bool due;
@@ -61,7 +61,7 @@ struct kwarp_cq {
 	bool timestamps;
 	u32 id;
 	struct hrtimer timer;
-	struct work_struct died;
+	struct work_struct overflow_work;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 };

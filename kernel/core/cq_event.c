@@ -37,7 +37,7 @@ static void fire_event(struct kwarp_cq *cq)
 	xchg(arm_word(cq), KWARP_CQ_ARM_NONE);
 	cq->marks.event = cq->prod;
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
-	cq->untold = 0;
+	cq->since_event = 0;
 	if (cq->due) {
 		cq->due = false;
 		/* A callback that already runs waits for the lock and finds nothing due. */
@@ -50,7 +50,7 @@ static bool moderate_event(struct kwarp_cq *cq)
 {
 	lockdep_assert_held(&cq->lock);
 	if ((!cq->mod_count && !cq->mod_period) ||
-	    (cq->mod_count && cq->untold >= cq->mod_count)) {
+	    (cq->mod_count && cq->since_event >= cq->mod_count)) {
 		fire_event(cq);
 		return true;
 	}
@@ -94,17 +94,17 @@ static enum hrtimer_restart moderation_timeout(struct hrtimer *timer)
 {
 	struct kwarp_cq *cq = container_of(timer, struct kwarp_cq, timer);
 	unsigned long flags;
-	bool told = false;
+	bool raised = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	/* If everything was polled meanwhile, the CQ stays armed for the next completion. */
 	if (cq->due && kwarp_cq_cons(cq) != cq->prod) {
 		fire_event(cq);
-		told = true;
+		raised = true;
 	}
 	cq->due = false;
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (told)
+	if (raised)
 		kwarp_cq_notify(cq);
 	return HRTIMER_NORESTART;
 }
@@ -125,15 +125,15 @@ void kwarp_cq_event_exit(struct kwarp_cq *cq)
 static void arm_user(struct kwarp_cq *cq, bool solicited)
 {
 	unsigned long flags;
-	bool told = false;
+	bool raised = false;
 	u32 last;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	last = solicited ? cq->marks.solicited : cq->prod;
 	if (kwarp_cq_marks_missed(&cq->marks, last, kwarp_cq_cons(cq)))
-		told = kwarp_cq_raise_event(cq, solicited, false);
+		raised = kwarp_cq_raise_event(cq, solicited, false);
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (told)
+	if (raised)
 		kwarp_cq_notify(cq);
 }
 
@@ -185,7 +185,7 @@ int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
 	unsigned long flags;
-	bool told = false;
+	bool raised = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->mod_count = count;
@@ -194,10 +194,10 @@ int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period)
 	if (cq->due) {
 		hrtimer_try_to_cancel(&cq->timer);
 		cq->due = false;
-		told = moderate_event(cq);
+		raised = moderate_event(cq);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (told)
+	if (raised)
 		kwarp_cq_notify(cq);
 	return 0;
 }

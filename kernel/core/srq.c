@@ -28,10 +28,10 @@ static bool below_limit(struct kwarp_srq *srq)
 	lockdep_assert_held(&srq->rq.lock);
 	if (kwarp_rq_posted(&srq->rq) >= srq->limit)
 		return false;
-	if (srq->told && srq->told_at == srq->rq.fetched)
+	if (srq->limit_raised && srq->limit_raised_at == srq->rq.fetched)
 		return false;
-	srq->told = true;
-	srq->told_at = srq->rq.fetched;
+	srq->limit_raised = true;
+	srq->limit_raised_at = srq->rq.fetched;
 	srq->limit = 0;
 	return true;
 }

@@ -19,8 +19,8 @@
  * @rq:		the queue; rq.lock protects the fields below and, unlike in a QP, the
  *		pointers to the ring, which modify_srq changes
  * @limit:	raise an event when fewer elements are left; 0: not armed
- * @told:	an event has been raised
- * @told_at:	value of rq.fetched at the last event
+ * @limit_raised: an event has been raised
+ * @limit_raised_at: value of rq.fetched at the last event
  */
 struct kwarp_srq {
 	struct ib_srq ibsrq;
@@ -31,8 +31,8 @@ struct kwarp_srq {
 	struct rdma_user_mmap_entry *mmap;
 	struct kwarp_rq rq;
 	u32 limit;
-	bool told;
-	u32 told_at;
+	bool limit_raised;
+	u32 limit_raised_at;
 };
 
 static inline struct kwarp_srq *to_ksrq(struct ib_srq *ibsrq)

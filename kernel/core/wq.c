@@ -77,7 +77,7 @@ bool kwarp_sq_bursts(const struct kwarp_sq *sq)
 
 static bool sq_flushed(const struct kwarp_sq *sq)
 {
-	return READ_ONCE(sq->gate) == KWARP_WQ_FLUSHED;
+	return READ_ONCE(sq->mode) == KWARP_WQ_FLUSHED;
 }
 
 /* ---- fetching ---------------------------------------------------------- */
@@ -139,7 +139,7 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
  * Counts, sizes and opcode are checked here, on the copy; addresses and keys are checked
  * when they are used.
  *
- * Return: 1 if an element was fetched, 0 if none is posted or @sq->gate is not OPEN; a
+ * Return: 1 if an element was fetched, 0 if none is posted or @sq->mode is not OPEN; a
  * negative errno if an element was fetched that is malformed: -EMSGSIZE for its length,
  * else -EINVAL. @slot is valid then, too: the caller completes it with an error.
  */
@@ -152,7 +152,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 
 	/* Until the state is ERR, @fetched changes under the socket lock only. */
 	idx = sq->fetched;
-	if (READ_ONCE(sq->gate) != KWARP_WQ_OPEN || !sq_posted(sq))
+	if (READ_ONCE(sq->mode) != KWARP_WQ_OPEN || !sq_posted(sq))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
@@ -183,14 +183,14 @@ bool kwarp_sq_pending(const struct kwarp_sq *sq)
 /**
  * kwarp_sq_prepare_sleep() - the engine is about to sleep: request a doorbell
  * @sq:		send queue; socket lock held, or no connection attached
- * @linger:	request none, because a timer will wake the engine
+ * @coalesce:	request none, because a timer will wake the engine
  *
  * Return: true if the engine may sleep, false if an element was posted meanwhile.
  */
-bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool linger)
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool coalesce)
 {
-	if (linger) {
-		WRITE_ONCE(sq->ctl->flags, KWARP_RING_LINGER);
+	if (coalesce) {
+		WRITE_ONCE(sq->ctl->flags, KWARP_RING_COALESCE);
 	} else if (!sq->kernel) {
 		ring_wakeup(sq->ctl, true);
 		/* Pairs with the barrier between a user's post and the read of the flags. */
@@ -266,8 +266,8 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 		status = s->status;
 		*deliver = status || s->signaled;
 	} else if (flush) {
-		status = sq->blame ? : KWARP_WC_WR_FLUSH_ERR;
-		sq->blame = 0;
+		status = sq->flush_status ? : KWARP_WC_WR_FLUSH_ERR;
+		sq->flush_status = 0;
 		*deliver = true;
 	} else {
 		return false;
@@ -292,11 +292,11 @@ static bool sq_deliver(struct kwarp_sq *sq)
 	u32 n;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (sq->reaping) {
+	if (sq->delivering) {
 		spin_unlock_irqrestore(&sq->lock, flags);
 		return true;
 	}
-	sq->reaping = true;
+	sq->delivering = true;
 	do {
 		for (n = 0; budget && n < REAP_BATCH; n += deliver, budget--)
 			if (!sq_take(sq, &cqe[n], &deliver))
@@ -310,8 +310,8 @@ static bool sq_deliver(struct kwarp_sq *sq)
 	} while (budget);
 	/* The status is not for requests that are posted later. */
 	if (sq_flushed(sq))
-		sq->blame = 0;
-	sq->reaping = false;
+		sq->flush_status = 0;
+	sq->delivering = false;
 	spin_unlock_irqrestore(&sq->lock, flags);
 	return budget;
 }
@@ -337,7 +337,7 @@ void kwarp_sq_set_flush_status(struct kwarp_sq *sq, u8 status)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	sq->blame = status;
+	sq->flush_status = status;
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
@@ -456,7 +456,7 @@ void kwarp_sq_peer_terminated(struct kwarp_sq *sq, u32 opcodes, u8 status)
 	}
 	if (idx == sq->fetched)
 		idx = sq->done;
-	sq->blame = status;
+	sq->flush_status = status;
 	spin_unlock_irqrestore(&sq->lock, flags);
 	kwarp_sq_ack(sq, idx);
 }
@@ -502,8 +502,8 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 {
 	int ret;
 
-	/* The lock keeps @gate. Until FLUSHED, no context without the lock takes elements. */
-	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
+	/* The lock keeps @mode. Until FLUSHED, no context without the lock takes elements. */
+	if (READ_ONCE(rq->mode) == KWARP_WQ_FLUSHED || !rq->size ||
 	    !rq_posted(rq))
 		return -ENOBUFS;
 	ret = rq_copy(rq, rq->fetched, wqe);
@@ -527,7 +527,7 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe)
 {
 	/* No other context takes elements: see kwarp_rq_take(). */
-	if (READ_ONCE(rq->gate) == KWARP_WQ_FLUSHED || !rq->size ||
+	if (READ_ONCE(rq->mode) == KWARP_WQ_FLUSHED || !rq->size ||
 	    ahead >= rq_posted(rq))
 		return false;
 	return !rq_copy(rq, rq->fetched + ahead, wqe);
@@ -554,7 +554,7 @@ static bool rq_take_flushed(struct kwarp_rq *rq, struct kwarp_cqe *cqe)
 	const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
 
 	lockdep_assert_held(&rq->lock);
-	if (READ_ONCE(rq->gate) != KWARP_WQ_FLUSHED || !rq_posted(rq))
+	if (READ_ONCE(rq->mode) != KWARP_WQ_FLUSHED || !rq_posted(rq))
 		return false;
 	*cqe = (struct kwarp_cqe){
 		.wr_id = READ_ONCE(rqe->wr_id),
@@ -576,11 +576,11 @@ static bool rq_deliver_flushed(struct kwarp_rq *rq)
 	u32 n;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	if (rq->reaping) {
+	if (rq->flushing) {
 		spin_unlock_irqrestore(&rq->lock, flags);
 		return true;
 	}
-	rq->reaping = true;
+	rq->flushing = true;
 	do {
 		for (n = 0; budget && n < REAP_BATCH; n++, budget--)
 			if (!rq_take_flushed(rq, &cqe[n]))
@@ -592,7 +592,7 @@ static bool rq_deliver_flushed(struct kwarp_rq *rq)
 		kwarp_cq_push(rq->cq, cqe, n, false);
 		spin_lock_irqsave(&rq->lock, flags);
 	} while (budget);
-	rq->reaping = false;
+	rq->flushing = false;
 	spin_unlock_irqrestore(&rq->lock, flags);
 	return budget;
 }
@@ -666,7 +666,7 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	sq->fetched = 0;
 	sq->built = 0;
 	sq->prod = 0;
-	sq->blame = 0;
+	sq->flush_status = 0;
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
 

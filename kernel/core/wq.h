@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Send and receive queues: rings, slots, in-order completion, flush. The queues do not know
- * their queue pair, which sets what may be posted and taken (enum kwarp_wq_gate), the CQ,
+ * their queue pair, which sets what may be posted and taken (enum kwarp_wq_mode), the CQ,
  * and the QP number in completions.
  */
 #ifndef _KWARP_CORE_WQ_H
@@ -14,7 +14,7 @@
 struct kwarp_cq;
 
 /* Treatment of requests, as the queue pair's state requires. */
-enum kwarp_wq_gate {
+enum kwarp_wq_mode {
 	KWARP_WQ_CLOSED,	/* none may be posted */
 	KWARP_WQ_HELD,		/* posted requests wait */
 	KWARP_WQ_OPEN,		/* posted requests are processed */
@@ -80,26 +80,26 @@ struct kwarp_rqe_copy {
  * @max_inline:	granted at creation
  * @sig_all:	every element is signalled
  * @slots:	@size entries, kernel memory
- * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; set before @gate is OPEN
+ * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; set before @mode is OPEN
  * @vendor_err:	for completions with an error: the error as in the Terminate
  * @rest:	completes elements beyond KWARP_WQ_PIECE
  * @lock:	irqsave; protects the fields below and, with the QP's other locks, its
- *		state. Until @gate is FLUSHED, the socket lock instead protects @fetched,
+ *		state. Until @mode is FLUSHED, the socket lock instead protects @fetched,
  *		@built and the slots that are not DONE
- * @gate:	enum kwarp_wq_gate; for user space @ctl->closed tells whether it is CLOSED
+ * @mode:	enum kwarp_wq_mode; for user space @ctl->closed tells whether it is CLOSED
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  * @fetched:	elements before this index have been copied out
  * @built:	elements before this index are not in state BUILT
  * @done:	elements before this index are completed; @ctl->kern_idx is a copy
- * @reaping:	a context delivers completions, also those that become due meanwhile
- * @blame:	status of the oldest element in the next flush; 0: flush error
+ * @delivering:	a context delivers completions, also those that become due meanwhile
+ * @flush_status: status of the oldest element in the next flush; 0: flush error
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
 	struct kwarp_cq *cq;
 	u32 qpn;
 	bool kernel;
-	u8 gate;
+	u8 mode;
 	u16 vendor_err;
 	u32 ops;
 	struct kwarp_ring_ctl *ctl;
@@ -114,8 +114,8 @@ struct kwarp_sq {
 	u32 fetched;
 	u32 built;
 	u32 prod;
-	bool reaping;
-	u8 blame;
+	bool delivering;
+	u8 flush_status;
 	struct work_struct rest;
 };
 
@@ -133,19 +133,19 @@ struct kwarp_sq {
  * @user:	@ctl and @ring are shared with user space
  * @vendor_err:	as in a send queue
  * @rest:	flushes elements beyond KWARP_WQ_PIECE
- * @lock:	irqsave; protects the fields below. Until @gate is FLUSHED, the socket lock
+ * @lock:	irqsave; protects the fields below. Until @mode is FLUSHED, the socket lock
  *		instead protects @fetched of a QP's own queue
- * @gate:	enum kwarp_wq_gate; a shared queue is always OPEN
+ * @mode:	enum kwarp_wq_mode; a shared queue is always OPEN
  * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
  * @fetched:	elements before this index have been copied out; @ctl->kern_idx is a copy
- * @reaping:	a context is flushing, also elements that are posted meanwhile
+ * @flushing:	a context is flushing, also elements that are posted meanwhile
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
 	struct kwarp_cq *cq;
 	u32 qpn;
 	u16 vendor_err;
-	u8 gate;
+	u8 mode;
 	struct kwarp_ring_ctl *ctl;
 	void *ring;
 	u32 stride;
@@ -154,7 +154,7 @@ struct kwarp_rq {
 	bool user;
 	u32 fetched;
 	u32 prod;
-	bool reaping;
+	bool flushing;
 	struct work_struct rest;
 };
 
@@ -182,7 +182,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
 /* Are elements posted that have not been fetched? Context: as for sq_posted(). */
 bool kwarp_sq_pending(const struct kwarp_sq *sq);
-bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool linger);
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool coalesce);
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
 /* The engine is running: posts need no doorbell from now on. Socket lock held. */

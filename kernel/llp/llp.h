@@ -99,7 +99,7 @@ struct kwarp_mpa_framing {
  * @sock:	the socket; set once, released by kwarp_llp_close()
  * @sk:		the struct sock of @sock, referenced until the last put, so that it can be
  *		locked after the release of @sock
- * @taken:	file of a program's socket (kwarp_llp_take()), with a reference, or NULL
+ * @user_file:	file of a program's socket (kwarp_llp_take()), with a reference, or NULL
  * @dev:	device
  * @refs:	held by owner, attached QP, callbacks and doorbells in progress
  * @ops:	lower layer that carries the ULPDUs
@@ -118,7 +118,7 @@ struct kwarp_mpa_framing {
  * @locked_at:	when a process last took the socket lock, jiffies
  * @sk_err:	positive errno if the connection was lost, otherwise 0; the CM reads it
  *		without the lock
- * @spoke:	our startup frame was passed to the transport
+ * @startup_sent: our startup frame was passed to the transport
  * @eof:	the end of the stream was reported
  * @watched:	TCP: sk_write_space is called for each segment received
  * @want_wspace: TCP, if @watched: the engine waits for send space
@@ -128,7 +128,7 @@ struct kwarp_mpa_framing {
 struct kwarp_llp {
 	struct socket *sock;
 	struct sock *sk;
-	struct file *taken;
+	struct file *user_file;
 	struct kwarp_device *dev;
 	refcount_t refs;
 	const struct kwarp_llp_ops *ops;
@@ -147,7 +147,7 @@ struct kwarp_llp {
 	struct kwarp_ledger *ledger;
 	unsigned long locked_at;
 	int sk_err;
-	bool spoke;
+	bool startup_sent;
 	bool eof;
 	bool watched;
 	bool want_wspace;

@@ -510,7 +510,7 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 		return;
 	WARN_ON_ONCE(llp->qp);
 	llp->sock = NULL;
-	if (llp->taken) {
+	if (llp->user_file) {
 		kwarp_take_close(llp, abort);
 		return;
 	}

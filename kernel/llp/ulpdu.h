@@ -100,15 +100,15 @@ struct kwarp_payload_source {
  * a ULPDU
  * @hdr_len:	bytes of the DDP header
  * @left:	payload bytes of the message still to be sent, at most KWARP_MAX_MSG_SIZE
- * @behind:	bytes of the ULPDU after this message, which should share a TCP segment with
+ * @next_len:	bytes of the ULPDU after this message, which should share a TCP segment with
  *		the end of this message; 0: none
- * @fill:	the ULPDU is the first of its message and may be cut to fill a TCP segment
+ * @may_split:	the ULPDU is the first of its message and may be cut to fill a TCP segment
  */
 struct kwarp_ulpdu_want {
 	u32 hdr_len;
 	u32 left;
-	u32 behind;
-	bool fill;
+	u32 next_len;
+	bool may_split;
 };
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Doorbell coalescing ("linger"): after a burst of posts the send engine goes idle without
+ * Doorbell coalescing: after a burst of posts the send engine goes idle without
  * requesting a doorbell, and a timer wakes the engine. Requests posted meanwhile form one
  * batch: one system call and few segments, instead of one of each per message. A program
  * that has nothing to do but wait for completions rings the doorbell earlier.
@@ -22,7 +22,7 @@
 /* Run the engine, which requests a doorbell if there is nothing to send. */
 static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 {
-	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, linger);
+	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, coalesce_timer);
 	struct kwarp_llp *llp = kwarp_qp_llp(qp);
 
 	if (!llp)
@@ -34,23 +34,23 @@ static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-void kwarp_tx_linger_init(struct kwarp_qp *qp)
+void kwarp_tx_coalesce_init(struct kwarp_qp *qp)
 {
-	kwarp_hrtimer_setup(&qp->linger, coalesce_timeout, CLOCK_MONOTONIC,
+	kwarp_hrtimer_setup(&qp->coalesce_timer, coalesce_timeout, CLOCK_MONOTONIC,
 			    HRTIMER_MODE_REL_SOFT);
 }
 
 /* Context: process, may sleep; the engine has stopped for good. */
-void kwarp_tx_linger_exit(struct kwarp_qp *qp)
+void kwarp_tx_coalesce_exit(struct kwarp_qp *qp)
 {
 	might_sleep();
-	hrtimer_cancel(&qp->linger);
+	hrtimer_cancel(&qp->coalesce_timer);
 }
 
-static u64 linger_ns(const struct kwarp_coalesce *c)
+static u64 coalesce_ns(const struct kwarp_coalesce *c)
 {
-	return clamp_t(u64, KWARP_TX_LINGER_PASSES * c->pass,
-		       KWARP_TX_LINGER_MIN_NS, KWARP_TX_LINGER_MAX_NS);
+	return clamp_t(u64, KWARP_TX_COALESCE_PASSES * c->pass,
+		       KWARP_TX_COALESCE_MIN_NS, KWARP_TX_COALESCE_MAX_NS);
 }
 
 void kwarp_tx_woken(struct kwarp_qp *qp)
@@ -58,20 +58,20 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
 
 	kwarp_qp_assert_locked(qp);
-	c->woke = 0;
+	c->pass_start = 0;
 	if (kwarp_sq_bursts(&qp->sq)) {
-		c->woke = ktime_get_ns();
-		c->brisk = c->woke - c->slept < linger_ns(c);
+		c->pass_start = ktime_get_ns();
+		c->short_idle = c->pass_start - c->idle_since < coalesce_ns(c);
 	}
 }
 
 /**
- * kwarp_tx_linger() - may the engine go idle without requesting a doorbell?
+ * kwarp_tx_coalesce() - may the engine go idle without requesting a doorbell?
  * @qp:		queue pair, socket lock held; the engine has nothing to do
  *
- * Return: true if so; qp->linger is queued and will wake the engine.
+ * Return: true if so; qp->coalesce_timer is queued and will wake the engine.
  */
-bool kwarp_tx_linger(struct kwarp_qp *qp)
+bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 {
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
 	u32 fetched = qp->sq.fetched;
@@ -79,19 +79,19 @@ bool kwarp_tx_linger(struct kwarp_qp *qp)
 	kwarp_qp_assert_locked(qp);
 	if (!kwarp_sq_bursts(&qp->sq))
 		return false;
-	c->slept = ktime_get_ns();
+	c->idle_since = ktime_get_ns();
 	/*
 	 * Nothing was fetched since the timer was started: keep waiting while it is
 	 * queued. hrtimer_active() is also true while the callback runs on another CPU,
 	 * which may have started this very pass; then the timer does not fire again.
 	 */
 	if (fetched == c->started_at)
-		return hrtimer_is_queued(&qp->linger);
-	c->pass = c->woke ? c->slept - c->woke : 0;
-	if (!c->brisk || fetched - c->peer_at < KWARP_TX_BURST)
+		return hrtimer_is_queued(&qp->coalesce_timer);
+	c->pass = c->pass_start ? c->idle_since - c->pass_start : 0;
+	if (!c->short_idle || fetched - c->peer_at < KWARP_TX_BURST)
 		return false;
 	c->started_at = fetched;
-	hrtimer_start(&qp->linger, ns_to_ktime(linger_ns(c)),
+	hrtimer_start(&qp->coalesce_timer, ns_to_ktime(coalesce_ns(c)),
 		      HRTIMER_MODE_REL_SOFT);
 	return true;
 }

@@ -434,7 +434,7 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
  */
 static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 {
-	return qp->params.wait_first && qp->rx.got_first && llp->spoke &&
+	return qp->params.wait_first && qp->rx.got_first && llp->startup_sent &&
 	       qp->tx.state < KWARP_TX_STOPPED;
 }
 

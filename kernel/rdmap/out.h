@@ -12,10 +12,10 @@ enum kwarp_tx_limits {
 	KWARP_TX_LOCALS		= 64,		/* requests per batch that send nothing */
 	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
 	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
-	/* Timeout of qp->linger: passes of the engine, with limits (coalesce.c). */
-	KWARP_TX_LINGER_PASSES	= 4,
-	KWARP_TX_LINGER_MIN_NS	= 20 * 1000,
-	KWARP_TX_LINGER_MAX_NS	= 200 * 1000,
+	/* Timeout of qp->coalesce_timer: passes of the engine, with limits (coalesce.c). */
+	KWARP_TX_COALESCE_PASSES	= 4,
+	KWARP_TX_COALESCE_MIN_NS	= 20 * 1000,
+	KWARP_TX_COALESCE_MAX_NS	= 200 * 1000,
 };
 
 /* Kinds of messages, in order of precedence; the last two take turns. */
@@ -88,21 +88,21 @@ enum kwarp_tx_unacked {
 /**
  * struct kwarp_coalesce - doorbell coalescing (coalesce.c)
  * @peer_at:	sq.fetched when the peer last sent an RDMA Write, Send or Immediate Data
- * @started_at:	sq.fetched when qp->linger was last started
- * @slept:	time when the engine last went idle; ns, CLOCK_MONOTONIC
- * @woke:	time when the current pass began, or 0 if the program was in no burst then
+ * @started_at:	sq.fetched when qp->coalesce_timer was last started
+ * @idle_since:	time when the engine last went idle; ns, CLOCK_MONOTONIC
+ * @pass_start:	time when the current pass began, or 0 if the program was in no burst then
  * @pass:	duration of the last pass, ns; not updated while sq.fetched is @started_at
- * @brisk:	the engine was idle for a short time only before this pass
+ * @short_idle:	the engine was idle for a short time only before this pass
  *
- * @slept, @pass and @brisk are valid while the program is in a burst.
+ * @idle_since, @pass and @short_idle are valid while the program is in a burst.
  */
 struct kwarp_coalesce {
 	u32 peer_at;
 	u32 started_at;
-	u64 slept;
-	u64 woke;
+	u64 idle_since;
+	u64 pass_start;
 	u64 pass;
-	bool brisk;
+	bool short_idle;
 };
 
 /**

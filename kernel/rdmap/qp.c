@@ -157,13 +157,13 @@ static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 
 	WRITE_ONCE(qp->state, state);
 	if (kwarp_qp_is_failed(state)) {
-		WRITE_ONCE(sq->gate, KWARP_WQ_FLUSHED);
-		WRITE_ONCE(rq->gate, KWARP_WQ_FLUSHED);
+		WRITE_ONCE(sq->mode, KWARP_WQ_FLUSHED);
+		WRITE_ONCE(rq->mode, KWARP_WQ_FLUSHED);
 	} else {
-		WRITE_ONCE(sq->gate, is->sends ? KWARP_WQ_OPEN :
+		WRITE_ONCE(sq->mode, is->sends ? KWARP_WQ_OPEN :
 				     is->sq_closed ? KWARP_WQ_CLOSED :
 						     KWARP_WQ_HELD);
-		WRITE_ONCE(rq->gate, is->rq_closed ? KWARP_WQ_CLOSED :
+		WRITE_ONCE(rq->mode, is->rq_closed ? KWARP_WQ_CLOSED :
 						     KWARP_WQ_OPEN);
 	}
 	/* The provider reads this and refuses posts itself. */

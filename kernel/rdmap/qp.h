@@ -138,16 +138,16 @@ enum kwarp_err_from {
  * @claims:	number of the last claim, modulo 2^32
  * @claimant:	the connection that owns the QP, which clears this before it is freed; NULL if
  *		there is none, or if the QP is only reserved
- * @told:	@stats when last added to the bound counter, or NULL
+ * @counted:	@stats when last added to the bound counter, or NULL
  * @counted_link: in dev->counted_qps while bound to a counter
  * @work:	runs the send engine
  * @rest:	runs both engines on the work that a pass left over: kwarp_tx_defer()
  * @retry:	runs the send engine after a delay, when memory was short
- * @linger:	runs the send engine after a burst; cancelled before the QP is freed
+ * @coalesce_timer: runs the send engine after a burst; cancelled before the QP is freed
  *
  * @dev to @mmap are constant. @mutex protects changes of @llp to @rdv, the socket lock of
  * the attached connection @tx to @stats, sq.lock changes of @claimed to @claimant, and
- * dev->counted_lock @told and @counted_link.
+ * dev->counted_lock @counted and @counted_link.
  */
 struct kwarp_qp {
 	struct ib_qp ibqp;
@@ -173,7 +173,7 @@ struct kwarp_qp {
 	bool stream_end;
 	bool last_wqe_due;
 	u64 stats[KWARP_STAT_QP];
-	u64 *told;
+	u64 *counted;
 	struct list_head counted_link;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
@@ -181,7 +181,7 @@ struct kwarp_qp {
 	struct work_struct work;
 	struct work_struct rest;
 	struct delayed_work retry;
-	struct hrtimer linger;
+	struct hrtimer coalesce_timer;
 	bool claimed;
 	u32 claims;
 	struct kwarp_llp *claimant;

@@ -104,7 +104,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 	}
 	try_fin(qp, llp);
 	return kwarp_tx_can_fetch(qp) &&
-	       !kwarp_sq_prepare_sleep(&qp->sq, kwarp_tx_linger(qp));
+	       !kwarp_sq_prepare_sleep(&qp->sq, kwarp_tx_coalesce(qp));
 }
 
 /**

@@ -39,12 +39,12 @@ void kwarp_tx_defer(struct kwarp_qp *qp);
 
 /* coalesce.c */
 
-void kwarp_tx_linger_init(struct kwarp_qp *qp);
-void kwarp_tx_linger_exit(struct kwarp_qp *qp);
+void kwarp_tx_coalesce_init(struct kwarp_qp *qp);
+void kwarp_tx_coalesce_exit(struct kwarp_qp *qp);
 
 /* A pass of the engine begins. Context: socket lock held. */
 void kwarp_tx_woken(struct kwarp_qp *qp);
-bool kwarp_tx_linger(struct kwarp_qp *qp);
+bool kwarp_tx_coalesce(struct kwarp_qp *qp);
 
 /* Functions of qp->work, qp->rest and qp->retry; no locks held */
 void kwarp_tx_work(struct work_struct *work);

@@ -36,9 +36,9 @@ static void transfer_counts(struct kwarp_qp *qp, struct rdma_counter *counter)
 	lockdep_assert_held(&dev->counted_lock);
 	for (i = 0; i < KWARP_STAT_QP; i++) {
 		u64 now = READ_ONCE(qp->stats[i]);
-		u64 delta = now - qp->told[i];
+		u64 delta = now - qp->counted[i];
 
-		qp->told[i] = now;
+		qp->counted[i] = now;
 		counter->stats->value[i] += delta;
 		dev->counted.v[i] += delta;
 	}
@@ -48,16 +48,16 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 por
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
-	u64 *told;
+	u64 *counted;
 	int i;
 
-	told = kmalloc_array(KWARP_STAT_QP, sizeof(*told), GFP_KERNEL_ACCOUNT);
-	if (!told)
+	counted = kmalloc_array(KWARP_STAT_QP, sizeof(*counted), GFP_KERNEL_ACCOUNT);
+	if (!counted)
 		return -ENOMEM;
 	spin_lock(&dev->counted_lock);
 	for (i = 0; i < KWARP_STAT_QP; i++)
-		told[i] = READ_ONCE(qp->stats[i]);
-	qp->told = told;
+		counted[i] = READ_ONCE(qp->stats[i]);
+	qp->counted = counted;
 	list_add_tail(&qp->counted_link, &dev->counted_qps);
 	ibqp->counter = counter;
 	spin_unlock(&dev->counted_lock);
@@ -68,16 +68,16 @@ int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port)
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
-	u64 *told;
+	u64 *counted;
 
 	spin_lock(&dev->counted_lock);
 	transfer_counts(qp, ibqp->counter);
 	list_del(&qp->counted_link);
 	ibqp->counter = NULL;
-	told = qp->told;
-	qp->told = NULL;
+	counted = qp->counted;
+	qp->counted = NULL;
 	spin_unlock(&dev->counted_lock);
-	kfree(told);
+	kfree(counted);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
 	memcpy(sum, dev->counted.v, sizeof(dev->counted.v));
 	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
 		for (i = 0; i < KWARP_STAT_QP; i++)
-			sum[i] += READ_ONCE(qp->stats[i]) - qp->told[i];
+			sum[i] += READ_ONCE(qp->stats[i]) - qp->counted[i];
 	}
 	spin_unlock(&dev->counted_lock);
 }

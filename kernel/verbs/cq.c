@@ -34,7 +34,7 @@ static int cq_respond(const struct kwarp_cq *cq, u32 size,
 /* The CQ overflowed: fail its QPs, which can report no completion to it any more. */
 static void cq_overflow_work(struct work_struct *work)
 {
-	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, died);
+	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, overflow_work);
 	struct kwarp_qp *qp;
 	unsigned long qpn;
 	void *entry;
@@ -84,7 +84,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);
-	INIT_WORK(&cq->died, cq_overflow_work);
+	INIT_WORK(&cq->overflow_work, cq_overflow_work);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {
@@ -151,7 +151,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 
 	might_sleep();
 	kwarp_cq_event_exit(cq);
-	cancel_work_sync(&cq->died);
+	cancel_work_sync(&cq->overflow_work);
 	/*
 	 * The core destroys a CQ only after all its QPs, so no completions are added. The
 	 * flag notifies a process whose device was removed. verbs/restrack.c may still

@@ -163,7 +163,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	spin_lock_irqsave(&sq->lock, flags);
 	for (; wr; wr = wr->next) {
-		if (sq->gate == KWARP_WQ_CLOSED)
+		if (sq->mode == KWARP_WQ_CLOSED)
 			ret = -EINVAL;
 		else if (sq->prod - sq->done >= sq->size)
 			ret = -ENOMEM;
@@ -210,7 +210,7 @@ static int rq_post(struct kwarp_rq *rq, const struct ib_recv_wr *wr,
 
 	spin_lock_irqsave(&rq->lock, flags);
 	for (; wr; wr = wr->next) {
-		ret = rq->gate == KWARP_WQ_CLOSED ? -EINVAL : recv_wr_to_rqe(rq, wr);
+		ret = rq->mode == KWARP_WQ_CLOSED ? -EINVAL : recv_wr_to_rqe(rq, wr);
 		if (ret) {
 			*bad_wr = wr;
 			break;

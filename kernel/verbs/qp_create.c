@@ -106,7 +106,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	INIT_WORK(&qp->work, kwarp_tx_work);
 	INIT_WORK(&qp->rest, kwarp_tx_rest_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
-	kwarp_tx_linger_init(qp);
+	kwarp_tx_coalesce_init(qp);
 	kwarp_rdv_init(qp);
 	if (!qp->sq.kernel)
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);
@@ -189,7 +189,7 @@ static void retire_qp(struct kwarp_qp *qp)
 	/* The endpoint releases its claim, attached or not; in ERR there is no new one. */
 	if (kwarp_cm_qp_leave(qp))
 		wait_var_event(&qp->claimed, !READ_ONCE(qp->claimed));
-	kwarp_tx_linger_exit(qp);
+	kwarp_tx_coalesce_exit(qp);
 
 	/*
 	 * Connection, iw_cm and queued work hold references. Once the count is zero no

@@ -71,7 +71,7 @@ int kwarp_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	mutex_init(&srq->mutex);
 	spin_lock_init(&rq->lock);
 	rq->user = udata;
-	rq->gate = KWARP_WQ_OPEN;
+	rq->mode = KWARP_WQ_OPEN;
 	kwarp_rq_layout(rq, init->attr.max_wr, init->attr.max_sge);
 
 	srq->mem = kwarp_ring_alloc(udata, srq_len(srq, rq->size), &srq->mmap);

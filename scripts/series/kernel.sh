@@ -243,10 +243,10 @@ without_windows() {
 }
 
 without_coalesce() {
-	stub $DRIVER/rdmap/tx.h kwarp_tx_linger_init
-	stub $DRIVER/rdmap/tx.h kwarp_tx_linger_exit
+	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce_init
+	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce_exit
 	stub $DRIVER/rdmap/tx.h kwarp_tx_woken
-	stub $DRIVER/rdmap/tx.h kwarp_tx_linger false
+	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce false
 }
 
 without_ooo() {

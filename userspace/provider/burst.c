@@ -23,8 +23,8 @@ static struct kwarp_context *context_of(struct ibv_context *ibctx)
 void kwarp_burst_init(struct kwarp_context *ctx)
 {
 	pthread_spin_init(&ctx->lock, PTHREAD_PROCESS_PRIVATE);
-	list_head_init(&ctx->unrung);
-	ctx->any_unrung = false;
+	list_head_init(&ctx->deferred);
+	ctx->any_deferred = false;
 }
 
 void kwarp_burst_exit(struct kwarp_context *ctx)
@@ -57,34 +57,34 @@ void kwarp_ring_later(struct kwarp_qp *qp)
 {
 	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
 
-	if (__atomic_load_n(&qp->unrung, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&qp->deferred, __ATOMIC_RELAXED))
 		return;
 	pthread_spin_lock(&ctx->lock);
-	if (!qp->unrung) {
-		list_add_tail(&ctx->unrung, &qp->link);
-		__atomic_store_n(&qp->unrung, true, __ATOMIC_RELAXED);
-		__atomic_store_n(&ctx->any_unrung, true, __ATOMIC_RELAXED);
+	if (!qp->deferred) {
+		list_add_tail(&ctx->deferred, &qp->link);
+		__atomic_store_n(&qp->deferred, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&ctx->any_deferred, true, __ATOMIC_RELAXED);
 	}
 	pthread_spin_unlock(&ctx->lock);
 }
 
 /* Call under the lock. */
-static void forget(struct kwarp_context *ctx, struct kwarp_qp *qp)
+static void drop_deferred(struct kwarp_context *ctx, struct kwarp_qp *qp)
 {
 	list_del(&qp->link);
-	__atomic_store_n(&qp->unrung, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&ctx->any_unrung, !list_empty(&ctx->unrung),
+	__atomic_store_n(&qp->deferred, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&ctx->any_deferred, !list_empty(&ctx->deferred),
 			 __ATOMIC_RELAXED);
 }
 
 /*
- * Return: true if a doorbell is still needed. If the kernel no longer lingers,
+ * Return: true if a doorbell is still needed. If the kernel no longer coalesces,
  * it has woken up and reads the ring by itself.
  */
-static bool take(struct kwarp_context *ctx, struct kwarp_qp *qp)
+static bool take_deferred(struct kwarp_context *ctx, struct kwarp_qp *qp)
 {
-	forget(ctx, qp);
-	return kwarp_load_relaxed(&qp->sq.ctl->flags) & KWARP_RING_LINGER;
+	drop_deferred(ctx, qp);
+	return kwarp_load_relaxed(&qp->sq.ctl->flags) & KWARP_RING_COALESCE;
 }
 
 void kwarp_ring_now(struct kwarp_qp *qp)
@@ -92,10 +92,10 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
 	bool ring;
 
-	if (!__atomic_load_n(&qp->unrung, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&qp->deferred, __ATOMIC_RELAXED))
 		return;
 	pthread_spin_lock(&ctx->lock);
-	ring = qp->unrung && take(ctx, qp);
+	ring = qp->deferred && take_deferred(ctx, qp);
 	pthread_spin_unlock(&ctx->lock);
 	if (ring)
 		kwarp_doorbell(qp->vqp.qp.context, qp->vqp.qp.handle);
@@ -115,13 +115,13 @@ void kwarp_ring_all(struct ibv_context *ibctx)
 
 	for (;;) {
 		pthread_spin_lock(&ctx->lock);
-		qp = list_top(&ctx->unrung, struct kwarp_qp, link);
+		qp = list_top(&ctx->deferred, struct kwarp_qp, link);
 		if (!qp) {
 			pthread_spin_unlock(&ctx->lock);
 			return;
 		}
 		handle = qp->vqp.qp.handle;
-		ring = take(ctx, qp);
+		ring = take_deferred(ctx, qp);
 		pthread_spin_unlock(&ctx->lock);
 		if (ring)
 			kwarp_doorbell(ibctx, handle);

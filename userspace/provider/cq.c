@@ -242,7 +242,7 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 }
 
 /* Are there completions that were neither polled nor announced by an event? */
-static bool untold(const struct kwarp_cq *cq)
+static bool event_missed(const struct kwarp_cq *cq)
 {
 	__u32 end = kwarp_load_acquire(&cq->ctl->kern_idx);
 
@@ -281,7 +281,7 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(arm, KWARP_CQ_ARM_ANY, __ATOMIC_RELAXED);
 	kwarp_full_barrier();
-	late = untold(cq);
+	late = event_missed(cq);
 	kwarp_cq_unlock(cq);
 	kwarp_waits(ibcq->context);
 	return late ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;

@@ -20,7 +20,7 @@ static struct kwarp_cq *to_kcq_ex(struct ibv_cq_ex *ibcq)
 	return container_of(ibcq, struct kwarp_cq, vcq.cq_ex);
 }
 
-static const struct kwarp_cqe *current(struct ibv_cq_ex *ibcq)
+static const struct kwarp_cqe *current_cqe(struct ibv_cq_ex *ibcq)
 {
 	return to_kcq_ex(ibcq)->cur;
 }
@@ -77,17 +77,17 @@ static void end_poll(struct ibv_cq_ex *ibcq)
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ibcq)
 {
-	return kwarp_cqe_opcode(current(ibcq));
+	return kwarp_cqe_opcode(current_cqe(ibcq));
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *ibcq)
 {
-	return current(ibcq)->vendor_err;
+	return current_cqe(ibcq)->vendor_err;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ibcq)
 {
-	unsigned int flags = current(ibcq)->flags;
+	unsigned int flags = current_cqe(ibcq)->flags;
 
 	return (flags & KWARP_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
 	       (flags & KWARP_CQE_WITH_INV ? IBV_WC_WITH_INV : 0);
@@ -95,18 +95,18 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ibcq)
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ibcq)
 {
-	return current(ibcq)->byte_len;
+	return current_cqe(ibcq)->byte_len;
 }
 
 /* Also reads the invalidated R_Key. */
 static __be32 read_imm_data(struct ibv_cq_ex *ibcq)
 {
-	return (__force __be32)current(ibcq)->ex;
+	return (__force __be32)current_cqe(ibcq)->ex;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ibcq)
 {
-	return current(ibcq)->qp_num;
+	return current_cqe(ibcq)->qp_num;
 }
 
 /* A reliable connection has no source QP, and iWARP no InfiniBand path. */
@@ -132,7 +132,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ibcq)
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ibcq)
 {
-	return current(ibcq)->timestamp;
+	return current_cqe(ibcq)->timestamp;
 }
 
 static uint64_t nanoseconds(clockid_t clock)
@@ -146,7 +146,7 @@ static uint64_t nanoseconds(clockid_t clock)
 /* Uses the clocks' current offset, so it includes steps of the wall clock. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ibcq)
 {
-	return current(ibcq)->timestamp - nanoseconds(CLOCK_MONOTONIC) +
+	return current_cqe(ibcq)->timestamp - nanoseconds(CLOCK_MONOTONIC) +
 	       nanoseconds(CLOCK_REALTIME);
 }
 

@@ -17,8 +17,8 @@
 struct kwarp_context {
 	struct verbs_context vctx;
 	pthread_spinlock_t lock;
-	struct list_head unrung;	/* queue pairs with a deferred doorbell */
-	bool any_unrung;		/* written under the lock */
+	struct list_head deferred;	/* queue pairs with a deferred doorbell */
+	bool any_deferred;		/* written under the lock */
 };
 
 /* A protection domain, or a parent domain that stands for one. */
@@ -75,8 +75,8 @@ struct kwarp_qp {
 	struct kwarp_batch batch;
 	uint32_t polls;			/* its CQs' polls at the last post; sq.lock */
 	uint32_t posts;			/* since a poll; sq.lock */
-	struct list_node link;		/* in the context's unrung */
-	bool unrung;			/* written under the context's lock */
+	struct list_node link;		/* in the context's deferred */
+	bool deferred;			/* written under the context's lock */
 };
 
 static inline struct kwarp_pd *to_kpd(struct ibv_pd *ibpd)
@@ -215,7 +215,7 @@ static inline void kwarp_waits(struct ibv_context *ibctx)
 	struct kwarp_context *ctx =
 		container_of(ibctx, struct kwarp_context, vctx.context);
 
-	if (__atomic_load_n(&ctx->any_unrung, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&ctx->any_deferred, __ATOMIC_RELAXED))
 		kwarp_ring_all(ibctx);
 }
 

@@ -172,7 +172,7 @@ int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags)
 		return EIO;
 	if (flags & KWARP_RING_NEED_WAKEUP)
 		return kwarp_doorbell(ibqp->context, ibqp->handle);
-	if (flags & KWARP_RING_LINGER)
+	if (flags & KWARP_RING_COALESCE)
 		kwarp_ring_later(to_kqp(ibqp));
 	return 0;
 }

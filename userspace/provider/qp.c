@@ -175,7 +175,7 @@ err_free:
 /*
  * The kernel may have emptied the rings and reset the indices: take them over.
  */
-static void follow(struct kwarp_wq *wq)
+static void load_indices(struct kwarp_wq *wq)
 {
 	if (!wq->ctl)
 		return;
@@ -191,8 +191,8 @@ static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
 
 	if (state != IBV_QPS_RESET && state != IBV_QPS_INIT)
 		return;
-	follow(&qp->sq);
-	follow(&qp->rq);
+	load_indices(&qp->sq);
+	load_indices(&qp->rq);
 	if (state != IBV_QPS_RESET)
 		return;
 	kwarp_cq_forget_qp(to_kcq(ibqp->send_cq), ibqp->qp_num);

@@ -84,7 +84,7 @@ err_free:
  * The kernel copies posted elements into the new ring; no thread posts
  * meanwhile. If the new ring cannot be mapped, the queue is dead.
  */
-static int resize(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
+static int resize_srq(struct kwarp_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct ibv_srq *ibsrq = &srq->vsrq.srq;
 	struct kwarp_uresp_create_srq resp = {};
@@ -114,7 +114,7 @@ int kwarp_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr,
 	struct ibv_modify_srq cmd = {};
 
 	if (mask & IBV_SRQ_MAX_WR)
-		return resize(to_ksrq(ibsrq), attr, mask);
+		return resize_srq(to_ksrq(ibsrq), attr, mask);
 	return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
 }
 

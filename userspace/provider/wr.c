@@ -14,7 +14,7 @@ static struct kwarp_qp *to_kqp_ex(struct ibv_qp_ex *qpx)
 	return container_of(qpx, struct kwarp_qp, vqp.qp_ex);
 }
 
-static void fail(struct kwarp_qp *qp, int err)
+static void wr_fail(struct kwarp_qp *qp, int err)
 {
 	if (!qp->batch.err)
 		qp->batch.err = err;
@@ -63,7 +63,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 /* ---- requests ------------------------------------------------------------- */
 
 /* Begin a request, without data so far; NULL if the batch has failed. */
-static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
+static struct kwarp_sqe *wr_begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 {
 	struct kwarp_qp *qp = to_kqp_ex(qpx);
 	struct kwarp_sqe *sqe;
@@ -71,7 +71,7 @@ static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 	if (qp->batch.err)
 		return NULL;
 	if (kwarp_wq_full(&qp->sq)) {
-		fail(qp, kwarp_wq_full_error(&qp->sq));
+		wr_fail(qp, kwarp_wq_full_error(&qp->sq));
 		return NULL;
 	}
 	sqe = kwarp_wq_slot(&qp->sq);
@@ -89,7 +89,7 @@ static struct kwarp_sqe *begin(struct ibv_qp_ex *qpx, uint8_t opcode)
 static struct kwarp_sqe *begin_rdma(struct ibv_qp_ex *qpx, uint8_t opcode,
 				    uint32_t rkey, uint64_t remote_addr)
 {
-	struct kwarp_sqe *sqe = begin(qpx, opcode);
+	struct kwarp_sqe *sqe = wr_begin(qpx, opcode);
 
 	if (sqe) {
 		sqe->raddr = remote_addr;
@@ -100,12 +100,12 @@ static struct kwarp_sqe *begin_rdma(struct ibv_qp_ex *qpx, uint8_t opcode,
 
 static void wr_send(struct ibv_qp_ex *qpx)
 {
-	begin(qpx, KWARP_OP_SEND);
+	wr_begin(qpx, KWARP_OP_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *qpx, __be32 imm_data)
 {
-	struct kwarp_sqe *sqe = begin(qpx, KWARP_OP_SEND_IMM);
+	struct kwarp_sqe *sqe = wr_begin(qpx, KWARP_OP_SEND_IMM);
 
 	if (sqe)
 		sqe->ex = (__force uint32_t)imm_data;
@@ -113,7 +113,7 @@ static void wr_send_imm(struct ibv_qp_ex *qpx, __be32 imm_data)
 
 static void wr_send_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 {
-	struct kwarp_sqe *sqe = begin(qpx, KWARP_OP_SEND_INV);
+	struct kwarp_sqe *sqe = wr_begin(qpx, KWARP_OP_SEND_INV);
 
 	if (sqe)
 		sqe->ex = invalidate_rkey;
@@ -164,7 +164,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey,
 
 static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 {
-	struct kwarp_sqe *sqe = begin(qpx, KWARP_OP_LOCAL_INV);
+	struct kwarp_sqe *sqe = wr_begin(qpx, KWARP_OP_LOCAL_INV);
 
 	if (sqe)
 		sqe->ex = invalidate_rkey;
@@ -192,7 +192,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge,
 	if (!sqe)
 		return;
 	if (num_sge > qp->sq.max_sge) {
-		fail(qp, EINVAL);
+		wr_fail(qp, EINVAL);
 		return;
 	}
 	sqe->num_sge = num_sge;
@@ -233,12 +233,12 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t num_buf,
 	if (!sqe)
 		return;
 	if (!may_inline(sqe->opcode)) {
-		fail(qp, EINVAL);
+		wr_fail(qp, EINVAL);
 		return;
 	}
 	for (i = 0; i < num_buf; i++) {
 		if (buf_list[i].length > qp->sq.max_inline - len) {
-			fail(qp, EINVAL);
+			wr_fail(qp, EINVAL);
 			return;
 		}
 		if (buf_list[i].length)

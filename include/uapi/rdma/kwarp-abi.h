@@ -152,7 +152,7 @@ enum kwarp_ring_flags {
 	 * SQ: a timer will make the engine check the ring soon. A program that
 	 * waits for completions may announce new elements nevertheless.
 	 */
-	KWARP_RING_LINGER	= 1 << 2,
+	KWARP_RING_COALESCE	= 1 << 2,
 };
 
 /* User space's hint in the arm field of an SQ; affects timing only. */

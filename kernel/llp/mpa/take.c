@@ -366,13 +366,13 @@ int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 			return -EBUSY;
 		schedule_timeout_killable(get_random_u32_inclusive(1, TAKE_PAUSE));
 	}
-	llp->taken = file;
+	llp->user_file = file;
 	return 0;
 }
 
 /* ---- the end -------------------------------------------------------------- */
 
-/* End the connection of a socket that was taken (llp->taken). */
+/* End the connection of a socket that was taken (llp->user_file). */
 void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 {
 	struct sock *sk = llp->sk;
@@ -388,8 +388,8 @@ void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	}
 	release_sock(sk);
-	fput(llp->taken);
-	llp->taken = NULL;
+	fput(llp->user_file);
+	llp->user_file = NULL;
 }
 
 /*

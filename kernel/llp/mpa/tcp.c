@@ -29,7 +29,7 @@ static void mpa_poll(struct kwarp_llp *llp)
 		kwarp_socket_poll(llp);
 }
 
-static void llp_data_ready(struct sock *sk)
+static void tcp_data_ready(struct sock *sk)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -55,7 +55,7 @@ static void startup_changed(struct kwarp_llp *llp, struct sock *sk)
 	}
 }
 
-static void llp_state_change(struct sock *sk)
+static void tcp_state_change(struct sock *sk)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -68,11 +68,11 @@ static void llp_state_change(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
-static void llp_error_report(struct sock *sk)
+static void tcp_error_report(struct sock *sk)
 {
 	/* Ignore soft errors (ICMP), which set sk_err_soft only. */
 	if (sk->sk_err)
-		llp_state_change(sk);
+		tcp_state_change(sk);
 }
 
 /*
@@ -89,7 +89,7 @@ static void watched_write_space(struct kwarp_llp *llp, struct sock *sk)
 	llp->engine->writable(llp);
 }
 
-static void llp_write_space(struct sock *sk)
+static void tcp_write_space(struct sock *sk)
 {
 	struct kwarp_llp *llp;
 
@@ -111,10 +111,10 @@ static void llp_write_space(struct sock *sk)
 }
 
 static const struct kwarp_socket_calls callbacks = {
-	.data_ready = llp_data_ready,
-	.state_change = llp_state_change,
-	.write_space = llp_write_space,
-	.error_report = llp_error_report,
+	.data_ready = tcp_data_ready,
+	.state_change = tcp_state_change,
+	.write_space = tcp_write_space,
+	.error_report = tcp_error_report,
 };
 
 /**
@@ -132,8 +132,8 @@ void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 	kwarp_socket_hook(llp, sock, &callbacks, listener);
 }
 
-static struct socket *llp_socket(const struct kwarp_llp_bind *bind,
-				 bool hold_net)
+static struct socket *tcp_socket_open(const struct kwarp_llp_bind *bind,
+				      bool hold_net)
 {
 	struct socket *sock;
 	int ret;
@@ -157,7 +157,7 @@ static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	struct socket *sock;
 
 	might_sleep();
-	sock = llp_socket(bind, true);
+	sock = tcp_socket_open(bind, true);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
@@ -170,7 +170,7 @@ static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	struct socket *sock;
 
 	might_sleep();
-	sock = llp_socket(bind, hold_net);
+	sock = tcp_socket_open(bind, hold_net);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
@@ -283,7 +283,7 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 	kwarp_llp_lock(llp);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	/* Responses are processed after the unlock, so setting the flag here is early enough. */
-	llp->spoke |= ret > 0;
+	llp->startup_sent |= ret > 0;
 	/*
 	 * TCP has copied a few bytes to a page fragment of 32 KiB, which the socket would
 	 * keep for later copies. Free it, because all further data are in our own pages.

@@ -54,7 +54,7 @@ static void new_segment(struct kwarp_mpa_tx *tx)
 }
 
 /*
- * Let the end of a message share a segment with the ULPDU after it (@want->behind), so that
+ * Let the end of a message share a segment with the ULPDU after it (@want->next_len), so that
  * the peer answers this ULPDU before its consumer can act on the message and close. If they
  * do not fit, half of the end of the message goes into the preceding segment.
  */
@@ -66,10 +66,10 @@ static void share_segment(struct kwarp_llp *llp,
 	struct kwarp_mpa_segment *seg = &tx->segment;
 	u32 need;
 
-	if (!want->behind || *ulpdu < want->hdr_len + want->left)
+	if (!want->next_len || *ulpdu < want->hdr_len + want->left)
 		return;
 	need = kwarp_fpdu_len(*ulpdu, tx->pos, markers);
-	need += kwarp_fpdu_len(want->behind, tx->pos + need, markers);
+	need += kwarp_fpdu_len(want->next_len, tx->pos + need, markers);
 	if (seg->off + need <= seg->max)
 		return;
 	new_segment(tx);
@@ -91,7 +91,7 @@ static u32 fill_segment(const struct kwarp_llp *llp,
 	u32 room = seg->max - seg->off;
 	u32 ulpdu;
 
-	if (!want->fill || !seg->off || !seg->exact ||
+	if (!want->may_split || !seg->off || !seg->exact ||
 	    room < KWARP_ULPDU_CUT_MIN)
 		return 0;
 	ulpdu = kwarp_mulpdu(room, llp->mpa->tx.pos, llp->framing.tx_markers);
@@ -108,7 +108,7 @@ static u32 choose_ulpdu_len(struct kwarp_llp *llp, const struct kwarp_ulpdu_want
 	u32 ulpdu, part;
 
 	/* Common case: the segment has room for the rest of the message. */
-	if (!want->behind && all <= KWARP_ULPDU_MAX &&
+	if (!want->next_len && all <= KWARP_ULPDU_MAX &&
 	    seg->off + kwarp_fpdu_len(all, tx->pos, markers) <= seg->max)
 		return all;
 	ulpdu = min(all, kwarp_mulpdu(seg->max, tx->pos, markers));

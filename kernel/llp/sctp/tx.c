@@ -165,7 +165,7 @@ int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f
 		/* A QP may be attached already, whose engine may be sending. */
 		wait_idle(llp);
 		put_unaligned_be16(s->tx.ssn++, buf);
-		llp->spoke = true;
+		llp->startup_sent = true;
 		sock = unlock_for_send(llp);
 		ret = send_control(sock, buf, len);
 		relock_after_send(llp);

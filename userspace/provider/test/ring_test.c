@@ -363,7 +363,7 @@ static void post_send__rings_when_the_program_waits(void)
 	const struct kwarp_cqe cqe = { .qp_num = 7 };
 	struct ibv_wc wc;
 
-	sq_ctl->flags = KWARP_RING_LINGER;
+	sq_ctl->flags = KWARP_RING_COALESCE;
 	check(!kwarp_post_send(qp, &wr, &bad_wr));
 	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 0);
 	complete(&cqe);
@@ -381,12 +381,12 @@ static void post_send__rings_when_the_program_waits(void)
 	check(!kwarp_post_send(qp, &wr, &bad_wr));
 	sq_ctl->flags = KWARP_RING_NEED_WAKEUP;
 	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 3);
-	sq_ctl->flags = KWARP_RING_LINGER;
+	sq_ctl->flags = KWARP_RING_COALESCE;
 	check(!kwarp_post_send(qp, &wr, &bad_wr));
 	sq_ctl->flags = 0;
 	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 3);
 
-	sq_ctl->flags = KWARP_RING_LINGER;
+	sq_ctl->flags = KWARP_RING_COALESCE;
 	check(!kwarp_post_send(qp, &wr, &bad_wr) && send_doorbells == 3);
 	check(!kwarp_destroy_qp(qp) && send_doorbells == 4);
 	qp = NULL;
