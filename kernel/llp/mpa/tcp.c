@@ -29,7 +29,7 @@ static void mpa_poll(struct kwarp_llp *llp)
 		kwarp_socket_poll(llp);
 }
 
-static void tcp_data_ready(struct sock *sk)
+static void mpa_data_ready(struct sock *sk)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -55,7 +55,7 @@ static void startup_changed(struct kwarp_llp *llp, struct sock *sk)
 	}
 }
 
-static void tcp_state_change(struct sock *sk)
+static void mpa_state_change(struct sock *sk)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -68,11 +68,11 @@ static void tcp_state_change(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
-static void tcp_error_report(struct sock *sk)
+static void mpa_error_report(struct sock *sk)
 {
 	/* Ignore soft errors (ICMP), which set sk_err_soft only. */
 	if (sk->sk_err)
-		tcp_state_change(sk);
+		mpa_state_change(sk);
 }
 
 /*
@@ -89,7 +89,7 @@ static void watched_write_space(struct kwarp_llp *llp, struct sock *sk)
 	llp->engine->writable(llp);
 }
 
-static void tcp_write_space(struct sock *sk)
+static void mpa_write_space(struct sock *sk)
 {
 	struct kwarp_llp *llp;
 
@@ -111,10 +111,10 @@ static void tcp_write_space(struct sock *sk)
 }
 
 static const struct kwarp_socket_calls callbacks = {
-	.data_ready = tcp_data_ready,
-	.state_change = tcp_state_change,
-	.write_space = tcp_write_space,
-	.error_report = tcp_error_report,
+	.data_ready = mpa_data_ready,
+	.state_change = mpa_state_change,
+	.write_space = mpa_write_space,
+	.error_report = mpa_error_report,
 };
 
 /**
