@@ -26,27 +26,16 @@ static void publish_index(u32 *idx, u32 val)
 }
 
 /*
- * Return: elements posted and not fetched. The indices of a send queue always satisfy,
- * modulo 2^32,
- *
- *	done <= fetched <= producer <= done + size
- *
- * The kernel owns the first two. A user's producer index outside this range, also one that
- * moved backwards, posts nothing. @done is read after the index: a valid index is never
- * beyond the @done that the user has seen, plus @size.
- *
- * Context: any. @fetched is stable under the socket lock, or under sq->lock once
- * the state is ERR.
+ * Return: elements posted and not fetched. A user's producer index that is out of range, also
+ * one that moved backwards, posts nothing. Context: any. The number is stable under the socket
+ * lock, or under sq->lock once the state is ERR.
  */
 static u32 sq_posted(const struct kwarp_sq *sq)
 {
-	u32 fetched = READ_ONCE(sq->fetched);
-	u32 posted;
+	u32 fetched = READ_ONCE(sq->window.fetched);
+	u32 prod = load_index(sq->kernel ? &sq->prod : &sq->ctl->user_idx);
 
-	if (sq->kernel)
-		return load_index(&sq->prod) - fetched;
-	posted = load_index(&sq->ctl->user_idx) - fetched;
-	return posted > sq->size - (fetched - READ_ONCE(sq->done)) ? 0 : posted;
+	return kwarp_window_posted(&sq->window, fetched, prod);
 }
 
 static u32 rq_prod(const struct kwarp_rq *rq)
@@ -57,11 +46,6 @@ static u32 rq_prod(const struct kwarp_rq *rq)
 		return load_index(&rq->prod);
 	prod = load_index(&rq->ctl->user_idx);
 	return prod - rq->fetched > rq->size ? rq->fetched : prod;
-}
-
-static struct kwarp_slot *sq_slot(struct kwarp_sq *sq, u32 idx)
-{
-	return &sq->slots[idx & (sq->size - 1)];
 }
 
 static void ring_wakeup(struct kwarp_ring_ctl *ctl, bool need)
@@ -150,21 +134,15 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 	u32 idx, len = 0;
 	int ret;
 
-	/* Until the state is ERR, @fetched changes under the socket lock only. */
-	idx = sq->fetched;
+	/* Until the state is ERR, this index changes under the socket lock only. */
+	idx = sq->window.fetched;
 	if (READ_ONCE(sq->mode) != KWARP_WQ_OPEN || !sq_posted(sq))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
 	barrier();
-	s = sq_slot(sq, idx);
-	s->wr_id = wqe->hdr.wr_id;
-	s->opcode = wqe->hdr.opcode;
-	s->signaled = sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED);
-	s->state = KWARP_SLOT_PENDING;
-	s->len = 0;
-	/* Write the slot before the index: sq_take() may read the slot immediately. */
-	smp_store_release(&sq->fetched, idx + 1);
+	s = kwarp_window_fetch(&sq->window, wqe->hdr.wr_id, wqe->hdr.opcode,
+			       sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED));
 
 	/* The ring's slot belongs to the kernel until kern_idx passes it. */
 	*slot = idx;
@@ -214,73 +192,53 @@ void kwarp_sq_cancel_sleep(struct kwarp_sq *sq)
  */
 bool kwarp_sq_drained(const struct kwarp_sq *sq)
 {
-	u32 idx;
-
-	if (kwarp_sq_pending(sq))
-		return false;
-	/* Usually the oldest element decides, because the others wait for it. */
-	for (idx = READ_ONCE(sq->done); idx != sq->fetched; idx++)
-		if (READ_ONCE(sq->slots[idx & (sq->size - 1)].state) != KWARP_SLOT_DONE)
-			return false;
-	return true;
+	return !kwarp_sq_pending(sq) && kwarp_window_all_done(&sq->window);
 }
 
 /* ---- completing -------------------------------------------------------- */
 
 static void slot_to_cqe(const struct kwarp_sq *sq, const struct kwarp_slot *s,
-			u8 status, struct kwarp_cqe *cqe)
+			struct kwarp_cqe *cqe)
 {
 	memset(cqe, 0, sizeof(*cqe));
 	cqe->wr_id = s->wr_id;
 	cqe->qp_num = sq->qpn;
 	cqe->opcode = s->opcode;
-	cqe->status = status;
+	cqe->status = s->status;
 	cqe->byte_len = s->len;
-	if (status)
+	if (s->status)
 		cqe->vendor_err = READ_ONCE(sq->vendor_err);
 }
 
 /*
- * Advance @done past the oldest element, if that is DONE, or if the queue is flushed. Sets
+ * Take the oldest element out of the window, if it is DONE, or if the queue is flushed. Sets
  * *@deliver if the element has a completion, which is then in @cqe.
  */
 static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 {
-	bool flush = sq_flushed(sq);
-	struct kwarp_slot *s = sq_slot(sq, sq->done);
-	u8 status;
+	struct kwarp_sq_window *w = &sq->window;
+	u8 flush = sq_flushed(sq) ? KWARP_WC_WR_FLUSH_ERR : 0;
+	const struct kwarp_slot *s;
 
 	lockdep_assert_held(&sq->lock);
-	if (sq->done == sq->fetched) {
-		const struct kwarp_sqe *sqe;
+	if (flush && w->done == w->fetched && sq_posted(sq)) {
+		const struct kwarp_sqe *sqe = kwarp_sq_elem(sq, w->fetched);
 
-		if (!flush || !sq_posted(sq))
-			return false;
-		sqe = kwarp_sq_elem(sq, sq->fetched++);
-		s->wr_id = READ_ONCE(sqe->wr_id);
-		s->opcode = READ_ONCE(sqe->opcode);
-		s->len = 0;
-		s->state = KWARP_SLOT_PENDING;
+		kwarp_window_fetch(w, READ_ONCE(sqe->wr_id), READ_ONCE(sqe->opcode), true);
 	}
-	if (s->state == KWARP_SLOT_DONE) {
-		status = s->status;
-		*deliver = status || s->signaled;
-	} else if (flush) {
-		status = sq->flush_status ? : KWARP_WC_WR_FLUSH_ERR;
-		sq->flush_status = 0;
-		*deliver = true;
-	} else {
+	s = kwarp_window_oldest(w, flush);
+	if (!s)
 		return false;
-	}
+	*deliver = s->status || s->signaled;
 	if (*deliver)
-		slot_to_cqe(sq, s, status, cqe);
-	sq->done++;
+		slot_to_cqe(sq, s, cqe);
+	kwarp_window_retire(w);
 	return true;
 }
 
 /*
  * Deliver completions in order, up to KWARP_WQ_PIECE elements. No lock is held while the
- * CQ's handler runs, because the handler may post; @reaping keeps the order if two contexts
+ * CQ's handler runs, because the handler may post; @delivering keeps the order if two contexts
  * get here concurrently. Return: false if a worker has to continue.
  */
 static bool sq_deliver(struct kwarp_sq *sq)
@@ -301,7 +259,7 @@ static bool sq_deliver(struct kwarp_sq *sq)
 		for (n = 0; budget && n < REAP_BATCH; n += deliver, budget--)
 			if (!sq_take(sq, &cqe[n], &deliver))
 				break;
-		publish_index(&sq->ctl->kern_idx, sq->done);
+		publish_index(&sq->ctl->kern_idx, sq->window.done);
 		if (!n)
 			break;
 		spin_unlock_irqrestore(&sq->lock, flags);
@@ -310,7 +268,8 @@ static bool sq_deliver(struct kwarp_sq *sq)
 	} while (budget);
 	/* The status is not for requests that are posted later. */
 	if (sq_flushed(sq))
-		sq->flush_status = 0;
+		sq->window.flush_status = 0;
+	WARN_ON_ONCE(IS_ENABLED(CONFIG_LOCKDEP) && !kwarp_window_valid(&sq->window));
 	sq->delivering = false;
 	spin_unlock_irqrestore(&sq->lock, flags);
 	return budget;
@@ -337,21 +296,8 @@ void kwarp_sq_set_flush_status(struct kwarp_sq *sq, u8 status)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	sq->flush_status = status;
+	sq->window.flush_status = status;
 	spin_unlock_irqrestore(&sq->lock, flags);
-}
-
-/* Return: false, and nothing is set, if a flush has moved sq->done past @slot. */
-static bool slot_set(struct kwarp_sq *sq, u32 slot, u8 state, u8 status)
-{
-	struct kwarp_slot *s = sq_slot(sq, slot);
-
-	lockdep_assert_held(&sq->lock);
-	if ((s32)(slot - sq->done) < 0)
-		return false;
-	s->state = state;
-	s->status = status;
-	return true;
 }
 
 /**
@@ -368,7 +314,7 @@ void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status)
 	bool live;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	live = slot_set(sq, slot, KWARP_SLOT_DONE, status);
+	live = kwarp_window_finish(&sq->window, slot, status);
 	spin_unlock_irqrestore(&sq->lock, flags);
 	if (live)
 		sq_reap(sq);
@@ -380,36 +326,13 @@ void kwarp_sq_complete(struct kwarp_sq *sq, u32 slot, u8 status)
  */
 void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot)
 {
-	struct kwarp_slot *s = sq_slot(sq, slot);
-
-	if (sq_flushed(sq))
-		return;
-	s->state = KWARP_SLOT_BUILT;
-	s->status = KWARP_WC_SUCCESS;
+	if (!sq_flushed(sq))
+		kwarp_window_mark_built(&sq->window, slot);
 }
 
 void kwarp_sq_complete_built(struct kwarp_sq *sq)
 {
-	bool any = false;
-
-	if (sq->built == sq->fetched || sq_flushed(sq))
-		return;
-	for (; sq->built != sq->fetched; sq->built++) {
-		struct kwarp_slot *s = sq_slot(sq, sq->built);
-
-		/* Elements before @done are complete, e.g. RDMA Reads by their responses. */
-		if ((s32)(sq->built - sq->done) < 0)
-			continue;
-		/* The last element fetched may still be in progress. */
-		if (s->state == KWARP_SLOT_PENDING &&
-		    sq->built + 1 == sq->fetched)
-			break;
-		if (s->state == KWARP_SLOT_BUILT) {
-			s->state = KWARP_SLOT_DONE;
-			any = true;
-		}
-	}
-	if (any)
+	if (!sq_flushed(sq) && kwarp_window_finish_built(&sq->window))
 		sq_reap(sq);
 }
 
@@ -423,13 +346,7 @@ void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	for (; (s32)(sq->built - end) < 0; sq->built++) {
-		struct kwarp_slot *s = sq_slot(sq, sq->built);
-
-		if ((s32)(sq->built - sq->done) >= 0 &&
-		    s->state == KWARP_SLOT_BUILT)
-			s->state = KWARP_SLOT_DONE;
-	}
+	kwarp_window_ack(&sq->window, end);
 	spin_unlock_irqrestore(&sq->lock, flags);
 	sq_reap(sq);
 }
@@ -448,15 +365,8 @@ void kwarp_sq_peer_terminated(struct kwarp_sq *sq, u32 opcodes, u8 status)
 	u32 idx;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	for (idx = sq->done; idx != sq->fetched; idx++) {
-		const struct kwarp_slot *s = sq_slot(sq, idx);
-
-		if (s->state == KWARP_SLOT_BUILT && BIT(s->opcode) & opcodes)
-			break;
-	}
-	if (idx == sq->fetched)
-		idx = sq->done;
-	sq->flush_status = status;
+	idx = kwarp_window_find_built(&sq->window, opcodes);
+	sq->window.flush_status = status;
 	spin_unlock_irqrestore(&sq->lock, flags);
 	kwarp_sq_ack(sq, idx);
 }
@@ -662,11 +572,8 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 
 	kwarp_wq_stop(sq, rq);
 	spin_lock_irqsave(&sq->lock, flags);
-	sq->done = 0;
-	sq->fetched = 0;
-	sq->built = 0;
+	kwarp_window_reset(&sq->window);
 	sq->prod = 0;
-	sq->flush_status = 0;
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
 

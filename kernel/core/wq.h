@@ -10,6 +10,7 @@
 #include <rdma/kwarp-abi.h>
 #include "core/wr_op.h"
 #include "kwarp.h"
+#include "proto/sq_window.h"
 
 struct kwarp_cq;
 
@@ -19,30 +20,6 @@ enum kwarp_wq_mode {
 	KWARP_WQ_HELD,		/* posted requests wait */
 	KWARP_WQ_OPEN,		/* posted requests are processed */
 	KWARP_WQ_FLUSHED,	/* posted requests are flushed: error states */
-};
-
-enum kwarp_slot_state {
-	KWARP_SLOT_PENDING,	/* fetched, in progress */
-	KWARP_SLOT_BUILT,	/* the payload is copied, the completion is not due yet */
-	KWARP_SLOT_DONE,	/* the completion is due, after those of older elements */
-};
-
-/**
- * struct kwarp_slot - the kernel's record of a fetched SQ element
- * @wr_id:	wr_id of the work request
- * @len:	bytes, for the completion
- * @opcode:	enum kwarp_opcode
- * @signaled:	a completion is requested on success
- * @state:	enum kwarp_slot_state
- * @status:	enum kwarp_wc_status, valid in state DONE
- */
-struct kwarp_slot {
-	u64 wr_id;
-	u32 len;
-	u8 opcode;
-	u8 signaled : 1;
-	u8 state;
-	u8 status;
 };
 
 /**
@@ -69,30 +46,26 @@ struct kwarp_rqe_copy {
 
 /**
  * struct kwarp_sq - send queue
- * @cq:		CQ for completions; constant, like the following up to @slots
+ * @cq:		CQ for completions; constant, like the following up to @sig_all
  * @qpn:	number of the queue pair
  * @kernel:	the queue belongs to a kernel consumer
  * @ctl:	control block, shared with user space for a user's queue
  * @ring:	elements, @stride apart, shared likewise
  * @stride:	bytes between elements
- * @size:	elements, power of two
  * @max_sge:	granted at creation
  * @max_inline:	granted at creation
  * @sig_all:	every element is signalled
- * @slots:	@size entries, kernel memory
  * @ops:	mask of BIT(enum kwarp_opcode) that may be posted; set before @mode is OPEN
  * @vendor_err:	for completions with an error: the error as in the Terminate
  * @rest:	completes elements beyond KWARP_WQ_PIECE
  * @lock:	irqsave; protects the fields below and, with the QP's other locks, its
- *		state. Until @mode is FLUSHED, the socket lock instead protects @fetched,
- *		@built and the slots that are not DONE
+ *		state. Until @mode is FLUSHED, the socket lock instead protects
+ *		@window.fetched, @window.built and the slots that are not DONE
  * @mode:	enum kwarp_wq_mode; for user space @ctl->closed tells whether it is CLOSED
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
- * @fetched:	elements before this index have been copied out
- * @built:	elements before this index are not in state BUILT
- * @done:	elements before this index are completed; @ctl->kern_idx is a copy
+ * @window:	the elements that were fetched and not delivered; @window.slots and
+ *		@window.size are constant; @ctl->kern_idx is a copy of @window.done
  * @delivering:	a context delivers completions, also those that become due meanwhile
- * @flush_status: status of the oldest element in the next flush; 0: flush error
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
@@ -105,17 +78,12 @@ struct kwarp_sq {
 	struct kwarp_ring_ctl *ctl;
 	void *ring;
 	u32 stride;
-	u32 size;
 	u16 max_sge;
 	u16 max_inline;
 	bool sig_all;
-	struct kwarp_slot *slots;
-	u32 done;
-	u32 fetched;
-	u32 built;
+	struct kwarp_sq_window window;
 	u32 prod;
 	bool delivering;
-	u8 flush_status;
 	struct work_struct rest;
 };
 
@@ -170,7 +138,7 @@ void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
 {
-	return sq->ring + (size_t)(idx & (sq->size - 1)) * sq->stride;
+	return sq->ring + (size_t)(idx & (sq->window.size - 1)) * sq->stride;
 }
 
 static inline void *kwarp_rq_elem(const struct kwarp_rq *rq, u32 idx)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Requirements of the protocol files: fixed-width types, unaligned big- and
- * little-endian access, memcpy() and crc32c(). This is the only file of proto/
+ * little-endian access, single accesses, memcpy() and crc32c(). This is the only file of proto/
  * that depends on whether it is compiled into the kernel or into a test
  * program.
  */
@@ -10,7 +10,9 @@
 
 #ifdef __KERNEL__
 
+#include <asm/barrier.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/crc32c.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -31,6 +33,9 @@ typedef unsigned long long u64;
 typedef int s32;
 
 #define U32_MAX (~0U)
+
+#define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define smp_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -70,5 +70,5 @@ u32 kwarp_tx_ack_read_sent(struct kwarp_qp *qp)
 	kwarp_qp_assert_locked(qp);
 	tx->ack_read_out = true;
 	tx->unacked = KWARP_TX_ACKED;
-	return tx->held ? tx->held_slot : qp->sq.fetched;
+	return tx->held ? tx->held_slot : qp->sq.window.fetched;
 }

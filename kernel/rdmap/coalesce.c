@@ -74,7 +74,7 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 {
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
-	u32 fetched = qp->sq.fetched;
+	u32 fetched = qp->sq.window.fetched;
 
 	kwarp_qp_assert_locked(qp);
 	if (!kwarp_sq_bursts(&qp->sq))

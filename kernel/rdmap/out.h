@@ -87,11 +87,11 @@ enum kwarp_tx_unacked {
 
 /**
  * struct kwarp_coalesce - doorbell coalescing (coalesce.c)
- * @peer_at:	sq.fetched when the peer last sent an RDMA Write, Send or Immediate Data
- * @started_at:	sq.fetched when qp->coalesce_timer was last started
+ * @peer_at:	sq.window.fetched when the peer last sent an RDMA Write, Send or Immediate Data
+ * @started_at:	sq.window.fetched when qp->coalesce_timer was last started
  * @idle_since:	time when the engine last went idle; ns, CLOCK_MONOTONIC
  * @pass_start:	time when the current pass began, or 0 if the program was in no burst then
- * @pass:	duration of the last pass, ns; not updated while sq.fetched is @started_at
+ * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @started_at
  * @short_idle:	the engine was idle for a short time only before this pass
  *
  * @idle_since, @pass and @short_idle are valid while the program is in a burst.

@@ -165,7 +165,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	for (; wr; wr = wr->next) {
 		if (sq->mode == KWARP_WQ_CLOSED)
 			ret = -EINVAL;
-		else if (sq->prod - sq->done >= sq->size)
+		else if (sq->prod - sq->window.done >= sq->window.size)
 			ret = -ENOMEM;
 		else
 			ret = wr_to_sqe(sq, wr, kwarp_sq_elem(sq, sq->prod));

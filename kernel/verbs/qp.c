@@ -334,8 +334,8 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	}
 	/* CLOSING always drains; SQD with a partner, until all fetched are done. */
 	attr->sq_draining = attr->qp_state == IB_QPS_SQD &&
-			    (!partner || READ_ONCE(qp->sq.done) !=
-					 READ_ONCE(qp->sq.fetched));
+			    (!partner || READ_ONCE(qp->sq.window.done) !=
+					 READ_ONCE(qp->sq.window.fetched));
 	mutex_unlock(&qp->mutex);
 
 	attr->cur_qp_state = attr->qp_state;

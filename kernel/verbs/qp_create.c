@@ -66,7 +66,7 @@ static void layout_rings(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 	sq->max_sge = min_t(u32, room / sizeof(struct kwarp_sge),
 			    KWARP_MAX_SGE);
 	sq->max_inline = min_t(u32, room, KWARP_MAX_INLINE);
-	sq->size = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	sq->window.size = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 
 	if (cap->max_recv_wr)
 		kwarp_rq_layout(rq, cap->max_recv_wr, cap->max_recv_sge);
@@ -74,14 +74,14 @@ static void layout_rings(struct kwarp_qp *qp, struct ib_qp_cap *cap,
 	resp->sq_ctl_offset = 0;
 	resp->rq_ctl_offset = sizeof(struct kwarp_ring_ctl);
 	resp->sq_offset = 2 * sizeof(struct kwarp_ring_ctl);
-	resp->rq_offset = resp->sq_offset + sq->size * sq->stride;
+	resp->rq_offset = resp->sq_offset + sq->window.size * sq->stride;
 	resp->mmap_size = PAGE_ALIGN(resp->rq_offset + rq->size * rq->stride);
-	resp->num_sqe = sq->size;
+	resp->num_sqe = sq->window.size;
 	resp->num_rqe = rq->size;
 	resp->sq_stride = sq->stride;
 	resp->rq_stride = rq->stride;
 
-	cap->max_send_wr = sq->size;
+	cap->max_send_wr = sq->window.size;
 	cap->max_send_sge = sq->max_sge;
 	cap->max_inline_data = sq->max_inline;
 	cap->max_recv_wr = rq->size;
@@ -124,14 +124,14 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 static int alloc_rings(struct kwarp_qp *qp, struct ib_udata *udata,
 		       const struct kwarp_uresp_create_qp *resp)
 {
-	qp->sq.slots = kvcalloc(qp->sq.size, sizeof(*qp->sq.slots),
+	qp->sq.window.slots = kvcalloc(qp->sq.window.size, sizeof(*qp->sq.window.slots),
 				GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
 				__GFP_NOWARN);
-	if (!qp->sq.slots)
+	if (!qp->sq.window.slots)
 		return -ENOMEM;
 	qp->mem = kwarp_ring_alloc(udata, resp->mmap_size, &qp->mmap);
 	if (IS_ERR(qp->mem)) {
-		kvfree(qp->sq.slots);
+		kvfree(qp->sq.window.slots);
 		return PTR_ERR(qp->mem);
 	}
 	qp->sq.ctl = qp->mem + resp->sq_ctl_offset;
@@ -147,7 +147,7 @@ static void free_rings(struct kwarp_qp *qp)
 	WRITE_ONCE(qp->sq.ctl->flags, KWARP_RING_ERROR);
 	WRITE_ONCE(qp->rq.ctl->flags, KWARP_RING_ERROR);
 	kwarp_ring_free(qp->mem, qp->mmap);
-	kvfree(qp->sq.slots);
+	kvfree(qp->sq.window.slots);
 }
 
 /*

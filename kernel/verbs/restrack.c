@@ -85,10 +85,10 @@ static int fill_reads(struct sk_buff *msg, const struct kwarp_rx *rx)
 
 static int fill_queues(struct sk_buff *msg, const struct kwarp_qp *qp)
 {
-	if (rdma_nl_put_driver_u32(msg, "sq_size", qp->sq.size) ||
+	if (rdma_nl_put_driver_u32(msg, "sq_size", qp->sq.window.size) ||
 	    rdma_nl_put_driver_u32(msg, "sq_fetched",
-				   READ_ONCE(qp->sq.fetched)) ||
-	    rdma_nl_put_driver_u32(msg, "sq_done", READ_ONCE(qp->sq.done)) ||
+				   READ_ONCE(qp->sq.window.fetched)) ||
+	    rdma_nl_put_driver_u32(msg, "sq_done", READ_ONCE(qp->sq.window.done)) ||
 	    rdma_nl_put_driver_u32(msg, "rq_size", qp->rq.size) ||
 	    rdma_nl_put_driver_u32(msg, "rq_fetched",
 				   READ_ONCE(qp->rq.fetched)))

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The window of a send queue: the elements that were fetched from the ring and whose
+ * completions were not delivered yet. Elements may finish in any order; they are delivered in
+ * the order in which they were fetched.
+ *
+ * The indices count elements modulo 2^32 and always satisfy
+ *
+ *	@done <= @fetched <= @done + @size	and	@built <= @fetched
+ *
+ * Locks are the caller's (core/wq.h). A reader without the lock of a field may use READ_ONCE():
+ * an element is written before @fetched passes it, and read before @done passes it.
+ */
+#ifndef _KWARP_PROTO_SQ_WINDOW_H
+#define _KWARP_PROTO_SQ_WINDOW_H
+
+#include "proto/types.h"
+
+enum kwarp_slot_state {
+	KWARP_SLOT_PENDING,	/* fetched, in progress */
+	KWARP_SLOT_BUILT,	/* the payload is copied, the completion is not due yet */
+	KWARP_SLOT_DONE,	/* the completion is due, after those of older elements */
+};
+
+/**
+ * struct kwarp_slot - the record of a fetched element
+ * @wr_id:	wr_id of the work request
+ * @len:	bytes, for the completion
+ * @opcode:	enum kwarp_opcode
+ * @signaled:	a completion is requested on success
+ * @state:	enum kwarp_slot_state
+ * @status:	in state DONE: 0 for success, or the status of the completion
+ */
+struct kwarp_slot {
+	u64 wr_id;
+	u32 len;
+	u8 opcode;
+	u8 signaled : 1;
+	u8 state;
+	u8 status;
+};
+
+/**
+ * struct kwarp_sq_window - the window
+ * @slots:	@size entries
+ * @size:	elements of the ring, power of two
+ * @done:	elements before this index are delivered
+ * @fetched:	elements before this index were fetched
+ * @built:	elements before this index are not in state BUILT
+ * @flush_status: status of the oldest element in the next flush; 0: that of the others
+ */
+struct kwarp_sq_window {
+	struct kwarp_slot *slots;
+	u32 size;
+	u32 done;
+	u32 fetched;
+	u32 built;
+	u8 flush_status;
+};
+
+/* The entry of index @idx. */
+static inline struct kwarp_slot *kwarp_window_slot(const struct kwarp_sq_window *w, u32 idx)
+{
+	return &w->slots[idx & (w->size - 1)];
+}
+
+u32 kwarp_window_posted(const struct kwarp_sq_window *w, u32 fetched, u32 producer);
+struct kwarp_slot *kwarp_window_fetch(struct kwarp_sq_window *w, u64 wr_id, u8 opcode,
+				      bool signaled);
+bool kwarp_window_finish(struct kwarp_sq_window *w, u32 idx, u8 status);
+void kwarp_window_mark_built(struct kwarp_sq_window *w, u32 idx);
+bool kwarp_window_finish_built(struct kwarp_sq_window *w);
+void kwarp_window_ack(struct kwarp_sq_window *w, u32 end);
+u32 kwarp_window_find_built(const struct kwarp_sq_window *w, u32 opcodes);
+const struct kwarp_slot *kwarp_window_oldest(struct kwarp_sq_window *w, u8 flush);
+void kwarp_window_retire(struct kwarp_sq_window *w);
+bool kwarp_window_all_done(const struct kwarp_sq_window *w);
+void kwarp_window_reset(struct kwarp_sq_window *w);
+bool kwarp_window_valid(const struct kwarp_sq_window *w);
+
+#endif /* _KWARP_PROTO_SQ_WINDOW_H */
