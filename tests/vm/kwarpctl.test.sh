@@ -218,7 +218,7 @@ refuses 'doctor: no driver file' 2 'kwarp.driver is missing' ctl_a doctor "$DEV_
 must mv $driver.away $driver
 provider=$(find /usr/lib -name 'libkwarp-rdmav*.so' | head -n 1)
 must mv "$provider" "${provider%rdmav*}rdmav1.so"
-refuses 'doctor: provider of another ABI' 2 "private ABI 1, and the one installed has" \
+refuses 'doctor: provider of another ABI' 2 "private ABI 1 of libibverbs, but" \
 	ctl_a doctor "$DEV_A"
 must rm "${provider%rdmav*}rdmav1.so"
 refuses 'doctor: no provider' 2 'no provider for kwarp' ctl_a doctor "$DEV_A"

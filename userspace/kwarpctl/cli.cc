@@ -104,7 +104,7 @@ private:
 	Machine machine_;
 };
 
-// The device that was named, or all of them.
+// The device on the command line, or all devices.
 std::vector<std::string> Command::devices() const
 {
 	if (!args_.device)
@@ -120,7 +120,7 @@ Wait Command::wait() const
 	return [](Milliseconds time) { std::this_thread::sleep_for(time); };
 }
 
-// A device that is removed while all of them are listed is not an error.
+// If all devices are listed, the removal of one meanwhile is not an error.
 template <typename Read>
 Outcome Command::records(Read read) const
 {
@@ -146,7 +146,7 @@ Outcome Command::up()
 		config.netdev = take(words, "NETDEV");
 		config.settings = settings_of(words);
 	} else {
-		throw Error(usage_error, "expected 'netdev NETDEV' behind the device; try "
+		throw Error(usage_error, "expected 'netdev NETDEV' after the device; try "
 					 "'kwarpctl help'");
 	}
 	kwarpctl::up(machine_, *args_.device, config);
@@ -260,13 +260,13 @@ Outcome Command::doctor()
 
 using Run = Outcome (Command::*)();
 
-// The grammar; it sets what is to be run.
+// The grammar of the command line; parse() sets the function to run.
 class Grammar {
 public:
 	explicit Grammar(Arguments &args);
 
 	void parse(std::vector<std::string> words);
-	// Of the command that was parsed; or of all.
+	// The help of the parsed command, or of the whole program.
 	std::string help() const { return app_.help(); }
 	Run chosen() const { return chosen_; }
 
@@ -310,28 +310,30 @@ Grammar::Grammar(Arguments &args) : args_(args)
 	app_.set_version_flag("-V,--version", std::string("kwarpctl ") + KWARP_VERSION);
 	app_.require_subcommand(1);
 
-	CLI::App *up = command(&app_, "up",
-			       "make a device on a netdev, or as /etc/kwarp/DEV.conf says, and set "
-			       "its policy",
-			       &Command::up);
+	CLI::App *up =
+		command(&app_, "up",
+			"make a device on a netdev, or from /etc/kwarp/DEV.conf, and set its "
+			"policy",
+			&Command::up);
 	device(up, true);
 	up->add_option("SETTINGS", args.words, "netdev NETDEV [KEY VALUE]...");
 	device(command(&app_, "down", "remove a device", &Command::down), true);
-	device(command(&app_, "status",
-		       "device, netdev, connections, what differs from the default",
+	device(command(&app_, "status", "show device, netdev, connections, and changed policy",
 		       &Command::status),
 	       false);
 
-	CLI::App *policy = command(&app_, "policy", "what a device offers and asks for",
-				   &Command::policy_show);
+	CLI::App *policy =
+		command(&app_, "policy", "what a device offers and accepts", &Command::policy_show);
 	policy->require_subcommand(0, 1);
-	device(command(policy, "show", "show it; the default", &Command::policy_show), false);
-	CLI::App *set = command(policy, "set", "change it", &Command::policy_set);
+	device(command(policy, "show", "show the policy; the default", &Command::policy_show),
+	       false);
+	CLI::App *set = command(policy, "set", "change the policy", &Command::policy_set);
 	device(set, true);
 	set->add_option("SETTINGS", args.words, "KEY VALUE [KEY VALUE]...")->required();
-	device(command(policy, "save", "write it to /etc/kwarp/DEV.conf", &Command::policy_save),
+	device(command(policy, "save", "write the policy to /etc/kwarp/DEV.conf",
+		       &Command::policy_save),
 	       true);
-	device(command(policy, "apply", "set it as /etc/kwarp/DEV.conf says",
+	device(command(policy, "apply", "set the policy from /etc/kwarp/DEV.conf",
 		       &Command::policy_apply),
 	       true);
 	device(command(policy, "check", "check /etc/kwarp/DEV.conf", &Command::policy_check), true);
@@ -340,27 +342,28 @@ Grammar::Grammar(Arguments &args) : args_(args)
 	CLI::App *stats = command(&app_, "stats", "show counters", &Command::stats);
 	stats->add_option("DEV", args.words, "[show] and the name of a device")->expected(0, 2);
 
-	CLI::App *monitor = command(&app_, "monitor", "show rates and failures, again and again",
+	CLI::App *monitor = command(&app_, "monitor", "show rates and failures at intervals",
 				    &Command::monitor);
 	device(monitor, false);
 	monitor->add_option("-i,--interval", args.interval_s, "seconds between lines")
 		->check(CLI::Range(0.1, 3600.0));
-	monitor->add_option("-c,--count", args.count, "lines per device; 0: without end");
+	monitor->add_option("-c,--count", args.count, "lines per device; 0: no limit");
 
 	CLI::App *doctor = command(&app_, "doctor",
-				   "what is missing on this machine, and why connections failed",
+				   "check this machine, and explain failed connections",
 				   &Command::doctor);
 	device(doctor, false);
-	auto *peer = doctor->add_option("--peer", args.target.host, "try to reach this host, too");
-	doctor->add_option("--port", args.target.port, "its port")->needs(peer);
+	auto *peer =
+		doctor->add_option("--peer", args.target.host, "also try to connect to this host");
+	doctor->add_option("--port", args.target.port, "port of this host")->needs(peer);
 	peer->needs("--port");
 	for (CLI::App *level : {&app_, policy})
-		level->add_subcommand("help", "show this")->callback([] {
+		level->add_subcommand("help", "show this help")->callback([] {
 			throw CLI::CallForAllHelp();
 		});
 }
 
-// Like iproute2, accepts any prefix of a command's name; the first in the list wins.
+// Accepts any prefix of a command's name, like iproute2; the first match in the list is used.
 void Grammar::expand(std::vector<std::string> &words) const
 {
 	const CLI::App *level = &app_;
@@ -387,14 +390,14 @@ void Grammar::parse(std::vector<std::string> words)
 	app_.parse(words);
 	if (!app_.got_subcommand("stats"))
 		return;
-	// A device may have any other name than these two.
+	// Here "help" and "show" are not names of devices.
 	if (!args_.words.empty() && args_.words.front() == "help")
 		throw CLI::CallForAllHelp();
 	if (!args_.words.empty() && args_.words.front() == "show")
 		args_.words.erase(args_.words.begin());
 	if (args_.words.size() > 1)
 		throw Error(usage_error,
-			    std::format("'{}' is one word too many", args_.words.back()));
+			    std::format("unexpected argument '{}'", args_.words.back()));
 	if (!args_.words.empty())
 		args_.device = args_.words.front();
 }

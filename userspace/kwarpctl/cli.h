@@ -17,12 +17,12 @@ struct Outcome {
 	std::string err; // for standard error
 };
 
-// What the commands need beside files; the tests have their own.
+// Interfaces that the commands use besides files; the tests replace them.
 struct Environment {
-	Rdma *rdma = nullptr; // the kernel's
+	Rdma *rdma = nullptr; // by default the kernel's
 	Wait wait;	      // sleeps
 	std::function<void(const std::string &)>
-		print; // of commands that go on; to standard output
+		print; // standard output of commands that do not end by themselves
 };
 
 // Runs one command; @args without the program's name.

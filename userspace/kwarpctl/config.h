@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// /etc/kwarp/DEV.conf: the netdev and the policy of a device that comes back after a reboot.
+// /etc/kwarp/DEV.conf: netdev and policy of a device that is made again after a reboot.
 #pragma once
 
 #include <filesystem>
@@ -21,15 +21,15 @@ struct Config {
 
 bool names(const Config &config, std::string_view key);
 
-// One "key = value" to a line, "netdev" among them; "#" begins a comment. Throws an Error that
-// names file and line if a line is none, or its value none of the key's. A key that this version
-// does not know is left to the kernel.
+// Each line is "key = value", one of them with the key "netdev"; "#" begins a comment. Throws an
+// Error with file and line if a line has another form, or the key does not permit the value. The
+// kernel checks keys that this version does not know.
 Config parse_config(std::string_view text, const std::string &name);
 Config read_config(const std::filesystem::path &file);
 
 std::string to_text(const Config &config);
 
-// Replaces the file in one step; makes its folder.
+// Replaces the file atomically; makes its folder.
 void write_config(const std::filesystem::path &file, const Config &config);
 
 } // namespace kwarpctl

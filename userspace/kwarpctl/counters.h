@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// What a device's counters mean for a person.
+// Explanations of a device's counters.
 #pragma once
 
 #include <string_view>
 
 namespace kwarpctl {
 
-// What has happened if the counter is above zero; empty unless it tells of a failure.
+// The explanation of a failure counter that is not zero; empty for other counters.
 std::string_view failure_of(std::string_view counter);
 
 } // namespace kwarpctl

@@ -21,7 +21,7 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 		return std::format("there is no netdev '{}'", netdev);
 	case EEXIST:
 		return std::format("{} has a kwarp device already", netdev);
-	case ENFILE: // the RDMA core's choice
+	case ENFILE: // returned by the RDMA core for a name in use
 		return std::format("the name '{}' is taken", device);
 	case EOPNOTSUPP:
 		return std::format("{} carries no IP", netdev);
@@ -32,13 +32,13 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 		return "the kernel has no RDMA core (module ib_core)";
 	case EINVAL:
 		if (!machine.sysfs.module_is_loaded())
-			return "the module kwarp cannot be loaded; 'kwarpctl doctor' says why";
+			return "the module kwarp cannot be loaded; see 'kwarpctl doctor'";
 		break;
 	}
 	return std::generic_category().message(error);
 }
 
-// Return: whether it was made.
+// Return: true if the device was made, false if it existed.
 bool ensure_device(Machine &machine, const std::string &device, const std::string &netdev)
 {
 	if (auto link = machine.rdma.find(device)) {
@@ -80,7 +80,7 @@ void set_all(Machine &machine, const std::string &device, const std::vector<Sett
 fs::path Machine::config_file(const std::string &device) const
 {
 	if (!is_plain_name(device))
-		throw Error(usage_error, std::format("'{}' is no name of a device", device));
+		throw Error(usage_error, std::format("'{}' is not a valid device name", device));
 	return config_dir / (device + ".conf");
 }
 

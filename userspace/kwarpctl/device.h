@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// Devices come and go: up, down, and what /etc/kwarp says of them.
+// The commands up and down, and the files in /etc/kwarp.
 #pragma once
 
 #include "config.h"
@@ -12,7 +12,7 @@
 
 namespace kwarpctl {
 
-// What the commands work on; the tests have their own.
+// The interfaces of the machine; the tests replace them.
 struct Machine {
 	Sysfs sysfs;
 	std::filesystem::path config_dir;
@@ -23,21 +23,21 @@ struct Machine {
 	Counters counters(const std::string &device) const;
 };
 
-// Makes the device unless it is there, and sets its policy. If that fails, a device that was made
-// is removed again. Throws an Error if it is there and on another netdev.
+// Makes the device unless it exists, and sets its policy. If setting the policy fails, a new device
+// is removed again. Throws an Error if the device exists on another netdev.
 void up(Machine &machine, const std::string &device, const Config &config);
 
-// Removes the device. Return: false if it is not there.
+// Removes the device. Return: false if it does not exist.
 bool down(Machine &machine, const std::string &device);
 
-// Sets the policy in the file, and those keys to their defaults that it does not name.
+// Sets the policy from the file, and all other keys to their defaults.
 void apply_policy(Machine &machine, const std::string &device, const Config &config);
 
-// Writes netdev and policy of a device as it is now; keys with their default value are left out.
+// Writes netdev and current policy of a device to its file, without keys that have their default.
 void save_policy(Machine &machine, const std::string &device);
 
-// Whether the file can be applied: its netdev is there, and its keys are known to the device, if it
-// is there, or to this version. Throws an Error if not.
+// Throws an Error if the file cannot be applied: its netdev does not exist, or the device has no
+// such key (if the device does not exist: this version has no such key).
 void check_config(Machine &machine, const std::string &device, const Config &config);
 
 } // namespace kwarpctl

@@ -84,15 +84,15 @@ void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
 	else if (!is_installed("kwarp"))
 		all.push_back({bad,
 			       "module kwarp is not installed for this kernel: install kwarp-dkms "
-			       "and this kernel's headers; 'dkms status' says what was built"});
+			       "and this kernel's headers; 'dkms status' lists the builds"});
 	else if (is_locked_down())
 		all.push_back({note,
 			       "module kwarp is not loaded, and this kernel loads signed modules "
 			       "only (Secure Boot): enroll the key that signed it, see kwarp(7)"});
 	else
 		all.push_back({note, "module kwarp is not loaded; 'kwarpctl up' loads it"});
-	// By what they make, since they may be built in. udev loads them with the first device, a
-	// moment later.
+	// Check for the classes of these modules, because the modules may be built in. udev loads
+	// them shortly after the first device is made.
 	static constexpr std::array<std::pair<const char *, const char *>, 2> needed{
 		{{"ib_uverbs", "infiniband_verbs"}, {"rdma_ucm", "misc/rdma_cm"}}};
 	const bool device_is_there = !machine.sysfs.devices().empty();
@@ -112,7 +112,7 @@ void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
 	}
 }
 
-// The folder of libibverbs, whose sub-folder has its providers.
+// The folder of libibverbs; its sub-folder libibverbs has the providers.
 std::optional<fs::path> library_folder()
 {
 	const std::unique_ptr<void, int (*)(void *)> library(dlopen("libibverbs.so.1",
@@ -126,7 +126,7 @@ std::optional<fs::path> library_folder()
 	return fs::path(map->l_name).parent_path();
 }
 
-// "34" of libNAME-rdmav34.so; empty if it is none.
+// The ABI in the file name of a provider, "34" in libNAME-rdmav34.so; empty for other files.
 std::string abi_of(const fs::path &library)
 {
 	const std::string name = library.filename();
@@ -152,8 +152,8 @@ void look_at_provider(Findings &all)
 				    "kwarp-ibverbs-provider"});
 	else if (!others.empty() && ours != others)
 		all.push_back({bad,
-			       std::format("the provider for kwarp is for libibverbs' private ABI "
-					   "{}, and the one installed has {}: install the "
+			       std::format("the provider for kwarp needs private ABI {} of "
+					   "libibverbs, but the installed one has {}: install the "
 					   "kwarp-ibverbs-provider that was built for it",
 					   ours, others)});
 	else if (!fs::exists("/etc/libibverbs.d/kwarp.driver", none))
@@ -168,9 +168,9 @@ void look_at_limits(Findings &all)
 {
 	rlimit limit{};
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < small_memlock && geteuid())
-		all.push_back({note, std::format("programs of this user may lock {} KiB of memory: "
-						 "raise memlock in /etc/security/limits.conf for "
-						 "larger memory regions",
+		all.push_back({note, std::format("this user may lock {} KiB of memory: raise "
+						 "memlock in /etc/security/limits.conf for larger "
+						 "memory regions",
 						 limit.rlim_cur / 1024)});
 }
 
@@ -198,7 +198,7 @@ void look_at_link(Findings &all, const std::string &device, const std::optional<
 	else if (!link->active)
 		all.push_back({bad,
 			       std::format("{}: {} is down, or has no carrier: 'ip link set {} "
-					   "up', and look at the cable",
+					   "up', and check the cable",
 					   device, link->netdev, link->netdev)});
 	else
 		all.push_back({good, std::format("{} on {}, active", device, link->netdev)});
@@ -224,7 +224,7 @@ struct CloseFd {
 	const int fd;
 };
 
-// 0 or the errno of a connect.
+// Return: 0, or the errno of connect().
 int try_connect(const addrinfo &to)
 {
 	const CloseFd s(socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -250,14 +250,14 @@ Finding judge(const std::string &where, int error)
 		return {good, std::format("{} accepts TCP connections", where)};
 	case ECONNREFUSED:
 		return {bad,
-			std::format("{} refuses: no program listens on that port there (rdma_cm's "
-				    "listeners do so over TCP as well, unless policy llp is sctp)",
+			std::format("{} refuses: no program listens on that port there (listeners "
+				    "of rdma_cm are TCP listeners, unless policy llp is sctp)",
 				    where)};
 	case ETIMEDOUT:
 		return {bad, std::format("{} does not answer: a firewall, or no such host", where)};
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return {bad, std::format("{} cannot be reached: look at routes and at 'ip neigh'",
+		return {bad, std::format("{} cannot be reached: check the routes and 'ip neigh'",
 					 where)};
 	default:
 		return {bad, std::format("{}: {}", where, std::generic_category().message(error))};

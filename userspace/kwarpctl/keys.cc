@@ -18,31 +18,31 @@ using enum Key::Kind;
 
 constexpr std::array keys{
 	Key{"llp", choice, "tcp|tcp+sctp|sctp+tcp|sctp", 0, 0, "tcp",
-	    "what carries the data: MPA over TCP, or SCTP"},
+	    "transport of the data: MPA over TCP, or SCTP"},
 	Key{"paths", netdevs, "", 0, 0, "off",
 	    "netdevs whose addresses SCTP uses besides the device's"},
-	Key{"mpa_rev", number, "", 0, 2, "2", "MPA revision to offer"},
-	Key{"permissive", flag, "", 0, 0, "on", "serve MPA revision 0, too"},
+	Key{"mpa_rev", number, "", 0, 2, "2", "highest MPA revision to offer and accept"},
+	Key{"permissive", flag, "", 0, 0, "on", "accept MPA revision 0, too"},
 	Key{"crc", choice, "off|preferred|required", 0, 0, "preferred", "use of CRC32c"},
 	Key{"markers", flag, "", 0, 0, "off", "ask the peer for markers"},
 	Key{"ooo", flag, "", 0, 0, "off", "place out-of-order FPDUs on arrival; needs markers"},
 	Key{"p2p", set, "send|write|read|rtr-frame", 0, 0, "send,write,read,rtr-frame",
-	    "peer-to-peer model: what may say that the initiator is ready"},
-	Key{"ird", number, "", 0, 128, "32", "maximum of inbound RDMA Reads granted"},
-	Key{"ord", number, "", 0, 128, "32", "maximum of outbound RDMA Reads requested"},
+	    "peer-to-peer model: permitted ready-to-receive indications"},
+	Key{"ird", number, "", 0, 128, "32", "maximum IRD (inbound RDMA Reads)"},
+	Key{"ord", number, "", 0, 128, "32", "maximum ORD (outbound RDMA Reads)"},
 	Key{"startup_timeout_ms", number, "", 100, 600000, "10000",
 	    "limit of each wait for the peer in connection set-up"},
 	Key{"answer_timeout_ms", number, "", 100, 600000, "60000",
-	    "limit of the wait for a program that is to accept"},
+	    "time that a program has to accept a connection"},
 	Key{"backlog", number, "", 1, 65535, "1024",
-	    "maximum of connections of one listener in set-up"},
+	    "maximum number of connections of one listener in set-up"},
 	Key{"keepalive_s", number, "", 0, 32767, "7200",
-	    "silence after which TCP probes the peer; 0: never"},
+	    "seconds without traffic after which TCP probes the peer; 0: never"},
 	Key{"send_imm", flag, "", 0, 0, "off", "Send with Immediate, by private opcodes"},
 	Key{"rendezvous_port", number, "", 0, 65535, "0",
 	    "TCP port of queue pairs without rdma_cm; 0: none"},
 	Key{"rendezvous_ack", flag, "", 0, 0, "on",
-	    "their sends complete when the peer has received them"},
+	    "sends without rdma_cm complete when the peer has received them"},
 	Key{"fpdu", choice, "emss|large", 0, 0, "emss",
 	    "FPDUs fill one TCP segment, or are as large as MPA allows"},
 };
@@ -79,7 +79,7 @@ bool is_choice(const Key &key, std::string_view text)
 	return std::ranges::find(words, text) != words.end();
 }
 
-// Words separated by commas or blanks, or a word that stands for all or none of them.
+// Words separated by commas or blanks, or one word for all or none of them.
 bool is_set(const Key &key, std::string text)
 {
 	std::ranges::replace(text, ' ', ',');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// The policy's keys as this version knows them. The kernel decides which keys there are and what it
-// accepts; the table explains, checks files, and says what differs from the default.
+// The policy keys of this version. The kernel module defines the keys and checks the values; this
+// table has the help texts and the defaults, and serves to check files.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Key {
 	Kind kind;
 	std::string_view words;	  // choice, set: separated by '|'
 	std::uint32_t min, max;	  // number
-	std::string_view initial; // of a new device, as policy show prints it
+	std::string_view initial; // the default, as policy show prints it
 	std::string_view meaning;
 };
 
@@ -26,11 +26,11 @@ std::span<const Key> all_keys();
 
 const Key *find_key(std::string_view name);
 
-// What may be written, e.g. "on|off", "0..128".
+// The permitted values, e.g. "on|off", "0..128".
 std::string values_of(const Key &key);
 
-// The value as the kernel takes it, e.g. 1 for on. Throws an Error (usage) if it is none of the
-// key's.
+// The value in the kernel's form, e.g. 1 for on. Throws an Error (usage) if the key does not permit
+// the value.
 std::string checked_value(const Key &key, const std::string &value);
 
 } // namespace kwarpctl

@@ -20,7 +20,7 @@ _kwarpctl_netdevs() { ls /sys/class/net; }
 
 _kwarpctl_keys() { kwarpctl -o policy keys 2>/dev/null | cut -d' ' -f1; }
 
-# The values of key $1, as far as they are words.
+# The values of key $1, if these are words.
 _kwarpctl_values()
 {
 	local name values

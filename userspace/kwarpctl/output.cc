@@ -82,7 +82,7 @@ std::string format(const std::vector<Record> &records, Form form)
 
 std::string format(const Json &json, Form form)
 {
-	// Names come from the kernel: what is no UTF-8 is replaced.
+	// Names come from the kernel and need not be UTF-8: replace invalid bytes.
 	return json.dump(form == Form::pretty_json ? 4 : -1, ' ', false,
 			 Json::error_handler_t::replace) +
 	       '\n';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// Records and their forms: text for people, one line each, JSON, JSON for people.
+// Records and their output forms: text, one line each, JSON, JSON with line breaks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace kwarpctl {
 
 using Value = std::variant<std::uint64_t, bool, std::string>;
 
-// The attributes of one device, in the order of output. Labels are the same in every form.
+// The attributes of one device, in the order of output. The labels are the same in every form.
 struct Record {
 	std::string device;
 	std::vector<std::pair<std::string, Value>> attributes;

@@ -12,7 +12,8 @@
 namespace kwarpctl {
 namespace {
 
-// A choice is shown with all its words; those in force are in brackets, separated by commas.
+// The kernel shows all words of a choice, with the active ones in brackets. Return: the active
+// words, separated by commas.
 std::string in_force(const std::string &text)
 {
 	std::string chosen;
@@ -31,7 +32,7 @@ Value to_value(std::string_view name, const std::string &text)
 	return parse_value(in_force(text));
 }
 
-// Keys of the device: the known ones in their order, then others, which a newer kernel may have.
+// The keys of the device: known keys in the order of the table, then keys of a newer module.
 std::vector<std::string> keys_of(const Sysfs &sysfs, const std::string &device)
 {
 	std::vector<std::string> names = attribute_names(sysfs.policy_dir(device));
@@ -69,8 +70,8 @@ void require_key(const Sysfs &sysfs, const std::string &device, const std::strin
 		    std::format("{}: cannot set {} to '{}': {}", device, name, value, why));
 }
 
-// As the kernel takes it. It decides what it accepts: a value is refused here only if the kernel
-// would not understand what kind of thing it is.
+// The value in the kernel's form. The kernel checks values; only flags are checked here, because
+// the kernel does not know their words.
 std::string to_kernel(const std::string &name, const std::string &value)
 {
 	const Key *key = find_key(name);

@@ -11,7 +11,7 @@ namespace kwarpctl {
 
 Record policy_of(const Sysfs &sysfs, const std::string &device);
 
-// Only what differs from a new device's. Keys that this version does not know are left out.
+// The policy that differs from the default, without keys that this version does not know.
 Record changed_policy_of(const Sysfs &sysfs, const std::string &device);
 
 bool has_key(const Sysfs &sysfs, const std::string &device, const std::string &key);

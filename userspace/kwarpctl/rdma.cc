@@ -207,8 +207,7 @@ void set(Connection &c, const std::string &name, const nlattr *value)
 		c.retransmits = number(value);
 }
 
-// The driver's own attributes follow each other: the name of one, perhaps how to print it, its
-// value.
+// The driver's attributes are a sequence: for each the name, optionally the print type, the value.
 void read_driver(const nlattr *table, Connection &c)
 {
 	std::string name;

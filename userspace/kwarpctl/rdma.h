@@ -38,8 +38,8 @@ public:
 	virtual void add(const std::string &name, const std::string &netdev) = 0;
 	virtual void remove(const Link &link) = 0;
 	virtual std::vector<Connection> connections(const Link &link) = 0;
-	// Of the device's only port. Unlike those in sysfs they are there in each network
-	// namespace.
+	// The counters of the device's only port. Unlike those in sysfs, they are visible in each
+	// network namespace.
 	virtual Counters counters(const Link &link) = 0;
 
 	std::optional<Link> find(const std::string &name);

@@ -21,7 +21,7 @@ std::uint64_t value(const Counters &counters, const std::string &name)
 	return found == counters.end() ? 0 : found->second;
 }
 
-// Of a device that was made again in between, the counters begin anew.
+// If the device was made again in between, its counters have started from zero.
 std::uint64_t growth(const Counters &before, const Counters &after, const std::string &name)
 {
 	const std::uint64_t a = value(before, name), b = value(after, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-// What a device does: status once, monitor again and again.
+// The commands status and monitor.
 #pragma once
 
 #include "counters.h"
@@ -16,17 +16,17 @@ namespace kwarpctl {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Waits; the tests change counters meanwhile.
+// Sleeps; the tests change counters instead.
 using Wait = std::function<void(Milliseconds)>;
 
 struct Rates {
-	std::uint64_t tx_bytes, rx_bytes; // a second
-	std::uint64_t tx_fpdus, rx_fpdus; // a second
-	Counters failures;		  // how many, between the two
+	std::uint64_t tx_bytes, rx_bytes; // per second
+	std::uint64_t tx_fpdus, rx_fpdus; // per second
+	Counters failures;		  // increase of the failure counters
 };
 Rates rates(const Counters &before, const Counters &after, Milliseconds between);
 
-// For a person.
+// With a unit, for text output.
 std::string bytes_per_second(std::uint64_t bytes);
 
 struct DeviceStatus {
@@ -44,7 +44,7 @@ nlohmann::ordered_json to_json(const DeviceStatus &status);
 struct MonitorOptions {
 	std::vector<std::string> devices;
 	Milliseconds interval{1000};
-	unsigned int count = 0; // 0: without end
+	unsigned int count = 0; // 0: no limit
 	bool json = false;
 };
 // Calls print for each line, which ends with a newline.

@@ -17,7 +17,7 @@ public:
 
 	bool module_is_loaded() const { return exists(root_ / "module/kwarp"); }
 	bool has_netdev(const std::string &name) const;
-	// Whether a class of devices is there, or a device of one, e.g. "misc/rdma_cm".
+	// Whether a device class exists, or a device of a class, e.g. "misc/rdma_cm".
 	bool has_class(const std::string &path) const { return exists(root_ / "class" / path); }
 
 	// Names of all kwarp devices, sorted; empty on a machine without RDMA.
@@ -36,8 +36,7 @@ private:
 	std::filesystem::path root_, class_dir_;
 };
 
-// Whether it is one path component. Names of devices and keys come from the
-// user.
+// Whether the name is a single path component. Names of devices and keys come from the user.
 bool is_plain_name(const std::string &name);
 
 // Names of the regular files in a folder, sorted.

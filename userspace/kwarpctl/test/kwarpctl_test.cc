@@ -369,7 +369,7 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 		{EOPNOTSUPP, "eth9 carries no IP"},
 		{EPERM, "not permitted; run it as root"},
 		{EPROTONOSUPPORT, "the kernel has no RDMA core (module ib_core)"},
-		{EINVAL, "the module kwarp cannot be loaded; 'kwarpctl doctor' says why"},
+		{EINVAL, "the module kwarp cannot be loaded; see 'kwarpctl doctor'"},
 		{ENOMEM, "Cannot allocate memory"},
 	};
 	for (const auto &[error, text] : cases) {
@@ -394,7 +394,8 @@ TEST_F(kwarpctl_test, up__misuse)
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2", "crc"}).status, 1);
 	EXPECT_EQ(run({"up", "kwarp2"}).err,
 		  "kwarpctl: " + conf("kwarp2").string() + ": No such file or directory\n");
-	EXPECT_EQ(run({"up", "../kwarp2"}).err, "kwarpctl: '../kwarp2' is no name of a device\n");
+	EXPECT_EQ(run({"up", "../kwarp2"}).err,
+		  "kwarpctl: '../kwarp2' is not a valid device name\n");
 }
 
 TEST_F(kwarpctl_test, down__forms)
@@ -573,7 +574,7 @@ TEST_F(kwarpctl_test, doctor__explains_counters)
 	rdma.counted["kwarp0"]["startup_crc_errors"] = 4;
 	rdma.all[0].netdev = "nowhere0";
 	Outcome o = run({"doctor", "kwarp0"});
-	EXPECT_NE(o.out.find("note kwarp0: startup_crc_errors = 4: the peer wants no CRC"),
+	EXPECT_NE(o.out.find("note kwarp0: startup_crc_errors = 4: the peer declined CRCs"),
 		  std::string::npos)
 		<< o.out;
 	EXPECT_NE(o.out.find("bad  kwarp0: nowhere0 has no address"), std::string::npos) << o.out;
