@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Example: two programs that know each other by TCP go on with RDMA on the same connection.
+// Example: two programs connect by TCP and continue with RDMA on the same connection.
 //
 //	kwarp-attach DEVICE PORT [WORD]			serves one connection; with WORD,
 //							a peer that does not send it is rejected
@@ -107,7 +107,7 @@ private:
 			throw std::runtime_error("no device " + device);
 		return context;
 	}
-	// A completion of the wanted kind; those of the other kind are counted for later.
+	// Waits for a completion of the wanted kind; counts those of the other kind for later.
 	uint32_t completion(ibv_wc_opcode wanted)
 	{
 		while (!pending_[wanted == IBV_WC_RECV]) {
@@ -146,7 +146,7 @@ void attach(Queue &queue, int fd, const kwarpdv_attach_attr &attr)
 	close(fd);
 }
 
-// The answer is the last streaming message: MPA is ready before the message is sent.
+// The answer is the last streaming message, so that MPA is ready before the message is sent.
 void serve(Queue &queue, int fd, const std::string &word)
 {
 	PrivateData request = example::receive_private_data(fd);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Private data in streaming mode, as draft-culley-iwarp-mpa-03 13.3 suggests: a message of each
-// side before MPA starts. The draft's format has been lost; this one is our own
+// Private data in streaming mode, as draft-culley-iwarp-mpa-03 13.3 suggests: one message of each
+// side before MPA starts. The draft's format is not available; this format is private
 // (Documentation/attach.rst):
 //
 //	bytes 0-7	key, "KWARP PD"
-//	byte 8		flags: 0x80 rejected (in an answer); the rest zero
+//	byte 8		flags: 0x80 rejected (in an answer); other bits zero
 //	byte 9		version, zero
 //	bytes 10-11	length of the data, big-endian
 //	then		the data
@@ -26,8 +26,8 @@ struct PrivateData {
 	std::string encode() const;
 };
 
-// Reads exactly one message from a connected socket and leaves what follows it,
-// such as MPA's first bytes. Throws std::runtime_error.
+// Reads exactly one message from a connected socket; later bytes, such as MPA's
+// first ones, stay in the socket. Throws std::runtime_error.
 PrivateData receive_private_data(int fd);
 void send_all(int fd, const std::string &bytes);
 

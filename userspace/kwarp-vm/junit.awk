@@ -1,7 +1,7 @@
-# junit.awk: makes a JUnit file of what a command printed: of TAP a testcase for each line, of
-# anything else one for the whole command. Variables: its exit status, seconds, and the time when it
-# began. In the environment: suite, its name; command; and reason, a text if the guest, not the
-# command, is at fault.
+# junit.awk: converts the output of a command to a JUnit file: TAP to a testcase for each result,
+# any other output to one testcase. Variables: status, the exit status; seconds; began, the time of
+# the start. Environment: suite, the name of the suite; command; reason, a text if the guest failed,
+# not the command.
 
 BEGIN {
 	name = ENVIRON["suite"]
@@ -71,7 +71,7 @@ function tail(text,    lines, k, from, out) {
 	last = n
 	next
 }
-# what follows a case describes it
+# Lines after a case are its description.
 last { details[last] = details[last] $0 "\n" }
 
 END {

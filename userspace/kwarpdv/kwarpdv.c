@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kwarp's direct interface as a library: rdma-core publishes it as one, and has functions
- * of its own for calls of a driver's methods. Without these, in a program beside the
- * packages of a distribution, kwarpdv.h does it all by itself.
+ * kwarp's direct interface as a library, for rdma-core, which has its own functions to
+ * call a driver's methods. Programs without libkwarp use the inline functions in
+ * kwarpdv.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,7 @@ int kwarpdv_attach_start(struct ibv_qp *qp, int fd,
 	    attr->message_len > KWARP_ATTACH_MESSAGE_MAX ||
 	    attr->private_data_len > KWARP_ATTACH_PRIVATE_DATA_MAX)
 		return EINVAL;
-	/* A missing attribute is what -1 would stand for. */
+	/* The core's functions omit the attribute for -1. */
 	if (fd < 0)
 		return EBADF;
 	fill_attr_in_obj(cmd, KWARP_ATTR_ATTACH_QP, qp->handle);

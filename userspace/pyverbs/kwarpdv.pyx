@@ -29,27 +29,29 @@ cdef class KwarpContext(Context):
 
 cdef class KwarpAttachAttr(PyverbsObject):
     """
-    How MPA is to start on a TCP connection: struct kwarpdv_attach_attr.
+    Parameters for the start of MPA on a TCP connection: struct
+    kwarpdv_attach_attr.
     """
     def __init__(self, form=0, role=0, crc=0, markers=0, p2p=0, mpa_rev=0,
                  flags=0, ird=0, ord=0, timeout_ms=0, message=b'',
                  private_data=b''):
         """
-        :param form: With request and reply, with Start Keys, or with nothing
+        :param form: Request and reply, Start Keys, or no startup frames
         :param role: Initiator or responder
-        :param crc: CRCs: as the policy of the device says, off, or on
-        :param markers: Ask the peer for markers, likewise
-        :param p2p: As initiator ask for the peer-to-peer model, likewise
-        :param mpa_rev: Highest revision; 0 as the policy says
+        :param crc: CRCs: by the policy of the device, off, or on
+        :param markers: Ask the peer for markers: by policy, off, or on
+        :param p2p: As initiator request the peer-to-peer model: by policy, off,
+                    or on
+        :param mpa_rev: Highest revision; 0: by policy
         :param flags: KWARP_ATTACH_IETF
         :param ird: Inbound RDMA Reads
         :param ord: Outbound RDMA Reads
-        :param timeout_ms: Limit of each wait for the peer; 0 as the policy says
+        :param timeout_ms: Limit of each wait for the peer; 0: by policy
         :param message: Last message of the program's own protocol
-        :param private_data: For request and reply
+        :param private_data: Private data of the request or reply
         """
         super().__init__()
-        # The structure has pointers to these.
+        # Keep references, because the structure has pointers to the data.
         self._message = bytes(message)
         self._private_data = bytes(private_data)
         self.attr.form = form
@@ -70,7 +72,7 @@ cdef class KwarpAttachAttr(PyverbsObject):
 
 cdef class KwarpAttachResult(PyverbsObject):
     """
-    What both sides have agreed on: struct kwarpdv_attach_result.
+    The agreed parameters: struct kwarpdv_attach_result.
     """
     @property
     def ird(self):
@@ -109,14 +111,14 @@ cdef class KwarpAttachResult(PyverbsObject):
 
 cdef class KwarpQP(QP):
     """
-    A queue pair that can be put over a program's own TCP connection. It has to
-    be in state INIT for that.
+    A queue pair that can be attached to a program's own TCP connection while it
+    is in state INIT.
     """
     def attach_start(self, fd, KwarpAttachAttr attr not None):
         """
         Hand over a connected TCP socket; MPA starts in the background.
         :param fd: The socket's descriptor
-        :param attr: How
+        :param attr: A KwarpAttachAttr
         """
         cdef int c_fd = fd
         cdef int rc
@@ -130,7 +132,7 @@ cdef class KwarpQP(QP):
         """
         Wait until MPA has started.
         :param ms: Limit in milliseconds, up to 1000
-        :return: A KwarpAttachResult, or None if startup goes on
+        :return: A KwarpAttachResult, or None if startup is not complete
         """
         result = KwarpAttachResult()
         cdef dv.kwarpdv_attach_result *c_result = &result.result
@@ -149,7 +151,7 @@ cdef class KwarpQP(QP):
         """
         Hand over a connected TCP socket and wait until MPA has started.
         :param fd: The socket's descriptor
-        :param attr: How
+        :param attr: A KwarpAttachAttr
         :return: A KwarpAttachResult
         """
         result = KwarpAttachResult()

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
--- For Wireshark and tshark: what kwarp sends and Wireshark does not decode itself.
+-- Dissectors for Wireshark and tshark: protocols of kwarp that Wireshark itself does not decode.
 --
---   iwarp_sctp   DDP over SCTP (RFC 5043): DDP-SSN and session control. The segment behind the
---                DDP-SSN goes to Wireshark's dissector of DDP and RDMAP.
+--   iwarp_sctp   DDP over SCTP (RFC 5043): DDP-SSN and session control. The segment after the
+--                DDP-SSN is passed to Wireshark's dissector of DDP and RDMAP.
 --   iwarp_enh    enhanced data (RFC 6581 9): IRD, ORD and control flags, in session control and in
 --                MPA startup frames of revision 2
 --
--- Documentation/admin.rst says how to use it. Wireshark runs no Lua for root. Before 4.4 it has Lua
--- 5.2, which has no operators for bits.
+-- Documentation/admin.rst describes the use. Wireshark runs no Lua scripts as root. Versions before
+-- 4.4 have Lua 5.2, which has no bitwise operators.
 
 local sctp = Proto("iwarp_sctp", "iWARP DDP over SCTP (RFC 5043)")
 local enh = Proto("iwarp_enh", "iWARP Enhanced Connection Establishment (RFC 6581)")
@@ -23,8 +23,8 @@ local codes = {
 	"Initiate", "Accept", "Reject", "Terminate",
 	"Enhanced Initiate", "Enhanced Accept", "Enhanced Reject",
 }
--- No RFC has a format for the depths of an Enhanced Reject. kwarp puts them where the other
--- enhanced messages have them.
+-- No RFC defines a format for IRD and ORD in an Enhanced Reject. kwarp puts both at the same place
+-- as in the other enhanced messages.
 local has_enhanced = { [5] = true, [6] = true, [7] = true }
 
 local s = {
@@ -54,23 +54,22 @@ end
 local SHORT = "Shorter than its header"
 local x = {
 	short = expert_info("iwarp_sctp.short", SHORT, "MALFORMED", "ERROR"),
-	cut = expert_info("iwarp_sctp.cut", "The capture has only a part of it", "UNDECODED",
-		"NOTE"),
+	cut = expert_info("iwarp_sctp.cut", "Truncated in the capture", "UNDECODED", "NOTE"),
 	repeated = expert_info("iwarp_sctp.ssn.repeated", "DDP-SSN used before", "SEQUENCE",
 		"ERROR"),
-	-- Unordered chunks overtake one another, so this is no error.
+	-- Unordered chunks may be reordered, so this is not an error.
 	turn = expert_info("iwarp_sctp.ssn.turn", "DDP-SSN is not the next in turn", "SEQUENCE",
 		"NOTE"),
 	code = expert_info("iwarp_sctp.code.unknown", "Unknown session control code", "PROTOCOL",
 		"ERROR"),
-	pd = expert_info("iwarp_sctp.pdlength.long", "More private data than this message may have",
+	pd = expert_info("iwarp_sctp.pdlength.long", "Too much private data for this message",
 		"PROTOCOL", "ERROR"),
 }
 sctp.experts = x
 local enh_short = expert_info("iwarp_enh.short", SHORT, "MALFORMED", "ERROR")
 enh.experts = { enh_short }
 
--- have(tvb, len, item): are there so many bytes? If not, item says why.
+-- have(tvb, len, item): returns whether tvb has len bytes; otherwise adds the reason to item.
 local function have(tvb, len, item)
 	if tvb:len() >= len then
 		return true
@@ -81,23 +80,23 @@ end
 
 -- ---- DDP-SSNs ----
 
-local SSNS = 0x10000 -- how many there are
+local SSNS = 0x10000 -- number of DDP-SSNs
 
--- What has been seen of each direction: next is the DDP-SSN after the highest one, seen has those
--- of the latest half of all numbers. Associations are told apart by addresses and ports only, and
--- streams are not: Wireshark gives Lua no fields the first time that it dissects a packet, which is
--- the only time that packets come in order. kwarp uses one stream.
+-- State of each direction: next is the DDP-SSN after the highest one, seen has the DDP-SSNs of the
+-- latest half of the number space. Directions are identified by addresses and ports only, without
+-- the stream: when Wireshark dissects a packet for the first time, it gives Lua scripts no fields,
+-- and packets come in order only then. kwarp uses one stream.
 local directions = {}
--- verdicts[frame][ssn]: what was wrong then
+-- verdicts[frame][ssn]: the result of that first dissection
 local verdicts = {}
 
 function sctp.init()
 	directions, verdicts = {}, {}
 end
 
--- judge(pinfo, ssn, opening): expert info about a DDP-SSN, and its text; nil if it is right. A
--- capture may begin anywhere, so the first DDP-SSN in it is taken as it is. opening: the message
--- begins a session; then another 0 is that of another session between the same ports.
+-- judge(pinfo, ssn, opening): returns expert info about a DDP-SSN and its text; nil if the DDP-SSN
+-- is right. A capture may begin anywhere, so its first DDP-SSN is accepted. opening: the message
+-- begins a session; then a second DDP-SSN of 0 belongs to another session between the same ports.
 local function judge(pinfo, ssn, opening)
 	local key = ("%s %d %s %d"):format(pinfo.src, pinfo.src_port, pinfo.dst, pinfo.dst_port)
 	local dir = directions[key]
@@ -184,8 +183,8 @@ local function control(tvb, pinfo, item)
 	end
 end
 
--- captured(tvb): has the capture as much of a segment as its dissector needs? It would call a part
--- malformed.
+-- captured(tvb): returns whether the capture has as much of a segment as Wireshark's dissector
+-- needs. Otherwise this dissector would report the segment as malformed.
 local function captured(tvb)
 	local len = tvb:len() - SSN_LEN
 	if tvb:len() == tvb:reported_len() then
@@ -199,8 +198,8 @@ local function captured(tvb)
 	return opcode >= 3 and opcode <= 6 and len >= 18 -- Sends; the others are headers
 end
 
--- Wireshark's dissector of DDP and RDMAP, to which that of MPA passes each ULPDU. It is registered
--- by name and needs nothing from MPA.
+-- Wireshark's dissector of DDP and RDMAP, which gets each ULPDU from the dissector of MPA. The
+-- dissector is registered by name and needs no data of MPA.
 local ddp = Dissector.get("iwarp_ddp_rdmap")
 
 local function segment(tvb, pinfo, tree, item)
@@ -210,8 +209,8 @@ local function segment(tvb, pinfo, tree, item)
 	elseif not have(tvb, SSN_LEN + 1, item) then
 		return
 	end
-	-- If a segment is malformed, the call marks it so in the tree and then raises an error.
-	-- Other chunks of the packet may follow.
+	-- If a segment is malformed, the call marks it in the tree and then raises an error. Catch
+	-- the error, because other chunks of the packet may follow.
 	local ok, err = pcall(ddp.call, ddp, tvb(SSN_LEN):tvb(), pinfo, tree)
 	if not ok and not tostring(err):find("Malformed") then
 		error(err, 0)
@@ -252,17 +251,17 @@ local mpa = {
 	pd = Field.new("iwarp_mpa.privatedata"),
 }
 
--- Runs after all other dissectors. Wireshark's of MPA shows enhanced data as private data; its
--- fields tell where they are. It also has two warnings about revision 2. A script can neither call
--- it (it is a heuristic that needs TCP's state) nor change how serious they are; the user can, see
--- Documentation/admin.rst.
+-- Runs after all other dissectors. Wireshark's dissector of MPA shows enhanced data as private
+-- data; its fields give their place. It also has two warnings about revision 2. A script can
+-- neither call this dissector, which is a heuristic that needs TCP's state, nor change the severity
+-- of its warnings; the user can, see Documentation/admin.rst.
 function enh.dissector(_, _, tree)
 	local rev, reserved, pd_len, pd = mpa.rev(), mpa.reserved(), mpa.pd_len(), mpa.pd()
 	if not (pd_len and rev.value == 2 and bit.band(reserved.value, MPA_S) ~= 0) then
 		return
 	elseif pd_len.value < ENH_LEN then
 		tree:add(enh):add_proto_expert_info(enh_short)
-	elseif pd then -- else Wireshark has said that the capture has only a part of them
+	elseif pd then -- otherwise Wireshark has reported truncated private data
 		local item = enhanced(pd.range, tree)
 		item:add(e.pd_len, pd.len - ENH_LEN):set_generated()
 		if pd.len > ENH_LEN then

@@ -17,8 +17,8 @@ ok() {
 	fi
 }
 
-# with_server SERVER COMMAND...: runs COMMAND while SERVER, a line of shell, runs in host 2; tries
-# it again while the server does not listen yet. Both have to end well.
+# with_server SERVER COMMAND...: runs COMMAND while SERVER, a shell command, runs in host 2; repeats
+# COMMAND until the server listens. Both have to succeed.
 with_server() {
 	local server=$1 tries=0
 	shift
@@ -37,7 +37,7 @@ echoes() {
 	[ "$text" = "$1" ]
 }
 
-# alone: a client without a server says so
+# alone: a client without a server fails
 alone() {
 	! ./rdma-echo "$KWARP_ADDR_2" hello
 }

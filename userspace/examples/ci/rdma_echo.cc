@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // rdma-echo ADDRESS: a server that sends one message back.
-// rdma-echo ADDRESS TEXT: a client that sends TEXT there and prints what comes back.
+// rdma-echo ADDRESS TEXT: a client that sends TEXT to the server and prints the answer.
 #include <array>
 #include <cstdio>
 #include <cstdlib>

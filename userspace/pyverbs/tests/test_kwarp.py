@@ -68,7 +68,7 @@ class End:
 
 class KwarpAPITest(PyverbsAPITestCase):
     """
-    One device, both ends of each connection.
+    Both ends of each connection are on one device.
     """
     def setUp(self):
         super().setUp()
