@@ -4,8 +4,8 @@
 # Then counts instructions per message in QEMU (cost.md) and runs the micro-benchmarks of the
 # protocol core (micro.txt, micro.json).
 # ROUNDS (3), SECONDS_EACH (1) and ONLY (all) are passed to tests/bench/guest.sh; TIME=0, COST=0,
-# MICRO=0 skip a part. ONLY=picture measures what README's picture shows, rate and latency by size,
-# and nothing else; build/bench/picture.svg and picture.csv are from this or from a whole run.
+# MICRO=0 skip a part. ONLY=picture measures only the figures of README's picture, rate and latency
+# by size; a run with ONLY=picture or without ONLY writes build/bench/picture.svg and picture.csv.
 . "$(dirname "$0")/lib.sh"
 need_root
 
@@ -29,7 +29,7 @@ guest() {
 	}
 }
 
-# about: prints on what the last run was measured
+# about: prints the conditions of the last run
 about() {
 	local kernel processors
 	# shellcheck source=/dev/null

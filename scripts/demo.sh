@@ -1,11 +1,10 @@
 #!/bin/bash
-# demo.sh: "make demo". Goes from a bare Debian machine to Linux's siw and kwarp side by side: makes
-# the tree, builds both, boots Debian 13 in QEMU and runs the same programs over each. The guest has
-# KVM where that works; otherwise its clock counts instructions, because figures against this
-# machine's clock would be about what else it does.
+# demo.sh: "make demo". Compares Linux's siw and kwarp, starting on a bare Debian machine: makes the
+# tree, builds both drivers, boots Debian 13 in QEMU and runs the same programs over each. The guest
+# uses KVM if KVM works; otherwise its clock counts instructions, because figures measured by this
+# machine's clock would depend on the load of the machine.
 #
-# What is being done is one line that is written again and again on a terminal, and otherwise a line
-# for each step.
+# Progress is one line on a terminal, rewritten for each step, and otherwise a line for each step.
 . "$(dirname "$0")/lib.sh"
 . "$TOP/scripts/guest/accel.sh"
 
@@ -14,14 +13,14 @@ columns=0
 [ ! -t 1 ] || columns=$(stty size 2>/dev/null </dev/tty | cut -d' ' -f2) || columns=0
 [ ! -t 1 ] || [ "${columns:-0}" -gt 0 ] || columns=80
 
-# show: writes the line of progress again
+# show: rewrites the progress line
 show() {
 	local text
 	text=$(printf '[%4ds] %s' "$SECONDS" "$doing")
 	printf '\r\033[K%s' "${text:0:$((columns - 1))}"
 }
 
-# busy TEXT: says what is being done from now on
+# busy TEXT: reports the beginning of a step
 busy() {
 	doing=$1
 	if [ "$columns" -gt 0 ]; then
@@ -31,14 +30,14 @@ busy() {
 	fi
 }
 
-# stays TEXT: prints a line in place of the line of progress
+# stays TEXT: prints a line that stays above the progress line
 stays() {
 	[ "$columns" -eq 0 ] || printf '\r\033[K'
 	printf '%s\n' "$1"
 }
 
-# watch: reads the output of a part. Steps of scripts ("[   3s] TEXT") and of the guest ("@ TEXT")
-# are what is being done; other lines stay.
+# watch: reads the output of a part. Lines of scripts ("[   3s] TEXT") and of the guest ("@ TEXT")
+# report steps; other lines stay on the screen.
 watch() {
 	local part line='' status
 	while :; do
@@ -61,12 +60,12 @@ watch() {
 	[ "$columns" -eq 0 ] || printf '\r\033[K'
 }
 
-# part COMMAND...: runs a part of the demo, which ends if that fails
+# part COMMAND...: runs a part of the demo; a failure ends the demo
 part() {
 	local rc=0
 	"$@" 2>&1 </dev/null | watch || rc=$?
 	[ $rc -eq 0 ] || {
-		echo "make demo: failed after $SECONDS s; the lines above say why" >&2
+		echo "make demo: failed after $SECONDS s; the lines above have the reason" >&2
 		exit 1
 	}
 }
@@ -75,7 +74,7 @@ initramfs() {
 	"$TOP/scripts/guest/initramfs.sh" "$(tree_kver)" >/dev/null
 }
 
-# boot: the demo in a guest
+# boot: runs the demo in a guest
 boot() {
 	export MEM=1G
 	if [ "$accel" = kvm ]; then
@@ -91,16 +90,16 @@ guest() {
 		env "$@" scripts/guest/demo-guest.sh
 }
 
-# machine: says what the figures are worth
+# machine: prints the conditions of the figures
 machine() {
 	local kernel processors
 	# shellcheck source=/dev/null
 	. "$BUILD/results/demo/machine"
 	echo
 	echo "Debian 13, Linux $kernel, processors: $processors, $([ "$accel" = kvm ] && echo KVM ||
-		echo emulated). A ratio above 1: kwarp is ahead."
-	[ "$accel" = kvm ] || echo 'Emulated, an instruction takes a nanosecond, and time stands' \
-		$'still for whatever else\nthis machine does: figures are low, the ratio counts.'
+		echo emulated). A ratio above 1 means that kwarp is better."
+	[ "$accel" = kvm ] || echo 'Emulated, each instruction takes a nanosecond, and the load' \
+		$'of this machine has no\neffect: the figures are low, only the ratio counts.'
 }
 
 need_root
@@ -115,7 +114,7 @@ accel=$(accel_that_works 2>"$BUILD/demo.accel")
 [ ! -s "$BUILD/demo.accel" ] || stays "The guest's processor is $(cat "$BUILD/demo.accel")."
 busy 'boot: Debian 13 in QEMU'
 part boot
-# Above, the rows stand between lines of progress.
+# Without a terminal, the rows are between progress lines: print the table.
 [ "$columns" -gt 0 ] || {
 	echo
 	cat "$BUILD/results/demo/table"
@@ -124,9 +123,9 @@ machine
 cat <<'NEXT'
 
 What to type next:
-    make install                         onto this machine; names what is missing first
-    kwarpctl up kwarp0 netdev eth0       then: a device on eth0
-    make check                           the tests, most in a debug kernel: 15 minutes
+    make install                         install on this machine; lists missing prerequisites
+    kwarpctl up kwarp0 netdev eth0       then make a device on eth0
+    make check                           run the tests, most in a debug kernel: 15 minutes
     less Documentation/guide.rst         first connection, tuning, NFS, NVMe, MPI, containers
-    less Documentation/comparison.rst    features and figures beside siw and rxe
+    less Documentation/comparison.rst    features and figures of kwarp, siw and rxe
 NEXT

@@ -1,11 +1,11 @@
 #!/bin/bash
-# flake.sh SUITE [RUNS]: measures how often a suite fails by chance. Runs it once on an idle
-# machine, which also builds what it needs, then RUNS times (20) beside a busy loop on every
+# flake.sh SUITE [RUNS]: measures how often a suite fails under load. Runs the suite once without
+# load, which also builds its prerequisites, then RUNS times (20) with a busy loop on every
 # processor. SUITE is a name as for SUITES= of "make check"; without "@KERNEL", each kernel in which
-# "make check" runs it is measured.
+# "make check" runs the suite is measured.
 #
-# No run is tried again. AT_ONCE=N: number of parallel runs (default: 1). Prints one line for each
-# job and appends it to build/flake.tsv: job, runs, failed runs, shortest, median and longest run in
+# No run is repeated. AT_ONCE=N: number of parallel runs (default: 1). Prints one line for each job
+# and appends a line to build/flake.tsv: job, runs, failed runs, shortest, median and longest run in
 # seconds. The output of failed runs stays in build/flake. The exit status is 1 if a run failed.
 . "$(dirname "$0")/lib.sh"
 need_root
@@ -16,7 +16,7 @@ runs=${2:-20}
 SUITES=$suite TRIES=1 "$TOP/tests/run.sh" || fail 'the suite fails without load'
 jobs=$(cut -d' ' -f1 "$BUILD/check.tally")
 
-# busy: starts the loops in a process namespace of their own, so that none outlives this script
+# busy: starts the loops in a PID namespace of their own, so that no loop outlives this script
 busy() {
 	unshare --pid --fork --kill-child sh -c '
 		for _ in $(seq "$(nproc)"); do while :; do :; done & done
@@ -36,7 +36,7 @@ run() {
 }
 export -f run
 busy
-# as "make check" has it: small counts, and limits for a machine as busy as this one
+# As in "make check": small counts, and limits for a machine with this load.
 KWARP_PATIENCE=$(measured_patience)
 export KWARP_SHORT=1 KWARP_PATIENCE
 status=0

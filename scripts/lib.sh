@@ -13,7 +13,7 @@ CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwarp-ccache}
 export TOP BUILD TREE DOWNLOADS CCACHE_DIR
 umask 022
 
-# step TEXT: prints what is being done and remembers it for fail().
+# step TEXT: prints the step that begins and remembers the text for fail().
 step() {
 	STEP=$*
 	printf '[%4ds] %s\n' "$SECONDS" "$*" >&2
@@ -45,12 +45,12 @@ need_root() {
 	[ "$(id -u)" -eq 0 ] || fail 'this needs root (chroot, mounts); run it with sudo'
 }
 
-# need_space MEGABYTES DIR: the file system of DIR has as many
+# need_space MEGABYTES DIR: fails unless the file system of DIR has this much free space
 need_space() {
 	local free
 	free=$(df --output=avail -BM "$2" | tr -dc '0-9')
 	[ "$free" -ge "$1" ] || fail "too little disk space: $1 MB are needed in $2, which has" \
-		"$free MB free. Make room there, or take another disk:" \
+		"$free MB free. Free some space, or use another disk:" \
 		"git clone $TOP /ANOTHER/DISK/kwarp"
 }
 
@@ -72,11 +72,11 @@ debian_archive() {
 		awk -F'|' '$1 == "Debian" { print $2; exit }'
 }
 
-# need_archive: the Debian archive of this machine can be reached
+# need_archive: fails unless the Debian archive of this machine can be reached
 need_archive() {
 	local archive probe
 	archive=$(debian_archive)
-	[ -n "$archive" ] || fail "apt knows no Debian archive: run apt-get update. If that does" \
+	[ -n "$archive" ] || fail "apt knows no Debian archive: run apt-get update. If this does" \
 		"not help: echo 'deb http://deb.debian.org/debian trixie main'" \
 		">/etc/apt/sources.list.d/debian.list && apt-get update"
 	probe=$(mktemp)
@@ -84,7 +84,7 @@ need_archive() {
 		>/dev/null 2>&1 || archive=
 	rm -f "$probe"
 	[ -n "$archive" ] || fail "the Debian archive $(debian_archive) cannot be reached." \
-		"apt-get update says why; behind a proxy:" \
+		"apt-get update shows the reason; behind a proxy:" \
 		"echo 'Acquire::http::Proxy \"http://HOST:PORT\";' >/etc/apt/apt.conf.d/80proxy"
 }
 
@@ -117,14 +117,14 @@ in_tree() {
 		"$TOP/scripts/tree/enter" "$dir" "$@"
 }
 
-# copy NAME: makes a copy of the tree, in which in_copy NAME runs commands. It is the tree with an
-# overlay, build/copies/NAME/changes.
+# copy NAME: makes a copy of the tree, in which in_copy NAME runs commands. The copy is an overlay
+# over the tree; build/copies/NAME/changes has the changes.
 copy() {
 	rm -rf "${BUILD:?}/copies/$1"
 	mkdir -p "$BUILD/copies/$1"/{changes,work,root}
 }
 
-# in_copy NAME [-w DIR] COMMAND...: runs COMMAND there, otherwise as in_tree does
+# in_copy NAME [-w DIR] COMMAND...: runs COMMAND in this copy, otherwise as in_tree does
 in_copy() {
 	local name=$1 dir=/src
 	shift
@@ -164,8 +164,9 @@ guest_command() {
 	} >"$results/command"
 }
 
-# measured_patience: prints the factor, in percent, by which limits grow: how much longer than on
-# the machine on which they were chosen a loop takes on each processor at a time; at least 100.
+# measured_patience: prints the factor, in percent, by which time limits are multiplied: the time
+# of a loop that runs on all processors at once, relative to the machine for which the limits were
+# chosen; at least 100.
 measured_patience() {
 	local nominal=390 began
 	began=$(date +%s%N)

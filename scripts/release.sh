@@ -1,9 +1,9 @@
 #!/bin/bash
-# release.sh VERSION: makes a release of this commit: number, date and table of what it was tested
-# on, in a commit with the tags vVERSION and debian/VERSION-1 (the form of DEP-14, which
-# git-buildpackage and uscan look for). Nothing is pushed.
+# release.sh VERSION: makes a release of this commit: commits version, date and the table of tested
+# platforms, with the tags vVERSION and debian/VERSION-1 (the form of DEP-14, which git-buildpackage
+# and uscan expect). Nothing is pushed.
 #
-# It asks for a whole run of "make check-all" of this commit without a failure, and for a section
+# Prerequisites: a complete run of "make check-all" of this commit without a failure, and a section
 # "VERSION, not released" in CHANGES.md.
 . "$(dirname "$0")/lib.sh"
 cd "$TOP"
@@ -33,9 +33,9 @@ sed -i "s/^## $version, not released\$/## $version, $(date +%F)/" CHANGES.md
 cp "$BUILD/tested-on.csv" Documentation/tested-on.csv
 {
 	echo "kwarp ($version-1) unstable; urgency=medium"
-	printf '\n  * New version; CHANGES.md says what users notice.\n\n'
+	printf '\n  * New version; see CHANGES.md.\n\n'
 	echo " -- The kwarp developers <kwarp@example.org>  $(date -R)"
-	# An entry of the same version, with which its packages were built before, is replaced.
+	# Replace an entry of the same version, with which packages were built before.
 	awk -v version="($version-" '
 		/^kwarp / { skip = index($2, version) == 1 }
 		!skip { print (n++ ? "" : "\n") $0 }' debian/changelog

@@ -1,7 +1,7 @@
 #!/bin/bash
 # series.sh KERNEL RDMA_CORE OUT: writes the driver as a series of patches for the kernel's tree
-# KERNEL into OUT/kernel, and the provider as one for the tree RDMA_CORE into OUT/rdma-core. Neither
-# tree is changed, nor need it be a git repository. Author and sign-off are those of git
+# KERNEL into OUT/kernel, and the provider as a series for the tree RDMA_CORE into OUT/rdma-core.
+# Neither tree is changed or needs to be a git repository. Author and sign-off are those of git
 # (user.name, user.email).
 . "$(dirname "$0")/lib.sh"
 SERIES=$TOP/scripts/series
@@ -12,7 +12,7 @@ SERIES_KERNEL=7.2
 
 kernel=$1 rdma_core=$2 out=$3
 step 'series for upstream'
-command -v git >/dev/null || fail 'it needs git'
+command -v git >/dev/null || fail 'make series needs git: apt-get install git'
 [ -n "$kernel" ] || fail "give KERNEL=DIR, a source tree of Linux $SERIES_KERNEL" \
 	'(https://www.kernel.org, or Debian'\''s package linux-source-7.2)'
 [ -n "$rdma_core" ] || fail 'give RDMA_CORE=DIR, a source tree of rdma-core' \
@@ -22,7 +22,7 @@ rdma_core_tree "$rdma_core"
 AUTHOR_NAME=${GIT_AUTHOR_NAME:-$(git -C "$TOP" config user.name || :)}
 AUTHOR_MAIL=${GIT_AUTHOR_EMAIL:-$(git -C "$TOP" config user.email || :)}
 [ -n "$AUTHOR_NAME$AUTHOR_MAIL" ] ||
-	fail 'who signs the patches off? git config user.name and user.email say it'
+	fail 'the sign-off needs a name: git config user.name NAME; git config user.email MAIL'
 # The same commit gives the same patches.
 GIT_AUTHOR_DATE=$(git -C "$TOP" log -1 --format=%cI 2>/dev/null || date -Is)
 export GIT_AUTHOR_DATE GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE GIT_AUTHOR_NAME=$AUTHOR_NAME

@@ -1,11 +1,11 @@
 #!/bin/bash
 # tested-on.sh TALLY: prints, as CSV, the kernels, machines and distributions on which the suites of
-# a run of check-all have passed. TALLY has what run-suite.sh has left: a line for each suite.
+# a run of check-all have passed. TALLY is written by run-suite.sh and has a line for each suite.
 . "$(dirname "$0")/lib.sh"
 . "$TOP/scripts/guest/foreign.sh"
 
-# row END KERNEL MACHINE ROOT: sums the suites whose names have that end. ROOT is the guests' root
-# file system. A suite that has failed is left out, and a row without suites.
+# row END KERNEL MACHINE ROOT: sums the suites whose names end with END. ROOT is the guests' root
+# file system. Failed suites are left out, and so is a row without suites.
 row() {
 	local distribution
 	distribution=$(sed -nE 's/^PRETTY_NAME="([^",]*)"/\1/p' "$4/etc/os-release")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# debs.sh: "make deb" in a copy of the tree, with Debian's tools for packages: build/deb. A second
-# version, for upgrades and downgrades, is left in build/deb-next: the same with another number.
-# What lintian says about the first is in build/deb/lintian.
+# debs.sh: runs "make deb" in a copy of the tree, with Debian's packaging tools, and leaves the
+# packages in build/deb. build/deb-next has the same packages with a higher version, for tests of
+# upgrades and downgrades. build/deb/lintian has lintian's output on the first.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock debs
@@ -13,7 +13,7 @@ quietly "$BUILD/log/deb-tools.log" in_copy deb -w / sh -c 'apt-get update &&
 	apt-get install -y -q --no-install-recommends debhelper dh-dkms lintian'
 
 step 'packages'
-# The checkout's own build folder is not for them: the compilers' flags are others.
+# The packages do not use the checkout's build folder, because their compiler flags differ.
 quietly "$BUILD/log/deb.log" in_copy deb make deb RDMA_CORE="/src${core#"$TOP"}"
 
 step 'packages of the next version'

@@ -1,12 +1,12 @@
 #!/bin/bash
-# docs.sh: the documentation as HTML and man pages, by Sphinx in the Debian 13 tree; a warning is
-# an error.
+# docs.sh: renders the documentation as HTML and man pages with Sphinx in the Debian 13 tree;
+# warnings are errors.
 #
 #   build/docs/html   Documentation/*.rst, and the kernel-doc comments of kernel/
-#   build/docs/man    the pages that conf.py names; what is installed are copies of them, so that
-#                     only those who change a page need Sphinx
-#   build/docs/src    what Sphinx reads: copies of Documentation/, api/ made by the kernel's own
-#                     kernel-doc
+#   build/docs/man    the pages in conf.py; copies of these are in userspace/ and installed, so that
+#                     Sphinx is needed only after changes of a page
+#   build/docs/src    the sources for Sphinx: copies of Documentation/, and api/, made by the
+#                     kernel's own kernel-doc
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock docs
@@ -15,9 +15,9 @@ docs=$BUILD/docs
 src=$docs/src
 log=$BUILD/log/docs.log
 
-# kernel_doc FILE: its comments as RST; false if one of them is wrong. Sphinx has one name space for
-# functions and structures, so a function that has the name of a structure is described and not
-# declared.
+# kernel_doc FILE: prints the comments of the file as RST; fails if a comment is invalid. Sphinx has
+# one name space for functions and structures, so a function with the name of a structure is
+# described but not declared.
 kernel_doc() {
 	in_tree sh -c '
 		doc=$(ls /usr/lib/linux-kbuild-*/scripts/kernel-doc | head -n 1)
@@ -36,13 +36,13 @@ title() {
 	printf '%s\n%s\n\n' "$1" "${1//?/$2}"
 }
 
-# rooms: the folders of kernel/ with kernel-doc comments; . is kernel/ itself
+# rooms: prints the folders of kernel/ with kernel-doc comments; . is kernel/ itself
 rooms() {
 	(cd "$TOP/kernel" && grep -rl --include='*.[ch]' '^/\*\*' .) |
 		sed 's|/[^/]*$||; s|^\./||' | LC_ALL=C sort -u
 }
 
-# room_page ROOM: a section for each of its files
+# room_page ROOM: prints a page with a section for each file of the room
 room_page() {
 	local file rst
 	title "kernel/${1#.}" =
@@ -58,7 +58,7 @@ room_page() {
 	done
 }
 
-# api: a page for each room, and one that lists them
+# api: makes a page for each room, and an index page
 api() {
 	local room page
 	mkdir -p "$src/api"
@@ -75,7 +75,7 @@ api() {
 	} >"$src/api/index.rst"
 }
 
-# readme_links: the links of README.md that lead nowhere
+# readme_links: prints the links of README.md without a target
 readme_links() {
 	grep -oE '\]\([^)#]+' "$TOP/README.md" | cut -c3- | grep -v '^[a-z]*:' |
 		while read -r link; do
@@ -83,8 +83,8 @@ readme_links() {
 		done
 }
 
-# named_files: the files of the project that pages and map.csv name and that do not exist; capitals
-# and * stand for others
+# named_files: prints the files in pages and map.csv that do not exist in the project; names with *
+# or in capitals are patterns and are not checked
 named_files() {
 	{
 		grep -ohE '``(Documentation|include|kernel|scripts|tests|userspace)/[^` :]+' \
@@ -95,8 +95,8 @@ named_files() {
 	done
 }
 
-# named_symbols: the functions, structures and constants of the project that pages name and that no
-# source has; X stands for others
+# named_symbols: prints the functions, structures and constants in pages that no source of the
+# project has; names that end with _X are patterns and are not checked
 named_symbols() {
 	grep -ohE '``[A-Za-z0-9_]*(kwarp|KWARP)[A-Za-z0-9_]*(\(\))?``' "$TOP"/Documentation/*.rst |
 		tr -d '`()' | grep -v '_X$' | LC_ALL=C sort -u | while read -r name; do
@@ -108,7 +108,7 @@ named_symbols() {
 step 'documentation'
 mkdir -p "$BUILD/log"
 : >"$log"
-# Only here: the suites need no Sphinx.
+# Install Sphinx here, because only this script needs it.
 in_tree sh -c '
 	command -v sphinx-build || {
 		apt-get update && apt-get install -y --no-install-recommends python3-sphinx

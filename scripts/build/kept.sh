@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Results of long steps, kept for other checkouts of this user: in "kept" beside what the compilers
-# have cached. Source it after lib.sh.
+# A cache of the results of long steps, shared by all checkouts of this user, in the folder "kept"
+# of the compiler cache. Source this file after lib.sh.
 #
-# A result is a tar named KIND-CHECKSUM, with the checksum of all that it was made from. The two of
-# a kind that were used last stay, and none longer than four weeks. KEPT=none does without them.
+# A result is a tar file KIND-CHECKSUM, with the checksum of all its inputs. The two most recently
+# used results of a kind are kept, for at most four weeks. KEPT=none disables the cache.
 KEPT=${KEPT:-$CCACHE_DIR/kept}
 KEPT_TAR=(--numeric-owner --xattrs --xattrs-include='security.*')
 
-# checksum: of standard input, short enough for the name of a file
+# checksum: prints a checksum of standard input, short enough for a file name
 checksum() {
 	sha256sum | cut -c1-24
 }
 
-# kept NAME DIR: unpacks a result into DIR; false if it is not there
+# kept NAME DIR: unpacks a result into DIR; fails if the cache does not have the result
 kept() {
 	local file=$KEPT/$1.tar.zst
 	[ -f "$file" ] && command -v zstd >/dev/null || return 1
@@ -24,7 +24,7 @@ kept() {
 	touch "$file"
 }
 
-# keep NAME ARG...: packs a result as tar does with these arguments. A full disk is no error.
+# keep NAME ARG...: packs a result with tar and these arguments. A full disk is not an error.
 keep() {
 	local file=$KEPT/$1.tar.zst kind=${1%-*}
 	shift
@@ -40,15 +40,16 @@ keep() {
 	ls -t "$KEPT/$kind"-*.tar.zst 2>/dev/null | tail -n +3 | xargs -r rm -f
 }
 
-# kept_copy NAME KEY COMMAND...: a copy of the tree in which COMMAND has installed something; made
-# again when the KEY changes, and kept. False if COMMAND fails, whose output is build/log/NAME.log.
+# kept_copy NAME KEY COMMAND...: makes a copy of the tree in which COMMAND installs something; makes
+# it again when the KEY changes. The copy is cached. Fails if COMMAND fails, whose output is in
+# build/log/NAME.log.
 kept_copy() {
 	local name=$1 key=$2 at=$BUILD/copies/$1
 	shift 2
 	[ "$(cat "$at/key" 2>/dev/null)" != "$key" ] || return 0
 	copy "$name" || return
 	if kept "$name-$key" "$at/changes"; then
-		step "the copy '$name' of the tree, as it was kept"
+		step "the copy '$name' of the tree, from the cache"
 	else
 		step "the copy '$name' of the tree (minutes)"
 		(quietly "$BUILD/log/$name.log" "$@") || return
@@ -57,15 +58,16 @@ kept_copy() {
 	echo "$key" >"$at/key"
 }
 
-# copy_lacks NAME: after a failure, leaves in the file "missing" beside the copy which package the
-# mirror does not have. False if it was something else that failed.
+# copy_lacks NAME: after a failure, writes apt's message about a missing package to the file
+# "missing" beside the copy. Fails if the log has no such message.
 copy_lacks() {
 	local lacking
 	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1) &&
 		echo "$lacking" >"$BUILD/copies/$1/missing"
 }
 
-# linux_source SERIES: prints which linux-source-SERIES source.sh has fetched, or would fetch
+# linux_source SERIES: prints the version of linux-source-SERIES that source.sh has fetched or would
+# fetch
 linux_source() {
 	local deb
 	if deb=$(ls "$DOWNLOADS/linux-source-$1"_*.deb 2>/dev/null); then

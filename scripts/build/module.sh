@@ -23,7 +23,7 @@ if [ "${V:-0}" = 1 ]; then
 else
 	rc=0
 	make -s --no-print-directory "$@" modules >/dev/null 2>"$work/log" || rc=$?
-	# Kbuild's remark about a kernel without vmlinux does not concern this build.
+	# Kbuild's message about a kernel without vmlinux does not concern this build.
 	sed '/^Skipping BTF generation/d' "$work/log" >&2
 	[ $rc -eq 0 ] || exit $rc
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# programs.sh: makes the copy of the tree for suites with a line "# Machine: programs", which has
-# the packages that are too large or too special for the tree, and builds tests/programs in it, into
+# programs.sh: makes the copy of the tree for suites with a line "# Machine: programs". The copy has
+# packages that are too large or too special for the tree. Builds tests/programs in the copy, into
 # build/programs.
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/tests/vm/page.sh"
@@ -25,7 +25,7 @@ step 'tests/programs'
 quietly "$BUILD/log/tests-programs.log" in_copy programs -w /src/tests/programs \
 	make -s O=/src/build/programs
 
-# Valkey, as the guide says. Whether that works is the concern of vm-valkey only.
+# Build Valkey with the commands of the guide. A failure here concerns the suite vm-valkey only.
 commands=$(page_commands "$TOP/Documentation/guide.rst" 'Building Valkey' | awk 'BEGIN {
 	RS = "\036"; FS = "\037" } { print $2 }')
 if [ "$(cat "$copy/valkey" 2>/dev/null)" != "$commands" ]; then

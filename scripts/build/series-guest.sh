@@ -1,7 +1,7 @@
 #!/bin/bash
-# series-guest.sh: what the suite vm-series needs, in build/series-guest, built from the patches of
-# "make series": the driver for the debug kernel, and rdma-core with pyverbs. After series.sh here
-# (the tools) and "uml.sh kernel".
+# series-guest.sh: builds the files for the suite vm-series from the patches of "make series", in
+# build/series-guest: the driver for the debug kernel, and rdma-core with pyverbs. Run it after
+# scripts/build/series.sh (the tools) and "uml.sh kernel".
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock series-guest
@@ -12,7 +12,7 @@ log=$BUILD/log/series-guest.log
 linux=$("$TOP/scripts/build/source.sh" linux-7.2 all)
 core=$("$TOP/scripts/build/source.sh" rdma-core)
 
-# patched FOLDER PATCHES [ARG...]: applies patches in a folder of its own
+# patched FOLDER PATCHES [ARG...]: applies patches in a new git repository
 patched() {
 	local folder=$1 patch
 	git init -q "$folder"
@@ -22,7 +22,7 @@ patched() {
 	done
 }
 
-# module: the driver, against a kernel whose configuration and headers do not know it
+# module: builds the driver for a kernel whose configuration and headers do not include it
 module() {
 	local folder=drivers/infiniband/sw/kwarp header=include/uapi/rdma/ib_user_ioctl_verbs.h
 	mkdir -p "$work/driver/${header%/*}"
@@ -35,7 +35,7 @@ module() {
 	cp "$work/driver/$folder/kwarp.ko" "$work"
 }
 
-# pyverbs: rdma-core as a whole; the tests' folder is beside it
+# pyverbs: builds rdma-core completely; its tests stay in the source folder
 pyverbs() {
 	cp -R "$core" "$work/rdma-core"
 	patched "$work/rdma-core" rdma-core || return

@@ -1,9 +1,9 @@
 #!/bin/bash
-# source.sh NAME [PART...]: fetches a source tree from the Debian archive, unpacks it, prints its
-# path.
-#   linux-6.12, linux-7.2   the parts named (default: those that tests and readers need; "all" for
+# source.sh NAME [PART...]: fetches a source tree from the Debian archive, unpacks it, and prints
+# its path.
+#   linux-6.12, linux-7.2   the given parts (default: those for tests and for reading; "all" for
 #                           everything)
-#   selftests-7.2           what every test of tools/testing/selftests needs
+#   selftests-7.2           the common files of tools/testing/selftests
 #   loop-7.2                the loop device
 #   rdma-core               the version of the tree's libibverbs
 #   rdma-core-here          the version of this machine's libibverbs
@@ -41,7 +41,7 @@ unpack_linux() {
 	fetch_linux "$series" | tar -x -C "$out.new" --strip-components=1 "${args[@]}"
 }
 
-# some_linux SERIES PART...: likewise; parts of a source are kept.
+# some_linux SERIES PART...: the same, through the cache of kept.sh.
 some_linux() {
 	local kept
 	kept=linux-$1-$({ linux_source "$1" && echo "$@"; } | checksum)
@@ -51,7 +51,7 @@ some_linux() {
 	}
 }
 
-# selftests: the parts of a kernel's source that are the runner of its own tests
+# selftests: prints the files of the kernel's test runner
 selftests() {
 	local file
 	for file in Makefile lib.mk run_kselftest.sh kselftest kselftest.h kselftest_harness.h; do
@@ -60,9 +60,9 @@ selftests() {
 	echo scripts/subarch.include
 }
 
-# fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that APT's machine has, by
-# the address and checksum that apt reports, so that a .dsc missing from the archive does not
-# matter.
+# fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that is installed where the
+# prefix APT runs commands. Uses the address and checksum that apt reports, because the archive may
+# lack the .dsc file.
 fetch_rdma_core() {
 	local version uri file size hash
 	# shellcheck disable=SC2016 # a dpkg-query format
@@ -79,8 +79,8 @@ fetch_rdma_core() {
 	tar -x -C "$out.new" --strip-components=1 -f "$file"
 }
 
-# own_apt_sources: writes a list with the Debian source archives of this machine, so that its own
-# configuration needs no deb-src lines. Sets apt_options.
+# own_apt_sources: writes a list with the Debian source archives of this machine, so that the
+# machine's configuration needs no deb-src lines. Sets apt_options.
 own_apt_sources() {
 	local apt=$BUILD/apt key=/usr/share/keyrings/debian-archive-keyring.gpg
 	mkdir -p "$apt/lists/partial"

@@ -11,7 +11,7 @@ strict='W=1 KCFLAGS=-Werror'
 # A guest has its own programs in these places.
 mkdir -p "$BUILD/examples" "$BUILD/peer" "$BUILD/verbs"
 
-# made [-w DIR] COMMAND...: with the compilers of $arch
+# made [-w DIR] COMMAND...: runs COMMAND with the compilers of $arch
 made() {
 	local where=()
 	[ "$1" != -w ] || { where=(-w "$2"); shift 2; }
@@ -24,7 +24,7 @@ for arch in $FOREIGN_ARCHES; do
 	out=build/cross/$arch
 	kver=$(foreign_kver "$arch")
 	modules=$TOP/$out/stage/lib/modules/$kver
-	# The root has such a link, too.
+	# The guest's root has the same link.
 	[ -L "$TOP/$out/stage/lib" ] || {
 		rm -rf "${TOP:?}/$out/stage" "$TOP/$out/stage.index"
 		mkdir -p "$TOP/$out/stage/usr/lib"

@@ -23,7 +23,7 @@ quietly "$BUILD/log/module-rt.log" in_tree make modules KDIR="$kdir" O=/src/buil
 # shellcheck disable=SC2086
 quietly "$BUILD/log/tests-kernel-rt.log" \
 	in_tree make -s -C "$kdir" M=/src/build/rt/ktest $strict modules
-# Guests lay it over a root where /lib is such a link, too.
+# Guests mount the stage over a root in which /lib is the same link.
 mkdir -p "$BUILD/stage-$kver/usr/lib"
 ln -sfn usr/lib "$BUILD/stage-$kver/lib"
 install -D -m 644 -t "$updates" "$BUILD/rt/kwarp.ko" "$BUILD/rt/ktest/kwarp_ktest.ko"

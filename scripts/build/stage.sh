@@ -1,8 +1,8 @@
 #!/bin/bash
-# stage.sh: builds everything inside the tree and lays it out under build/stage as on the VM's root:
-# the files of "make install", siw.ko, and a module index that covers both. The test programs and
-# the test module are built, too, unless NO_TESTS=1: then nothing is done if none of the sources has
-# changed, so that guests that are running keep the files they have.
+# stage.sh: builds everything inside the tree and installs it under build/stage, in the layout of
+# the VM's root: the files of "make install", siw.ko, and a module index for both. Also builds the
+# test programs and the test module, unless NO_TESTS=1: then nothing is done if no source has
+# changed, so that the files of running guests stay.
 . "$(dirname "$0")/../lib.sh"
 need_root
 kver=$(tree_kver)
@@ -12,7 +12,7 @@ modules=$stage/lib/modules/$kver
 siw=$("$TOP/scripts/build/siw.sh")
 lock stage
 
-# sources: prints a checksum of what the stage is made from
+# sources: prints a checksum of the sources of the stage
 sources() {
 	{
 		cat "$TREE/stamp"
@@ -25,7 +25,7 @@ sources() {
 [ -z "${NO_TESTS:-}" ] || [ ! -e "$modules/updates/kwarp.ko" ] ||
 	[ "$(cat "$stage.made" 2>/dev/null)" != "$(sources)" ] || exit 0
 made=$(sources)
-# Guests lay the stage over a root where /lib is such a link, too.
+# Guests mount the stage over a root in which /lib is the same link.
 [ -L "$stage/lib" ] || {
 	rm -rf "$stage" "$stage.index" && mkdir -p "$stage/usr/lib" && ln -s usr/lib "$stage/lib"
 }

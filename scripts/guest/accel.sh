@@ -1,20 +1,19 @@
 # shellcheck shell=bash
-# accel.sh: how QEMU can run a guest on this machine. Sourced by kwarp-vm and demo.sh.
+# accel.sh: determines whether QEMU can use KVM on this machine. Sourced by kwarp-vm and demo.sh.
 #
 #	accel_that_works [VMLINUZ]	prints "kvm" or "tcg"; a reason goes to standard error
 #
-# The file /dev/kvm does not tell: a machine that is itself a guest may have one with which QEMU
-# ends at once, or with which a kernel stops in the middle of its boot. So a kernel is booted once,
-# whose only program says that it runs. VMLINUZ is that kernel; default: the newest of the tree, if
-# there is one, or of /boot. The answer is stored until the machine boots again, or QEMU changes.
+# The existence of /dev/kvm is not sufficient: on a machine that is itself a guest, QEMU may fail
+# with /dev/kvm, or a kernel may stop in the middle of its boot. So a kernel is booted as a test;
+# its only program prints a message. VMLINUZ is this kernel, by default the newest of the tree, if
+# there is one, or of /boot. The result is stored until the machine boots again or QEMU changes.
 
-# Another file for the tests of this.
+# Tests replace this file.
 ACCEL_KVM=${ACCEL_KVM:-/dev/kvm}
-# What may take how long: a kernel without devices is up in a second; a machine that is busy needs
-# more, and one where KVM stops needs all of it.
+# Time limit in seconds. A kernel without devices boots in a second, on a busy machine later.
 ACCEL_LIMIT=${ACCEL_LIMIT:-20}
 
-# accel_store: prints the name of the file that has the answer; false without a place for it
+# accel_store: prints the name of the file with the result; fails if there is no place for it
 accel_store() {
 	local cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
 	[ -n "$cache" ] && mkdir -p "$cache/kwarp-vm" 2>/dev/null || return
@@ -24,7 +23,7 @@ accel_store() {
 	} | sha256sum | cut -c 1-24)"
 }
 
-# accel_kernel: prints a kernel to try
+# accel_kernel: prints the file of a kernel for the test
 accel_kernel() {
 	local kernels=("${TREE:-/nowhere}"/boot/vmlinuz-* "${TREE:-/nowhere}"/lib/modules/*/vmlinuz
 		/boot/vmlinuz-*) kernel
@@ -34,8 +33,8 @@ accel_kernel() {
 	return 1
 }
 
-# accel_boots VMLINUZ FOLDER: a guest with KVM gets as far as its first program. Ends the emulator
-# as soon as the outcome is known. What QEMU said is in FOLDER/said.
+# accel_boots VMLINUZ FOLDER: tests whether a guest with KVM starts its first program. Ends the
+# emulator as soon as the result is known. QEMU's output is in FOLDER/said.
 accel_boots() {
 	local vmlinuz=$1 work=$2 pid tenths rc=1
 	mkdir -p "$work/root/bin"
@@ -55,14 +54,14 @@ accel_boots() {
 		! grep -aq 'internal error' "$work/said" || break
 		kill -0 $pid 2>/dev/null || break
 	done
-	# It may have ended between the two looks.
+	# QEMU may have ended between the two checks above.
 	! grep -aq '^kwarp: alive' "$work/console" || rc=0
 	{ kill -9 $pid && wait $pid; } 2>/dev/null || :
 	[ -s "$work/said" ] || echo "no program ran within $ACCEL_LIMIT s" >"$work/said"
 	return $rc
 }
 
-# accel_probe VMLINUZ: prints kvm, or tcg and the reason
+# accel_probe VMLINUZ: prints "kvm", or "tcg" and the reason
 accel_probe() {
 	local work command
 	for command in qemu-system-x86_64 busybox cpio; do

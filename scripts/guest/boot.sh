@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# boot.sh: how a guest of this machine's kind, x86-64, is booted in QEMU. Sourced by vm.sh, which
-# has the tree as its root, and by kwarp-vm, which has any.
+# boot.sh: boots x86-64 guests in QEMU. Sourced by vm.sh, whose guests have the tree as their root,
+# and by kwarp-vm, whose guests may have any root.
 
 share=local,security_model=none,multidevs=remap
 log='loglevel=5 log_buf_len=4M panic=-1 oops=panic'
@@ -10,13 +10,13 @@ BOOT_MODULES=(virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev vir
 	netfs 9pnet 9pnet_virtio 9p overlay)
 DISK_MODULES=(crc32c_generic crc16 mbcache jbd2 ext4 virtio_blk)
 
-# boot_module ROOT KVER NAME: prints the file that has the module; nothing if there is none
+# boot_module ROOT KVER NAME: prints the file of the module, if it exists
 boot_module() {
 	find "$1/lib/modules/$2/kernel" -name "$3.ko*" -print -quit
 }
 
-# unpack_modules ROOT KVER FOLDER NAME...: puts those that are there into FOLDER, whose order is the
-# one in which they are loaded
+# unpack_modules ROOT KVER FOLDER NAME...: puts the existing modules into FOLDER, with names that
+# sort in load order
 unpack_modules() {
 	local root=$1 kver=$2 folder=$3 name file n=10
 	shift 3
@@ -34,8 +34,8 @@ unpack_modules() {
 	done
 }
 
-# make_initramfs ROOT KVER BUSYBOX OUT [ADD]: for a kernel of ROOT; BUSYBOX is a static one. What is
-# in the folder ADD is added to the guest's root.
+# make_initramfs ROOT KVER BUSYBOX OUT [ADD]: makes an initramfs for a kernel of ROOT; BUSYBOX is a
+# static one. The contents of the folder ADD are added to the guest's root.
 make_initramfs() {
 	local root=$1 kver=$2 busybox=$3 out=$4 add=${5:-} work rc=0
 	work=$(mktemp -d) || return
@@ -53,13 +53,13 @@ make_initramfs() {
 
 # use_accel kvm|tcg [TSC_KHZ]: sets $accel and $cpu for the emulator, and $more for the kernel.
 #
-# The emulator runs "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make the
-# kernel think them fast. It translates a program again for each address at which it finds it
-# (norandmaps).
+# The emulator executes "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make
+# the kernel use them. The emulator translates a program again for each load address, so disable
+# address space randomization (norandmaps).
 #
-# An emulated guest's counter is this machine's, with TSC_KHZ. The kernel would measure its rate
-# against timers that the emulator delivers late on a busy machine: it once computed 47 MHz instead
-# of 2596, and its clock ran 54 times too fast.
+# The time stamp counter of an emulated guest is this machine's, with rate TSC_KHZ. The kernel would
+# measure the rate against timers, which the emulator delivers late on a busy machine: once it
+# computed 47 MHz instead of 2596, and its clock ran 54 times too fast.
 use_accel() {
 	accel=$1 more=
 	case $accel in
@@ -76,8 +76,8 @@ add_share() {
 	options+=(-virtfs "$share,path=${2//,/,,},mount_tag=$1${3:+,readonly=on}")
 }
 
-# guest_emulator VMLINUZ INITRAMFS RESULTS LIMIT: sets $emulator to the command that boots it:
-# ttyS0 has the kernel's log, ttyS1 the output of the command. $options are more options of the
+# guest_emulator VMLINUZ INITRAMFS RESULTS LIMIT: sets $emulator to the command that boots a guest:
+# ttyS0 has the kernel's log, ttyS1 the output of the command. $options has further options of the
 # emulator, among them the shares "root" and "results". $CPUS, $MEM and $KERNEL_ARGS come from the
 # environment.
 # shellcheck disable=SC2034 # for those who source this
@@ -91,10 +91,10 @@ guest_emulator() {
 		"${options[@]}")
 }
 
-# emulator_fault RESULTS: the kernel died of an Oops in its own text patching. While it patches, it
-# sets a breakpoint for the other CPUs; with one thread per CPU the emulator may still run the old
-# translation, or the breakpoint after it was removed. Seen about once in 40 boots; no driver can
-# cause an int3.
+# emulator_fault RESULTS: tests whether the kernel died of an Oops in its own text patching. While
+# the kernel patches, it sets a breakpoint for the other CPUs; with one thread per CPU the emulator
+# may still execute the old translation, or the removed breakpoint. This happens about once in 40
+# boots; no driver can cause an int3.
 emulator_fault() {
 	[ ! -s "$1/status" ] && grep -aq 'Oops: int3' "$1/console.log"
 }

@@ -1,13 +1,13 @@
 #!/bin/bash
-# demo-guest.sh: the part of the demo that runs in the guest. Two network namespaces have two wires
+# demo-guest.sh: the part of the demo that runs in the guest. Two network namespaces have two links
 # between them, one with Linux's siw on both ends and one with kwarp. Each program runs over siw and
-# then over kwarp, and the row with both figures is printed. A line "@ TEXT" says what is being
-# done; scripts/demo.sh shows such lines as they come. The table is left in /results/table, what
-# the machine was in /results/machine.
+# then over kwarp, and a row with both figures is printed. Lines "@ TEXT" report steps to
+# scripts/demo.sh. The table is left in /results/table, the description of the machine in
+# /results/machine.
 #
 # KWARP_CLOCK=instructions: the clock counts instructions (ICOUNT of vm.sh), on one processor. Then
-# a number of messages is measured instead of SECONDS_EACH (1), and programs wait for events instead
-# of polling, which would take the processor from the other end.
+# a fixed number of messages is measured instead of SECONDS_EACH (1), and programs wait for events
+# instead of polling, which would take the processor from the other end.
 . "$(dirname "$0")/../../tests/vm/lib.sh"
 
 declare -A server_of=([siw]=10.0.1.2 [kwarp]=$IP_B)
@@ -27,7 +27,7 @@ line() {
 	printf '%-24s %6s  %-21s %13s %9s %12s\n' "$@" | tee -a /results/table
 }
 
-# siw_up: the second wire
+# siw_up: makes the link with siw
 siw_up() {
 	[ -d /sys/module/siw ] || must modprobe siw
 	must ip link add sA index 103 netns hostA type veth peer name sB index 104 netns hostB
@@ -37,9 +37,9 @@ siw_up() {
 	must rdma_link hostB siwB siw sB
 }
 
-# ---- programs: each leaves what is to be printed in $figure, and fails if the program did ----
+# ---- programs: each sets $figure, and fails if the program fails ----
 
-# data ADDRESS: rping, whose ends compare what they have sent and read back
+# data ADDRESS: rping, whose ends compare the data that they have sent and read back
 data() {
 	PORT=7174 server server on_b rping -s -a "$1" -v -V -C 10 &&
 		run on_a rping -c -a "$1" -v -V -C 10 &&
@@ -54,7 +54,7 @@ pingpong() {
 		finish server 10 && figure=ok
 }
 
-# perftest ADDRESS COLUMN PROGRAM OPTION...: the figure is from that column of its only line
+# perftest ADDRESS COLUMN PROGRAM OPTION...: takes the figure from this column of the result line
 perftest() {
 	local address=$1 column=$2
 	shift 2
@@ -65,9 +65,9 @@ perftest() {
 	[ -n "$figure" ]
 }
 
-# bandwidth COLUMN ADDRESS PROGRAM BYTES MESSAGES [OPTION...]: messages and options of a counted
-# run. Otherwise as many as go in a time, which grows with each try, since on a busy machine none
-# may have completed; and large ones complete by tens, not by hundreds.
+# bandwidth COLUMN ADDRESS PROGRAM BYTES MESSAGES [OPTION...]: a counted run uses the given messages
+# and options. Otherwise the run has a time limit, which increases with each try, because on a busy
+# machine no message may have completed; large messages are completed in groups of 10.
 bandwidth() {
 	local column=$1 address=$2 program=$3 bytes=$4 much
 	shift 4
@@ -83,25 +83,26 @@ bandwidth() {
 # rate ADDRESS PROGRAM BYTES MESSAGES [OPTION...]: MiB/s
 rate() { bandwidth 4 "$@"; }
 
-# per_second ADDRESS PROGRAM BYTES MESSAGES: thousands of messages
+# per_second ADDRESS PROGRAM BYTES MESSAGES: thousands of messages per second
 per_second() {
 	bandwidth 5 "$@" && figure=$(awk -v f="$figure" 'BEGIN { print f * 1000 }')
 }
 
-# latency ADDRESS PROGRAM BYTES: the typical one, in microseconds
+# latency ADDRESS PROGRAM BYTES: the typical latency, in microseconds
 latency() {
 	if [ -n "$counted" ]; then
 		perftest "$1" 5 "$2" -s "$3" -n 300 -e
 	else
-		# Both sides poll: each gets its own processor.
+		# Both sides poll, so each needs its own processor.
 		PIN=1 perftest "$1" 5 "$2" -s "$3" -n 1000
 	fi
 }
 
 # ---- rows ----
 
-# over DRIVER FUNCTION [ARG...]: runs it to the driver's server. siw may leave data unread for ever
-# (see tests/vm/interop-siw.test.sh), and perftest may find no figures: so three tries.
+# over DRIVER FUNCTION [ARG...]: runs the function with the address of the driver's server. Tries
+# three times, because siw may leave data unread for ever (see tests/vm/interop-siw.test.sh), and
+# perftest may print no figures.
 over() {
 	local driver=$1 function=$2 try
 	shift 2
@@ -116,14 +117,15 @@ over() {
 	figure=failed
 }
 
-# short NUMBER: three digits are enough
+# short NUMBER: prints the number with three digits
 short() {
 	awk -v v="$1" 'BEGIN {
 		if (v !~ /^[0-9.e+-]+$/) print v
 		else printf v < 10 ? "%.2f" : v < 100 ? "%.1f" : "%.0f", v }'
 }
 
-# ratio SIW KWARP more|less: which is better
+# ratio SIW KWARP more|less: prints the ratio, above 1 if kwarp is better; "more" or "less" is
+# better
 ratio() {
 	awk -v siw="$1" -v kwarp="$2" -v better="$3" 'BEGIN {
 		if (!(siw + 0 > 0 && kwarp + 0 > 0)) exit
@@ -131,7 +133,7 @@ ratio() {
 		printf r < 10 ? "%.2f" : "%.1f", r }'
 }
 
-# row PROGRAM BYTES WHAT more|less|- FUNCTION [ARG...]: over both drivers
+# row PROGRAM BYTES WHAT more|less|- FUNCTION [ARG...]: prints a row with both drivers
 row() {
 	local program=$1 bytes=$2 what=$3 better=$4 siw
 	shift 4
@@ -144,7 +146,8 @@ row() {
 		"$(ratio "$siw" "$figure" "$better")"
 }
 
-# alone PROGRAM BYTES WHAT FUNCTION [ARG...]: over kwarp, since siw cannot do it
+# alone PROGRAM BYTES WHAT FUNCTION [ARG...]: prints a row with kwarp only, if siw lacks the
+# function
 alone() {
 	local program=$1 bytes=$2 what=$3
 	shift 3
@@ -153,7 +156,7 @@ alone() {
 	line "$program" "$bytes" "$what" 'not supported' "$(short "$figure")" ''
 }
 
-# sctp: both ends of kwarp use it from now on
+# sctp: makes both ends of kwarp use SCTP from now on
 sctp() {
 	local device
 	export LLP=sctp
@@ -164,7 +167,7 @@ sctp() {
 	must patient hostB vB 18515
 }
 
-echo '@ rdma link add: kwarp and siw on a wire each'
+echo '@ rdma link add: kwarp and siw on a link each'
 hosts_up
 siw_up
 # Resolve the neighbours first.
@@ -187,5 +190,5 @@ alone 'ib_write_bw, SCTP' 65536 MiB/s rate ib_write_bw 65536 200
 	echo "kernel=$(uname -r)"
 	echo "processors=$(nproc)"
 } >/results/machine
-# The guest is thrown away: nothing has to be taken down.
+# No clean-up is needed, because the guest is discarded.
 trap - EXIT

@@ -1,15 +1,15 @@
 #!/bin/bash
-# disk.sh FILE: makes the disk of a guest that is a machine of its own, with systemd and udev, on
-# which kwarp's packages (scripts/build/debs.sh) were installed by apt; prints its path. The disk
-# has what differs from the tree, as an overlay's upper layer. The service kwarp-test runs the
-# command of vm.sh when all others have started.
+# disk.sh FILE: makes the disk of a guest with systemd and udev, on which apt has installed kwarp's
+# packages (scripts/build/debs.sh); prints its path. The disk has the differences from the tree, as
+# the upper layer of an overlay. The service kwarp-test runs the command of vm.sh after all other
+# services have started.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock disk
 disk=$1
 copy=$BUILD/copies/machine
 
-# packages: for apt, all but kwarp-vm, which makes guests itself
+# packages: prints the packages for apt: all except kwarp-vm, which is not used in a guest
 packages() {
 	(cd "$BUILD/deb" && printf '/src/build/deb/%s ' \
 		./kwarp{_,-dkms_,-ibverbs-provider_,ctl_}*.deb ./libkwarp-dev_*.deb)
@@ -18,8 +18,8 @@ packages() {
 if [ ! -e "$copy/done" ] || [ "$BUILD/deb/lintian" -nt "$copy/done" ]; then
 	step 'packages are installed for a guest'
 	copy machine
-	# The other packages are for vm-guide. The guest's kernel is not the tree's newest, for
-	# which apt has DKMS build.
+	# The other packages are for vm-guide. Run DKMS for the guest's kernel, because apt's run of
+	# DKMS builds for the tree's newest kernel.
 	# shellcheck disable=SC2046 # names of packages
 	quietly "$BUILD/log/disk-install.log" in_copy machine -w / sh -ec '
 		apt-get install -y -q --no-install-recommends "$@"
@@ -50,7 +50,7 @@ TimeoutStartSec=infinity
 END
 ln -sf ../kwarp-test.service "$units/kwarp-test.target.wants/"
 ln -sf kwarp-test.target "$units/default.target"
-# Not what a test waits for; and a machine-id of its own at the first boot.
+# Mask units that tests do not need; the guest makes a machine-id at its first boot.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
 	fstrim.timer man-db.timer smartd.service ksmbd.service iscsid.service \
 	serial-getty@ttyS0.service serial-getty@ttyS1.service; do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # initramfs.sh KVER [ROOT]: makes the VM's initramfs for a kernel of the tree, or of the ROOT of
-# another machine, and prints its path. What it does is in initramfs-init.
+# another machine, and prints its path. Its first program is initramfs-init.
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/scripts/guest/boot.sh"
 lock initramfs

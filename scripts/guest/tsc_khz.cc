@@ -17,8 +17,8 @@ struct Moment {
 	Clock::time_point time;
 };
 
-// Reads counter and clock at the same time: the closest pair of several, since any reading may be
-// interrupted.
+// Reads counter and clock at the same time. Takes the closest pair of several readings, because any
+// reading may be interrupted.
 Moment now()
 {
 	Moment best{};

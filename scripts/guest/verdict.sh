@@ -1,23 +1,22 @@
 # shellcheck shell=bash
-# verdict.sh: what a guest's kernel and its emulator left decides how a run ends. Sourced by lib.sh
-# and kwarp-vm.
+# verdict.sh: determines the result of a run from the logs of the guest and the status of the
+# emulator. Sourced by lib.sh and kwarp-vm.
 
-# Kernel messages that report a fault. Plain "error" is left out on purpose.
+# Kernel messages that report a fault. The word "error" alone is too common.
 KERNEL_COMPLAINTS='WARNING:|BUG:|KASAN|UBSAN|possible circular locking|possible recursive locking'
 KERNEL_COMPLAINTS+='|inconsistent lock state|suspicious RCU usage|bad unlock balance'
 KERNEL_COMPLAINTS+='|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops'
 KERNEL_COMPLAINTS+='|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG'
 KERNEL_COMPLAINTS+='|scheduling while atomic|sleeping function called|invalid opcode|divide error'
-# Those of them that a machine without processor time for its guests causes, too.
+# Messages among these that a lack of processor time for the guest causes, too.
 KERNEL_STALLS='soft lockup|INFO: rcu|INFO: task|hung_task|BUG: workqueue lockup'
 
-# kernel_complaints FILE...: prints the lines that match; prints nothing and fails when the logs are
-# clean. Not counted are: all that a log has before its "guest ready" line, which concerns the
-# machine; the trace of a vmalloc() that tests/verbs/faults has made fail, which it always leaves;
-# what lock proving reports about the NVMe target with any RDMA device (it takes nvmet_config_sem
-# inside a connection's handler_mutex, and a listener's handler_mutex inside nvmet_config_sem); and
-# what it reports about siw, which takes sk_callback_lock for reading with bottom halves enabled and
-# for writing inside them.
+# kernel_complaints FILE...: prints the lines that match; prints nothing and fails if the logs are
+# clean. Ignored are: messages before the "guest ready" line, which concern the machine; the trace
+# of a vmalloc() that tests/verbs/faults makes fail; lockdep's reports about the NVMe target, which
+# occur with any RDMA device (the target takes nvmet_config_sem inside a connection's handler_mutex,
+# and a listener's handler_mutex inside nvmet_config_sem); and lockdep's reports about siw, which
+# takes sk_callback_lock for reading with bottom halves enabled and for writing inside them.
 kernel_complaints() {
 	local file
 	for file; do
@@ -46,13 +45,13 @@ kernel_complaints() {
 		END { if (inside) printf "%s", report }' | grep -aE "$KERNEL_COMPLAINTS"
 }
 
-# kernel_defects FILE: of the complaints in FILE, prints those that are no stall
+# kernel_defects FILE: prints the complaints in FILE that are not stalls
 kernel_defects() {
 	grep -avE "$KERNEL_STALLS|Call Trace" "$1"
 }
 
-# guest_verdict RESULTS EMULATOR_STATUS LIMIT [STATUS]: returns the command's status, or 125 if the
-# kernel complained or died; STATUS (125) if the limit was reached.
+# guest_verdict RESULTS EMULATOR_STATUS LIMIT [STATUS]: returns the command's status; 125 if the
+# kernel logged a fault or died; STATUS (125) if the time limit was reached.
 guest_verdict() {
 	local results=$1 rc=$2 limit=$3 late=${4:-125}
 	if kernel_complaints "$results/console.log" "$results/kernel.log" \

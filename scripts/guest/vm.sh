@@ -2,18 +2,17 @@
 # vm.sh [-t SECONDS] [-o RESULTS] COMMAND [ARG...]: boots the tree's kernel in QEMU, runs COMMAND in
 # it, and ends with its exit status.
 #
-# The guest has the Debian 13 tree with a throw-away overlay, this checkout read-only at /src (also
+# The guest has the Debian 13 tree with a temporary overlay, this checkout read-only at /src (also
 # the working directory), and RESULTS (default build/results/vm, with -2, -3 for parallel runs) at
-# /results for files to bring back.
-# Also fails, with status 125, when the kernel complained, crashed, or took longer than SECONDS
-# (600).
+# /results, for files of COMMAND. Fails with status 125 if the kernel logged a fault, crashed, or
+# took longer than SECONDS (600).
 # KERNEL=rt: the newest PREEMPT_RT kernel (scripts/build/stage-rt.sh) instead of 6.12. KERNEL=arm64,
-# KERNEL=s390x: another machine, with Debian's kernel for it (scripts/build/stage-foreign.sh).
-# MEM (2G), CPUS (2) and ACCEL (tcg; kvm where it works) come from the environment. ICOUNT=1: the
-# guest's clock counts its instructions, and jumps ahead while the guest is idle; ICOUNT=on: it goes
-# on as this machine's does then. DISK=1: the guest is a machine with systemd and a disk of its own
-# (scripts/guest/disk.sh), which restarts until it has left an exit status. VM_NET: the emulator's
-# arguments for a network device. COPY=FOLDER: the guest has that copy of the tree
+# KERNEL=s390x: another machine, with Debian's kernel for it (scripts/build/stage-foreign.sh). MEM
+# (2G), CPUS (2) and ACCEL (tcg, or kvm where KVM works) come from the environment. ICOUNT=1: the
+# guest's clock counts its instructions, and jumps ahead while the guest is idle; ICOUNT=on: while
+# the guest is idle, its clock runs like this machine's. DISK=1: the guest has systemd and a disk
+# (scripts/guest/disk.sh), and is restarted until it has written an exit status. VM_NET: the
+# emulator's arguments for a network device. COPY=FOLDER: the guest's root is this copy of the tree
 # (scripts/build/programs.sh).
 . "$(dirname "$0")/../lib.sh"
 . "$TOP/scripts/guest/boot.sh"
@@ -46,7 +45,7 @@ vmlinuz=$root/boot/vmlinuz-$kver
 initramfs=$("$TOP/scripts/guest/initramfs.sh" "$kver" ${foreign:+"$root"})
 guest_results "$wanted"
 
-# tsc_khz: prints the rate of this machine's counter
+# tsc_khz: prints the rate of this machine's time stamp counter
 tsc_khz() {
 	local program=$BUILD/tsc_khz
 	[ "$program" -nt "$TOP/scripts/guest/tsc_khz.cc" ] || {
@@ -61,12 +60,12 @@ options=()
 	accel=tcg,thread=single cpu=max more=norandmaps
 	options+=(-icount "shift=0,sleep=${ICOUNT/1/off}")
 }
-# Counting, the emulator (7.2) loses the flags of cmpxchg16b if an interrupt comes right behind it:
-# seen as a double fault in SLUB, with a part of a pointer in EFLAGS. Without it SLUB uses other
-# instructions, and their number is another.
+# With -icount the emulator (7.2) loses the flags of cmpxchg16b if an interrupt follows immediately;
+# this caused a double fault in SLUB, with a part of a pointer in EFLAGS. Without cmpxchg16b SLUB
+# uses other instructions, and another number of them, so ICOUNT=1 keeps it.
 [ "${ICOUNT:-}" != on ] || cpu=max,-cx16
 
-# with_root COMMAND...: runs it where $root is the guest's
+# with_root COMMAND...: runs COMMAND in a mount namespace with the guest's root at $root
 with_root() { "$@"; }
 [ -z "${COPY:-}" ] || {
 	root=$COPY/root
@@ -78,7 +77,8 @@ with_root() { "$@"; }
 	}
 }
 
-# boot_foreign: the emulator is one of the copy of the tree; the output of the command is a file
+# boot_foreign: boots a guest of another machine with an emulator in the copy of the tree; the
+# output of the command goes to a file
 boot_foreign() {
 	local machine emulator console
 	case $foreign in
