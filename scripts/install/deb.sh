@@ -18,7 +18,7 @@ command -v dpkg-buildpackage >/dev/null || {
 core=${RDMA_CORE:-}
 [ -n "$core" ] || core=$("$top/scripts/build/source.sh" rdma-core-here)
 [ -e "$core/CMakeLists.txt" ] || {
-	echo "make deb: RDMA_CORE=$core is no source of rdma-core" >&2
+	echo "make deb: RDMA_CORE=$core is not a source tree of rdma-core" >&2
 	exit 1
 }
 
@@ -28,14 +28,14 @@ changelog() {
 version=$(changelog Version)
 version=${version%-*}
 [ "$version" = "$("$top/scripts/version")" ] || {
-	echo "make deb: debian/changelog is of $version, kernel/version.h of" \
+	echo "make deb: debian/changelog has version $version, kernel/version.h has" \
 		"$("$top/scripts/version"); scripts/release.sh changes both" >&2
 	exit 1
 }
 source=$out/kwarp-$version
 
-# tarball FOLDER NAME FILE...: of files in FOLDER, which are in a folder NAME of the tarball, to
-# standard output; the same files make the same tarball
+# tarball FOLDER NAME FILE...: writes a tarball of files in FOLDER to standard output, with NAME as
+# their folder; the same files make the same tarball
 tarball() {
 	folder=$1 name=$2
 	shift 2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# dkms.sh install | uninstall: registers the module's source with DKMS, which builds and installs it
-# for the running kernel (or KVER) and for each that comes later; or takes it out again.
+# dkms.sh install | uninstall: registers the module's source with DKMS, which builds and installs
+# the module for the running kernel (or KVER) and for each later kernel; or removes it from DKMS.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 version=$("$top/scripts/version")
@@ -11,7 +11,7 @@ command -v dkms >/dev/null || {
 	exit 1
 }
 
-# registered: prints the versions that DKMS has
+# registered: prints the versions of kwarp in DKMS
 registered() {
 	dkms status kwarp | sed -n 's|^kwarp/\([^,:]*\).*|\1|p' | sort -u
 }

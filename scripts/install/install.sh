@@ -1,9 +1,9 @@
 #!/bin/sh
-# install.sh install IMAGE | uninstall: puts the files of a folder that is laid out like / into the
-# system, or below DESTDIR, and takes them away.
+# install.sh install IMAGE | uninstall: installs the files of the folder IMAGE, which has the layout
+# of /, into the system or below DESTDIR, and removes them.
 #
-# What was put there, files and folders, is in a list, DESTDIR/var/lib/kwarp/installed. A later
-# installation takes away what it does not have again, except modules of other kernels.
+# DESTDIR/var/lib/kwarp/installed lists the installed files and folders. A later installation
+# removes files that it does not install again, except modules of other kernels.
 set -eu
 action=$1
 case ${DESTDIR:-} in
@@ -13,7 +13,7 @@ esac
 dest=${dest%/}
 list=$dest/var/lib/kwarp/installed
 
-# make_folder FOLDER: makes it, and those above it; prints those made
+# make_folder FOLDER: makes the folder and its parents; prints the new ones
 make_folder() {
 	[ -d "$dest$1/" ] && return
 	make_folder "${1%/*}"
@@ -21,13 +21,13 @@ make_folder() {
 	echo "$1/"
 }
 
-# put_all IMAGE: prints what was put where
+# put_all IMAGE: installs all files; prints them and the new folders
 put_all() {
 	mkdir -p "$dest/"
 	(cd "$1" && find . -type f -o -type l) | LC_ALL=C sort | while IFS= read -r file; do
 		file=${file#.}
 		make_folder "${file%/*}"
-		# A file in use, such as a library, is replaced and not written to.
+		# Replace files instead of writing to them, because they may be in use.
 		cp -P "$1$file" "$dest$file.kwarp-new"
 		mv "$dest$file.kwarp-new" "$dest$file"
 		echo "$file"
@@ -35,7 +35,7 @@ put_all() {
 	make_folder /var/lib/kwarp
 }
 
-# take_away: files, then folders that are empty, named on standard input
+# take_away: removes the files on standard input, and the folders if they are empty
 take_away() {
 	LC_ALL=C sort -r | while IFS= read -r path; do
 		case $path in
@@ -45,7 +45,7 @@ take_away() {
 	done
 }
 
-# tell_system LIST: modules and units have changed
+# tell_system LIST: updates the module index and reloads systemd's units
 tell_system() {
 	[ -z "$dest" ] || return 0
 	sed -n 's|^/lib/modules/\([^/]*\)/.*[^/]$|\1|p' "$1" | sort -u | while IFS= read -r kver; do
@@ -59,7 +59,7 @@ install)
 	new=$(mktemp)
 	trap 'rm -f "$new" "$new".*' EXIT
 	put_all "$2" >"$new.put"
-	# Folders of earlier installations are still ours.
+	# Folders of earlier installations stay in the list.
 	{ cat "$new.put"; grep -E '/$|^/lib/modules/' "$list" 2>/dev/null || :; } |
 		LC_ALL=C sort -u >"$new"
 	[ ! -f "$list" ] || LC_ALL=C comm -23 "$list" "$new" | take_away

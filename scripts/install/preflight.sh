@@ -1,14 +1,14 @@
 #!/bin/sh
-# preflight.sh PART...: looks for all that is needed to build a PART (module, provider, tools) and
-# to install it (place: anything but the module; place-module), and names what is missing at once,
-# with Debian's packages that have it. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE,
+# preflight.sh PART...: checks the prerequisites to build a PART (module, provider, tools) and to
+# install it (place: all parts but the module; place-module), and lists all missing ones, with the
+# Debian packages that provide them. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE,
 # PKG_CONFIG_LIBDIR and the compilers' names (CC, CXX) come from the environment.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-/lib/modules/$(uname -r)/build}
 missing='' packages=''
 
-# lacks TEXT [PACKAGE]: remembers it
+# lacks TEXT [PACKAGE]: records a missing prerequisite
 lacks() {
 	missing="$missing  $1
 "
@@ -23,7 +23,8 @@ command_of() {
 	command -v "$1" >/dev/null || lacks "the command $1" "$2"
 }
 
-# header NAME PACKAGE: one that the C++ compiler finds; without a compiler, in its usual places
+# header NAME PACKAGE: checks that the C++ compiler finds the header; without a compiler, looks in
+# the usual folders
 header() {
 	if command -v "$cxx" >/dev/null; then
 		echo "#include <$1>" | "$cxx" -E -x c++ - >/dev/null 2>&1
@@ -32,13 +33,13 @@ header() {
 	fi || lacks "the header $1" "$2"
 }
 
-# links COMPILER LANGUAGE: whether it makes programs
+# links COMPILER LANGUAGE: succeeds if the compiler can link programs
 links() {
 	command -v "$1" >/dev/null &&
 		echo 'int main(void) { return 0; }' | "$1" -x "$2" -o /dev/null - 2>/dev/null
 }
 
-# older VERSION THAN
+# older VERSION THAN: compares versions
 older() {
 	[ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
@@ -65,11 +66,11 @@ kernel() {
 		grep -qE "^CONFIG_$option=[ym]" "$kdir/include/config/auto.conf" ||
 			lacks "CONFIG_$option in the kernel $release"
 	done
-	links "$cc" c || lacks 'a C compiler that makes programs' build-essential
+	links "$cc" c || lacks 'a C compiler that can link programs' build-essential
 }
 
 provider() {
-	links "$cc" c || lacks 'a C compiler that makes programs' build-essential
+	links "$cc" c || lacks 'a C compiler that can link programs' build-essential
 	command_of cmake cmake
 	command_of ninja ninja-build
 	command_of python3 python3
@@ -88,14 +89,14 @@ place() {
 }
 
 tools() {
-	links "$cxx" c++ || lacks 'a C++ compiler that makes programs' g++
+	links "$cxx" c++ || lacks 'a C++ compiler that can link programs' g++
 	header CLI/CLI.hpp libcli11-dev
 	header nlohmann/json.hpp nlohmann-json3-dev
 	header libmnl/libmnl.h libmnl-dev
 	header rdma/rdma_netlink.h linux-libc-dev
 }
 
-# by_dkms: the module that DKMS has installed for the kernel of KDIR
+# by_dkms: succeeds if DKMS has installed the module for the kernel of KDIR
 by_dkms() {
 	find "/lib/modules/$release/updates/dkms" -name 'kwarp.ko*' 2>/dev/null | grep -q .
 }

@@ -1,14 +1,15 @@
 # shellcheck shell=bash
-# A series of patches as commits of a small git repository that has only the files of the tree that
-# the series touches. What git stores of a file depends on its content alone, so that the patches
-# apply to the whole tree.
+# A series of patches as commits of a small git repository that has only those files of the tree
+# that the series changes. Git's ids of files depend on their content only, so the patches apply to
+# the whole tree.
 #
-# Every state between two patches is made from the last one: of the files in $final those that
-# belong to a later patch are left out, or are as they are in $orig, and what a later patch adds to
-# a file is taken out of it.
+# Every state between two patches is derived from the final state: files in $final that belong to a
+# later patch are left out or replaced by those in $orig, and the parts that a later patch adds to a
+# file are removed.
 
-# series_begin SERIES WORK: an empty series in the folder WORK. SERIES_owner FILE says which patch
-# adds a file, SERIES_state STATE APPLIED takes out of it what patches add that are not applied.
+# series_begin SERIES WORK: begins an empty series in the folder WORK. SERIES_owner FILE prints the
+# patch that adds a file; SERIES_state STATE APPLIED removes from STATE the parts that belong to
+# patches outside of APPLIED.
 series_begin() {
 	series=$1 work=$2
 	orig=$work/orig final=$work/final repo=$work/repo
@@ -19,7 +20,7 @@ series_begin() {
 	git -C "$repo" config commit.gpgSign false
 }
 
-# from_tree TREE FILE...: files of the tree that the series changes
+# from_tree TREE FILE...: copies files of the tree that the series changes
 from_tree() {
 	local tree=$1 file
 	shift
@@ -32,7 +33,8 @@ from_tree() {
 	done
 }
 
-# rules FILE: its lines without comments; a line that begins with a tab continues the one before it
+# rules FILE: prints its lines without comments; a line that begins with a tab continues the line
+# before it
 rules() {
 	awk '
 		/^#/ || /^$/ { next }
@@ -41,12 +43,12 @@ rules() {
 		END { print line }' "${SERIES:?}/$1"
 }
 
-# by_rule RULE FILE...: an expression of sed -E -z, which has to change at least one of the files
+# by_rule RULE FILE...: applies an expression of sed -E -z, which has to change one of the files
 by_rule() {
 	sed_must -z "$@"
 }
 
-# by_line RULE FILE...: one of sed -E, line by line
+# by_line RULE FILE...: the same with sed -E, line by line
 by_line() {
 	sed_must -s "$@"
 }
@@ -59,12 +61,12 @@ sed_must() {
 	[ "$before" != "$(cat "$@" | cksum)" ] || fail "the rule '$rule' changes nothing"
 }
 
-# commit TREE MESSAGE: TREE as the next state
+# commit TREE MESSAGE: commits TREE as the next state
 commit() {
 	find "$repo" -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +
 	cp -R "$1/." "$repo"
 	git -C "$repo" add -A
-	! git -C "$repo" diff --cached --quiet || fail "patch '$2' has nothing in it"
+	! git -C "$repo" diff --cached --quiet || fail "patch '$2' is empty"
 	git -C "$repo" commit -q -s -F "$2"
 }
 
@@ -98,10 +100,11 @@ every_patch() {
 		commit "$state" "$messages/$name"
 	done
 	diff -r "$state" "$final" >"$work/left" ||
-		fail "the last patch does not lead to the whole: see $work/left"
+		fail "the last patch does not lead to the final state: see $work/left"
 }
 
-# format_patches OUT PREFIX COVER: the patches and the cover letter, whose first line is its subject
+# format_patches OUT PREFIX COVER: writes the patches and the cover letter; the first line of COVER
+# is the subject
 format_patches() {
 	local out=$1
 	rm -rf "$out"
@@ -125,10 +128,10 @@ cover_letter() {
 	mv "$2.new" "$2"
 }
 
-# ---- what a later patch adds to a file, taken out of $state; it must be there
+# ---- functions that remove parts of a later patch from a file in $state; the parts must exist
 
-# edited FILE COMMAND...: the file through a filter; unless this state has only the tree's, or none.
-# A file of ours has no blank lines one after the other then.
+# edited FILE COMMAND...: filters the file, unless this state has no such file or only that of the
+# tree. In files of the driver, repeated blank lines are removed afterwards.
 edited() {
 	local file=$state/$1 squeeze=-s
 	[ -f "$file" ] && ! cmp -s "$file" "$orig/$1" || return 0
@@ -140,17 +143,17 @@ edited() {
 	rm "$state/.edited"
 }
 
-# drop FILE REGEX: lines
+# drop FILE REGEX: removes lines
 drop() {
 	edited "$1" sed -E "\\%$2%d"
 }
 
-# part FILE FROM TO: from a line up to another one, which stays
+# part FILE FROM TO: removes the lines from FROM up to TO, which stays
 part() {
 	edited "$1" sed -E "\\%$2%,\\%$3%{\\%$3%!d}"
 }
 
-# stub FILE FUNCTION [VALUE]: an inline function that returns VALUE in place of a declaration
+# stub FILE FUNCTION [VALUE]: replaces a declaration by an inline function that returns VALUE
 stub() {
 	edited "$1" awk -v name="$2" -v value="${3:-}" -f "$SERIES/stub.awk"
 }

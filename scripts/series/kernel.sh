@@ -10,11 +10,11 @@ KERNEL_PATCHES=(uapi proto core llp rdmap cm verbs device
 	resources counters dmabuf windows coalesce ooo sctp attach rendezvous
 	documentation selftests)
 
-# kernel_tree DIR: is it a source tree of the kernel that the driver fits?
+# kernel_tree DIR: checks that DIR is a source tree of the right kernel without the driver
 kernel_tree() {
 	local version patch
 	[ -f "$1/drivers/infiniband/sw/siw/siw_main.c" ] ||
-		fail "KERNEL='$1' is no source tree of Linux; unpack one of $SERIES_KERNEL" \
+		fail "KERNEL='$1' is not a source tree of Linux; unpack $SERIES_KERNEL" \
 			"(https://www.kernel.org, or Debian's linux-source-$SERIES_KERNEL) and" \
 			'give its folder'
 	version=$(sed -n 's/^VERSION = //p' "$1/Makefile")
@@ -25,10 +25,10 @@ kernel_tree() {
 	[ ! -e "$1/$DRIVER" ] || fail "KERNEL='$1' has a $DRIVER already; give a tree without it"
 }
 
-# ---- the last state
+# ---- the final state
 
-# compat_names: all that kernel/compat.h has for other files. What it only declares has its
-# definition in a file of the driver.
+# compat_names: prints the names that kernel/compat.h defines for other files. Names that it only
+# declares are defined in a file of the driver and not printed.
 compat_names() {
 	awk '
 		/^#define / { name = $2; sub(/\(.*/, "", name) }
@@ -48,13 +48,13 @@ apply_rules() {
 	done < <(rules kernel/rules)
 	missing=$(LC_ALL=C comm -23 <(compat_names) \
 		<(rules kernel/rules | cut -f 1 | LC_ALL=C sort -u))
-	[ -z "$missing" ] || fail "kernel/rules has no rule for what kernel/compat.h has:" \
+	[ -z "$missing" ] || fail "kernel/rules has no rule for these names of kernel/compat.h:" \
 		"${missing//$'\n'/ }"
 	left=$(grep -nwF -e LINUX_VERSION_CODE -e compat.h -f <(compat_names) "${sources[@]}" || :)
 	[ -z "$left" ] || fail "kernel/rules leaves: ${left//"$1/"/}"
 }
 
-# driver_makefile: the Makefile, from Kbuild
+# driver_makefile: prints the Makefile, made from Kbuild
 driver_makefile() {
 	cat <<-'END'
 		# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
@@ -73,7 +73,7 @@ driver_makefile() {
 	echo 'ccflags-y := -I$(src)'
 }
 
-# maintainers: the entry in its place
+# maintainers: inserts the entry at its place
 maintainers() {
 	awk -v entry="$SERIES/kernel/MAINTAINERS" -v author="$AUTHOR_NAME <$AUTHOR_MAIL>" '
 		function insert(	line) {
@@ -129,7 +129,7 @@ kernel_final() {
 	done
 }
 
-# pages FOLDER: the pages that concern the kernel
+# pages FOLDER: writes the pages that concern the kernel
 pages() {
 	local page rule name all=()
 	mkdir -p "$1"
@@ -151,12 +151,12 @@ pages() {
 		fi
 	done < <(rules kernel/page-rules)
 	! grep -nE '<[a-z]+\.rst>`_|kwarpctl|userspace/|tests/|scripts/|suite ``|compat\.h' \
-		"${all[@]}" >&2 || fail 'kernel/page-rules leaves what the tree does not have'
+		"${all[@]}" >&2 || fail 'kernel/page-rules leaves names that are not in the tree'
 }
 
-# ---- the states before: see git.sh
+# ---- the earlier states: see git.sh
 
-# kernel_owner FILE: the patch that adds it
+# kernel_owner FILE: prints the patch that adds the file
 kernel_owner() {
 	case $1 in
 	include/uapi/rdma/kwarp_user_ioctl_verbs.h) echo attach ;;
@@ -188,7 +188,7 @@ driver_owner() {
 	esac
 }
 
-# kernel_state STATE APPLIED: what later patches add to files of this state, taken out of it
+# kernel_state STATE APPLIED: removes the parts that later patches add to files of this state
 kernel_state() {
 	local state=$1 name
 	for name in resources counters dmabuf windows coalesce ooo sctp attach rendezvous; do
@@ -197,7 +197,7 @@ kernel_state() {
 	[ ! -f "$state/$DRIVER/Makefile" ] || objects "$state/$DRIVER"
 }
 
-# objects FOLDER: the Makefile lists what is there; a comment without objects goes, too
+# objects FOLDER: removes objects without source from the Makefile, and comments without objects
 objects() {
 	awk -v folder="$1" '
 		/^#/ && NR > 2 { held = held $0 "\n"; next }

@@ -1,5 +1,5 @@
-# prototypes.awk: of a header whose functions are inline, what a header of a library has: prototypes
-# of the functions for programs. The section of helpers goes.
+# prototypes.awk: converts a header with inline functions to the header of a library, which has
+# prototypes of the functions for programs. The section of helper functions is removed.
 
 function emit(text,	at, n, i, parts, line, pad) {
 	sub(/^static inline /, "", text)

@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables that series.sh and git.sh share
-# The series for rdma-core. Sourced by series.sh, after the kernel's: the headers are those that the
-# kernel's series leads to.
+# The series for rdma-core. Sourced by series.sh after the kernel's, whose final state has the
+# headers.
 
 PROVIDER=providers/kwarp
 RDMA_CORE_PATCHES=(headers provider kwarpdv pyverbs tests)
 
-# rdma_core_tree DIR: is it a source tree of rdma-core?
+# rdma_core_tree DIR: checks that DIR is a source tree of rdma-core without the provider
 rdma_core_tree() {
 	pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\([0-9]*\)")$/\1/p' "$1/CMakeLists.txt" \
 		2>/dev/null || :)
-	[ -n "$pabi" ] || fail "RDMA_CORE='$1' is no source tree of" \
+	[ -n "$pabi" ] || fail "RDMA_CORE='$1' is not a source tree of" \
 		'rdma-core; clone https://github.com/linux-rdma/rdma-core, or unpack a release,' \
 		'and give its folder'
 	[ ! -e "$1/$PROVIDER" ] ||
@@ -17,7 +17,7 @@ rdma_core_tree() {
 	package_version=$(sed -n 's/^set(PACKAGE_VERSION "\([0-9]*\).*/\1/p' "$1/CMakeLists.txt")
 }
 
-# ---- the last state
+# ---- the final state
 
 # rdma_core_final TREE KERNEL_HEADERS
 rdma_core_final() {
@@ -32,7 +32,7 @@ rdma_core_final() {
 	cp "$TOP/userspace/pyverbs/tests/test_kwarp.py" "$final/tests"
 }
 
-# headers FOLDER: the driver's, and the number of the driver as the kernel has it
+# headers FOLDER: copies the driver's headers, and the list of driver numbers from the kernel
 headers() {
 	cp "$1"/kwarp*.h "$final/kernel-headers/rdma"
 	awk -v from="$1/ib_user_ioctl_verbs.h" '
@@ -51,7 +51,7 @@ headers() {
 		fail 'no enum rdma_driver_id'
 }
 
-# provider: the provider without what adapts it to other versions of rdma-core, and kwarpdv as a
+# provider: copies the provider without the parts for other versions of rdma-core, and kwarpdv as a
 # library
 provider() {
 	local folder=$final/$PROVIDER name rule sources=()

@@ -1,15 +1,15 @@
-# stub.awk: in a header, turns the declaration of the function NAME into an inline function that
-# returns VALUE (nothing, if that is empty). Exits with 1 if there is no such declaration.
+# stub.awk: in a header, replaces the declaration of the function NAME by an inline function that
+# returns VALUE (nothing, if VALUE is empty). Exits with 1 if there is no such declaration.
 #   awk -v name=NAME -v value=VALUE -f stub.awk HEADER
 
-# columns: the width of a line with tabs of 8
+# columns: returns the width of a line with tabs of 8
 function columns(s,	i, n) {
 	for (i = 1; i <= length(s); i++)
 		n = substr(s, i, 1) == "\t" ? n - n % 8 + 8 : n + 1
 	return n
 }
 
-# indent: tabs and blanks up to a column
+# indent: returns tabs and blanks up to a column
 function indent(n,	s) {
 	for (; n >= 8; n -= 8)
 		s = s "\t"
@@ -18,7 +18,7 @@ function indent(n,	s) {
 	return s
 }
 
-# emit: the function's head, its parameters broken at commas
+# emit: prints the function, with its parameters wrapped at commas
 function emit(text,	head, list, n, i, parts, line, at) {
 	at = index(text, "(")
 	head = substr(text, 1, at)
