@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# What each suite needs before it can run. tests/run.sh calls this makefile with -k and with the
-# jobs as goals, the longest first. It calls it twice. Goals whose steps are done get no
-# prerequisites the second time: make returns to goals that had to wait, even for nothing, only
-# after it has been through all others.
+# The prerequisites of each suite. tests/run.sh calls this makefile twice, with -k and with the jobs
+# as goals, the longest first. In the second call, goals get no prerequisites that are already
+# built: if a goal has any, make considers all other goals first, and the order is lost.
 #
-# Building yields to running suites (nice); fuzzing, which has no end of its own, yields to both.
+# Builds run at a lower priority (nice) than suites, and fuzzing, which can use any time that it is
+# given, at a lower priority than builds.
 scripts := $(CURDIR)/../scripts
 step = @$(CURDIR)/step.sh $@
 suite = @$(CURDIR)/run-suite.sh $@
@@ -18,7 +18,8 @@ host:
 	$(step) $(scripts)/tree/setup
 tree: host
 	$(step) $(scripts)/tree/tree.sh
-# Debian's 6.12: module, provider, tools and the suites' programs, laid out for the guests
+# for Debian's kernel 6.12: module, provider, tools and the programs of the suites, in the folders
+# that guests see
 stage: tree
 	$(step) nice -n 5 $(scripts)/build/stage.sh
 # tests/kselftest with the kernel's own runner
@@ -27,13 +28,13 @@ kselftest: tree
 # compilers for other machines
 cross-tools: tree
 	$(step) nice -n 5 $(scripts)/build/cross.sh
-# the same, and roots, for guests of other machines
+# as "stage", and root file systems, for guests of other machines
 stage-foreign: stage cross-tools
 	$(step) nice -n 5 $(scripts)/build/stage-foreign.sh
-# what builds and checks the patches of "make series"
+# the tools that build and check the patches of "make series"
 series-tools: tree
 	$(step) nice -n 5 $(scripts)/build/series.sh
-# the driver and rdma-core as those patches make them
+# the driver and rdma-core built from those patches
 series-guest: series-tools kernel-debug
 	$(step) nice -n 5 $(scripts)/build/series-guest.sh
 # packages for Debian
@@ -42,7 +43,7 @@ debs: stage
 # the newest kernel with PREEMPT_RT
 stage-rt: stage
 	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
-# a copy of the tree with more packages, and programs of ours on their libraries
+# a copy of the tree with more packages, and the programs of tests/programs, which use them
 programs: tree
 	$(step) nice -n 5 $(scripts)/build/programs.sh
 # the tests of Linux's block layer
@@ -55,7 +56,7 @@ module-debug: kernel-debug
 # modules of the debug kernel that only suites of "make check-all" load
 modules-all: module-debug
 	$(step) nice -n 5 $(scripts)/guest/uml.sh modules-all
-# and the one of blktests
+# the module loop of the debug kernel, for blktests
 loop-debug: kernel-debug
 	$(step) nice -n 5 $(scripts)/build/loop.sh
 
@@ -67,7 +68,7 @@ fuzz: host
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
 unit bench checkpatch dkms format release guide: tree
 	$(suite)
-# these work in the same folders as the stage, on what it has built
+# These work in the folders of the stage, on the files that it has built.
 build sparse provider kwarpctl peer cost demo: stage
 	$(suite)
 packages kwarp-vm: debs
@@ -91,10 +92,10 @@ vm-kselftest@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 vm-series@debug: $(call unless-done,stage) $(call unless-done,module-debug) \
 		$(call unless-done,series-guest)
 	$(suite)
-# a machine of its own, with the packages
+# suites on a guest with a disk, where Debian's packages of kwarp are installed
 $(addsuffix @stock,$(call machine,systemd)): $(call unless-done,debs)
 	$(suite)
-# a copy of the tree with more packages
+# suites that need the copy of the tree with more packages
 $(addsuffix @stock,$(call machine,programs)): $(call unless-done,stage) \
 		$(call unless-done,programs)
 	$(suite)

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# For the suites in tests/run.d, on the build machine: TAP around commands.
+# Functions for the suites in tests/run.d, which run on the build machine: they run commands and
+# print a TAP line for each.
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
-set +e # a command that fails is a failed case
+set +e # a command that fails is a failed case, and the suite goes on
 TESTS=0
 FAILED=0
 OUTPUT=$(mktemp)
@@ -44,8 +45,8 @@ unwarned() {
 	report $rc "$name"
 }
 
-# changed FILE...: prints the files that "make quick" checks: not committed, or not in the upstream
-# branch; without CHANGED, all.
+# changed FILE...: with CHANGED set, as in "make quick", prints those of the files that differ from
+# the upstream branch or are not committed; otherwise prints all.
 changed() {
 	[ -n "${CHANGED:-}" ] || { printf '%s\n' "$@"; return; }
 	local base

@@ -4,19 +4,19 @@
 # JOB is the name of a suite of this machine (tests/run.d/NAME), or vm-NAME@KERNEL:
 # tests/vm/NAME.test.sh in its own guest, booted with KERNEL: stock or rt (QEMU), arm64 or s390x
 # (QEMU, another machine), or debug (user-mode Linux). vm-NAME+sctp@KERNEL is the same suite over
-# SCTP (LLP=sctp). A suite prints TAP or GoogleTest lines; one that fails without a failed case, or
-# has no case at all, counts as one failed case.
+# SCTP (LLP=sctp). A suite prints TAP or GoogleTest lines. A suite that exits with an error but has
+# no failed case, and a suite without any case, count as one failed case.
 #
-# Its prerequisites must have been built (tests/jobs.mk lists them). The output is left in
-# $LOGS/check-JOB.log (default: build/log), the kernel's in build/results/JOB, and the line "JOB
-# SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR AGAIN LOAD" is appended to $TALLY, if set;
-# PROCESSOR is processor time in seconds, AGAIN what again() prints, LOAD the load average at the
-# end. JOBS is the number of suites in this run, STARTED the second in which it began. TRY=2 or 3
-# is a second or third try; with SEED=N it repeats what a fuzzer has drawn from that seed. The exit
-# status is always 0: results are in the tally.
+# The prerequisites of the suite must have been built (tests/jobs.mk lists them). The output of the
+# suite is in $LOGS/check-JOB.log (default: build/log), that of the kernel in build/results/JOB. If
+# $TALLY is set, the line "JOB SECONDS PASSED FAILED SKIPPED RETRIES PROCESSOR AGAIN LOAD" is
+# appended to that file: PROCESSOR is the processor time in seconds, AGAIN the output of again(),
+# LOAD the load average at the end. JOBS is the number of suites in this run, STARTED the time of
+# its start in seconds. TRY=2 or 3 is a second or third try, which with SEED=N repeats the one round
+# that a fuzzer drew from that seed. The exit status is always 0; the results are in the tally.
 . "$(dirname "$0")/../scripts/lib.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
-set +e # what fails is counted; the tally has it
+set +e # failures are counted in the tally
 
 job=$1
 suite=${job%@*}
@@ -28,20 +28,20 @@ mkdir -p "$(dirname "$log")" "$results"
 [ -z "${SEED:-}" ] ||
 	export KWARP_FUZZ_SEED=$SEED KWARP_FUZZ_ROUNDS=1 KWARP_FUZZ_SESSIONS=1
 
-# The suite's name without vm- and the lower layer that it runs over.
+# Split "vm-NAME+sctp": $name is NAME, $llp the lower layer with its plus sign, or empty.
 name=${suite#vm-}
 llp=${name#"${name%+*}"}
 name=${name%"$llp"}
 
-# says TEXT: the suite has that line
+# says TEXT: true if the suite has the line "# TEXT"
 says() {
 	grep -q "^# $1" "$TOP/tests/vm/$name.test.sh"
 }
 
-# in_guest COMMAND...: boots a guest for the suite, with a time limit above the suite's own. With
-# the line "# Clock: instructions" in the suite, QEMU's clock counts them, and KWARP_CLOCK says so;
-# with "# Machine: systemd" the guest is one with a disk, which the suite can restart; with
-# "# Machine: programs" it has more packages.
+# in_guest COMMAND...: boots a guest for the suite, with a time limit above that of the suite. These
+# lines of a suite change the guest: "# Clock: instructions": the clock of QEMU counts instructions,
+# and KWARP_CLOCK tells the suite; "# Machine: systemd": the guest has a disk and can be restarted;
+# "# Machine: programs": more packages are installed in the guest.
 in_guest() {
 	local limit clock=
 	limit=$(suite_limit "$name")
@@ -55,7 +55,8 @@ in_guest() {
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }
 
-# on_foreign ARCH: in_guest for another machine, if the mirror has it
+# on_foreign ARCH: runs the suite in a guest of another machine, or skips the suite if the Debian
+# mirror lacks packages for that machine
 on_foreign() {
 	local missing=$BUILD/copies/foreign/missing
 	if [ -e "$missing" ]; then
@@ -65,8 +66,8 @@ on_foreign() {
 	fi
 }
 
-# first_trace: prints the kernel's first complaint, and the functions of its call trace on one line,
-# since what is printed about a failed case is short
+# first_trace: prints the first complaint of the kernel, and the functions of its call trace on one
+# line, because the runner shows only a few lines of a failed case
 first_trace() {
 	local first
 	first=$(head -n 1 "$results/complaints")
@@ -76,7 +77,7 @@ first_trace() {
 		uniq | head -n 24 | paste -sd' '
 }
 
-# judged STATUS: adds cases about the kernel after the suite's own
+# judged STATUS: prints the cases about the kernel, which follow those of the suite
 judged() {
 	[ "$1" -ne 124 ] || echo "# time limit of $(suite_limit "$name") s reached"
 	if [ -s "$results/complaints" ]; then
@@ -98,15 +99,15 @@ judged() {
 	fi
 }
 
-# again: says whether the failed suite may be run again: "yes"; "seed=N" for a property that does
-# not hold in what a fuzzer has drawn from seed N; or "no" for what cannot be chance: a failure of a
-# suite of this machine, wrong data, a leak, and each complaint of the kernel that is no stall.
+# again: prints whether the failed suite may be run again: "yes"; "seed=N" if a fuzzer failed in the
+# round that it drew from seed N; "no" if the failure cannot be due to chance: a suite of this
+# machine, wrong data, a leak, or a complaint of the kernel other than a stall.
 again() {
 	local seed
 	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || grep -aqF 'wrong data' "$log"; then
 		echo no
 	elif grep -aq 'Oops: int3' "$results/complaints" && [ ! -s "$results/status" ]; then
-		echo yes # the emulator's fault; see scripts/guest/vm.sh
+		echo yes # a fault of the emulator; see scripts/guest/vm.sh
 	elif kernel_defects "$results/complaints" >"$results/defects"; then
 		echo no
 	else
@@ -115,7 +116,7 @@ again() {
 	fi 2>/dev/null
 }
 
-# total WORD: the sum of GoogleTest's closing lines "[  WORD  ] N tests", one for each program.
+# total WORD: prints the sum of GoogleTest's closing lines "[  WORD  ] N tests" of all programs
 total() {
 	sed -nE "s/^\[ +$1 +\] ([0-9]+) tests?[.,].*/\1/p" "$log" |
 		awk '{ n += $1 } END { print n + 0 }'
@@ -165,7 +166,7 @@ printf '[%4ds] %7s  %-26s %4d passed, %d failed%s%s  (%d s)\n' \
 	$(($(date +%s) - ${STARTED:-began})) "$place" "$job" $passed $failed \
 	"$([ $skipped -eq 0 ] || echo ", $skipped skipped")" \
 	"$([ "$retries" -eq 0 ] || echo ", $retries retried")" $seconds
-# lines that a suite wants to be shown
+# Show the lines that the suite marked for the summary.
 sed -nE 's/^# summary: /        /p' "$log"
 [ $failed -eq 0 ] || grep -aE -A 4 '^not ok|^\[  FAILED  \] .* ms\)' "$log" |
 	head -n 20 | sed 's/^/        /'

@@ -1,22 +1,25 @@
 #!/bin/bash
-# run.sh [quick|check|all]: runs the suites of tests/suites in parallel; the last line sums the
-# cases. Called by "make quick", "make check" (the default) and "make check-all".
+# run.sh [quick|check|all]: runs the suites of tests/suites in parallel; the last line of the output
+# has the numbers of passed and failed cases. "make quick", "make check" (the default) and "make
+# check-all" call this script. A job is a suite in one of its kernels.
 #
-# SUITES="unit vm-cm vm-rping@stock" runs the suites named; one without "@KERNEL" runs where "make
-# check" runs it, or else where "make check-all" does. SUITES=list lists all jobs, SUITES=modes the
-# suites of each mode. Each job's output is in build/log/check-JOB.log; build/check-times.tsv keeps
-# its duration and its processor time. JOBS_AT_ONCE guests run at a time: one more than processors,
-# since a guest is idle for a third of its time or more. After CHECK_LIMIT seconds (5100; none for
-# "all") the run ends, and jobs that have not run count as failed.
+# SUITES="unit vm-cm vm-rping@stock" runs the named suites only. A suite named without "@KERNEL"
+# runs where "make check" runs it, or, if "make check" does not, where "make check-all" does.
+# SUITES=list lists all jobs, SUITES=modes the jobs of each mode. The output of a job is in
+# build/log/check-JOB.log, its duration and processor time are in build/check-times.tsv.
+# JOBS_AT_ONCE guests run at a time: by default one more than there are processors, since a guest is
+# idle for at least a third of its time. After CHECK_LIMIT seconds (5100; no limit for "all") the
+# run ends, and jobs that have not run count as failed.
 #
-# A guest's suite that fails is run again, by itself, when all others have ended, unless its failure
-# cannot be chance (again() in run-suite.sh): TRIES times in all (3, in "all" 1). A suite that
-# passes then counts as passed and as flaky: a line of its own before the last one, a row in
-# build/flaky.tsv, all logs kept in build/flaky. If more than five suites fail in such a way,
-# nothing is run again: the machine or the change is at fault.
+# If a suite fails in a guest, run.sh runs the suite again when all others have ended, with nothing
+# beside it, up to TRIES times in total (3, for "all" 1), unless the failure cannot be due to chance
+# (see again() in run-suite.sh). A suite that passes then counts as passed and as flaky: run.sh
+# prints a line about the suite before the last line, adds a row to build/flaky.tsv, and keeps the
+# logs of all tries in build/flaky. If more than five suites fail that way, run.sh repeats none of
+# them, since the cause is then the machine or the change.
 #
-# build/check-passed has the commit and the verdict of the last whole run of "check" or "all",
-# build/tested-on.csv the kernels and machines of the last "all".
+# build/check-passed has the commit and the verdict of the last complete run of "check" or "all",
+# build/tested-on.csv the kernels and machines of the last run of "all".
 . "$(dirname "$0")/../scripts/lib.sh"
 
 mode=${1:-check}
@@ -25,7 +28,7 @@ most_flaky=5
 export TALLY=$BUILD/check.tally LOGS=$BUILD/log STARTED
 STARTED=$(date +%s)
 
-# listed MODE: prints the mode's jobs, one to a line with its duration in seconds
+# listed MODE: prints the jobs of the mode with their durations in seconds, one job per line
 listed() {
 	local column=4
 	case $1 in
@@ -40,8 +43,8 @@ listed() {
 		}'
 }
 
-# chosen: prints the jobs that SUITES names, or all. One without "@KERNEL" runs where this mode has
-# it, or else "all".
+# chosen: prints the jobs that SUITES names, or all jobs of this mode. A suite named without
+# "@KERNEL" gets the kernels of this mode, or, if this mode does not run the suite, those of "all".
 chosen() {
 	local name of found
 	[ -n "${SUITES:-}" ] || listed "$mode"
@@ -65,13 +68,14 @@ modes() {
 	done
 }
 
-# machine JOB: prints which one the suite asks for, if any
+# machine JOB: prints the kind of machine in the line "# Machine:" of the suite, if there is one
 machine() {
 	local name=${1#vm-}
 	sed -n 's/^# Machine: //p' "$TOP/tests/vm/${name%%[+@]*}.test.sh" 2>/dev/null || :
 }
 
-# by_time: sorts jobs, longest first, by their last duration here or else by the table
+# by_time: sorts jobs, longest first, by their last duration in this checkout, or else by the
+# duration in the table
 by_time() {
 	awk 'FILENAME != "-" { last[$1] = $2; next } { print $1, ($1 in last) ? last[$1] : $2 }' \
 		<(cat "$times" 2>/dev/null) - | sort -k2,2nr -k1,1
@@ -84,8 +88,8 @@ last_time() {
 		"$times" 2>/dev/null || :
 }
 
-# contained SECONDS COMMAND...: runs it in a process namespace, so that all that a suite starts ends
-# with its first process, and that with this script. 0 is no limit.
+# contained SECONDS COMMAND...: runs COMMAND in a PID namespace, so that all processes of a suite
+# end with its first process, and the first process ends with this script. SECONDS=0: no limit.
 contained() {
 	timeout -s KILL "$1" unshare --pid --fork --kill-child --mount-proc "${@:2}" &
 	trap 'pkill -KILL -P $!' EXIT
@@ -94,7 +98,7 @@ contained() {
 	trap - EXIT
 }
 
-# seconds_left: how long the run may last yet
+# seconds_left: prints the seconds until the limit of the run; 0 if there is no limit
 seconds_left() {
 	local left=$((limit - ($(date +%s) - STARTED)))
 	[ "$limit" -ne 0 ] || left=0
@@ -102,7 +106,7 @@ seconds_left() {
 	echo $left
 }
 
-# keep: stores the durations of this run in place of older ones of the same jobs
+# keep: stores the durations of this run, and drops older durations of the same jobs
 keep() {
 	{
 		cat "$TALLY" "$TALLY.steps" | awk '{ print $1 "\t" $2 ($7 == "" ? "" : "\t" $7) }'
@@ -127,8 +131,8 @@ first_case() {
 	grep -aE '^not ok|^\[  FAILED  \] .* ms\)' "$1" | head -n 1 | cut -c1-100
 }
 
-# second_tries: runs the suites again whose failure may be chance. A try that passes replaces the
-# first one in the tally.
+# second_tries: runs the suites again whose failure may be due to chance. A try that passes replaces
+# the first one in the tally.
 second_tries() {
 	local job again load try seed failed left
 	left=$(awk '$4 > 0 && $8 != "no"' "$TALLY" | wc -l)
@@ -151,15 +155,15 @@ second_tries() {
 				passed_later "$job" "$load"
 				break
 			}
-			# A seed that fails twice is a defect.
+			# The same seed has failed twice, so the failure is not due to chance.
 			[ -z "$seed" ] || break
 			[ "$again" != no ] || break
 		done
 	done < <(awk '$4 > 0 && $8 != "no" { print $1, $8, $9 }' "$TALLY")
 }
 
-# passed_later JOB LOAD: the last try counts for the job, which is flaky; LOAD is the load average
-# at the end of the first try
+# passed_later JOB LOAD: records the last try as the result of the job, and the job as flaky. LOAD
+# is the load average at the end of the first try.
 passed_later() {
 	local job=$1 to case
 	to=flaky/$job.$(date +%Y%m%d-%H%M%S)
@@ -176,8 +180,8 @@ passed_later() {
 	echo "flaky: $job: $case (build/$to, load $2)" >>"$TALLY.flaky"
 }
 
-# failures: prints, for the first four failed suites, their and their kernel's last lines, and how
-# to repeat them
+# failures: prints the command that repeats each failed suite; for the first four also the last
+# lines of the suite's log and of the kernel's console
 failures() {
 	local job log shown=0 bad
 	bad=$(awk '$4 > 0 { print $1 }' "$TALLY")
@@ -195,7 +199,7 @@ failures() {
 	done
 }
 
-# passed VERDICT: leaves what is known of this commit
+# passed VERDICT: writes the result of this run to build/check-passed
 passed() {
 	{
 		echo "commit $COMMIT"
@@ -249,10 +253,11 @@ echo "$JOBS suites: $(count '^[^@]* ') on this machine, $(count @debug) in guest
 	"$(count '@arm64\|@s390x') of other machines$(last_time "$JOBS"); limits are" \
 	"$KWARP_PATIENCE %"
 
-# First the builds and, in the gaps that these leave, suites of this machine; then the suites of
-# guests, whose prerequisites are ready by then: make takes goals in their given order only if they
-# do not have to wait for prerequisites. Beside the guests, one after the other, run the suites of
-# this machine that work in the folders of the stage.
+# Make is called in two rounds. The first round runs the builds, and suites of this machine while a
+# processor is free. The second round runs the suites of guests, whose prerequisites are ready by
+# then, because make starts goals in the given order only if no goal has to wait for prerequisites.
+# Suites of this machine that work in the folders of the stage run beside the second round, one
+# after the other.
 first=() second=() beside=()
 for job in "${goals[@]}"; do
 	case $(machine "$job") in
@@ -285,7 +290,7 @@ contained "$limit" sh -c '
 	[ -z "$4" ] || $make -j$2 $4
 	wait' sh "$TOP/tests" "${JOBS_AT_ONCE:-$(($(nproc) + 1))}" \
 	"${first[*]:-host}" "${second[*]}" "${beside[*]}" 2>"$LOGS/check-make.log"
-set +e # the report is printed to its end, whose status is this script's
+set +e # print the whole report even if a command of it fails
 
 for job in "${goals[@]}"; do
 	grep -q "^$job " "$TALLY" || {

@@ -1,11 +1,12 @@
 #!/bin/bash
-# step.sh NAME COMMAND...: runs a prerequisite of suites for tests/jobs.mk and reports how long it
-# took. Its output is in build/log/check-NAME.log; the end of it is printed if it fails.
+# step.sh NAME COMMAND...: runs COMMAND, which builds a prerequisite of suites (tests/jobs.mk), and
+# reports its duration. The output is in build/log/check-NAME.log; its last lines are printed if
+# COMMAND fails.
 . "$(dirname "$0")/../scripts/lib.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called us
 name=$1
 shift
-# only once per run
+# run each step once per run of the suites
 [ ! -e "$TALLY.done/$name" ] || exit 0
 log=$BUILD/log/check-$name.log
 mkdir -p "$BUILD/log"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the suites in tests/vm, inside the VM or user-mode Linux: TAP output, two hosts on one wire,
-# servers. A suite looks like this:
+# Functions for the suites in tests/vm, which run inside a guest (QEMU or user-mode Linux): TAP
+# output, two hosts on one wire, servers. A suite looks like this:
 #
 #	. "$(dirname "$0")/lib.sh"
 #	hosts_up
@@ -14,9 +14,10 @@
 # the right one by address. DRIVER is kwarp, or siw to run a suite without kwarp; DRIVER_A and
 # DRIVER_B mix them.
 #
-# Nothing is measured against a clock: what must come is awaited, and limits are for what hangs. The
-# runner exports in KWARP_PATIENCE, in percent, how much longer all takes on this machine (100). A
-# suite's function replaces one of the same name here, also where others of these call it.
+# No case passes or fails by a measured time: suites wait for each event, and time limits only end
+# programs that hang. The runner exports KWARP_PATIENCE, the factor in percent (default: 100) by
+# which limits grow on this machine. A suite may redefine a function of this file; other functions
+# of this file then call the suite's function.
 
 DRIVER=${DRIVER:-kwarp}
 DRIVER_A=${DRIVER_A:-$DRIVER}
@@ -31,7 +32,7 @@ TESTS=0
 FAILED=0
 declare -A SERVERS
 
-# patience SECONDS: prints how many are as much on this machine
+# patience SECONDS: prints that time multiplied by the factor of this machine
 patience() {
 	echo $((($1 * ${KWARP_PATIENCE:-100} + 99) / 100))
 }
@@ -62,21 +63,23 @@ report() {
 	return "$1"
 }
 
-# What programs print if bytes that they received are not those that were sent: rping, rstream and
-# riostream, ibv_*_pingpong, qperf, fi_pingpong, fio, rdma-core's Python suite; and ours.
+# A regular expression for messages about received bytes that differ from those sent: of rping,
+# rstream and riostream, ibv_*_pingpong, qperf, fi_pingpong, fio, rdma-core's Python suite, and our
+# own programs.
 WRONG_DATA='wrong data: |data mismatch!|data verification failed byte|invalid data in page'
 WRONG_DATA+='|mismatch, sequence [0-9]+, expected|Error at iteration=[0-9]+ size=[0-9]+ byte='
 WRONG_DATA+='|verify failed at file|verify: bad (magic )?header|[Dd]ata validation fail'
 
-# wrong_data [FILE...]: prints such lines with the mark by which the runner knows that a failure is
-# not chance. Only a difference of bytes gets it, not data that have not come.
+# wrong_data [FILE...]: prints such lines of the files after "# wrong data: ". The runner does not
+# repeat a suite that prints this text, because wrong bytes are never due to chance. Missing data
+# are not marked.
 wrong_data() {
 	[ $# -eq 0 ] || grep -ahE -m 5 "$WRONG_DATA" "$@" 2>/dev/null | cut -c 1-200 |
 		sed -E 's/^(# wrong data: )?/# wrong data: /'
 }
 
-# same_data SENT RECEIVED: the files are identical. cmp prints a difference of bytes on its standard
-# output, a file that is too short or cannot be read on the other.
+# same_data SENT RECEIVED: true if the files are identical. cmp reports bytes that differ on its
+# standard output; a file that is too short or cannot be read, on standard error.
 same_data() {
 	local differ
 	differ=$(cmp "$1" "$2") && return
@@ -84,7 +87,7 @@ same_data() {
 	return 1
 }
 
-# counted: prints every counter that is not 0, one line for each device
+# counted: prints the counters of each device that are not 0, one line per device
 counted() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -96,8 +99,8 @@ counted() {
 	done
 }
 
-# ok NAME COMMAND...: passes if COMMAND succeeds (time limit 60 seconds for a program; LIMIT=N
-# changes it; see patience). The output is in $WORK/out.
+# ok NAME COMMAND...: passes if COMMAND succeeds. A program has a time limit of 60 seconds, or of
+# LIMIT seconds, multiplied as in patience(). The output is in $WORK/out.
 ok() {
 	local name=$1 rc=0
 	shift
@@ -107,7 +110,8 @@ ok() {
 	report $((rc != 0)) "$name" "$WORK/out"
 }
 
-# fails NAME COMMAND...: passes if COMMAND fails by itself within the time limit
+# fails NAME COMMAND...: passes if COMMAND exits with an error within the time limit; a death by a
+# signal is a failed case
 fails() {
 	local name=$1 rc=0
 	shift
@@ -116,14 +120,14 @@ fails() {
 	report $((rc == 0 || rc == 124 || rc >= 128)) "$name" "$WORK/out"
 }
 
-# is NAME GOT WANTED
+# is NAME GOT WANTED: passes if the two strings are equal
 is() {
 	local rc=0
 	[ "$2" = "$3" ] || { rc=1; printf 'got:    %s\nwanted: %s\n' "$2" "$3" >"$WORK/out"; }
 	report $rc "$1" "$WORK/out"
 }
 
-# has NAME REGEX: passes if the last command's output has a line that matches
+# has NAME REGEX: passes if the output of the last command has a line that matches
 has() {
 	local rc=0
 	grep -aEq -- "$2" "$WORK/out" || rc=1
@@ -135,18 +139,18 @@ skip() {
 	echo "ok $TESTS - $1 # SKIP ${2:-}"
 }
 
-# bail TEXT: ends the suite, because nothing further makes sense
+# bail TEXT: ends the suite, for errors after which no further case could pass
 bail() {
 	echo "Bail out! $*"
 	exit 1
 }
 
-# must COMMAND...: runs set-up that has to work
+# must COMMAND...: runs a command of the set-up; ends the suite if the command fails
 must() {
 	"$@" >"$WORK/must" 2>&1 || { sed 's/^/# /' "$WORK/must"; bail "failed: $*"; }
 }
 
-# done_testing: prints the plan and exits with the suite's status
+# done_testing: prints the TAP plan and exits with the status of the suite
 done_testing() {
 	echo "1..$TESTS"
 	exit $((FAILED > 0 || TESTS == 0))
@@ -154,7 +158,7 @@ done_testing() {
 
 # ---- running things ----
 
-# run COMMAND...: runs it with its output in $WORK/out; a program gets a time limit, functions of
+# run COMMAND...: runs COMMAND with its output in $WORK/out. Programs get a time limit; functions of
 # the suite do not.
 run() {
 	local limit rc=0
@@ -164,17 +168,17 @@ run() {
 	on_b) shift; set -- ip netns exec hostB timeout -k 5 "$limit" "$@" ;;
 	*) [ "$(type -t "$1")" = function ] || set -- timeout -k 5 "$limit" "$@" ;;
 	esac
-	# A function may call run again: append both outputs rather than overwrite the first one.
+	# COMMAND may be a function that calls run() itself: append, to keep the output of both.
 	: >"$WORK/out"
 	"$@" >>"$WORK/out" 2>&1 </dev/null || rc=$?
 	[ $rc -ne 255 ] || ! only_rping_ended "$WORK/out" || rc=0
 	return $rc
 }
 
-# only_rping_ended FILE: in this output of a program with status 255, rping did all that it was
-# asked to do. At its end it closes the channel of its events; if the thread that waits for those is
-# woken then, it ends the program with this status. A failure has another line. What is printed
-# about the channel may stand in the middle of another line.
+# only_rping_ended FILE: FILE is the output of a program that exited with 255. True if rping did all
+# its work before: at its end, rping closes its event channel, and if the thread that waits for
+# events wakes up then, that thread exits with 255. After a failure the output has other lines. The
+# message about the channel may be printed within another line.
 only_rping_ended() {
 	local ended='rdma_get_cm_event: Bad file descriptor'
 	grep -aqF "$ended" "$1" &&
@@ -185,9 +189,9 @@ only_rping_ended() {
 on_a() { ip netns exec hostA "$@"; }
 on_b() { ip netns exec hostB "$@"; }
 
-# wait_for COMMAND...: waits until COMMAND succeeds, for a minute at most; PATIENCE=N changes it. A
-# second counts only if COMMAND was tried in it: while this process gets no processor, what it waits
-# for may get none either. Prints the output of the last attempt if all fail.
+# wait_for COMMAND...: repeats COMMAND until it succeeds, for at most a minute, or PATIENCE seconds.
+# Only seconds in which COMMAND was tried count: while this process gets no processor, the awaited
+# process may get none either. If all attempts fail, prints the output of the last one.
 wait_for() {
 	local left now=$SECONDS
 	left=$(patience "${PATIENCE:-60}")
@@ -198,14 +202,15 @@ wait_for() {
 	done
 }
 
-# counter DEVICE NAME: prints a counter of the device. By netlink: sysfs shows values that are up to
-# 10 ms old by the kernel's ticks, and these stand still while a guest's processor does.
+# counter DEVICE NAME: prints a counter of the device. We read counters by netlink, because sysfs
+# shows values from a cache of 10 ms, measured in ticks of the kernel, which stop while the
+# processor of the guest stands still.
 counter() {
 	rdma statistic show link "$1/1" | tr ' ' '\n' | grep -xA1 "$2" | grep -xE '[0-9]+'
 }
 
-# value KEY: prints an attribute, ours included, of the last object that has it in $WORK/json, which
-# is output of "rdma -j"
+# value KEY: $WORK/json is output of "rdma -j". Prints the attribute KEY, or the driver's attribute
+# drv_KEY, of the last object that has one.
 value() {
 	python3 -c '
 import json, sys
@@ -217,8 +222,8 @@ for entry in json.load(open(sys.argv[1])):
 print(found)' "$WORK/json" "$1"
 }
 
-# listening HOST PORT: a listener is there: of TCP, or of rdma_cm, which is a TCP listener, too,
-# with iWARP over TCP, but not with RoCE
+# listening HOST PORT: true if a program listens on the port. With iWARP over TCP a listener of
+# rdma_cm is also a TCP listener; with RoCE it is not, so we ask the RDMA core.
 listening() {
 	if [ "${LLP:-tcp}" = sctp ] &&
 		ip netns exec "$1" awk -v port="$2" '$6 == port { found = 1 } END { exit !found }' \
@@ -231,16 +236,15 @@ listening() {
 	esac
 }
 
-# server NAME on_a|on_b COMMAND...: starts it in the background with its output in $WORK/NAME.log.
-# PORT=N: returns when it listens there.
+# server NAME on_a|on_b COMMAND...: starts COMMAND in the background with its output in
+# $WORK/NAME.log. With PORT=N, returns when COMMAND listens on port N.
 server() {
 	local name=$1 host=hostA
 	[ "$2" = on_a ] || host=hostB
 	shift 2
-	# A server that a failed case has left would answer instead of this one.
+	# A server left over from a failed case would answer instead of the new one.
 	stop "$name"
-	# Truncate the log now rather than in the child: a reader must not find the last server's
-	# output.
+	# Truncate the log here, not in the child, so that no reader finds output of the last server.
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
@@ -252,8 +256,8 @@ server() {
 }
 
 # perftest_pair SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: starts the server and runs the
-# client. Between its two connections the server briefly has no listener: see patient(). PIN=1 gives
-# each side its own CPU.
+# client. Between the two connections of a run the server briefly has no listener: see patient().
+# PIN=1 gives each side its own CPU.
 perftest_pair() {
 	local server=$1 client=$2 address=$3
 	shift 3
@@ -261,8 +265,8 @@ perftest_pair() {
 	run "$client" ${PIN:+taskset -c 0} "$@" -R -F "$address"
 }
 
-# finish NAME [SECONDS]: waits until the server ends by itself; returns its exit status (124: it has
-# not ended). The end of a failed server's output goes to standard error.
+# finish NAME [SECONDS]: waits until the server exits; returns its exit status, or 124 if the server
+# did not exit and was stopped. If it failed, the end of its output goes to standard error.
 finish() {
 	local pid=${SERVERS[$1]} rc=0
 	if PATIENCE=${2:-60} wait_for exited "$pid"; then
@@ -277,7 +281,7 @@ finish() {
 	return $rc
 }
 
-# rejected NAME CLIENT ADDRESS: rping's request is refused, and rping ends by itself
+# rejected NAME CLIENT ADDRESS: passes if rping's connection request is rejected, and rping exits
 rejected() {
 	local rc=0
 	run "$2" timeout "$(patience 20)" rping -c -a "$3" -C 1 || rc=$?
@@ -285,7 +289,7 @@ rejected() {
 	report $((rc == 0 || rc == 124)) "$1" "$WORK/out"
 }
 
-# stop NAME: ends the server; by signal 9 if it does not end otherwise
+# stop NAME: ends the server by SIGTERM, or by SIGKILL if SIGTERM does not suffice
 stop() {
 	local pid=${SERVERS[$1]:-}
 	[ -n "$pid" ] || return 0
@@ -295,7 +299,7 @@ stop() {
 	unset "SERVERS[$1]"
 }
 
-# exited PID: that child has ended
+# exited PID: true if that process has ended
 exited() {
 	! kill -0 "$1" 2>/dev/null
 }
@@ -305,7 +309,7 @@ exited() {
 # drivers_load: loads the modules that are not built in
 drivers_load() {
 	local module
-	# In time for listeners that wait for a device, and for whatever loads the module.
+	# Before the module is loaded, by us or automatically, and before any device exists.
 	[ "${LLP:-tcp}" = tcp ] || echo "options kwarp llp=$LLP" >/etc/modprobe.d/kwarp-llp.conf
 	for module in ib_uverbs rdma_ucm iw_cm crc32c_intel "$DRIVER_A" "$DRIVER_B"; do
 		[ -d "/sys/module/$module" ] || modprobe -q "$module"
@@ -319,15 +323,16 @@ drivers_load() {
 wire_up() {
 	must ip netns add hostA
 	must ip netns add hostB
-	# Different interface numbers: siw binds by number, whatever the namespace.
+	# Different interface numbers, because siw binds by number without regard to the namespace.
 	must ip link add vA index 101 netns hostA type veth peer name vB index 102 netns hostB
 	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
 	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
 }
 
 # wire_up_here [MTU]: puts both ends into the initial namespace, for kernel consumers that work in
-# no other; hostA and hostB are names of it. Each address is this host's own, but packets from one
-# to the other leave by one end and come in by the other, as between two hosts. IPv4 only.
+# no other namespace. hostA and hostB are then two names of this namespace. Both addresses are
+# local, but packets between them leave through one end and arrive at the other, as between two
+# hosts. IPv4 only.
 wire_up_here() {
 	local end
 	must ip netns attach hostA $$
@@ -340,8 +345,8 @@ wire_up_here() {
 	must sysctl -qw net.ipv4.conf.all.rp_filter=0
 	must end_up hostA vA $IP_A $IP6_A "${1:-1500}"
 	must end_up hostB vB $IP_B $IP6_B "${1:-1500}"
-	# "iif lo" matches packets sent by this host; packets received are local, whichever rule is
-	# first.
+	# "iif lo" matches packets that this host sends, so received packets are still looked up in
+	# table local.
 	must ip rule add pref 10 iif lo to $IP_B lookup 101
 	must ip rule add pref 10 iif lo to $IP_A lookup 102
 	must ip rule add pref 20 lookup local
@@ -349,13 +354,14 @@ wire_up_here() {
 	must here_routes
 }
 
-# here_routes: sets the routes, also when an end comes up again, since going down has removed its
-# route
+# here_routes: sets the routes of wire_up_here; also called when an end comes up again, because its
+# route disappears when it goes down
 here_routes() {
 	ip route replace $IP_B dev vA src $IP_A table 101 &&
 		ip route replace $IP_A dev vB src $IP_B table 102
 }
 
+# here_down: undoes wire_up_here
 here_down() {
 	ip rule add pref 0 lookup local
 	ip rule del pref 20
@@ -371,7 +377,7 @@ wire_down() {
 	ip netns del hostB
 }
 
-# end_up NETNS NETDEV IP IP6 MTU
+# end_up NETNS NETDEV IP IP6 MTU: configures one end of the wire
 end_up() {
 	ip -n "$1" link set lo up &&
 		ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.accept_dad=0" &&
@@ -381,10 +387,11 @@ end_up() {
 		patient "$1" "$2" 18515
 }
 
-# patient NETNS NETDEV [PORT]: a SYN to PORT (default: any) without a listener gets no answer, so
-# that TCP sends it again a second later. perftest's server closes one listener and opens another
-# between its two connections, and a client that comes in between would be refused with any driver.
-# The filter drops TCP's answer to such a SYN: RST and ACK with sequence number 0.
+# patient NETNS NETDEV [PORT]: makes a SYN to PORT (default: any port) remain unanswered if there is
+# no listener, so that TCP sends the SYN again a second later. perftest's server closes one listener
+# and opens another between its two connections, and with any driver a client that connects at that
+# moment would be refused. The filter drops the answer to such a SYN: RST and ACK with sequence
+# number 0.
 patient() {
 	local port=${3:-0} mask=0xffff
 	[ "$port" -ne 0 ] || mask=0
@@ -397,7 +404,7 @@ patient() {
 			match u32 0 0xffffffff at 44 match u8 0x14 0xff at 53 action drop ||
 		return 1
 	[ "${LLP:-tcp}" = sctp ] || return 0
-	# SCTP: ABORT; INIT is sent again after a second.
+	# Over SCTP the answer is an ABORT; SCTP sends INIT again after a second.
 	tc -n "$1" filter add dev "$2" egress protocol ip \
 		u32 match ip protocol 132 0xff match u16 "$port" $mask at 20 \
 		match u8 6 0xff at 32 action drop &&
@@ -414,7 +421,7 @@ hosts_up() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
 
-# hosts_here [MTU]: the same, with both hosts in the initial namespace
+# hosts_here [MTU]: as hosts_up, with both hosts in the initial namespace
 hosts_here() {
 	drivers_load
 	wire_up_here "${1:-1500}"
@@ -422,7 +429,8 @@ hosts_here() {
 	must rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 }
 
-# rendezvous on|off: whether queue pairs of both devices find each other without rdma_cm
+# rendezvous on|off: sets whether queue pairs of both devices can connect by modify_qp alone,
+# without rdma_cm
 rendezvous() {
 	local dev port=0
 	[ "$1" = off ] || port=7600
@@ -431,7 +439,7 @@ rendezvous() {
 	done
 }
 
-# gid_index DEVICE ADDRESS: prints the index of an address in the form that sysfs writes
+# gid_index DEVICE ADDRESS: prints the index of the GID; ADDRESS is in the form that sysfs shows
 gid_index() {
 	local file
 	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
@@ -440,13 +448,13 @@ gid_index() {
 	return 1
 }
 
-# rdma_link NETNS NAME TYPE NETDEV: adds a device and waits for its device files
+# rdma_link NETNS NAME TYPE NETDEV: adds a device and waits for its device file
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
 		wait_for uverbs_node "$2"
 }
 
-# uverbs_node NAME: the device file exists. devtmpfs makes it; there is no udev here.
+# uverbs_node NAME: true if the device file exists. devtmpfs makes the file; guests have no udev.
 uverbs_node() {
 	local node
 	node=$(grep -lx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null |
@@ -454,7 +462,7 @@ uverbs_node() {
 	[ -n "$node" ] && [ -c "/dev/infiniband/$node" ]
 }
 
-# policy KEY VALUE: sets it on both devices
+# policy KEY VALUE: sets a policy attribute on both devices
 policy() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -462,7 +470,8 @@ policy() {
 	done
 }
 
-# reordering: enables out-of-order placement on both devices, on a network that loses and reorders
+# reordering: enables early placement on both devices, and makes the network lose and reorder
+# packets
 reordering() {
 	local end
 	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
@@ -478,7 +487,7 @@ reordering() {
 	done
 }
 
-# hosts_down: removes everything in the order in which an administrator would; nothing may be left
+# hosts_down: stops the servers, then removes the devices and the wire, as an administrator would
 hosts_down() {
 	local name devices=()
 	for name in "${!SERVERS[@]}"; do
@@ -491,8 +500,9 @@ hosts_down() {
 	wire_down >/dev/null 2>&1
 }
 
-# devices_down DEVICE...: deletes them, in the background and without timeout: what waits in the
-# kernel for a last connection cannot be killed. A file says when it has ended.
+# devices_down DEVICE...: deletes the devices in the background, because no signal can end a
+# deletion that waits in the kernel for the last connection. The file $WORK/deleted appears when all
+# are deleted.
 devices_down() {
 	local name pid
 	rm -f "$WORK/deleted"
@@ -511,7 +521,7 @@ devices_down() {
 	fi
 }
 
-# what_hangs PID: prints what the process and its children do, and which tasks no signal can end
+# what_hangs PID: prints where the process and its children wait, and all tasks in state D
 what_hangs() {
 	local pid
 	for pid in "$1" $(ps -o pid= --ppid "$1"); do
@@ -523,8 +533,8 @@ what_hangs() {
 	ps -eo pid,ppid,stat,wchan:32,args | awk 'NR == 1 || $3 ~ /^D/' | head -n 8
 }
 
-# suite_end: only in this shell. A child that gets a signal between fork() and exec() still has the
-# traps of its parent.
+# suite_end: cleans up at the end of the suite; does nothing in other processes, because a child
+# that gets a signal between fork() and exec() still has the traps of its parent
 suite_end() {
 	[ "$BASHPID" -eq $$ ] || return
 	hosts_down 2>/dev/null
