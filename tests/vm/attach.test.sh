@@ -1,6 +1,6 @@
 #!/bin/bash
-# attach: MPA on TCP connections that a program has made (kwarpdv.h): the part "attach" of
-# tests/verbs, and the example in userspace/examples.
+# attach: a program hands a TCP connection that it has made to a QP (kwarpdv.h): the program
+# "attach" of tests/verbs, and the example in userspace/examples.
 . "$(dirname "$0")/lib.sh"
 
 top=$(dirname "$0")/../..
@@ -14,7 +14,8 @@ on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
 RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 "$(patience 1100)" "$top/build/verbs/attach" "$@" ||
 	FAILED=$((FAILED + 1))
-# Repeat with a worker that is faster than the caller that woke it; user-mode Linux has no kprobes.
+# Repeat the cases while kwarp_ktest delays the caller, so that the worker that the caller woke runs
+# first. Not on user-mode Linux, which has no kprobes.
 if [ $# -eq 0 ] && grep -qw register_kretprobe /proc/kallsyms; then
 	modprobe kwarp_ktest hold=1 || bail 'no kwarp_ktest'
 	timeout -k 5 "$(patience 1100)" "$top/build/verbs/attach" --gtest_filter='AttachEnd.*' ||
@@ -22,12 +23,12 @@ if [ $# -eq 0 ] && grep -qw register_kretprobe /proc/kallsyms; then
 	rmmod kwarp_ktest
 fi
 
-# no_object: all objects of the programs are gone
+# no_object: true if no object of the programs is left
 no_object() {
 	rdma resource show | grep -q " $1: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
 
-# received NAME WORD: the program has printed that it received this
+# received NAME WORD: passes if the program has printed that it received WORD
 received() {
 	local word
 	word=$(sed -n 's/^received: //p' "$WORK/out")
@@ -52,7 +53,7 @@ if [ $# -eq 0 ]; then
 
 	ok "no object is left on $DEV_A" wait_for no_object "$DEV_A"
 	ok "no object is left on $DEV_B" wait_for no_object "$DEV_B"
-	# A process that the shell left behind would hold the module.
+	# A process left over from the shell would hold the module.
 	for dev in "$DEV_A" "$DEV_B"; do
 		must rdma link delete "$dev"
 	done

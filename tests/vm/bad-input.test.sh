@@ -1,15 +1,15 @@
 #!/bin/bash
-# bad-input: tests/peer's suite: input from a hostile peer, writes by a hostile user, and a correct
-# peer's traffic for comparison. The victim is host A's device; the peer is plain sockets on host B.
-# Expected outcomes come from the RFCs; each case names the section.
+# bad-input: input from a hostile peer, writes by a hostile user, and the traffic of a correct peer
+# for comparison (tests/peer). The victim is the device of host A; the peer is a program with plain
+# sockets on host B. Each case names the section of the RFC that defines its expected outcome.
 . "$(dirname "$0")/lib.sh"
 
 binary=${BAD_INPUT:-build/peer/bad_input}
 [ -x "$binary" ] || bail "no $binary: make -C tests/peer O=build/peer, in the tree"
 hosts_up
 
-# part PATTERN: runs the matching suites in their own process, so that one that hangs does not hide
-# others. The totals are GoogleTest's.
+# part PATTERN: runs the matching test suites in a process of their own, so that a test that hangs
+# does not hide the others. The totals are those of GoogleTest.
 part() {
 	local log rc=0
 	log=$WORK/part.${1//[^a-z]/}
@@ -23,15 +23,17 @@ part() {
 	grep -aq '^\[==========\].* ran' "$log" || report 1 "$1 runs to its end (status $rc)"
 }
 
-# nothing_left: all objects of the programs are gone; the last ones go when their process ends
+# nothing_left: true if no object of the programs is left; the last objects disappear when their
+# process ends
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
 
 patterns=('modes/*:Conformance.*' 'request/*:Startup.*' 'reply/Active*:Active.*' 'Forms.*' '*Rtr*'
 	'peer/*' 'fpdu/*' 'marker/*')
-# Without what is about MPA alone: malformed frames, old forms of startup, FPDUs and markers. In the
-# other parts: CRCs, segments of TCP, turns, the peer-to-peer model asked for, a count of sockets.
+# Over SCTP, leave out the cases about MPA: malformed startup frames, old forms of startup, FPDUs
+# and markers; and in the other parts: CRCs, TCP segments, the order in which the sides may send,
+# the request for the peer-to-peer model, a count of sockets.
 [ "${LLP:-tcp}" = tcp ] ||
 	patterns=('modes/*:Conformance.*-*.crc_*:*.no_message_is_cut*:*.responder_waits*'
 		'Active.*-*.rtr_mismatch*' '*Rtr*-*RtrReply*' 'peer/Leave*')
@@ -41,7 +43,7 @@ for pattern in "${patterns[@]}" 'tagged/*' 'untagged/*' 'read_request/*' 'read_r
 done
 ok 'no object is left' wait_for nothing_left
 
-# The module logs ten messages about peers in a minute; such a minute begins with a message.
+# The module logs at most ten messages about peers per minute, counted from the first message.
 floods() {
 	dmesg | grep -E "infiniband ($DEV_A|$DEV_B): peer " | tr -d '[]' | awk '
 		{ at[NR] = $1 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # blktests-nvme: the group nvme of blktests with the transport rdma, over a device of kwarp (or of
-# DRIVER=siw). blktests.expected has the result of each test. The debug kernel runs the group; the
-# stock kernel, which takes ten times as long, what needs a kernel like Debian's.
+# DRIVER=siw). blktests.expected has the result of each test. The debug kernel runs the whole group;
+# the stock kernel takes ten times as long and runs only the tests that the debug kernel lacks
+# features for.
 # Machine: programs
 # Timeout: 2400
 . "$(dirname "$0")/lib.sh"

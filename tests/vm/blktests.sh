@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the suites of blktests, after lib.sh: its tests on a device of DRIVER, with each test's result
-# compared to the one in blktests.expected.
+# Functions for the suites of blktests; source this file after lib.sh. They run the tests of
+# blktests on a device of DRIVER, and compare each result with the one in blktests.expected.
 
 BLKTESTS=$WORK/blktests
 EXPECTED=$(dirname "$0")/blktests.expected
@@ -21,8 +21,9 @@ expected() {
 		$1 == kernel || $1 == "all" { print $2, substr($0, index($0, $3)) }' "$EXPECTED"
 }
 
-# blktests_up: lays blktests out in $BLKTESTS, and makes the network interface on which it makes its
-# device; host and target are this machine. The suite is skipped if there was no source.
+# blktests_up: copies blktests to $BLKTESTS, and makes the network interface on which blktests makes
+# its RDMA device; host and target are both this machine. The suite is skipped if the sources could
+# not be fetched.
 blktests_up() {
 	local missing=/src/build/blktests/missing
 	[ ! -e $missing ] || {
@@ -31,8 +32,8 @@ blktests_up() {
 	}
 	must cp -R /src/build/blktests "$BLKTESTS"
 	must blktests_patient
-	# The kernel's configuration, where the tests look for it. The runner looks for leaks, and
-	# blktests would clear what kmemleak has found.
+	# Put the kernel's configuration where the tests look for it. Hide kmemleak from blktests,
+	# which would clear the leaks that the runner looks for.
 	[ "$(this_kernel)" = stock ] ||
 		grep -v KMEMLEAK build/uml-debug/.config >"/boot/config-$(uname -r)"
 	must modprobe dummy
@@ -48,9 +49,10 @@ blktests_up() {
 	esac
 }
 
-# blktests_patient: gives the tests this machine's patience. The runner judges the kernel's log, for
-# which CHECK_DMESG has no exceptions. nvme/061 makes the target's port before the host is allowed
-# to use it: a host that comes in between is refused for good.
+# blktests_patient: multiplies time limits of the tests by the factor of this machine. Switches off
+# CHECK_DMESG, because it knows no exceptions; the runner checks the kernel log instead. nvme/061
+# makes the port of the target before it allows the host to use the port; a host that reconnects in
+# between is refused and does not try again.
 blktests_patient() {
 	sed -i "s/\(timeout=\"\)5\"/\1$(patience 15)\"/
 		s/i < 10; i++/i < $(patience 100); i++/
@@ -59,8 +61,8 @@ blktests_patient() {
 		sed -i "s/\(--reconnect-delay\) 1/\1 $(patience 5)/" "$BLKTESTS/tests/nvme/061"
 }
 
-# modules_near: the folder of the kernel's modules as one of symbolic links in memory. The tests
-# look for files there by find, which takes minutes over the emulator's file system.
+# modules_near: replaces the folder of kernel modules by a folder of symbolic links in memory. The
+# tests search the folder with find, which takes minutes on the file system of the emulator.
 modules_near() {
 	local folder
 	folder=/lib/modules/$(uname -r)
@@ -80,9 +82,9 @@ modules_near() {
 		mount --bind "$WORK/links" "$folder"
 }
 
-# blktests_results: reads the output of "check" and prints, as soon as a test has ended, a line
-# "TEST RESULT": TEST with the kind of the target's disk behind a comma if it runs with several,
-# RESULT passed, failed, or not run with the first reason.
+# blktests_results: reads the output of "check" and prints a line "TEST RESULT" when a test has
+# ended. TEST is followed by a comma and the kind of the target's disk if the test runs with
+# several; RESULT is passed, failed, or "not run" with the first reason.
 blktests_results() {
 	gawk '
 		test && !/^    runtime / {
@@ -103,7 +105,7 @@ blktests_results() {
 		{ fflush() }'
 }
 
-# blktests GROUP [TEST...]: runs the tests of the group, or those; one case for each
+# blktests GROUP [TEST...]: runs the named tests, or all of the group; each is a case
 blktests() {
 	local group=$1 test result wanted rc log=$WORK/blktests.log
 	[ $# -eq 1 ] || shift

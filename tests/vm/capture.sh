@@ -1,15 +1,17 @@
 # shellcheck shell=bash
-# For suites that have host A's packets decoded, after lib.sh.
+# Functions for suites that capture and decode the packets of host A; source this file after lib.sh.
 
-# capture_begins FILE FILTER: its buffer has room for all packets if tcpdump gets no processor
+# capture_begins FILE FILTER: starts tcpdump, with a buffer that holds all packets even if tcpdump
+# gets no processor for a while
 capture_begins() {
 	rm -f "$1"
 	server tcpdump on_a tcpdump -i vA -s 0 -B 8192 -U -w "$1" "$2"
 	wait_for test -s "$1"
 }
 
-# captured_all FILE NUMBER: so many connections are in it to their ends. SCTP's last packet is
-# SHUTDOWN COMPLETE or ABORT; TCP's comes after the FINs of both sides, or is RST.
+# captured_all FILE NUMBER: true if FILE has that many complete connections. The last packet of an
+# SCTP connection is SHUTDOWN COMPLETE or ABORT; that of a TCP connection follows the FINs of both
+# sides, or is RST.
 captured_all() {
 	tcpdump -nnr "$1" 2>/dev/null | awk -v number="$2" '
 		{

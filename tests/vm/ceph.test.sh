@@ -1,6 +1,7 @@
 #!/bin/bash
-# ceph: its messenger async+rdma with rdma_cm, as for iWARP: a monitor and an OSD on one host, their
-# client on the other. What it stores in both is compared when it is read back.
+# ceph: Ceph's messenger async+rdma in its mode for iWARP, with rdma_cm: a monitor and an OSD on one
+# host, their client on the other. The client stores data in both, reads them back and compares
+# them.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -9,7 +10,8 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 fsid=$(cat /proc/sys/kernel/random/uuid)
 
-# config HOST DEVICE: its ceph.conf. Each messenger registers its buffers, of 128 KiB, at its start.
+# config HOST DEVICE: writes the ceph.conf of the host. Each messenger registers its buffers, of
+# 128 KiB each, when it starts.
 config() {
 	cat >"$WORK/$1.conf" <<-END
 		[global]
@@ -54,28 +56,28 @@ must on_b monmaptool --create --fsid "$fsid" --addv b "[v2:$IP_B:3300]" "$WORK/m
 must on_b ceph-mon -c "$WORK/b.conf" --mkfs -i b --monmap "$WORK/map"
 PORT=3300 server mon on_b ceph-mon -c "$WORK/b.conf" -f -i b
 ok 'the monitor answers' wait_for ceph_a -s
-ok 'it has a quorum' ceph_a quorum_status
-has 'it has a quorum: of one' '"quorum_names": ?\["b"\]'
+ok 'the monitor has a quorum' ceph_a quorum_status
+has 'the monitor has a quorum: of one' '"quorum_names": ?\["b"\]'
 
 head -c 1000000 /dev/urandom | base64 -w 0 >"$WORK/value"
 ok 'monitor: a value of 1.3 MB' ceph_a config-key set key -i "$WORK/value"
 ok 'monitor: read back' ceph_a config-key get key -o "$WORK/got"
-ok 'monitor: it is the same' same_data "$WORK/value" "$WORK/got"
+ok 'monitor: the value is the same' same_data "$WORK/value" "$WORK/got"
 
 uuid=$(cat /proc/sys/kernel/random/uuid)
 ok 'a new OSD' ceph_a osd new "$uuid"
-ok 'its store' on_b ceph-osd -c "$WORK/b.conf" -i 0 --mkfs --osd-uuid "$uuid"
+ok 'the store of the OSD is made' on_b ceph-osd -c "$WORK/b.conf" -i 0 --mkfs --osd-uuid "$uuid"
 server osd on_b ceph-osd -c "$WORK/b.conf" -f -i 0
-ok 'it comes up' wait_for osd_up
-ok 'a pool' ceph_a osd pool create pool 8
+ok 'the OSD comes up' wait_for osd_up
+ok 'a pool is made' ceph_a osd pool create pool 8
 before=$(counter "$DEV_B" rx_octets)
 for size in 1 4096 131072 20000001; do
 	head -c $size /dev/urandom >"$WORK/object"
 	ok "OSD: an object of $size bytes" rados_a put "object-$size" "$WORK/object"
 	ok "OSD: read back, $size" rados_a get "object-$size" "$WORK/got"
-	ok "OSD: it is the same, $size" same_data "$WORK/object" "$WORK/got"
+	ok "OSD: the object is the same, $size" same_data "$WORK/object" "$WORK/got"
 done
-ok 'it went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((before + 20000000))
+ok 'the data went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((before + 20000000))
 ok 'the OSD still runs' kill -0 "${SERVERS[osd]}"
 ok 'the monitor still runs' kill -0 "${SERVERS[mon]}"
 done_testing

@@ -1,13 +1,14 @@
 #!/bin/bash
-# cm: the part "cm" of tests/verbs: how connections begin and end under each policy.
+# cm: the program "cm" of tests/verbs: how connections begin and end under each policy.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
-# Over SCTP either side may send first, and there are no revision 0 and no Rtr frame. Some of the
-# others have a listener of TCP on the other side, one has "ss -K" reset a connection of TCP.
+# Over SCTP, leave out the cases about the side that may not send first, about revision 0 and the
+# Rtr frame, which only MPA has, and those that use a plain TCP listener or reset a TCP connection
+# with "ss -K".
 mpa='peer_to_peer.off__*:peer_to_peer.on__no_kind_in_common:revision.server_first__*'
 mpa+=':revision.*rdmac*:connect_fails.refused__other_end_closes'
 mpa+=':connect_fails.refused__*_behind_the_request:connect_port.*__taken_by_another'

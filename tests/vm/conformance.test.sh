@@ -1,17 +1,17 @@
 #!/bin/bash
-# conformance: runs tests/peer/conformance on the device: the RFCs' rules for an endpoint, case by
-# case. The device under test is host A's; the peer is plain sockets on host B. Arguments go to the
-# program, e.g. scripts/guest/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
+# conformance: runs tests/peer/conformance, which checks the device of host A against the rules of
+# the RFCs, one by one. The peer is a program with plain sockets on host B. Arguments are passed to
+# the program, e.g. scripts/guest/vm.sh tests/vm/conformance.test.sh --gtest_filter='Marker/*'
 . "$(dirname "$0")/lib.sh"
 
 binary=${CONFORMANCE:-build/peer/conformance}
 [ -x "$binary" ] || bail "no $binary: make -C tests/peer O=build/peer, in the tree"
 hosts_up
-# Streams that arrive byte by byte would otherwise wait for delayed acknowledgements.
+# Without quickack, streams that arrive byte by byte would wait for delayed acknowledgements.
 must ip -n hostA route replace 10.0.0.0/24 dev vA src "$IP_A" quickack 1
 
-# What is about MPA alone: markers, segments of TCP, frames of startup that are malformed, cut off,
-# or of forms older than RFC 6581. Rows of other tables are not made over SCTP: see of_mpa().
+# Over SCTP, leave out the cases about MPA: markers, TCP segments, startup frames that are
+# malformed, cut off, or of forms older than RFC 6581. For rows of the other tables see of_mpa().
 mpa='Marker/*:*Stream/*:*/BadReply.*:*/MalformedRequest.*:*/LeaveEarly.*'
 mpa+=':*/Rdmac*:*/RtrFrame*:StartupNonPermissive.*'
 if [ "${LLP:-tcp}" = sctp ]; then
@@ -30,7 +30,8 @@ rc=${PIPESTATUS[0]}
 [ "$rc" -eq 0 ] || FAILED=$((FAILED + 1))
 grep -aq '^\[==========\].* ran' "$WORK/log" || report 1 "the program runs to its end (status $rc)"
 
-# nothing_left: all objects of the program are gone; the last ones go when the process ends
+# nothing_left: true if no object of the program is left; the last objects disappear when the
+# process ends
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }

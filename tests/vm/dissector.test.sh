@@ -1,7 +1,7 @@
 #!/bin/bash
 # dissector: Wireshark with userspace/wireshark/kwarp.lua, as "make install" installs it, reads
-# captured sessions: startup of MPA revision 2, and DDP over SCTP. Each field has the right value,
-# and nothing is malformed. In altered captures it reports what was altered.
+# captured sessions: startup of MPA revision 2, and DDP over SCTP. Each field must have the right
+# value, and nothing may be malformed. In altered captures Wireshark must report each alteration.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/capture.sh"
 
@@ -16,8 +16,8 @@ LIMIT=300
 
 # ---- captures ----
 
-# capture NAME CONNECTIONS COMMAND...: runs the command, with all packets in $WORK/NAME.pcap, which
-# it decodes
+# capture NAME CONNECTIONS COMMAND...: runs COMMAND, captures all packets in $WORK/NAME.pcap, and
+# decodes them
 capture() {
 	local file=$WORK/$1.pcap connections=$2
 	NAME=$1
@@ -45,13 +45,13 @@ FIELDS=(ip.src sctp.srcport sctp.dstport iwarp_sctp.ssn iwarp_sctp.code iwarp_sc
 	iwarp_enh.rtr_write iwarp_enh.rtr_read iwarp_enh.pdlength iwarp_enh.privatedata
 	iwarp_mpa.rev iwarp_mpa.rej_flag iwarp_rdma.opcode)
 
-# decode FILE [OPTION...]: leaves a row for each packet in $WORK/rows, with a column for each field,
-# and Wireshark's expert information in $WORK/expert. The severities are those that
+# decode FILE [OPTION...]: writes a row for each packet to $WORK/rows, with a column for each field,
+# and Wireshark's expert information to $WORK/expert. The severities are those that
 # Documentation/admin.rst recommends.
 #
-# Two heuristics are off. They try the payload of all Sends, as RPC and as SMB, and that of RPC
-# calls a Send malformed that is shorter than what it reads first; perftest has some of 4 bytes.
-# Without packets that TCP has sent twice, since Wireshark may dissect both.
+# Two heuristic dissectors are off: they try the payload of all Sends as RPC and as SMB, and that of
+# RPC reports Sends that are shorter than its header as malformed; perftest makes Sends of 4 bytes.
+# Retransmitted packets are left out, since Wireshark may dissect both copies.
 decode() {
 	local file=$1 field options=()
 	shift
@@ -71,7 +71,7 @@ decode() {
 	is "$NAME: no Lua error" "$(grep -ai lua "$WORK/expert" "$WORK/tshark")" ''
 }
 
-# values FIELD [SOURCE]: prints its values in packets from SOURCE, or in all
+# values FIELD [SOURCE]: prints the values of the field in packets from SOURCE, or in all packets
 values() {
 	local column
 	column=$(printf '%s\n' "${FIELDS[@]}" | grep -nxF "$1" | cut -d: -f1)
@@ -80,18 +80,18 @@ values() {
 		tr ',' '\n' | grep . | paste -sd' '
 }
 
-# tally FIELD [SOURCE]: prints each value and how often it is there
+# tally FIELD [SOURCE]: prints each value of the field and the number of its occurrences
 tally() {
 	values "$@" | tr ' ' '\n' | sort | uniq -c | awk '{ print $2 ":" $1 }' | paste -sd' '
 }
 
-# openings SOURCE: the same of session control without Terminate. Which side ends an association,
-# and how, may depend on who is faster.
+# openings SOURCE: as tally, of session control messages without Terminate. Which side ends an
+# association, and how, depends on timing.
 openings() {
 	tally iwarp_sctp.code "$1" | tr ' ' '\n' | grep -v '^4:' | paste -sd' '
 }
 
-# ssn_gaps: prints each direction whose DDP-SSNs are not all numbers from 0 on, once each
+# ssn_gaps: prints each direction whose DDP-SSNs are not 0, 1, 2 ..., each exactly once
 ssn_gaps() {
 	awk -F'|' '
 		{
@@ -112,14 +112,14 @@ ssn_gaps() {
 		}' "$WORK/rows"
 }
 
-# complaints: prints the errors and warnings in the expert information that are not about TCP
+# complaints: prints errors and warnings of the expert information, except those about TCP
 complaints() {
 	awk '
 		/^[A-Z][a-z]+ \([0-9]+\)$/ { serious = /^(Errors|Warns)/ }
 		serious && $1 ~ /^[0-9]+$/ && $3 != "TCP"' "$WORK/expert"
 }
 
-# valid: the capture is as it should be
+# valid: passes if Wireshark has nothing to report about the capture
 valid() {
 	is "$NAME: nothing is wrong" "$(complaints)" ''
 	[ "$LLP" = tcp ] || is "$NAME: DDP-SSNs are all numbers from 0 on" "$(ssn_gaps)" ''
@@ -127,7 +127,7 @@ valid() {
 
 # ---- altered captures ----
 
-# alter FROM TO: copies a capture, with five packets altered if it is of SCTP, else one
+# alter FROM TO: copies a capture and alters five packets of SCTP, or one of TCP
 alter() {
 	python3 - "$1" "$2" <<'PYTHON'
 import struct, sys
@@ -204,7 +204,7 @@ with open(sys.argv[2], 'wb') as out:
 PYTHON
 }
 
-# blamed PROTOCOL TEXT: prints how often the expert information has it
+# blamed PROTOCOL TEXT: prints the number of such entries in the expert information
 blamed() {
 	awk -v protocol="$1" -v text="$2" '
 		$3 == protocol && index($0, text) { n += $1 }
@@ -213,7 +213,7 @@ blamed() {
 
 # ---- MPA, revision 2 ----
 
-# what tests/verbs sends as private data
+# lengths of the private data that tests/verbs sends
 sizes='0 1 3 4 5 56 148 200 251 252 255'
 
 LLP=tcp
@@ -250,7 +250,7 @@ is "$NAME: the longest" "$(echo "${rejections##* }" | tr -d '\n' | wc -c)" $((2 
 
 LLP=sctp
 must policy llp sctp
-# The filter of hosts_up was for TCP.
+# The filter that hosts_up installed was for TCP.
 must patient hostB vB 18515
 
 capture accept 1 build/verbs/cm --gtest_filter=depth.negotiate__events_tell

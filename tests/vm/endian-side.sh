@@ -1,6 +1,6 @@
 #!/bin/bash
-# endian-side.sh a|b: one of the two guests of tests/run.d/endian, which have a wire between them.
-# Each runs the servers that the other one needs; first host A runs its clients, then host B.
+# endian-side.sh a|b: one of the two guests of tests/run.d/endian, which are joined by a wire. Each
+# guest runs servers for the other one; first host A runs its clients, then host B.
 side=$1
 . "$(dirname "$0")/lib.sh"
 
@@ -27,7 +27,7 @@ PORT=7175 server long "$here" rping -s -P -v -V -S 65535 -p 7175
 PORT=7471 server rstream "$here" rstream -T v -S 5000 -I 5 -C 10
 PORT=18515 server pingpong "$here" ibv_rc_pingpong -d "$device" -g "$index" -n 20 -c
 
-# gate PORT: waits until the other guest has passed; pass PORT: lets it go on
+# gate PORT: waits until the other guest calls pass PORT
 gate() {
 	server gate "$here" rping -s -p "$1" -C 1
 	finish gate 600
@@ -48,12 +48,12 @@ clients() {
 if [ "$side" = a ]; then
 	ok 'the other guest is there' pass 7190
 	clients
-	ok 'its turn' pass 7191
-	ok 'its end' gate 7192
+	ok 'the other guest begins its clients' pass 7191
+	ok 'the other guest has ended its clients' gate 7192
 else
 	ok 'the other guest is there' gate 7190
-	ok 'has had its turn' gate 7191
+	ok 'the other guest has ended its clients' gate 7191
 	clients
-	ok 'its end' pass 7192
+	ok 'the other guest knows that ours have ended' pass 7192
 fi
 done_testing

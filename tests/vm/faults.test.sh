@@ -1,7 +1,7 @@
 #!/bin/bash
-# faults: the part "faults" of tests/verbs: memory runs out at each point of each call. For the
-# debug kernel; others have no fault injection and skip it. KWARP_THOROUGH=1 adds each point of
-# "rdma link add", which takes 15 minutes.
+# faults: the program "faults" of tests/verbs: in each call, each allocation of memory fails once.
+# Only the debug kernel has fault injection; other kernels skip the suite. KWARP_THOROUGH=1 adds
+# each allocation of "rdma link add", which takes 15 minutes.
 # Timeout: 1800
 . "$(dirname "$0")/lib.sh"
 

@@ -1,20 +1,20 @@
 #!/bin/bash
-# fio: its engine rdma, all verbs that it has. With "send" the server checks each block's checksum
-# and place; "write" and "read" go between buffers of which fio compares nothing.
+# fio: the engine rdma of fio with all its verbs. With "send" the server checks the checksum and the
+# place of each block; with "write" and "read" fio compares no data.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
-cd "$WORK" || bail 'no folder for what fio leaves'
+cd "$WORK" || bail 'no folder for the files that fio writes'
 
-# job OPTION...: options of both sides
+# job OPTION...: prints the options of both sides
 job() {
 	echo --name=job --ioengine=rdma --port=7450 --thread --minimal --size="$SIZE" "$@"
 }
 
-# both VERB BLOCK DEPTH SERVER_DEPTH [OPTION...]: the server is on B, and reads; the client on A
-# writes, with the options in CLIENT, too
+# both VERB BLOCK DEPTH SERVER_DEPTH [OPTION...]: runs a server on B, which reads, and a client on
+# A, which writes; CLIENT has more options of the client
 both() {
 	# shellcheck disable=SC2046,SC2086 # options
 	PORT=7450 server fio on_b fio $(job --bs="$2" --iodepth="$4" "${@:5}") --rw=read
@@ -23,16 +23,16 @@ both() {
 		--hostname=$IP_B
 }
 
-# received VERB: how many bytes the end has received to which data go
+# received VERB: prints the number of bytes that the receiver of the data has received
 received() {
 	if [ "$1" = read ]; then counter "$DEV_A" rx_octets; else counter "$DEV_B" rx_octets; fi
 }
 
 no_receives() { counter "$DEV_B" no_buffer_errors; }
 
-# pair: both, as cases. A sender has no credits, so it may send no more messages than the receives
-# with which the server begins; for these the client gives it half a second, by the clock. If that
-# was too short the connection has ended with that error, and gets another try.
+# pair: runs both() and reports cases. fio has no flow control: the client waits half a second for
+# the server to post its receives, and then sends. If a message arrives before its receive is
+# posted, the connection ends with that error, and we try again.
 pair() {
 	local name="$1, blocks of $2, depth $3 to $4" before errors again rc
 	for again in 1 2 3; do
@@ -65,7 +65,7 @@ for block in 512 4096 65536; do
 	SIZE=$((512 * block))
 	pair send $block 16 512 --verify=crc32c
 done
-# The server does compare: blocks of a sender that makes no checksums
+# The server must detect wrong data: here the client makes no checksums.
 CLIENT=
 LIMIT=10 both send 4096 16 512 --verify=crc32c
 fails 'send: wrong blocks are noticed' finish fio

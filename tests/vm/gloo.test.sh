@@ -1,7 +1,7 @@
 #!/bin/bash
-# gloo: allreduce of libgloo over its ibverbs transport, whose queue pairs are brought up by
-# number and GID (policy rendezvous_port), and which describes its buffers by Sends with immediate
-# data (policy send_imm); each element is compared.
+# gloo: allreduce of libgloo over its ibverbs transport. This transport brings up queue pairs by
+# number and GID (policy rendezvous_port) and describes its buffers by Sends with immediate data
+# (policy send_imm). Each element is compared.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -21,5 +21,5 @@ LIMIT=120 ok 'rank 0' on_a "$program" "$DEV_A" "$index_a" 0 "$WORK/store"
 is 'rank 0 has compared' "$(grep -c '^rank 0: .* the same 20 times' "$WORK/out")" 4
 ok 'rank 1' finish gloo
 is 'rank 1 has compared' "$(grep -c '^rank 1: .* the same 20 times' "$WORK/gloo.log")" 4
-ok 'it went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((before + 90000000))
+ok 'the data went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((before + 90000000))
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/bash
-# guide: the commands of Documentation/guide.rst, as they are written there, on a machine with
-# systemd, except those about building and packages, which tests/run.d/guide runs.
+# guide: runs the commands of Documentation/guide.rst exactly as the page shows them, on a machine
+# with systemd; except those about building and packages, which tests/run.d/guide runs.
 # Machine: systemd
 # Timeout: 1800
 . "$(dirname "$0")/lib.sh"
@@ -8,9 +8,9 @@
 
 page=${KWARP_PAGE:-$(realpath "$(dirname "$0")/../../Documentation/guide.rst")}
 
-# networks: what the page takes for granted, and comes back with a restart: eth0 with its address.
+# networks: sets up what the page assumes, such that it survives a restart: eth0 with its address.
 # The other end of the wire belongs to the second machine, so eth0 has no carrier for a moment. The
-# disk's own file system is one that can be exported, which the overlay is not.
+# file system of the disk is mounted because NFS can export it, but not the overlay.
 networks() {
 	local to=/etc/systemd/network
 	printf '[NetDev]\nName=eth0\nKind=veth\n[Peer]\nName=wire\n' >"$to"/eth0.netdev

@@ -1,6 +1,6 @@
 #!/bin/bash
-# ib-style: queue pairs brought up by modify_qp with a number and a GID, without rdma_cm: the part
-# "ib_style" of tests/verbs, and programs that work this way.
+# ib-style: queue pairs brought up by modify_qp with a number and a GID, without rdma_cm: the
+# program "ib_style" of tests/verbs, and other programs that work this way.
 . "$(dirname "$0")/lib.sh"
 
 top=$(dirname "$0")/../..
@@ -15,13 +15,13 @@ timeout -k 5 "$(patience 1100)" "$top/build/verbs/ib_style" "$@" || FAILED=$((FA
 
 must rendezvous on
 
-# pair PROGRAM OPTION...: server on B, client on A, each on its own device
+# pair PROGRAM OPTION...: runs the server on B and the client on A, each on its own device
 pair() {
 	PORT=18515 server pair on_b "$1" -d "$DEV_B" "${@:2}" ||
 		{ report 1 "$*: server listens" "$WORK/pair.log"; return; }
 	ok "$*" on_a "$1" -d "$DEV_A" "${@:2}" $IP_B
 	ok "$*: server" finish pair
-	# with -c: its exit status says nothing about the data
+	# with -c: the exit status does not depend on the data
 	wrong_data "$WORK/pair.log" >"$WORK/out"
 	[ ! -s "$WORK/out" ] || report 1 "$*: data" "$WORK/out"
 }
@@ -39,8 +39,8 @@ port_in_use() {
 		echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
 }
 
-# A kernel listener does not keep the namespace alive: its devices go, one by one, and with them the
-# wire.
+# The listener in the kernel must not keep the namespace alive: its devices are removed, one by one,
+# and the wire with them.
 namespace_ends() {
 	stop taken
 	echo 7600 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port" &&
@@ -75,9 +75,9 @@ pair ib_write_bw -F -x "$v4" -n 100 -q 4 -b
 pair ib_read_bw -F -x "$v6" -n 100 -s 8192
 pair ib_send_bw -F -x "$v4" -n 200 -s 4096
 pair ib_send_bw -F -x "$v4" -n 100 -r 64
-# Events, except with ib_send_bw: it never has more receives than messages, whatever -r says, so it
-# needs a credit before its last message, the only one that completes. If it waits for an event by
-# then, it waits for ever.
+# With events, except ib_send_bw: that program never posts more receives than messages, whatever -r
+# says, so the sender needs a credit before its last message, the only one that completes. If the
+# sender waits for an event before, it waits for ever.
 pair ib_read_bw -F -x "$v4" -n 100 -e
 pair ib_send_lat -F -x "$v4" -n 100 -e
 pair ib_write_lat -F -x "$v4" -n 100
@@ -85,8 +85,9 @@ pair ib_read_lat -F -x "$v4" -n 100
 pair ib_send_lat -F -x "$v4" -n 100
 pair ib_atomic_bw -F -x "$v4" -n 100
 
-# Without the policy the server's modify_qp fails, and it closes the TCP connection by which both
-# exchange names. The client's errno then is of a call of libibverbs long before.
+# Without the policy, modify_qp of the server fails, and the server closes the TCP connection on
+# which both exchange addresses. The errno that the client prints then comes from a much earlier
+# call of libibverbs.
 must rendezvous off
 before=$(counter "$DEV_B" rendezvous_disabled)
 PORT=18515 server refused on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
@@ -98,7 +99,7 @@ has 'policy off: what the server says' 'Failed to modify QP to RTR'
 is 'policy off: counted' "$(counter "$DEV_B" rendezvous_disabled)" $((before + 1))
 must rendezvous on
 
-# Neither open connections nor waiting listeners keep anything.
+# Neither open connections nor listeners keep devices or the module.
 PORT=18515 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
 ok 'two devices of one namespace have the same port' two_devices

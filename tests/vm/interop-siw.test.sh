@@ -1,5 +1,5 @@
 #!/bin/bash
-# interop-siw: kwarp on A, Linux's siw on B, each as client and as server, with CRC on and off.
+# interop-siw: kwarp on A and Linux's siw on B, each as client and as server, with CRC on and off.
 export DRIVER_A=kwarp DRIVER_B=siw
 . "$(dirname "$0")/lib.sh"
 
@@ -13,12 +13,12 @@ policy() {
 	echo "$2" >"/sys/class/infiniband/$DEV_A/kwarp/$1"
 }
 
-# siw_unread: prints the unread TCP receive queues of siw's host
+# siw_unread: prints the non-empty TCP receive queues of siw's host
 siw_unread() {
 	on_b ss -Htn state established | awk '$1 > 0'
 }
 
-# watch_siw: ends the programs if siw leaves the same bytes unread for ten seconds; see patience
+# watch_siw: ends the programs if siw leaves the same bytes unread for patience(10) seconds
 watch_siw() {
 	local now last='' same=0 most
 	most=$(patience 10)
@@ -35,10 +35,10 @@ watch_siw() {
 }
 
 # pair SERVER COMMAND...: runs COMMAND, which starts SERVER and runs a client. siw's data-ready
-# callback does nothing while another thread holds the state lock of its queue pair for writing, and
-# nothing calls it again (siw_qp_llp_data_ready(), Linux 6.12). So now and then our first Send,
-# which TCP has acknowledged, stays unread, and both programs wait for ever. Only this fault, seen
-# in the receive queue, is retried.
+# callback does nothing while another thread holds the state lock of the queue pair for writing, and
+# is not called again (siw_qp_llp_data_ready(), Linux 6.12). Therefore siw sometimes does not read
+# our first Send, which TCP has acknowledged, and both programs wait for ever. We detect this fault
+# by the receive queue, and retry only then.
 pair() {
 	local server=$1 try rc watch
 	shift
@@ -73,7 +73,7 @@ ping() {
 	ok "$name: rping ${*:4}, server" finish rping
 }
 
-# perf NAME SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]
+# perf NAME SERVER_HOST CLIENT_HOST ADDRESS PROGRAM [OPTION...]: perftest's PROGRAM
 perf() {
 	local name=$1 rc=0
 	shift
@@ -82,11 +82,11 @@ perf() {
 	ok "$name: ${*:4}, server" finish perftest
 }
 
-# agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: the parameter that kwarp reports for the
-# connection has this value. Runs without a ready-to-receive indication: siw requests its data-ready
-# callback only after it has sent its reply (siw_accept(), Linux 6.12), and if the indication is
-# there by then, nothing reads it before the next segment arrives. If that is our FIN, siw may
-# report the end of a connection whose begin it has not reported, which is a BUG() in iw_cm.
+# agreed NAME SERVER_HOST CLIENT_HOST ADDRESS KEY VALUE: passes if kwarp reports VALUE as the
+# parameter KEY of the connection. Runs without RTR message: siw requests its data-ready callback
+# only after it has sent its reply (siw_accept(), Linux 6.12). If the RTR message arrives before,
+# siw does not read it until the next segment arrives. If the next segment is our FIN, siw may
+# report the end of a connection before its establishment, which is a BUG() in iw_cm.
 agreed() {
 	local name=$1 server=$2 client=$3 address=$4
 	policy p2p 0
@@ -119,20 +119,21 @@ for crc in 1 0; do
 done
 policy crc 1
 perf 'kwarp to siw' on_b on_a $IP_B ib_write_lat -s 64
-# siw never asks for peer-to-peer mode, so our side may not send first (RFC 5044 7.1.2). In
-# ib_write_lat the server sends first, so it would wait for ever with us as server.
+# siw never asks for peer-to-peer mode, so kwarp as responder may not send first (RFC 5044 7.1.2).
+# In ib_write_lat the server sends first, so the program would hang with kwarp as server.
 perf 'siw to kwarp' on_a on_b $IP_A ib_send_lat -s 64
 ping 'IPv6, kwarp to siw' on_b on_a $IP6_B
 ping 'IPv6, siw to kwarp' on_a on_b $IP6_A
 
-# other startup forms against siw
+# other forms of startup with siw
 policy p2p 0
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
 policy p2p 1
 policy mpa_rev 1
-# siw echoes the request's S bit without interpreting it, so it must not be set.
+# siw echoes the S bit of the request without interpreting it, so our request must not set the bit.
 policy p2p 'send write read'
-# siw then reports no read depth to its consumer, and rping and ib_read_bw rely on it.
+# Only Writes, because siw then reports no read depth to its consumer, on which rping and ib_read_bw
+# rely.
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_write_bw -s 4096
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_send_bw -s 4096
 policy mpa_rev 2

@@ -1,6 +1,7 @@
 #!/bin/bash
-# ipsec: devices whose traffic IPsec encrypts (ESP in transport mode, RFC 5042 and RFC 7146): data,
-# what is on the wire, and security associations that are deleted and added in mid-transfer.
+# ipsec: IPsec encrypts the traffic of the devices (ESP in transport mode, RFC 5042 and RFC 7146).
+# The suite checks the data and the packets on the wire, and deletes and adds security associations
+# in mid-transfer.
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/encrypted.sh"
@@ -8,7 +9,7 @@
 hosts_up
 KEY=0x$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
-# state HOST add|delete: both directions' security associations
+# state HOST add|delete: adds or deletes the security associations of both directions
 state() {
 	local host=$1 action=$2 pair crypto=
 	for pair in "$IP_A $IP_B 0x1001" "$IP_B $IP_A 0x1002"; do
@@ -22,7 +23,7 @@ state() {
 	done
 }
 
-# policies HOST LOCAL REMOTE: all that is between the two must be encrypted
+# policies HOST LOCAL REMOTE: requires encryption of all packets between the two addresses
 policies() {
 	ip -n "$1" xfrm policy add src "$2" dst "$3" dir out tmpl src "$2" dst "$3" proto esp \
 		reqid 1 mode transport &&

@@ -1,6 +1,6 @@
 #!/bin/bash
-# iser: iSCSI Extensions for RDMA: the kernel's target (LIO) and open-iscsi's initiator. Both work
-# in the initial namespace only, so both run there, with the wire between them.
+# iser: iSCSI Extensions for RDMA, with the kernel's target (LIO) and open-iscsi as initiator. Both
+# work in the initial namespace only, so both ends of the wire are there.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -11,9 +11,9 @@ PORTAL=$TPG/np/$IP_B:3260
 DISK=$TARGET/core/rd_mcp_0/disk
 NODE="-m node -T $IQN -p $IP_B:3260 -I iser"
 
-# portal: makes a target portal that listens on the same port for TCP first and for RDMA as well. On
-# a device that shares its port space with TCP, the two cannot be in one namespace, and LIO opens
-# the socket in the namespace of the process that makes the portal.
+# portal: makes a target portal. LIO listens on the same port for TCP and for RDMA, which fails in
+# one namespace if the device shares its port space with TCP. LIO opens the TCP socket in the
+# namespace of the process that makes the portal, so we make the portal in another namespace.
 portal() {
 	ip netns add portal &&
 		nsenter --net=/run/netns/portal mkdir "$PORTAL" && ip netns del portal &&
@@ -50,7 +50,7 @@ iscsid_up() {
 		-e "s/^\(node.session.timeo.replacement_timeout = \).*/\1$(patience 120)/" \
 		-e "s/^\(node.conn\[0\].timeo.noop_out_\(interval\|timeout\) = \).*/\1$noop/" \
 		/etc/iscsi/iscsid.conf
-	# iscsid kills its whole process group when it is stopped, so it gets its own.
+	# iscsid kills its whole process group when it is stopped, so we give it a group of its own.
 	server iscsid on_a setsid iscsid -f -d 2
 	wait_for iscsiadm -m iface
 }
@@ -77,12 +77,12 @@ must modprobe sd_mod
 ok 'target listens' target_up || bail 'no target'
 ok 'target listens: by RDMA' sh -c "rdma resource show cm_id | grep '$DEV_B.*LISTEN.*:3260'"
 ok 'the initiator runs' iscsid_up
-ok 'iSER is one of its transports' iscsiadm -m iface -I iser
-has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
+ok 'the initiator knows iSER' iscsiadm -m iface -I iser
+has 'the initiator knows iSER: its transport' 'transport_name = iser'
 # shellcheck disable=SC2086 # options
 {
 	ok 'discovery' iscsiadm -m discovery -t st -p $IP_B:3260 -I iser
-	has 'discovery: finds it' "$IQN"
+	has 'discovery: finds the target' "$IQN"
 	ok 'login' iscsiadm $NODE --login
 	ok 'session' sessions
 	has 'session: by iSER' "^iser: .*$IQN"
@@ -99,7 +99,7 @@ has 'iSER is one of its transports: by RDMA' 'transport_name = iser'
 	ok 'device removed: load' load "$(disk)"
 	ok 'device removed: rdma link delete' rdma link delete "$DEV_A"
 	ok 'device removed: the session is lost' wait_for not_logged_in
-	ok 'device removed: it is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+	ok 'device removed: the device is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
 	ok 'device removed: the session is back' wait_for logged_in
 	ok 'device removed: the load succeeds' load_ends_well
 	ok 'logout under load: load' load "$(disk)"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# isolation: the part "isolation" of tests/verbs: what one user or stranger does to the others.
+# isolation: the program "isolation" of tests/verbs: how far one user, or a stranger on the network,
+# can slow down the others.
 # Clock: instructions
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +12,7 @@ on_a ping -qc 1 $IP_B >"$WORK/ping"
 mountpoint -q /sys/fs/cgroup || must mount -t cgroup2 none /sys/fs/cgroup
 must sh -c 'echo +rdma +memory >/sys/fs/cgroup/cgroup.subtree_control'
 ulimit -n 65536
-# The attackers' closed connections would take memory for a minute.
+# Closed connections of the attackers would otherwise take memory for a minute (TIME_WAIT).
 for host in hostA hostB; do
 	must ip netns exec $host sysctl -qw net.ipv4.tcp_max_tw_buckets=64
 done

@@ -1,8 +1,9 @@
 #!/bin/bash
-# kernel: runs tests/kernel, a kernel consumer that tests itself from one device to the other.
+# kernel: runs tests/kernel, a kernel module that uses both devices as a consumer of verbs.
 . "$(dirname "$0")/lib.sh"
 
-# consumer NAME MODULE [PARAMETER...]: loads it, which runs its cases, and reports them
+# consumer NAME MODULE [PARAMETER...]: loads the module, which runs its cases when it is loaded, and
+# reports the cases
 consumer() {
 	local line wanted
 	echo "ktest: $$ $1 begins" >/dev/kmsg
@@ -22,14 +23,14 @@ hosts_here
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 consumer verbs kwarp_ktest client_ip=$IP_A server_ip=$IP_B
-# The RDMAP room above a lower layer that is not MPA: in the debug kernel, where kwarp is built with
+# The room rdmap on a mock lower layer; only in the debug kernel, where kwarp is built with
 # KWARP_TEST=y.
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	seed=$((RANDOM * 32768 + RANDOM))
 	echo "# seed=$seed"
 	consumer seam kwarp_seam netdev=vA "seed=$seed"
 fi
-# one copy per write, and nothing else that takes time
+# one copy of the data per write, and no other work that takes time
 policy fpdu large
 policy crc off
 consumer races kwarp_ktest client_ip=$IP_A server_ip=$IP_B races=1

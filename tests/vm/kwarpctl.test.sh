@@ -1,6 +1,6 @@
 #!/bin/bash
-# kwarpctl: the tool against the module: that its table of policy keys is the module's, devices and
-# files, what it shows of a connection, and what doctor finds.
+# kwarpctl: the tool with the real module: its table of policy keys must be that of the module; up,
+# down and configuration files; what the tool shows of a connection; what "doctor" finds.
 # Timeout: 300
 . "$(dirname "$0")/lib.sh"
 
@@ -13,7 +13,7 @@ ctl_a() { on_a kwarpctl --config-dir "$CONF" "$@"; }
 here() { rdma link show | grep -o '^link [^/]*' | cut -d' ' -f2 | sort | paste -sd' '; }
 gone() { [ ! -e "/sys/class/infiniband/$1" ]; }
 
-# refuses NAME STATUS REGEX COMMAND...: it ends with that status and message
+# refuses NAME STATUS REGEX COMMAND...: passes if COMMAND exits with that status and message
 refuses() {
 	local name=$1 status=$2 why=$3 rc=0
 	shift 3
@@ -23,7 +23,7 @@ refuses() {
 	report $? "$name" "$WORK/out"
 }
 
-# json NAME EXPRESSION WANTED: of the last output, as the Python object d
+# json NAME EXPRESSION WANTED: evaluates a Python expression about d, the parsed last output
 json() {
 	is "$1" "$(python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
@@ -34,7 +34,7 @@ print(eval(sys.argv[2]))' "$WORK/out" "$2" 2>&1)" "$3"
 
 rdma link add kwarpT type kwarp netdev lo
 kwarpctl -j policy keys >"$WORK/keys"
-# keys EXPRESSION: prints it for each key k, one to a line
+# keys EXPRESSION: prints the expression for each key k, one per line
 keys() {
 	python3 -c 'import json, sys
 for k in json.load(open(sys.argv[1])):
@@ -48,7 +48,7 @@ is 'keys: defaults are those of a new device' "$(kwarpctl -o policy show kwarpT)
 run kwarpctl status kwarpT
 has 'status of a new device: default' 'policy: default'
 
-# accepts KEY VALUE, rejects KEY VALUE: tool and module agree
+# accepts KEY VALUE, rejects KEY VALUE: pass if tool and module agree
 accepts() {
 	ok "$1 $2: accepted" kwarpctl policy set kwarpT "$1" "$2"
 }
@@ -91,7 +91,7 @@ while read -r key values; do
 done < <(keys 'k["key"] + " " + k["values"]')
 refuses 'no such key' 1 'there are: llp paths' kwarpctl policy set kwarpT nosuch 1
 ok 'down' kwarpctl down kwarpT
-ok 'down: it is gone' gone kwarpT
+ok 'down: the device is gone' gone kwarpT
 ok 'down again: no error' kwarpctl down kwarpT
 has 'down again: said' "no RDMA device 'kwarpT'"
 
@@ -125,7 +125,7 @@ must ctl down kwarpT
 ok 'up by the file' ctl up kwarpT
 run kwarpctl status kwarpT
 has 'up by the file: policy' 'policy: crc required, ird 8$'
-# wrong LINE WHY: a file with that line is refused as a whole
+# wrong LINE WHY: passes if a file with that line is refused as a whole
 wrong() {
 	printf 'netdev = lo # comment\n\nord = 5\n%s\n' "$1" >"$CONF/kwarpT.conf"
 	refuses "apply: $1" 2 "$CONF/kwarpT.conf:4: $2" ctl policy apply kwarpT
@@ -143,7 +143,7 @@ printf 'netdev = nosuch\n' >"$CONF/kwarpT.conf"
 refuses 'check: no such netdev' 2 "no netdev 'nosuch'" ctl policy check kwarpT
 must ctl down kwarpT
 
-# ---- who may ----
+# ---- privileges ----
 
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 refuses 'nobody: up' 2 'run it as root' nobody kwarpctl up kwarpT netdev lo
@@ -164,7 +164,7 @@ has 'status: addresses and lower layer' "$IP_A:[0-9]+ -> $IP_B:7174 +tcp"
 run on_a kwarpctl -j status "$DEV_A"
 json 'status: JSON' '[(c["remote"], c["llp"], c["role"]) for c in d[0]["connections"]]' \
 	"[('$IP_B:7174', 'tcp', 'initiator')]"
-# Whether anything is sent within its quarter of a second is a matter of who gets the processor.
+# status measures rates over a quarter of a second, in which rping may get no processor: repeat.
 sends() { on_a kwarpctl -j status "$DEV_A" | grep -qE '"tx_bytes_per_s":[1-9]'; }
 ok 'status: JSON, rates' wait_for sends
 run on_a kwarpctl -p status "$DEV_A"
@@ -181,7 +181,7 @@ stop rping
 
 # ---- doctor ----
 
-# A device without an address, another that is down; and what a peer says.
+# a device without an address, a device that is down, and the answer of a peer
 refuses 'doctor: no netdev in this namespace' 2 "^bad  $DEV_A has no netdev" kwarpctl doctor
 ok 'doctor: all is well' ctl_a doctor "$DEV_A"
 has 'doctor: the provider' '^ok   provider for libibverbs, ABI [0-9]+'
@@ -197,7 +197,7 @@ must tc -n hostB qdisc del dev vB clsact
 refuses 'doctor: nobody listens' 2 "$IP_B port 7199 refuses" \
 	ctl_a doctor "$DEV_A" --peer $IP_B --port 7199
 PORT=7174 server rping on_b rping -s -a $IP_B -P
-ok 'doctor: somebody listens' ctl_a doctor "$DEV_A" --peer $IP_B --port 7174
+ok 'doctor: a peer that listens' ctl_a doctor "$DEV_A" --peer $IP_B --port 7174
 has 'doctor: it says so' "^ok   $IP_B port 7174 accepts"
 must patient hostB vB 7198
 refuses 'doctor: no answer' 2 "$IP_B port 7198 does not answer" \

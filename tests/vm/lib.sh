@@ -244,7 +244,7 @@ server() {
 	shift 2
 	# A server left over from a failed case would answer instead of the new one.
 	stop "$name"
-	# Truncate the log here, not in the child, so that no reader finds output of the last server.
+	# Truncate the log here, not in the child: no reader may find output of the last server.
 	: >"$WORK/$name.log"
 	ip netns exec $host "$@" >"$WORK/$name.log" 2>&1 </dev/null &
 	SERVERS[$name]=$!
