@@ -1,6 +1,6 @@
 #!/bin/bash
-# libfabric: its verbs provider finds the device, and its ping-pong runs over connected endpoints
-# and, with ofi_rxm, over reliable datagram endpoints; every byte is compared.
+# libfabric: its provider verbs finds the device; fi_pingpong runs over connected endpoints and,
+# with ofi_rxm, over reliable datagram endpoints, and compares every byte.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
@@ -15,13 +15,13 @@ ok 'fi_info: verbs;ofi_rxm' on_a fi_info -p 'verbs;ofi_rxm' -t FI_EP_RDM
 has 'fi_info: reliable datagrams on the device' "domain: $DEV_A"
 ok 'fi_info: capabilities' on_a fi_info -p verbs -t FI_EP_MSG -c 'FI_RMA|FI_ATOMIC|FI_MSG'
 
-# results FILE: prints size, messages sent and messages acknowledged for each size whose messages
-# were all compared
+# results FILE: prints the size, the messages sent and the messages acknowledged, for each size of
+# which all messages were compared
 results() {
 	awk '$2 ~ /^[0-9]+$/ && $3 ~ /^=/ { print $1, $2, $3 }' "$1"
 }
 
-# over_or_left SIDE: it has ended, or rxm has closed its endpoint
+# over_or_left SIDE: true if the program has ended, or rxm has closed its endpoint
 over_or_left() {
 	! kill -0 "${SERVERS[$1]}" 2>/dev/null || left "$1"
 }
@@ -30,11 +30,11 @@ left() {
 	grep -q rxm_process_shutdown "$WORK/$1.log"
 }
 
-# side_right SIDE: it ends by itself, or it may be stopped. After the exchange and output of
-# results, each side waits for a "fin" from the other, which then disconnects. If rxm handles the
-# disconnect first, it destroys the queue pair and with it the completion of "fin", which is already
-# in the completion queue; that side then waits for ever. (Seen in its log and in rx_fpdus; other
-# providers also drop the completions of a destroyed queue pair.) Its results decide.
+# side_right SIDE: true if the program ends by itself, or hangs after it has printed its results and
+# rxm has closed its endpoint. After the results, each side waits for a "fin" of the other, which
+# then disconnects. If rxm handles the disconnect first, it destroys the queue pair and with it the
+# completion of "fin", which is already in the completion queue, and the program waits for ever. We
+# saw this in its log and in rx_fpdus; other drivers drop these completions, too.
 side_right() {
 	local side=$1 patience=60 rc=0
 	wait_for over_or_left "$side"
@@ -61,7 +61,7 @@ pingpong() {
 }
 
 for over in 'verbs msg' 'verbs;ofi_rxm rdm'; do
-	# every size from 64 bytes to 1 MiB; then one small, one across FPDUs, and IPv6
+	# every size from 64 bytes to 1 MiB; then a small one, one of several FPDUs, and IPv6
 	pingpong "${over% *}" "${over#* }" $IP_B -I 5
 	has 'includes the largest size' '^1m '
 	pingpong "${over% *}" "${over#* }" $IP_B -I 50 -S 1

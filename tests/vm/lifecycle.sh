@@ -1,13 +1,14 @@
 # shellcheck shell=bash
-# For suites about lifetimes, after lib.sh: objects that a process holds, and how "rdma" shows them.
+# Functions for suites about lifetimes; source this file after lib.sh: processes that hold objects,
+# and what "rdma resource" shows of these objects.
 
-# meet: resolves the neighbours, since waiting for address resolution is not under test
+# meet: resolves the neighbours, because waiting for address resolution is not under test
 meet() { on_a ping -qc 1 "$IP_B" >"$WORK/ping"; }
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
 PORT_HOLD=7500
 
-# resources DEVICE: prints the numbers of PDs, CQs, QPs, CM ids, MRs and contexts
+# resources DEVICE: prints how many PDs, CQs, QPs, CM ids, MRs and contexts exist
 resources() {
 	rdma -j resource show "$1" | python3 -c '
 import json, sys
@@ -22,8 +23,8 @@ nothing_left() {
 	done
 }
 
-# objects KIND DEVICE PYTHON: prints an expression over "all", rdma's list of such objects of the
-# device
+# objects KIND DEVICE PYTHON: prints a Python expression about "all", the list of the device's
+# objects of that kind
 objects() {
 	local of="dev $2"
 	case $1 in
@@ -36,18 +37,19 @@ all = json.load(sys.stdin)
 print($3)"
 }
 
-# held NAME: the holder is ready; told NAME REGEX: it has printed such a line
+# held NAME: waits until the holder NAME is ready
+# told NAME REGEX: waits until the holder has printed a line that matches
 held() { wait_for grep -q '^ready' "$WORK/$1.log"; }
 told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
-# connected: starts a server on B and a client on A that hold a connection
+# connected: starts a server on B and a client on A, which hold a connection
 connected() {
 	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
 	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
 	held holdA && held holdB
 }
 
-# both_end: the holders notice and end by themselves
+# both_end: true if both holders notice the end of the connection and exit
 both_end() {
 	finish holdA && finish holdB
 }
@@ -61,12 +63,12 @@ gone() { [ ! -d "/sys/class/infiniband/$1" ]; }
 both_gone() { gone "$DEV_A" && gone "$DEV_B"; }
 refused() { ! "$@"; }
 
-# logs NAME: collects the holders' output for a failed test
+# logs: adds the output of the holders to that of a failed case
 logs() {
 	tail -n 20 "$WORK"/hold?.log >"$WORK/out" 2>&1
 }
 
-# holds NAME COMMAND...: like ok, but a failure shows the holders' output
+# holds NAME COMMAND...: as ok; a failure also shows the output of the holders
 holds() {
 	local name=$1 rc=0
 	shift

@@ -1,13 +1,13 @@
 #!/bin/bash
-# lifecycle: devices, netdevs and processes come and go in each order; nothing hangs, nothing is
-# left, and the tools show the true state.
+# lifecycle: devices, netdevs and processes are added and removed in every order. Nothing may hang,
+# no object may be left, and the tools must show the actual state.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lifecycle.sh"
 
 hosts_up
 meet
 
-# killed NAME: ends it by signal 9 and waits for it without the shell's message
+# killed NAME: ends the server by SIGKILL, and waits for its end without the shell's message
 killed() {
 	kill -9 "${SERVERS[$1]}"
 	finish "$1" 2>/dev/null
@@ -26,7 +26,7 @@ has 'ibv_devices: B' "$DEV_B"
 run grep -c 'no userspace device-specific driver' "$WORK/out"
 is 'ibv_devices: no device without a driver' "$(cat "$WORK/out")" 0
 
-# no_driver_files COMMAND...: runs it without libibverbs' driver files
+# no_driver_files COMMAND...: runs COMMAND without the driver files of libibverbs
 no_driver_files() {
 	unshare -m sh -c 'mount -t tmpfs none /etc/libibverbs.d && exec "$@"' sh "$@"
 }
@@ -58,7 +58,7 @@ fi
 ok 'on lo' on_a rdma link add kwarpL type kwarp netdev lo
 ok 'on lo: delete' rdma link delete kwarpL
 ok 'delete, unused' rdma link delete "$DEV_A"
-ok 'delete: it is gone' gone "$DEV_A"
+ok 'delete: the device is gone' gone "$DEV_A"
 ok 'delete: nothing to delete' refused rdma link delete "$DEV_A"
 ok 'add again' link_a
 again() { rdma link delete "$DEV_A" && link_a; }
@@ -114,7 +114,7 @@ load() {
 }
 busy() { [ "$(objects qp "$DEV_A" 'sum(q["state"] == "RTS" for q in all)')" -ge 4 ]; }
 moved() { [ "$(counter "$DEV_A" tx_octets)" -gt "$1" ]; }
-# ends NAME: it ends by itself, successfully or not
+# ends NAME: true if the program exits by itself, successfully or not
 ends() { finish "$1"; [ $? -ne 124 ]; }
 ok 'load runs' load
 killed client
@@ -157,9 +157,9 @@ holds 'and its end reaches the other side' finish holdB
 
 holds 'connection before rdma link delete' connected
 ok 'rdma link delete with a connection' rdma link delete "$DEV_A"
-ok 'rdma link delete with a connection: it is gone' wait_for gone "$DEV_A"
+ok 'rdma link delete with a connection: the device is gone' wait_for gone "$DEV_A"
 holds 'rdma link delete: both programs end' both_end
-# whichever comes first: the program ends with its connection, too
+# Either event may come first, since the end of the connection also ends the program.
 holds 'rdma link delete: the owner is told' told holdA \
 	'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
 holds 'rdma link delete: the peer is told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
@@ -226,7 +226,7 @@ ok 'ip netns delete: devices are gone' wait_for both_gone
 ip netns del hostB
 wire_up
 meet
-ok 'and again' links
+ok 'netdevs and devices for the last time' links
 
 ok 'no object is left' wait_for nothing_left
 done_testing

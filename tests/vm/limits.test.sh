@@ -1,9 +1,9 @@
 #!/bin/bash
-# limits: the part "limits" of tests/verbs: how much an unprivileged user may take, that all of it
-# is given back, and what idle connections cost the kernel.
+# limits: the program "limits" of tests/verbs: how many objects and how much memory an unprivileged
+# user may take, that all of it is freed, and how much memory idle connections cost the kernel.
 . "$(dirname "$0")/lib.sh"
 
-# limits that are low enough to be reached
+# limits so low that the cases can reach them
 echo 'options kwarp max_pd=1200 max_cq=1200 max_qp=1200 max_srq=1200 max_mr=2000 max_mw=5000' \
 	>/etc/modprobe.d/kwarp-limits.conf
 hosts_up

@@ -1,11 +1,11 @@
 #!/bin/bash
-# link: "rdma link add" and its errors; and how a device follows changes of its netdev.
+# link: "rdma link add" and its errors, and how a device follows changes of its netdev.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 
-# refuses NAME REGEX COMMAND...: it fails for that reason
+# refuses NAME REGEX COMMAND...: passes if COMMAND fails with a message that matches
 refuses() {
 	local name=$1 why=$2
 	shift 2
@@ -25,7 +25,7 @@ works() {
 	finish rping
 }
 
-# ---- errors; those of the RDMA core where it checks first ----
+# ---- errors, some of them found by the RDMA core ----
 
 refuses 'second device on one netdev' 'File exists' on_a rdma link add kwarpX type kwarp netdev vA
 refuses 'name that is taken' 'Too many open files in system' on_b rdma link add "$DEV_A" type \
@@ -66,7 +66,7 @@ on_a ip link del dummy1
 
 # ---- names ----
 
-# renamed FROM TO: done while it is down, which removes its IPv6 addresses
+# renamed FROM TO: renames the netdev while it is down, which removes its IPv6 addresses
 renamed() {
 	must ip -n hostA link set "$1" down
 	must ip -n hostA link set "$1" name "$2"
@@ -88,7 +88,7 @@ is 'device renamed' "$(devices)" "$DEV_B kwarpN"
 works 'device renamed'
 must rdma dev set kwarpN name "$DEV_A"
 
-# ---- MTU: the port's in InfiniBand's steps, and TCP's segment size, which FPDUs fill ----
+# ---- MTU: that of the port, in InfiniBand's steps; and FPDUs, which must fill TCP segments ----
 
 # frames: prints the number of FPDUs that A sends for 20 messages of 64 KiB
 frames() {
@@ -100,14 +100,15 @@ frames() {
 }
 
 for mtu in 1500:1024 9000:4096 4000:2048 600:512 1500:1024; do
-	# below 1280 there is no IPv6 and so no neighbour discovery either
+	# below 1280 there is no IPv6, and no neighbour discovery
 	must ip -n hostA link set vA mtu ${mtu%:*}
 	must ip -n hostB link set vB mtu ${mtu%:*}
 	is "MTU ${mtu%:*}: active_mtu" "$(port active_mtu | cut -d' ' -f1)" ${mtu#*:}
 	must wait_for on_a ping -qc 1 -W 1 $IP_B
 	sent=$(frames)
-	# Headers of IP, of TCP with time stamps, and of DDP and MPA in each. More are those at the
-	# end of each message and those of the connections; TCP's windows have no part in it.
+	# 52: headers of IP and of TCP with time stamps; 20: those of MPA and DDP, and CRC. The sum
+	# is above the least number by the short FPDUs at the end of each message, and those of
+	# connection set-up.
 	least=$((20 * 65536 / (${mtu%:*} - 52 - 20)))
 	ok "MTU ${mtu%:*}: FPDUs fill segments ($sent for $least)" test "$sent" -ge $least \
 		-a "$sent" -le $((least * 13 / 10 + 100))
@@ -115,7 +116,8 @@ done
 
 # ---- addresses ----
 
-# GIDs are the netdev's addresses; the RDMA core reports changes by an event for RoCE only
+# has_gid TEXT: true if a GID contains TEXT. GIDs are the addresses of the netdev. The RDMA core
+# reports their changes by an event only for RoCE, so we poll.
 has_gid() {
 	grep -qx "0000:0000:0000:0000:0000:ffff:$1" "/sys/class/infiniband/$DEV_A/ports/1/gids/"*
 }

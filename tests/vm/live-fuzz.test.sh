@@ -1,9 +1,9 @@
 #!/bin/bash
-# live-fuzz: random sessions of a peer on plain sockets with the device, mostly valid, with random
-# deviations; tests/peer/fuzz. Host A's device is the victim. Runs for KWARP_FUZZ_SECONDS (60),
-# starting with KWARP_FUZZ_SEED (random). KWARP_FUZZ_SESSIONS limits the number of sessions: to
-# repeat a failed one, set its seed and 1. With KWARP_SHORT 300 sessions from a fixed seed. With
-# LLP=sctp the sessions are of DDP over SCTP.
+# live-fuzz: random sessions, mostly valid, with random deviations, between the device of host A and
+# a peer on plain sockets (tests/peer/fuzz). Runs for KWARP_FUZZ_SECONDS (default: 60); the first
+# seed is KWARP_FUZZ_SEED (default: random). KWARP_FUZZ_SESSIONS limits the number of sessions: to
+# repeat a failed session, set its seed and 1. KWARP_SHORT runs 300 sessions from a fixed seed. With
+# LLP=sctp the sessions use DDP over SCTP.
 . "$(dirname "$0")/lib.sh"
 
 binary=${LIVE_FUZZ:-build/peer/live_fuzz}

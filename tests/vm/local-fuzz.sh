@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# For ring-fuzz and command-fuzz, after lib.sh: runs one of the fuzzers of tests/verbs/local_fuzz.
+# For ring-fuzz and command-fuzz: runs a fuzzer of tests/verbs/local_fuzz. Source this file after
+# lib.sh.
 
-# nothing_left: no objects are left, including the bystander's
+# nothing_left: true if no object is left, including those of the bystander
 nothing_left() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -10,11 +11,11 @@ nothing_left() {
 	done
 }
 
-# delayed NETNS NETDEV
+# delayed NETNS NETDEV: adds a delay of 1 ms
 delayed() { tc -n "$1" qdisc add dev "$2" root netem delay 1ms; }
 
-# local_fuzz PROGRAM ROUNDS [COMMAND...]: runs the program for KWARP_FUZZ_SECONDS (60), or with
-# KWARP_SHORT for ROUNDS rounds from a fixed seed; COMMAND runs first, when the hosts are up
+# local_fuzz PROGRAM ROUNDS [COMMAND...]: sets up the hosts, runs COMMAND, then PROGRAM for
+# KWARP_FUZZ_SECONDS (60), or with KWARP_SHORT for ROUNDS rounds from a fixed seed
 local_fuzz() {
 	local seconds=${KWARP_FUZZ_SECONDS:-60} status limits end
 	limits=(--seconds "$seconds")
@@ -27,16 +28,15 @@ local_fuzz() {
 	[ -d /sys/module/sch_netem ] || modprobe -q sch_netem || bail 'no netem'
 	# Resolve the neighbours first: waiting for address resolution is not under test.
 	on_a ping -qc 1 "$IP_B" >"$WORK/ping"
-	# a delay, so that requests are in flight for a while
+	# Delay packets, so that requests are in flight for a while.
 	for end in 'hostA vA' 'hostB vB'; do
 		# shellcheck disable=SC2086 # two words
 		must delayed $end
 	done
 	[ $# -eq 2 ] || must "${@:3}"
-	# Do not rate-limit the line for each round, so that a complaint follows its seed in the
-	# log.
+	# Do not rate-limit the line that each round logs, so that each complaint follows its seed.
 	must sysctl -qw kernel.printk_devkmsg=on
-	# Print at once: a thread that hangs in the kernel keeps the program from ending.
+	# Print at once, because a thread that hangs in the kernel keeps the program from ending.
 	timeout -k 5 "$(patience $((seconds + 500)))" \
 		"$(dirname "$0")/../../build/verbs/$1" "${limits[@]}" 2>&1 </dev/null |
 		tee "$WORK/fuzz" | grep -av --line-buffered '^1\.\.'

@@ -1,6 +1,7 @@
 #!/bin/bash
-# loss: the part "loss" of tests/verbs: a network that loses, reorders, duplicates and congests, and
-# segment sizes that change during the transfer; both directions, each byte compared.
+# loss: the program "loss" of tests/verbs: transfers in both directions over a network that loses,
+# reorders, duplicates and delays packets, and with segment sizes that change during the transfer.
+# Each byte is compared.
 . "$(dirname "$0")/lib.sh"
 
 modprobe -q sch_netem || [ -d /sys/module/sch_netem ] || bail 'no netem'
@@ -9,7 +10,7 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 not='*/ooo:*.early__*:soak.*:*failover.*'
-# Markers are MPA's, and these set options of TCP.
+# Over SCTP, leave out the cases about markers and those that set options of TCP.
 [ "${LLP:-tcp}" != sctp ] || not+=':*/markers:*.tcp__*:*.buffers__small/*'
 timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/loss" \
 	--gtest_filter="-$not" "$@" || {

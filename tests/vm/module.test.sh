@@ -1,5 +1,5 @@
 #!/bin/bash
-# module: it is loaded explicitly and automatically, and unloaded, in use and unused.
+# module: loads the module explicitly and automatically, and unloads it, used and unused.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lifecycle.sh"
 
@@ -22,25 +22,25 @@ wait_for nothing_left
 ok 'rmmod with devices, unused' wait_for rmmod "$DRIVER"
 ok 'rmmod: devices are gone' both_gone
 
-# Nothing loads it explicitly: the RDMA core requests rdma-link-kwarp.
+# The RDMA core requests the module by its alias rdma-link-kwarp.
 ok 'rdma link add loads the module' link_a
-ok 'rdma link add loads the module: it is there' loaded
+ok 'rdma link add loads the module: the module is loaded' loaded
 ok 'loaded automatically: link delete' rdma link delete "$DEV_A"
 ok 'loaded automatically: rmmod' rmmod "$DRIVER"
 
-# The default of policy llp.
+# The module parameter llp is the default of the policy llp.
 fails 'llp=udp: not loaded' modprobe "$DRIVER" llp=udp
 ok 'llp=sctp: loaded' modprobe "$DRIVER" llp=sctp
-is 'llp=sctp: it is shown' "$(cat "/sys/module/$DRIVER/parameters/llp")" sctp
-ok 'llp=sctp: a device' link_a
-is 'llp=sctp: it has that policy' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/llp")" \
+is 'llp=sctp: the parameter is shown' "$(cat "/sys/module/$DRIVER/parameters/llp")" sctp
+ok 'llp=sctp: a device is added' link_a
+is 'llp=sctp: the device has that policy' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/llp")" \
 	'tcp tcp+sctp sctp+tcp [sctp]'
 ok 'llp=sctp: link delete' rdma link delete "$DEV_A"
 ok 'llp=sctp: rmmod' rmmod "$DRIVER"
 
 come() { modprobe "$DRIVER" && links; }
 
-# reload: loading a module again requires that the last unload has freed everything
+# reload: loads and unloads the module; this fails if the last unload has not freed everything
 reload() {
 	come && rdma link delete "$DEV_A" && rmmod "$DRIVER"
 }
@@ -50,7 +50,7 @@ done
 report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
 ok 'load for the last time' come
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
-ok 'it works after reloading' on_a rping -c -a $IP_B -v -V -C 5
+ok 'the device works after reloading' on_a rping -c -a $IP_B -v -V -C 5
 finish rping
 ok 'no object is left' wait_for nothing_left
 done_testing

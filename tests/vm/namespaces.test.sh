@@ -1,6 +1,6 @@
 #!/bin/bash
 # namespaces: devices in network namespaces, in both modes of the RDMA core: shared (the default)
-# and exclusive. Devices move and their namespaces go, with and without programs.
+# and exclusive. Devices move, and namespaces are removed, with and without programs that use them.
 . "$(dirname "$0")/lib.sh"
 
 HOLD=$(realpath "$(dirname "$0")/../../build/verbs/hold")
@@ -12,15 +12,15 @@ drivers_load
 ifnames() {
 	python3 -c 'import json, sys; print(*sorted(d["ifname"] for d in json.load(sys.stdin)))'
 }
-# sees HOST: prints the RDMA devices that "rdma dev" shows there
+# sees HOST: prints the RDMA devices that "rdma dev" shows on the host
 sees() { ip netns exec "$1" rdma -j dev show | ifnames; }
 sees_init() { rdma -j dev show | ifnames; }
-# anywhere DEVICE: it exists in some namespace
+# anywhere DEVICE: true if the device exists in some namespace
 anywhere() { grep -qx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null; }
 nowhere() { ! anywhere "$1"; }
 told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
-# holds NAME COMMAND...: like ok, but a failure shows the programs' output
+# holds NAME COMMAND...: as ok; a failure also shows the output of the programs
 holds() {
 	local name=$1 rc=0
 	shift
@@ -28,7 +28,7 @@ holds() {
 	report $rc "$name" "$WORK/out"
 }
 
-# connected: starts a server on B and a client on A that hold a connection
+# connected: starts a server on B and a client on A, which hold a connection
 connected() {
 	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
 	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
@@ -57,7 +57,8 @@ works() {
 	ok "$1: rping, IPv6, server" finish rping
 }
 
-# each_serves MODE: two servers with one port and any address, each in its own namespace
+# each_serves MODE: two servers with the same port and the wildcard address, each in its own
+# namespace
 each_serves() {
 	PORT=7174 server rpingA on_a rping -s -P
 	PORT=7174 server rpingB on_b rping -s -P
@@ -70,8 +71,8 @@ each_serves() {
 	stop rpingB
 }
 
-# loopback_listeners: a server on a loopback address has one socket, that of the device on lo in its
-# own namespace
+# loopback_listeners: a server on a loopback address has one socket, which belongs to the device on
+# lo in the server's namespace
 loopback_listeners() {
 	local address
 	listeners() {
@@ -86,17 +87,17 @@ loopback_listeners() {
 	known() { rdma resource show cm_id | grep -q ':7174'; }
 	must ip -n hostA link set lo up
 	must ip -n hostB link set lo up
-	# a program without a device of its own
+	# a program in a namespace without a device
 	must ip netns add hostC
 	must ip -n hostC link set lo up
 	for address in 127.0.0.1 ::1; do
 		ip netns exec hostC rping -s -a "$address" -P </dev/null \
 			>"$WORK/elsewhere.log" 2>&1 &
 		elsewhere=$!
-		# it has asked for it, and perhaps been refused
+		# asked: true if the program has tried to listen
 		asked() { rdma resource show cm_id | grep -q ':7174' || exited "$elsewhere"; }
 		wait_for asked >"$WORK/asked"
-		is "loopback: $address, from elsewhere" \
+		is "loopback: $address, server in a namespace without a device" \
 			"$(listeners hostA) $(listeners hostB)" '0 0'
 		kill $elsewhere 2>/dev/null
 		wait $elsewhere 2>/dev/null
@@ -108,7 +109,7 @@ loopback_listeners() {
 	for address in 127.0.0.1 ::1; do
 		server loopback on_a rping -s -a "$address" -P
 		wait_for known >"$WORK/known"
-		is "loopback: $address, devices, none on lo" "$(listeners hostA)" 0
+		is "loopback: $address, no device on lo" "$(listeners hostA)" 0
 		must rdma_link hostA kwarpL kwarp lo
 		must rdma_link hostB kwarpM kwarp lo
 		ok "loopback: $address, devices on lo" wait_for listens
@@ -124,8 +125,8 @@ loopback_listeners() {
 	must ip -n hostA link del loX
 }
 
-# loopback_connections: rdma_cm takes any device for a loopback address, here that of A; the
-# connection stays in the program's namespace
+# loopback_connections: for a loopback address rdma_cm takes any device, here that of A, but the
+# connection must stay in the namespace of the program
 loopback_connections() {
 	must rdma_link hostA kwarpL kwarp lo
 	must rdma_link hostB kwarpM kwarp lo
@@ -143,9 +144,10 @@ loopback_connections() {
 	must rdma link delete kwarpM
 }
 
-# What is removed with its namespace or netdev; MODE is shared or exclusive.
+# removals MODE: devices that are removed with their namespace or netdev; MODE is shared or
+# exclusive
 removals() {
-	# Programs inside keep a namespace alive: it goes after they have gone.
+	# Programs in a namespace keep the namespace alive until they end.
 	holds "$1: connection" connected
 	must ip netns del hostA
 	holds "$1: namespace deleted with a program inside: its connection stays" refuses_to_end \
@@ -160,9 +162,9 @@ removals() {
 	holds "$1: connection, again" connected
 	must ip -n hostA link set vA netns hostB
 	ok "$1: netdev moved: the device is removed" wait_for nowhere "$DEV_A"
-	holds "$1: netdev moved: its program is told" told holdA \
+	holds "$1: netdev moved: its program is notified" told holdA \
 		'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
-	# The peer cannot be told: its end of the wire has lost its neighbour.
+	# The peer gets no notification, because the wire no longer joins the two hosts.
 	holds "$1: netdev moved: the program ends" finish holdA
 	stop holdB
 	ok "$1: netdev moved: a device in its new namespace" \
@@ -174,7 +176,7 @@ removals() {
 	must ip -n hostA link set vA netns hostB
 	ok "$1: netdev moved: a device of the same name on it at once" on_b rdma link add "$DEV_A" \
 		type kwarp netdev vA
-	ok "$1: netdev moved: it is there" wait_for anywhere "$DEV_A"
+	ok "$1: netdev moved: the new device exists" wait_for anywhere "$DEV_A"
 	holds "$1: netdev moved: the old device's program has ended" finish holdA
 	stop holdB
 	ok "$1: and removed, again" no_hosts
@@ -199,7 +201,7 @@ refuses_to_end() {
 
 refused() { ! "$@"; }
 
-# refuses NAME REGEX COMMAND...: it fails for that reason
+# refuses NAME REGEX COMMAND...: passes if COMMAND fails with a message that matches
 refuses() {
 	local name=$1 why=$2
 	shift 2
@@ -209,8 +211,9 @@ refuses() {
 
 # ---- who may write policy ----
 
-# stranger WHO KEY VALUE: writes a policy of device A as uid 0 without the capability over its
-# netdev. It must be refused for that reason, not for the value or the file's mode.
+# stranger WHO KEY VALUE: writes a policy of device A as uid 0, but without the capability over its
+# netdev. True if the write is refused for lack of the capability, not for the value or the mode of
+# the file.
 stranger() {
 	local file=/sys/class/infiniband/$DEV_A/kwarp/$2 \
 		command=(setpriv --bounding-set=-net_admin --inh-caps=-net_admin)
@@ -221,7 +224,7 @@ stranger() {
 		grep -q 'Operation not permitted' "$WORK/stranger"
 }
 
-# strangers WHO: tries each key, with a valid value
+# strangers WHO: tries each key with a valid value
 strangers() {
 	local file key
 	for file in /sys/class/infiniband/"$DEV_A"/kwarp/*; do
@@ -257,7 +260,7 @@ works shared
 each_serves shared
 loopback_listeners
 loopback_connections
-# a program of another namespace has opened the device that is removed
+# A program of another namespace has opened the device that is removed.
 server holdX on_b "$HOLD" open "$DEV_A"
 must told holdX '^ready'
 removals shared

@@ -1,5 +1,5 @@
 #!/bin/bash
-# netdevs-ip: devices on network interfaces without a link layer, and on those where a host talks to
+# netdevs-ip: devices on network interfaces without a link layer, and connections of a host to
 # itself.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netdevs.sh"
@@ -17,7 +17,7 @@ addressed tunA tunB
 serves tun tunA tunB
 stop relay
 
-# tunnels between the ends of a wire
+# tunnels: sets up tunnels between the ends of a wire
 tunnels() {
 	fresh
 	wire vA vB
@@ -50,7 +50,7 @@ guid=$(cat "/sys/class/infiniband/$DEV_A/node_guid")
 must rdma link delete "$DEV_A"
 must rdma_link hostA "$DEV_A" "$DRIVER_A" lo
 is 'lo: the same GUID again' "$(cat "/sys/class/infiniband/$DEV_A/node_guid")" "$guid"
-# rdma_cm takes the first active device for a loopback address, whichever it is.
+# For a loopback address rdma_cm takes the first active device.
 for address in 127.0.0.1 ::1; do
 	pings "lo: $address" on_a on_a "$address"
 done
@@ -80,7 +80,7 @@ stop rping
 PORT=7174 server rping on_a rping -s -a :: -P
 ok 'own address: listener of any address, IPv6' on_a rping -c -a $IP6_A -v -V -C 5
 stop rping
-# No device on lo: refused at once, with a hint.
+# Without a device on lo the attempt must be refused at once, with a hint.
 PORT=7174 server rping on_a rping -s -P
 rejected 'no device on lo' on_a 127.0.0.1
 run dmesg

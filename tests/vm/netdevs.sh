@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# For suites that put devices on all kinds of network interfaces. Source it after lib.sh.
+# Functions for suites about kinds of network interfaces; source this file after lib.sh.
 
-# fresh: makes two namespaces with nothing but lo, whatever was there before. Of stacked interfaces
-# only the one that has the address answers ARP for it: a SYN sent to the lower one's MAC address
-# meets no listener.
+# fresh: removes the hosts, and makes two namespaces that have only lo. Of stacked interfaces, only
+# the one that has an address answers ARP for the address, because a SYN to the MAC address of the
+# lower interface would meet no listener.
 fresh() {
 	local host
 	hosts_down
@@ -27,7 +27,7 @@ addressed() {
 	reached "$IP_B"
 }
 
-# reached ADDRESS: A reaches it; a carrier or a neighbour may take some time
+# reached ADDRESS: waits until A reaches the address; a carrier or a neighbour may take some time
 reached() { must wait_for on_a ping -qc 1 -W 1 "$1"; }
 
 links() {
@@ -45,7 +45,7 @@ pings() {
 	ok "$name: rping, server" finish rping
 }
 
-# streams NAME ADDRESS [OPTION...]: perftest moves data from A to B
+# streams NAME ADDRESS [OPTION...]: runs ib_send_bw from A to B
 streams() {
 	local name=$1 address=$2
 	shift 2
@@ -60,7 +60,7 @@ deleted() {
 	is "$1: RDMA devices" "$(ls /sys/class/infiniband)" ''
 }
 
-# serves NAME NETDEV_A NETDEV_B: runs all of these
+# serves NAME NETDEV_A NETDEV_B: makes devices on the netdevs and runs all of these cases
 serves() {
 	links "$2" "$3"
 	pings "$1, IPv4" on_b on_a "$IP_B"

@@ -5,10 +5,10 @@
 
 drivers_load
 
-# bytes NETDEV: prints the bytes sent by A
+# bytes NETDEV: prints the number of bytes that the netdev of A has sent
 bytes() { on_a cat "/sys/class/net/$1/statistics/tx_bytes"; }
 
-# ---- one wire, and interfaces on it ----
+# ---- a wire, and interfaces stacked on it ----
 
 fresh
 wire vA vB
@@ -25,8 +25,8 @@ done
 addressed tA tB
 serves VLAN tA tB
 
-# Devices on both: for an address of the VLAN, rdma_cm also accepts a device on the real netdev; the
-# first one found wins.
+# With devices on both: for an address of the VLAN, rdma_cm also accepts a device on the real
+# netdev, and takes the first that it finds.
 for host in A:1 B:2; do
 	must ip -n host${host%:*} addr add 10.7.0.${host#*:}/24 dev v${host%:*}
 done
@@ -36,8 +36,8 @@ must rdma_link hostA kwarpR "$DRIVER_A" vA
 must rdma_link hostB kwarpS "$DRIVER_B" vB
 pings 'VLAN and its real netdev: VLAN' on_b on_a $IP_B
 pings 'VLAN and its real netdev: real netdev' on_b on_a 10.7.0.2
-# Any address: on the older device only, since rdma_cm also hands it the requests that come in on
-# the other.
+# A wildcard server listens on the older device only, because rdma_cm also passes it the requests
+# that arrive on the other device.
 PORT=7174 server rping on_b rping -s
 ok 'VLAN and its real netdev: any address, VLAN' on_a rping -c -a $IP_B -v -V -C 5
 stop rping
@@ -61,7 +61,7 @@ for host in A:a B:b; do
 		must ip -n "$ns" link set "$end$n" down
 		must ip -n "$ns" link set "$end$n" master bond0
 	done
-	# Whichever comes up first, both ends must use the same wire.
+	# Both ends must use the same wire, whichever comes up first.
 	must ip -n "$ns" link set bond0 type bond primary "${end}1"
 	must ip -n "$ns" link set bond0 up
 done

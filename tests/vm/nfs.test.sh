@@ -1,7 +1,7 @@
 #!/bin/bash
-# nfs: NFS over RDMA, the kernel's server in hostB and its client in hostA: versions 3, 4.1 and 4.2,
-# long reads and writes (RDMA Read and Write), file trees, a device that is removed and comes back
-# under load.
+# nfs: NFS over RDMA with the kernel's server in hostB and its client in hostA: versions 3, 4.1 and
+# 4.2, long reads and writes (RDMA Read and Write), file trees, a device that is removed and added
+# again under load.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 
@@ -9,11 +9,11 @@ EXPORT=$WORK/export
 MOUNT=$WORK/mount
 NFSD=/proc/fs/nfsd
 
-# The suite must see the mounts, so only the network is the host's.
+# net_a COMMAND...: runs COMMAND in the network of host A, and, unlike on_a, in our mount namespace
 net_a() { nsenter --net=/run/netns/hostA "$@"; }
 net_b() { nsenter --net=/run/netns/hostB "$@"; }
 
-# daemon NAME COMMAND...: starts it in hostB
+# daemon NAME COMMAND...: starts a daemon in hostB
 daemon() {
 	local name=$1
 	shift
@@ -21,8 +21,8 @@ daemon() {
 	SERVERS[$name]=$!
 }
 
-# server_up: starts the server. The nfsd file system belongs to the mounting process's network
-# namespace, so mount it in hostB.
+# server_up: starts the server. The file system nfsd belongs to the network namespace of the process
+# that mounts it, so mount it in hostB.
 server_up() {
 	mkdir -p "$EXPORT" "$MOUNT" /run/rpcbind /run/sendsigs.omit.d || return 1
 	mount -t tmpfs -o size=256M export "$EXPORT" && net_b mount -t nfsd nfsd "$NFSD" || return 1
@@ -32,16 +32,16 @@ server_up() {
 		return 1
 	daemon mountd rpc.mountd -F
 	wait_for net_b rpcinfo -t "$IP_B" mountd 3 || return 1
-	# A new server delays opens for this long: clients might have locks to reclaim.
+	# A new server delays opens for this time, in which clients may reclaim locks.
 	echo 10 >"$NFSD/nfsv4leasetime" && echo 10 >"$NFSD/nfsv4gracetime" &&
 		echo 1048576 >"$NFSD/max_block_size" && echo 'rdma 20049' >"$NFSD/portlist" &&
 		echo 4 >"$NFSD/threads" || return 1
 	grep . "$NFSD/portlist"
 }
 
-# stays_away: the client's next attempts to connect fail. svcrdma of the kernels tested never frees
-# a connection request that arrives after its last thread has ended: the cm_id stays, and with it
-# whatever removes the device waits for ever.
+# stays_away: makes the client's next attempts to connect fail. In the kernels that we test, svcrdma
+# never frees a connection request that arrives after its last thread has ended; the cm_id stays,
+# and the removal of the device waits for ever.
 stays_away() {
 	local mine port protocol=${LLP:-tcp}
 	if [ "$protocol" = sctp ]; then
@@ -50,7 +50,7 @@ stays_away() {
 		mine=$(net_a ss -Htn 'dport = :20049' | awk '{ sub(".*:", "", $4); print $4 }')
 	fi
 	[ -n "$mine" ] || return 1
-	# One that is ending may be there, too.
+	# There may be two, if an old connection is still ending.
 	for port in $mine; do
 		ip -n hostA rule add pref 10 ipproto "$protocol" sport "$port" lookup main ||
 			return 1
@@ -63,7 +63,7 @@ server_down() {
 		umount "$NFSD" && umount "$EXPORT"
 }
 
-# nfs_mount VERSION [OPTION,...]
+# nfs_mount VERSION [OPTION,...]: mounts the export by RDMA
 nfs_mount() {
 	local path=/ options=
 	case $1 in
@@ -75,18 +75,19 @@ nfs_mount() {
 		grep " $MOUNT nfs" /proc/mounts | tee "$WORK/mounted"
 }
 
-# hard_mount: makes a mount that waits. Newer clients, in a namespace other than the first, treat an
-# unreachable network as gone unless told not to; older ones do not, and do not know the option.
+# hard_mount: makes a mount that waits for its server. In a namespace other than the initial one,
+# newer clients give up when the network is unreachable, unless an option says otherwise; older
+# clients do not give up, and do not know the option.
 hard_mount() {
 	nfs_mount 4.2 hard,fatal_neterrors=none || nfs_mount 4.2 hard
 }
 
-# by_rdma VERSION: the mount is as requested, with transfers of 1 MiB
+# by_rdma VERSION: true if the mount has that version, uses RDMA and transfers of 1 MiB
 by_rdma() {
 	grep "vers=$1,.*rsize=1048576,wsize=1048576,.*proto=rdma,port=20049" "$WORK/mounted"
 }
 
-# round VERSION: runs all tests of one version
+# round VERSION: runs all cases of one version of NFS
 round() {
 	ok "$1: mount" nfs_mount "$1"
 	ok "$1: by RDMA, 1 MiB at once" by_rdma "$1"
@@ -107,13 +108,13 @@ fio_round() {
 	rm "$MOUNT/f" "$MOUNT/g"
 }
 
-# taken_away HOST DEVICE NETDEV: the device is removed under load and comes back; a waiting writer
-# continues
+# taken_away HOST DEVICE NETDEV: the device is removed under load and added again; the writer, which
+# waits meanwhile, must continue
 taken_away() {
 	ok "$2 removed: load" load "$MOUNT/big"
 	ok "$2 removed: rdma link delete" rdma link delete "$2"
 	ok "$2 removed: the writer waits" running
-	ok "$2 removed: it is added again" rdma_link "$1" "$2" kwarp "$3"
+	ok "$2 removed: the device is added again" rdma_link "$1" "$2" kwarp "$3"
 	ok "$2 removed: the writer succeeds" load_ends_well
 	drop_caches
 	ok "$2 removed: the file is complete" same_data "$MOUNT/big" "$EXPORT/big"
@@ -135,7 +136,7 @@ taken_away hostA "$DEV_A" vA
 taken_away hostB "$DEV_B" vB
 ok 'unmount' umount "$MOUNT"
 
-# Soft: the caller gets an error when the server cannot be reached.
+# With soft, programs get an error when the server cannot be reached.
 soft=soft,timeo=$(patience 40),retrans=1 # tenths of a second
 ok 'mount, soft' nfs_mount 4.1 "$soft"
 echo something >"$WORK/something"

@@ -1,14 +1,14 @@
 #!/bin/bash
-# nvme-removal: the device, and its netdev, are removed while the kernel's NVMe host and target use
-# them, idle and with a disk in use. Removal completes, nothing is left, and all works again
-# afterwards.
+# nvme-removal: the device, or its netdev, is removed while the kernel's NVMe host and target use
+# it, once idle and once with a disk in use. The removal must complete and leave no object, and a
+# new device must work afterwards.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/nvme.sh"
 
 IP=192.0.2.1
 
-# nvme_modules: loads those of both sides
+# nvme_modules: loads the modules of host and target
 nvme_modules() {
 	must modprobe kwarp
 	must modprobe dummy
@@ -16,7 +16,7 @@ nvme_modules() {
 	must modprobe nvme-rdma
 }
 
-# dummy_up: makes a netdev with the target's address
+# dummy_up: makes a netdev with the address of the target
 dummy_up() {
 	must ip link add dummy0 type dummy
 	must ip addr add "$IP/24" dev dummy0
@@ -25,13 +25,13 @@ dummy_up() {
 
 gone() { [ ! -d /sys/class/infiniband/kwarp0 ]; }
 link_up() { rdma link add kwarp0 type kwarp netdev dummy0; }
-# an NVMe host that gives up its controller at once when the connection is lost; not when it gets no
-# processor for a while
+# connect: connects an NVMe host that gives up its controller at once when the connection is lost,
+# but not if the host gets no processor for a while
 connect() {
 	nvme connect -t rdma -a "$IP" -s 4420 -n "$NQN" -i 2 --ctrl-loss-tmo=0 \
 		--keep-alive-tmo="$(patience 60)"
 }
-# The target has lost its listener with the device; restoring it is the administrator's task.
+# listen_again: the target lost its listener with the device; an administrator has to restore it
 listen_again() { port_down 1 && port_up 1 "$IP"; }
 
 # ready NAME: sets up device, target, connection and disk
@@ -44,7 +44,7 @@ ready() {
 	ok "$1: the disk is there" wait_for disk || bail 'no disk'
 }
 
-# in_use: starts traffic, which lasts until the disk is removed
+# in_use: starts traffic that lasts until the disk is removed
 in_use() {
 	local before
 	before=$(counter kwarp0 tx_octets)
@@ -54,7 +54,7 @@ in_use() {
 	wait_for moved $((before + 1000000))
 }
 moved() { [ "$(counter kwarp0 tx_octets)" -gt "$1" ]; }
-# it ends by itself, with or without an error from its disk
+# load_ends: true if the program exits by itself, with or without an error of its disk
 load_ends() { finish load; [ $? -ne 124 ]; }
 
 must ip netns add hostA
@@ -77,7 +77,7 @@ ok 'in use: the program is notified' load_ends
 ready 'netdev'
 ok 'netdev: traffic' in_use
 ok 'netdev: ip link delete' ip link delete dummy0
-# "ip link delete" waits for the last one; the network stack has this message every ten seconds.
+# "ip link delete" waits for the last reference; the network stack logs this every ten seconds.
 echo "# messages about references to the netdev:" \
 	"$(dmesg | grep -c 'waiting for dummy0 to become free')"
 ok 'netdev: the device is removed' wait_for gone
@@ -91,7 +91,7 @@ ready 'again'
 ok 'again: written data read back unchanged' write_and_compare "$(disk)" 4M 64k
 ok 'again: host disconnects' nvme disconnect -n "$NQN"
 ok 'target stops' port_down 1
-ok 'subsystem goes' subsystem_down
+ok 'subsystem is removed' subsystem_down
 ok 'link delete' rdma link delete kwarp0
 must ip link delete dummy0
 must modprobe -r nvme-rdma

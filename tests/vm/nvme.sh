@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the suites of NVMe over Fabrics, after lib.sh: the kernel's target with one subsystem, and its
-# disk.
+# Functions for the suites of NVMe over Fabrics; source this file after lib.sh: the kernel's target
+# with one subsystem, and its disk.
 
 NQN=nqn.2026-11.test:kwarp
 TARGET=/sys/kernel/config/nvmet
@@ -14,7 +14,7 @@ subsystem_up() {
 	echo 1 >"$SUBSYS/namespaces/1/enable"
 }
 
-# port_up NUMBER ADDRESS: serves the subsystem there
+# port_up NUMBER ADDRESS: makes a port of the target that serves the subsystem
 port_up() {
 	local port=$TARGET/ports/$1
 	mkdir "$port" || return 1
@@ -34,8 +34,8 @@ subsystem_down() {
 	rmdir "$SUBSYS/namespaces/1" "$SUBSYS"
 }
 
-# disk: prints the namespace's block device. It must be one: a program may have made a file of that
-# name.
+# disk: prints the block device of the NVMe namespace; ignores a regular file of that name, which a
+# program may have made
 disk() {
 	local dev
 	for dev in /dev/nvme*n1; do

@@ -1,19 +1,19 @@
 #!/bin/bash
-# nvme: NVMe over Fabrics, host and target in one kernel. Exercises the kernel's consumers of verbs:
-# fast registration, Send with Invalidate, local invalidation, RDMA Read into registered memory.
-# First on one device, which talks to itself, then over the wire, where connections are lost. Both
-# work in the initial namespace only.
+# nvme: NVMe over Fabrics, host and target in one kernel. These consumers in the kernel use fast
+# registration, Send with Invalidate, local invalidation, and RDMA Read into registered memory. The
+# first part has host and target on one device; the second has the wire between two devices, and
+# connections that are lost. Host and target work in the initial namespace only.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/nvme.sh"
 
 ALONE=192.0.2.1
 
-# is_state STATE: the state of the only controller
+# is_state STATE: true if the only controller has that state
 is_state() { grep -qx "$1" /sys/class/nvme/nvme*/state; }
 not_live() { ! is_state live; }
 
-# queues DEVICE: prints its number of queue pairs
+# queues DEVICE: prints the number of queue pairs of the device
 queues() {
 	rdma resource show qp | grep -c "link $1/.*state RTS"
 }
@@ -27,7 +27,8 @@ connect() {
 		--ctrl-loss-tmo="$(patience 600)" "$@"
 }
 
-# writes NUMBER SIZE: sets FPDUS to the number that the target sent meanwhile
+# writes NUMBER SIZE: writes to the disk, and sets FPDUS to the number of FPDUs that the target sent
+# meanwhile
 writes() {
 	local before
 	before=$(counter "$DEV_B" tx_fpdus)
@@ -68,14 +69,15 @@ must ip link delete dummy0
 hosts_here
 ok 'target listens' port_up 1 $IP_B
 ok 'discovery' nvme discover -t rdma -a $IP_B -s 4420
-has 'discovery: finds it' "$NQN"
+has 'discovery: finds the subsystem' "$NQN"
 ok 'host connects' connect
 ok 'the disk is there' wait_for disk || bail 'no disk'
 is 'queues of the host' "$(queues "$DEV_A")" 5
 is 'queues of the target' "$(queues "$DEV_B")" 5
 
-# Data that fits goes in the capsule, so the target only answers; for other data it issues one RDMA
-# Read each. The answers to keep-alives count, too: one in some seconds.
+# Data of a write that fits goes into the capsule, and the target sends one FPDU, its answer. For
+# longer data the target also sends an RDMA Read Request. Answers to keep-alives, one every few
+# seconds, are counted, too.
 ok 'in-capsule: 64 writes of 4 KiB' writes 64 4k
 ok 'in-capsule: the target issues no Reads' test "$FPDUS" -ge 64 -a "$FPDUS" -lt 128
 ok 'not in-capsule: 64 writes of 32 KiB' writes 64 32k
@@ -128,7 +130,7 @@ ok 'host device removed: the disk is gone' wait_for no_disk
 is 'no file is left in the place of the disk' "$(disk_files)" ''
 
 ok 'target stops' port_down 1
-ok 'subsystem goes' subsystem_down
+ok 'subsystem is removed' subsystem_down
 ok 'no object is left' wait_for no_object
 ok 'link delete' rdma link delete "$DEV_B"
 must modprobe -r nvme-rdma

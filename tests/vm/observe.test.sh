@@ -1,6 +1,6 @@
 #!/bin/bash
-# observe: the administrator's view: tracepoints, `rdma resource` and `rdma statistic`, compared
-# with what was negotiated.
+# observe: what administrators see: tracepoints, the kernel log, `rdma resource` and `rdma
+# statistic`, compared with the negotiated parameters.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
@@ -12,7 +12,7 @@ VERBS=$(dirname "$0")/../../build/verbs/verbs
 
 policy() { echo "$3" >"/sys/class/infiniband/$1/kwarp/$2"; }
 
-# connection: runs rping from A to B until disconnect(); A's QP is in $QPN
+# connection: starts rping from A to B, which runs until disconnect(); sets $QPN to the QP of A
 connection() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -P
 	server client on_a rping -c -a $IP_B
@@ -40,7 +40,7 @@ traced() {
 	grep -a 'kwarp_' "$TRACEFS"/trace >"$WORK/trace"
 	return "$rc"
 }
-# trace_has NAME REGEX: the last traced command produced a matching event
+# trace_has NAME REGEX: passes if the last traced command caused a matching event
 trace_has() {
 	local rc=0
 	grep -aEq -- "$2" "$WORK/trace" || rc=1
@@ -56,7 +56,7 @@ one_rping() {
 	timeout "$(patience 60)" ip netns exec hostA rping -c -a "$IP_B" -C 3 -S 4000 &&
 		finish rping
 }
-# pages_for_connections: records the flags of each page that the connection manager's work allocates
+# pages_for_connections: records the flags of each page that workers allocate for connections
 pages_for_connections() {
 	local event=$TRACEFS/events/kmem/mm_page_alloc rc
 	: >"$TRACEFS/trace"
@@ -73,11 +73,11 @@ pages_for_connections() {
 		END { exit !n }' "$TRACEFS/trace" >"$WORK/pages" &&
 		return "$rc"
 }
-# A disk may wait for the connection, so no page may be reclaimed by writing to it.
+# A disk may depend on the connection, so reclaim for these pages must not write to disks.
 no_page_by_io() { ! grep -E 'GFP_KERNEL|GFP_USER|__GFP_IO|__GFP_FS' "$WORK/pages"; }
 
 ok 'pages of connection set-up are seen' pages_for_connections
-ok 'and are allocated without I/O' no_page_by_io
+ok 'pages of connection set-up are allocated without I/O' no_page_by_io
 ok 'traced: rping' traced one_rping
 A="dev=$DEV_A" B="dev=$DEV_B"
 trace_has 'endpoint: connecting' "kwarp_ep_state: $A .* qpn=[1-9][0-9]* from=CONNECTING to=WAIT_REP"
@@ -104,8 +104,9 @@ trace_has 'completion' \
 trace_has 'flushed completion' "kwarp_cqe: $A .*status=5 "
 trace_has 'completion event' "kwarp_cq_event: $A cqn="
 
-# Each byte of the stream is in one FPDU: position and length give the next position. The events are
-# sorted because each processor has its own trace buffer and their clocks need not agree.
+# contiguous DEVICE: true if the position and the length of each FPDU give the position of the next
+# one, so that each byte of the stream belongs to exactly one FPDU. The events are sorted, because
+# each processor has its own trace buffer, and their clocks may differ.
 contiguous() {
 	awk -v dev="$1" '/kwarp_tx_fpdu:/ && index($0, "dev=" dev " ") {
 		match($0, /pos=[0-9]+/); pos = substr($0, RSTART + 4, RLENGTH - 4)
@@ -127,7 +128,7 @@ trace_has 'Terminate received' "kwarp_terminate_received: $A qpn=[0-9]+ layer=1 
 
 # ---- the kernel log -----------------------------------------------------------
 
-# logged NAME REGEX: the kernel log has a message about a peer
+# logged NAME REGEX: passes if the kernel log has a matching message about a peer
 logged() {
 	run dmesg
 	has "$1" "$2"
@@ -188,7 +189,7 @@ is 'remote' "$(value remote)" $IP_B:7174
 is 'EMSS is TCP'"'"'s' "$(value emss)" \
 	"$(on_a ss -Htin "dport = :7174" | grep -oE 'mss:[0-9]+' | head -n 1 | cut -d: -f2)"
 is 'MULPDU: EMSS less 6 (RFC 5044 4.5)' "$(value mulpdu)" $(($(value emss) - 6))
-# A number only: TCP also repeats what the peer got no processor to acknowledge.
+# Any number is right: TCP also retransmits if the peer gets no processor to acknowledge.
 ok 'retransmits' [ "$(value retransmits)" -ge 0 ]
 json_of() { rdma -jdd resource show "$1" | python3 -m json.tool; }
 for object in qp cq mr srq cm_id pd; do
@@ -201,7 +202,7 @@ is 'CQ: moderation' "$(value mod_count)/$(value mod_period)" 0/0
 rdma -jdd resource show mr >"$WORK/json"
 is 'MR: kind' "$(value kind)" user
 is 'MR: valid' "$(value valid)" 1
-# as a process without CAP_NET_ADMIN: no STag, no address
+# unprivileged: a process without CAP_NET_ADMIN sees neither STags nor addresses
 unprivileged() {
 	setpriv --reuid 65534 --clear-groups --bounding-set=-all rdma -jdd resource show mr
 }
@@ -212,7 +213,7 @@ is 'MR: no STag without privilege' "$(value rkey)$(value lkey)$(value iova)" ''
 
 # ---- rdma statistic ---------------------------------------------------------
 
-# reads the counter to which A's QP is bound
+# qp_counter NAME: prints a value of the counter to which the QP of A is bound
 qp_counter() {
 	rdma -j statistic qp show link "$DEV_A/1" >"$WORK/json" && value "$1"
 }
@@ -221,7 +222,7 @@ grown() { [ "$(qp_counter tx_fpdus)" -gt "$1" ]; }
 ok 'counter: bind' rdma statistic qp bind link "$DEV_A/1" lqpn "$QPN"
 ok 'counter: counts' wait_for grown 0
 ok 'counter: keeps counting' wait_for grown "$(qp_counter tx_fpdus)"
-run qp_counter tx_fpdus # $WORK/json has all of them, of the same time
+run qp_counter tx_fpdus # $WORK/json then has all values, taken at the same time
 ok 'counter: tx_octets' test "$(value tx_octets)" -gt "$(value tx_fpdus)"
 received() { [ "$(qp_counter rx_fpdus)" -gt 0 ]; }
 ok 'counter: received' wait_for received
@@ -229,9 +230,9 @@ is 'counter: valid JSON' "$(rdma -j statistic show | python3 -m json.tool >/dev/
 	yes
 CNTN=$(qp_counter cntn)
 
-# The port's counter includes the QP once, bound or not: nothing else uses this device. While both
-# programs are stopped the device answers what the other has asked for before, a few FPDUs at most;
-# the QP's own counter has more.
+# The counter of the port includes the FPDUs of the QP exactly once, whether the QP is bound or not;
+# the device has no other traffic. While both programs are stopped, the device only answers requests
+# that are already outstanding, with a few FPDUs; the QP's own counter is larger than that.
 port_fpdus() { counter "$DEV_A" tx_fpdus; }
 ok 'counter: a hundred' wait_for grown 100
 kill -STOP "${SERVERS[client]}" "${SERVERS[rping]}"
@@ -280,7 +281,7 @@ disconnect
 
 # ---- dumps while objects come and go ----------------------------------------
 
-# come_and_go: runs cases about objects until something has been shown meanwhile
+# come_and_go: runs cases about objects until a dump has shown some of their objects
 come_and_go() {
 	until [ -e "$WORK/shown" ]; do
 		"$VERBS" --gtest_filter='srq.*:cq.*:qp.*'

@@ -1,12 +1,12 @@
 #!/bin/bash
-# ooo: out-of-order placement: tests/peer/ooo, which makes TCP segments by hand on a tun device (not
-# with LLP=sctp: vm-sctp-session has that), and traffic of every kind with policy ooo on over a
-# network that loses and reorders.
+# ooo: early placement (policy ooo): tests/peer/ooo, which makes single TCP segments on a tun device
+# (not with LLP=sctp; vm-sctp-session has these cases), and traffic of every kind over a network
+# that loses and reorders packets.
 . "$(dirname "$0")/lib.sh"
 
 build=$(realpath "$(dirname "$0")/../../build")
 
-# segments [FILTER]: runs the program; its output is in $WORK/log
+# segments [FILTER]: runs tests/peer/ooo with its output in $WORK/log
 segments() {
 	nsenter --net=/run/netns/hostA env DEVICE="$DEV_A" VICTIM_ADDR=10.9.0.1 \
 		PEER_ADDR=10.9.0.2 VICTIM_ADDR6=fd09::1 PEER_ADDR6=fd09::2 \
@@ -14,12 +14,13 @@ segments() {
 		>"$WORK/log" 2>&1
 }
 
-# nothing_left: all objects of the program are gone; the last ones go when the process ends
+# nothing_left: true if no object of the program is left; the last objects disappear when the
+# process ends
 nothing_left() {
 	rdma resource show | grep -q " $DEV_A: pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0"
 }
 
-# by_hand [FILTER]: segments of TCP whose bytes and order the test decides
+# by_hand [FILTER]: cases with TCP segments whose contents and order the test determines
 by_hand() {
 	[ -c /dev/net/tun ] || must modprobe tun
 	must ip netns add hostA
@@ -42,7 +43,7 @@ by_hand() {
 	report $((rc != 0)) 'hand-made segments'
 	must rmmod kwarp_ktest
 
-	# with a process that holds its socket's lock; user-mode Linux has no kprobes
+	# with a thread that keeps the lock of its socket; user-mode Linux has no kprobes for that
 	if grep -qw register_kprobe /proc/kallsyms; then
 		must modprobe kwarp_ktest hold=1
 		rc=0
@@ -68,7 +69,7 @@ loss=$build/verbs/loss
 filter='*/ooo'
 if [ "${LLP:-tcp}" = sctp ]; then
 	filter+='-*.tcp__*:*.buffers__small/*'
-	# SCTP sends a lost chunk again after a second at least: most of the time nothing happens.
+	# SCTP retransmits a lost chunk after a second or more, so the test takes much longer.
 	export KWARP_SHORT=1
 fi
 LIMIT=280 ok 'every operation, over a network that loses and reorders' "$loss" \
@@ -81,7 +82,7 @@ grep -a '^# ' "$WORK/out"
 
 # ---- removal during placement ----
 
-# placed COUNT: each device has placed at least COUNT FPDUs early since it was made
+# placed COUNT: true if each device has placed at least COUNT FPDUs early since it was made
 placed() {
 	local dev
 	for dev in "$DEV_A" "$DEV_B"; do
@@ -91,13 +92,13 @@ placed() {
 
 refused() { ! rmmod kwarp; }
 
-# gone: no objects are left on the devices that still exist
+# gone: true if the devices that still exist have no objects
 gone() {
 	! rdma resource show | grep -E " ($DEV_A|$DEV_B):" |
 		grep -qv ': pd 0 cq 0 qp 0 cm_id 0 mr 0 ctx 0'
 }
 
-# goes NAME COMMAND...: COMMAND removes a device while FPDUs are placed early on both ends
+# goes NAME COMMAND...: cases: COMMAND removes a device while both ends place FPDUs early
 goes() {
 	local name=$1 rc=0
 	shift

@@ -1,6 +1,6 @@
 #!/bin/bash
-# options: the part "options" of tests/verbs: rdma_set_option(), and how a connection with a silent
-# peer ends.
+# options: the program "options" of tests/verbs: rdma_set_option(), and the end of a connection
+# whose peer no longer answers.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

@@ -1,22 +1,25 @@
 # shellcheck shell=bash
-# For the suites that run the commands of a page of the documentation, after lib.sh or run-lib.sh.
+# Functions for suites that run the commands of a page of the documentation; source this file after
+# lib.sh or run-lib.sh.
 #
-# Commands stand in blocks for a console ("code-block:: console" of .rst, "```console" of .md):
+# The commands of a page are in console blocks ("code-block:: console" of .rst, "```console" of
+# .md):
 #
 #	# COMMAND		as root
-#	$ COMMAND		as a user without rights
+#	$ COMMAND		as an unprivileged user
 #	NAME# COMMAND		as root of another machine, the network namespace NAME
 #
-# A command goes on behind a backslash at the end of its line, and, with <<'END', up to the line
-# END. Lines without a prompt are what it prints: all that it prints, where "…" stands for any text
-# of a line, and a line that is only "…" for any lines; blanks are alike, empty lines do not count.
-# In a block with the option ":class: symptom" a command with such lines has to fail. A comment
-# ".. suite: COMMAND" of .rst is run, too, and not shown to readers: it makes a symptom, or shortens
-# a wait. "systemctl reboot" restarts the guest; what comes behind it is run then.
+# A backslash at the end of a line continues a command; a command with <<'END' continues to the line
+# END. Lines without a prompt are the complete output of the command before. In them, "…" stands for
+# any text within a line, and a line "…" for any number of lines; the amount of white space and
+# empty lines are ignored. In a block with the option ":class: symptom" a command with output must
+# fail. A comment ".. suite: COMMAND" of .rst, which readers do not see, is also run: such commands
+# cause a symptom or shorten a wait. "systemctl reboot" restarts the guest, which then runs the
+# commands after it.
 
-# page_commands PAGE SECTION...: prints the commands of these sections, or of all; with "-"
-# SECTION... of all but these. Each ends with \036 and has fields that end with \037: prompt,
-# command, 1 for a symptom, what is to be printed.
+# page_commands PAGE SECTION...: prints the commands of these sections, or of all sections; with "-"
+# SECTION..., those of all other sections. Each command ends with \036; its fields, which end with
+# \037, are prompt, command, 1 for a symptom, expected output.
 page_commands() {
 	local page=$1
 	shift
@@ -33,7 +36,7 @@ page_commands() {
 			taken = n == 0 || name[1] == "" || others
 			symptom = 0
 		}
-		# headings: of .md, and of .rst, where the line below decides
+		# headings of .md and of .rst; in .rst the line below marks a heading
 		function heading(text) {
 			taken = n == 0 || name[1] == "" || ((text in wanted) != others)
 		}
@@ -87,7 +90,7 @@ page_commands() {
 		END { flush() }' "$page"
 }
 
-# page_prints WANTED FILE: the file has these lines and no others
+# page_prints WANTED FILE: true if the lines of the file match WANTED
 page_prints() {
 	WANTED=$1 perl -0777 -ne '
 		my $pattern = "";
@@ -104,9 +107,10 @@ page_prints() {
 		exit($have !~ /\A$pattern\z/)' "$2"
 }
 
-# page_second NETDEV: makes the second machine, the namespace "second", with the address 192.0.2.2
-# at this end of the wire whose other end is eth0. perftest's server has no listener between its two
-# connections: see patient(). Both know each other's addresses on the wire afterwards.
+# page_second NETDEV: makes the second machine, the namespace "second", which gets NETDEV, the other
+# end of the wire of eth0, and the address 192.0.2.2. Unanswered SYNs are repeated, because
+# perftest's server has no listener between its two connections: see patient(). Resolves the
+# neighbours.
 page_second() {
 	ip netns attach first $$ && patient first eth0 18515 && ip netns add second &&
 		ip link set "$1" netns second name eth0 &&
@@ -115,7 +119,8 @@ page_second() {
 		wait_for ip netns exec second ping -qc 1 -W 1 192.0.2.1
 }
 
-# page_run PROMPT COMMAND: in this shell if the prompt is this machine's, so that cd and export last
+# page_run PROMPT COMMAND: runs COMMAND; in this shell if the prompt is that of this machine, so
+# that cd and export apply to later commands
 page_run() {
 	case $1 in
 	suite | \#) eval "$2" ;;
@@ -124,7 +129,8 @@ page_run() {
 	esac
 }
 
-# page_listeners: how many there are, in all namespaces; those of rdma_cm are TCP's, too
+# page_listeners: prints the number of TCP listeners in all namespaces, which include those of
+# rdma_cm
 page_listeners() {
 	local name
 	{
@@ -136,7 +142,7 @@ page_listeners() {
 }
 page_listens_more() { [ "$(page_listeners)" -gt "$1" ]; }
 
-# page_serve PROMPT COMMAND: one in the background; returns when it listens
+# page_serve PROMPT COMMAND: runs COMMAND in the background; returns when COMMAND listens
 page_serve() {
 	local before
 	before=$(page_listeners)
@@ -146,7 +152,7 @@ page_serve() {
 }
 page_server=
 
-# page_server_ends: the one in the background does, and well
+# page_server_ends: true if the command in the background exits with status 0
 page_server_ends() {
 	local rc=0
 	wait_for exited "$page_server" >"$WORK/waited" || { kill "$page_server"; rc=1; }
@@ -156,11 +162,11 @@ page_server_ends() {
 	return $rc
 }
 
-# What a program writes to a terminal comes line by line, also if it writes errors in between.
+# Make programs write line by line, as to a terminal, so that output and errors keep their order.
 page_lines='export LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so _STDBUF_O=L; '
 
-# page_step PROMPT COMMAND SYMPTOM PRINTED: a case. The command after one in the background is its
-# client; both have to end well, except for a symptom.
+# page_step PROMPT COMMAND SYMPTOM PRINTED: runs a command as a case. The command after one in the
+# background is its client; both must succeed, unless the block is a symptom.
 page_step() {
 	local rc=0 symptom=$3 name=${2%%$'\n'*}
 	[ -n "$4" ] || symptom=0
@@ -191,7 +197,8 @@ page_step() {
 	report $rc "$name" "$WORK/out"
 }
 
-# page_steps PAGE SECTION...: each command is a case. After a restart it goes on where it was.
+# page_steps PAGE SECTION...: runs each command as a case. After a restart of the guest, continues
+# with the next command.
 page_steps() {
 	local prompt command symptom printed n=0 last=0
 	local state=/var/lib/kwarp-test/page

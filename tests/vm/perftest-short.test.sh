@@ -1,6 +1,6 @@
 #!/bin/bash
-# perftest-short: each perftest program once, for kernels in which the whole of vm-perftest takes
-# too long.
+# perftest-short: runs each program of perftest once, for kernels in which vm-perftest takes too
+# long.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/perftest.sh"
 

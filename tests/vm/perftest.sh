@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# For the suites of perftest, after lib.sh.
+# Functions for the suites of perftest; source this file after lib.sh.
 
-# perf PROGRAM OPTION...: server on B, client on A; the client must print a table.
+# perf PROGRAM OPTION...: runs the server on B and the client on A; the client must print figures
 perf() {
 	ok "$*" perftest_pair on_b on_a "${ADDRESS:-$IP_B}" "$@"
 	perf_ended "$*"
 }
 
-# perf_by_number PROGRAM OPTION...: the same without rdma_cm. For ib_send_bw with several queue
-# pairs: each end takes the other's Nth connection for its own Nth and sends the credits of queue
-# pair N there, so both stall for ever if connections arrive in an order other than that in which
-# the client began them. They may, since the RDMA core resolves addresses in parallel (ib_addr is an
-# ordered queue in 6.12 and not in 7.2).
+# perf_by_number PROGRAM OPTION...: as perf, without rdma_cm. For ib_send_bw with several queue
+# pairs: each end assumes that its Nth connection is the Nth of the other end, and sends the credits
+# of queue pair N there. Both ends hang if connections arrive in another order than the client began
+# them, which is possible since the RDMA core resolves addresses in parallel (ib_addr is an ordered
+# queue in 6.12, but not in 7.2).
 perf_by_number() {
 	local gid
 	gid=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001) || bail 'no GID'
@@ -22,8 +22,9 @@ perf_by_number() {
 	rendezvous off
 }
 
-# perf_ended NAME: the server has ended, too, and the client has figures. How large they are is up
-# to the machine, and on a busy one perftest may not find out how fast the processor's clock is.
+# perf_ended NAME: passes if the server has exited, too, and the client has printed figures. The
+# values depend on the machine, and perftest may fail to measure the processor's clock on a busy
+# one, so we do not check them.
 perf_ended() {
 	cp "$WORK/out" "$WORK/client"
 	ok "$1: server" finish perftest

@@ -1,7 +1,7 @@
 #!/bin/bash
-# perftest: each program with its different uses of a queue pair, with few iterations. It must move
-# the data that it reports, and end; speed is not tested here. It cannot compare data; rping, qperf,
-# libfabric and tests/verbs do.
+# perftest: each program in its different uses of queue pairs, with few iterations. Each program
+# must complete its transfers and exit; speed is not tested. perftest does not compare data; rping,
+# qperf, libfabric and tests/verbs do.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/perftest.sh"
 
@@ -44,9 +44,9 @@ perf ib_write_bw -n 20 -s 65536 -q 4 -b
 perf_by_number ib_send_bw -n 20 -s 65536 -q 4 -b
 perf ib_read_bw -n 20 -s 8192 -q 4 -b
 perf ib_atomic_bw -n 20 -q 4 -b
-# As fast as possible: neither end's program is kept in a doorbell, answering the other's requests,
-# for as long as the other makes them. One that gets no processor has no reads to show either, and
-# gets ten times as long.
+# Both ends read as fast as they can. Neither program may be stuck in the doorbell call, where it
+# answers the requests of the other end, so that its own reads make no progress. A program that got
+# no processor in two seconds gets ten times as long.
 both_read() {
 	[ "$(awk '$1 == 65536 { print ($2 > 0) }' "$WORK/client" "$WORK/perftest.log" |
 		paste -sd' ')" = '1 1' ]
@@ -61,7 +61,7 @@ report $? "each end's own reads progress" "$WORK/perftest.log"
 # a shared receive queue with one queue pair; see Documentation/consumers.rst
 perf ib_send_bw -n 50 -s 4096 --use-srq
 perf ib_send_lat -n 50 -s 64 --use-srq
-# one request at a time, many, lists of them; a short receive queue
+# one request at a time, many requests, lists of requests; a short receive queue
 perf ib_write_bw -n 50 -s 4096 -t 1
 perf ib_write_bw -n 600 -s 64 -t 512
 perf ib_write_bw -n 64 -s 4096 -l 16
@@ -74,8 +74,8 @@ perf ib_send_bw -D 1 -s 4096
 
 # ---- ways to post and to wait ----
 
-# Sleep instead of polling. Not ib_send_bw: over iWARP its credits are RDMA Writes, which raise no
-# event, so its sleeping sender misses the last one by design.
+# Sleep instead of polling. Not ib_send_bw: its credits are RDMA Writes, which raise no event, so a
+# sleeping sender does not notice the last one.
 perf ib_read_bw -n 50 -s 8192 -b -e
 perf ib_send_lat -n 50 -s 64 -e
 # inline

@@ -1,8 +1,9 @@
 #!/bin/bash
-# private-data: the kernel's consumers meet a peer (tests/verbs/private_data.cc) that answers, or
-# asks, with no private data, too little, too much, and what is random: clients of NFS, iSER, NVMe
-# and SMB Direct, and their servers, which must serve a proper client afterwards. The debug kernel
-# says what they read. All are in the initial namespace, since most work in no other.
+# private-data: consumers in the kernel with a peer (tests/verbs/private_data.cc) that accepts,
+# rejects or requests connections with private data that are absent, too short, too long or random:
+# the clients of NFS, iSER, NVMe and SMB Direct, and their servers, which must serve a proper client
+# afterwards. KASAN in the debug kernel reports reads beyond the private data. All consumers run in
+# the initial namespace, since most work in no other.
 # Timeout: 900
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
@@ -18,20 +19,20 @@ MOUNT=$WORK/mount
 LIO=/sys/kernel/config/target
 IQN=iqn.2026-11.test:kwarp
 TPG=$LIO/iscsi/$IQN/tpgt_1
-MAGIC=f6ab0e18 # of rpcrdma's private data
+MAGIC=f6ab0e18 # the first bytes of rpcrdma's private data
 
-# beyond DATA...: prints data so short that their consumer reads beyond them, whichever iWARP driver
-# it has (see kwarp_up_event()). The debug kernel reports that, so there they are left out, unless
-# BEYOND=1.
+# beyond DATA...: prints DATA, which are so short that the consumer reads beyond them, with any
+# iWARP driver (see kwarp_up_event()). Prints nothing in the debug kernel, which would report the
+# read, unless BEYOND=1.
 beyond() {
 	[ -z "${BEYOND:-}" ] && [ -e /sys/kernel/debug/kmemleak ] || echo "$*"
 }
 
 # ---- clients ----
 
-# meets NAME PORT accept|reject DATA COMMAND...: COMMAND, which uses a client in the kernel, gets
-# that answer and ends by itself, since a second attempt is rejected. The peer goes when the client
-# has given up: iw_cm leaks the private data of a request that finds its listener gone.
+# meets NAME PORT accept|reject DATA COMMAND...: cases: COMMAND, which uses a client in the kernel,
+# gets that answer, and exits, because the peer rejects a second attempt. We stop the peer after the
+# client has given up, because iw_cm leaks the private data of a request without a listener.
 meets() {
 	local name="$1, $3: $4" port=$2 event=ESTABLISHED
 	[ "$3" = accept ] || event='^answer'
@@ -60,14 +61,14 @@ iscsid_up() {
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
 	echo "InitiatorName=iqn.2026-11.test:initiator" >/etc/iscsi/initiatorname.iscsi
 	sed -i -e 's/^iscsid.startup.*//' /etc/iscsi/iscsid.conf
-	# One attempt is enough.
+	# Discovery shall give up after one attempt.
 	echo 'discovery.sendtargets.reopen_max = 0' >>/etc/iscsi/iscsid.conf
-	# It kills its whole process group when it is stopped.
+	# iscsid kills its whole process group when it is stopped, so we give it a group of its own.
 	server iscsid on_a setsid iscsid -f -d 2
 	wait_for iscsiadm -m iface
 }
 
-# admin_timeout SECONDS: for how long the host waits for the answer to a command
+# admin_timeout SECONDS: sets how long the host waits for the answer to an admin command
 admin_timeout() { echo "$1" >/sys/module/nvme_core/parameters/admin_timeout; }
 
 clients() {
@@ -107,14 +108,14 @@ clients() {
 
 # ---- servers ----
 
-# asked NAME PORT DATA...: a server in the kernel answers each of these requests
+# asked NAME PORT DATA...: cases: a server in the kernel answers a request with each of these data
 asked() {
 	local name=$1 port=$2 data
 	shift 2
 	for data; do
 		ok "$name, request: $data" on_a "$PEER" client "$IP_B" "$port" "$data"
 	done
-	# ksmbd keeps those that have not negotiated until it stops.
+	# ksmbd keeps connections that have not negotiated until it stops.
 	[ "$name" = ksmbd ] || ok "$name: the connections are gone" wait_for no_qp
 }
 
@@ -135,8 +136,8 @@ nfs_down() {
 		umount "$NFSD" && umount "$EXPORT"
 }
 
-# iser_up: a target without a disk. LIO opens TCP on the same port in the namespace of the process
-# that makes the portal, and RDMA in the initial one.
+# iser_up: makes a target without a disk. LIO opens the TCP socket in the namespace of the process
+# that makes the portal, and the RDMA listener on the same port in the initial namespace.
 iser_up() {
 	mkdir -p "$LIO/iscsi" && mkdir -p "$TPG" && ip netns add portal &&
 		nsenter --net=/run/netns/portal mkdir "$TPG/np/$IP_B:3260" &&
@@ -153,7 +154,7 @@ iser_down() {
 nvme_up() { subsystem_up && port_up 1 "$IP_B"; }
 nvme_down() { port_down 1 && subsystem_down; }
 
-# a file on the mount is the one that the server has
+# same_file: true if a file that is written to the mount is the same on the server
 same_file() {
 	head -c 300000 /dev/urandom >"$WORK/file" && cp "$WORK/file" "$MOUNT/file" &&
 		same_data "$WORK/file" "$EXPORT/file"
@@ -176,7 +177,7 @@ servers() {
 	ok 'ib_isert stops' iser_down
 
 	ok 'nvmet-rdma listens' nvme_up
-	# a format that it does not know; the right one and any sizes of the admin queue
+	# an unknown format; then the right format with several sizes of the admin queue
 	# shellcheck disable=SC2046 # words
 	asked nvmet-rdma 4420 - 01+1 01+30 01+31 01+254 00000000+28 00000000+251 \
 		$(beyond +1 0000)
@@ -197,8 +198,8 @@ servers() {
 	ok 'ksmbd: the connections are gone' wait_for no_qp
 }
 
-# offered MODULE PREFIX: the module was configured with RDMA, so it has functions whose names begin
-# with PREFIX
+# offered MODULE PREFIX: true if the module was built with RDMA, and therefore has functions whose
+# names begin with PREFIX
 offered() {
 	modprobe -q "$1" && grep -q " $2.*\[$1\]" /proc/kallsyms
 }

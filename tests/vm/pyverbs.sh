@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# For pyverbs.test.sh and pyverbs-compare, besides lib.sh: rdma-core's Python suite, as the package
-# ships it, on a device of any driver.
+# Functions for pyverbs.test.sh and pyverbs-compare; source this file after lib.sh: they run
+# rdma-core's Python suite, as the package has it, on a device of any driver.
 
 PYVERBS=/usr/share/doc/rdma-core/tests
 
-# pyverbs_device DRIVER: makes a dummy interface and the device DRIVER0 on it, in this namespace:
-# the suite has both of its ends on one device, looks it up in sysfs, and uses its interface's first
-# address. siw looks at an interface's number instead of its addresses, so it gets the real one.
+# pyverbs_device DRIVER: makes a dummy interface and the device DRIVER0 on it, in this namespace,
+# because the suite has both ends on one device, looks up the device in sysfs, and uses the first
+# address of its interface
 pyverbs_device() {
 	local driver=$1 netdev=dummy-$1 n=1
 	case $driver in
@@ -24,14 +24,14 @@ pyverbs_device() {
 		pyverbs_policy "${driver}0"
 }
 
-# pyverbs_policy DEV: most of the suite connects by queue pair numbers, and some tests send with
-# immediate
+# pyverbs_policy DEV: sets the policies that the suite needs: most tests connect by queue pair
+# numbers, and some send with immediate data
 pyverbs_policy() {
 	local dir=/sys/class/infiniband/$1/kwarp
 	[ ! -d "$dir" ] || { echo 4791 >"$dir/rendezvous_port" && echo 1 >"$dir/send_imm"; }
 }
 
-# pyverbs_down: removes whatever of the above exists
+# pyverbs_down: removes the device and the interface, if they exist
 pyverbs_down() {
 	local driver
 	for driver in kwarp siw rxe; do
@@ -43,8 +43,8 @@ pyverbs_down() {
 } >/dev/null 2>&1
 trap 'pyverbs_down; suite_end' EXIT
 
-# pyverbs_prepare DIR: unpacks the suite, gives it this machine's patience, and reserves the huge
-# pages that some of its tests need
+# pyverbs_prepare DIR: unpacks the suite, multiplies its time limits by the factor of this machine,
+# and reserves the huge pages that some of its tests need
 pyverbs_prepare() {
 	mkdir -p "$1" && cp "$PYVERBS"/*.py* "$1" && gunzip "$1"/*.gz || return
 	sed -i "s/^POLL_CQ_TIMEOUT = .*/POLL_CQ_TIMEOUT = $(patience 60)/" "$1/utils.py" &&
@@ -53,8 +53,8 @@ pyverbs_prepare() {
 }
 
 # pyverbs_parse LOG: prints "NAME ok", "NAME error", "NAME fail" or "NAME skip REASON" for each test
-# of a verbose log, and "NAME unfinished" if the log ends in that test. Output of programs and of
-# the interpreter may stand between a name and its result.
+# of a verbose log, and "NAME unfinished" if the log ends within that test. Other output may be
+# between a name and its result.
 pyverbs_parse() {
 	awk '
 		function flush() { if (name) print name, "unfinished"; name = "" }
@@ -77,9 +77,10 @@ pyverbs_parse() {
 }
 
 # pyverbs_run DIR DEV RESULTS: runs the whole suite in DIR on DEV; writes one line for each test to
-# RESULTS, with DEV's name replaced by DEV, and all output to RESULTS.log. A test that kills the
-# interpreter (result "crash") or does not end ("hang", after LIMIT seconds for all) does not stop
-# the tests after it; nor does one that only meets the leftovers of an earlier one.
+# RESULTS, with the name of the device replaced by DEV, and all output to RESULTS.log. If a test
+# kills the interpreter (result "crash") or hangs ("hang", after LIMIT seconds for all tests), the
+# suite is started again with the tests after it; or with the same test, if an earlier test of that
+# run may have caused the failure.
 pyverbs_run() {
 	local dir=$1 dev=$2 results=$3 log=$3.log rc first end names=()
 	: >"$results"
@@ -98,8 +99,7 @@ pyverbs_run() {
 		grep -v ' unfinished$' "$results.part" >>"$results"
 		! grep -q '^Ran [0-9]* test' "$results.err" || break
 		first=${names[0]:-}
-		# The first test of a run can only fail by itself, not from what an earlier one has
-		# left.
+		# The first test of a run cannot have failed because of an earlier test.
 		if grep -qx "${first#tests.} unfinished" "$results.part" || [ $rc -eq 124 ]; then
 			end=$([ $rc -eq 124 ] && echo hang || echo crash)
 			sed -n "s/ unfinished\$/ $end/p" "$results.part" >>"$results"
@@ -112,7 +112,7 @@ pyverbs_run() {
 	LC_ALL=C sort -o "$results" "$results"
 }
 
-# pyverbs_count RESULTS WORD...: prints how many results are one of the words
+# pyverbs_count RESULTS WORD...: prints the number of results that are one of the words
 pyverbs_count() {
 	local file=$1
 	shift
@@ -122,7 +122,7 @@ pyverbs_count() {
 		END { print count + 0 }' "$file"
 }
 
-# pyverbs_summary RESULTS WHO: prints one line for run.sh to show
+# pyverbs_summary RESULTS WHO: prints a line that run.sh shows
 pyverbs_summary() {
 	echo "# summary: $2: $(pyverbs_count "$1" ok) ok, $(pyverbs_count "$1" skip) skipped," \
 		"$(pyverbs_count "$1" error fail crash hang) failed of $(grep -c . "$1")"

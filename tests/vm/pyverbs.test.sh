@@ -1,9 +1,9 @@
 #!/bin/bash
-# pyverbs: rdma-core's Python suite, run as it is. pyverbs.expected has the result of each test, and
-# the reason for each that is skipped; this suite fails if any differs, also if a test now passes.
-# One case for each file of the suite. To renew the list, after checking it: cp
-# RESULTS/pyverbs.results tests/vm/pyverbs.expected, where RESULTS is what scripts/guest/vm.sh -o
-# was given.
+# pyverbs: rdma-core's Python suite, unchanged. pyverbs.expected has the result of each test, and
+# the reason for each test that is skipped. Each file of the suite is a case, which fails if any
+# result differs, also if a test passes now. To renew the list, check it and copy
+# RESULTS/pyverbs.results to tests/vm/pyverbs.expected; RESULTS is the folder given to
+# scripts/guest/vm.sh by -o.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pyverbs.sh"
 
@@ -17,7 +17,7 @@ if [ -d /results ]; then
 	cp "$WORK/results.log" /results/pyverbs.log
 fi
 sed '/^#/d; /^$/d' "$EXPECTED" | LC_ALL=C sort >"$WORK/expected"
-# Without huge pages, as in user-mode Linux, tests named after them report just that.
+# Without huge pages, as in user-mode Linux, tests about them are skipped for that reason.
 if [ ! -e /proc/sys/vm/nr_hugepages ]; then
 	reason='Huge pages of size 2M is not supported in this platform'
 	sed -i -E "s/^([^ ]*\.test_[^ .]*huge_[^ ]*) .*/\1 skip $reason/" "$WORK/expected"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# qemu: live migration over rdma: between two QEMUs, with and without pinning all memory. The
-# guest's memory has a random file and stays as it is, since its processor is stopped; both sides'
-# memory is compared.
+# qemu: live migration over RDMA between two QEMUs, with and without pinning all memory. The memory
+# of the guest contains a random file and does not change, because its processor is stopped. The
+# memory of both QEMUs is compared.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 size=64 # MiB
 
-# machine NAME HOST OPTION...: one QEMU, which is told what to do over a socket
+# machine NAME HOST OPTION...: starts a QEMU, which gets its commands over a socket
 machine() {
 	local name=$1 host=$2
 	shift 2
@@ -20,7 +20,7 @@ machine() {
 	wait_for test -S "$WORK/$name.qmp"
 }
 
-# tell NAME COMMAND [ARGUMENTS]: one QMP command, its arguments in JSON; prints the answer
+# tell NAME COMMAND [ARGUMENTS]: gives a QMP command with its arguments in JSON; prints the answer
 tell() {
 	python3 -c '
 import json, socket, sys
@@ -53,7 +53,7 @@ memory() {
 		"{\"val\": 0, \"size\": $((size << 20)), \"filename\": \"$WORK/$1.memory\"}"
 }
 
-# A third of the memory is random, and the rest zero, which is not sent as data.
+# A third of the memory is random; the rest is zero, and migration does not transfer zero pages.
 head -c $(((size << 20) / 3)) /dev/urandom >"$WORK/content"
 for pin in false true; do
 	name="rdma-pin-all $pin"
@@ -64,7 +64,7 @@ for pin in false true; do
 	ok "$name: target" pin_all target $pin
 	ok "$name: the target waits" \
 		tell target migrate-incoming "{\"uri\": \"rdma:$IP_B:4444\"}"
-	ok "$name: it listens" wait_for listening hostB 4444
+	ok "$name: the target listens" wait_for listening hostB 4444
 	ok "$name: the source begins" tell source migrate "{\"uri\": \"rdma:$IP_B:4444\"}"
 	ok "$name: completed at the source" wait_for status_is source completed
 	ok "$name: completed at the target" wait_for status_is target completed
@@ -72,9 +72,9 @@ for pin in false true; do
 	ok "$name: memory of the source" memory source
 	ok "$name: memory of the target" memory target
 	ok "$name: the memory is the same" same_data "$WORK/source.memory" "$WORK/target.memory"
-	ok "$name: it has the file" cmp -i $((1 << 24)):0 -n "$(stat -c %s "$WORK/content")" \
+	ok "$name: the memory contains the file" cmp -i $((1 << 24)):0 -n "$(stat -c %s "$WORK/content")" \
 		"$WORK/target.memory" "$WORK/content"
-	ok "$name: it went over RDMA" test "$(counter "$DEV_B" rx_octets)" \
+	ok "$name: the data went over RDMA" test "$(counter "$DEV_B" rx_octets)" \
 		-gt $((before + $(stat -c %s "$WORK/content")))
 	stop source
 	stop target

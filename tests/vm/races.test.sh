@@ -1,6 +1,6 @@
 #!/bin/bash
-# races: the part "races" of tests/verbs: memory that is closed under traffic, values that several
-# threads change.
+# races: the program "races" of tests/verbs: memory regions and windows that are invalidated while
+# the peer accesses them, and values that several threads change.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

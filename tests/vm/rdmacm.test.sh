@@ -1,7 +1,7 @@
 #!/bin/bash
-# rdmacm: librdmacm's own programs, and sockets over RDMA (rsockets); rping has a suite of its own.
-# Both sides check the data and must end by themselves. Left out, see Documentation/consumers.rst:
-# mckey, udpong, rdma_xclient -c x, cmtime.
+# rdmacm: the programs of librdmacm, and sockets over RDMA (rsockets); rping has a suite of its own.
+# Both sides check the data and must exit by themselves. mckey, udpong, rdma_xclient -c x and cmtime
+# are left out for the reasons in Documentation/consumers.rst.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
@@ -9,8 +9,8 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 
-# pair NAME SERVER_COMMAND CLIENT_COMMAND [CLIENT_HOST SERVER_HOST]: each command as one string; the
-# server runs on B
+# pair NAME SERVER_COMMAND CLIENT_COMMAND [CLIENT_HOST SERVER_HOST]: each command is one string; by
+# default the server runs on B
 pair() {
 	local name=$1 server=$2 client=$3
 	# shellcheck disable=SC2086 # commands in words
@@ -28,7 +28,7 @@ pair() {
 for options in '' '-c 8 -C 40 -S 5000' '-C 3 -S 1000000' '-t 32'; do
 	pair "ucmatose $options" "ucmatose $options" "ucmatose $options -s $IP_B"
 done
-# As many as its backlog takes; emulated this is long.
+# as many connections as the server's backlog takes; in QEMU this takes long
 options='-c 1000'
 export LIMIT=300
 pair "ucmatose $options" "ucmatose $options" "ucmatose $options -s $IP_B"
@@ -36,7 +36,7 @@ pair "ucmatose $options, to A" "ucmatose $options" "ucmatose $options -s $IP_A" 
 unset LIMIT
 options='-f ipv6 -c 3 -C 20 -S 1429'
 pair "ucmatose $options" "ucmatose $options -b $IP6_B" "ucmatose $options -s $IP6_B"
-# The id and its queue pair migrate from one event channel to another while connected.
+# The id and its queue pair move to another event channel while they are connected.
 pair 'ucmatose -m' 'ucmatose -m' "ucmatose -m -s $IP_B"
 
 pair 'rdma_client' 'rdma_server' "rdma_client -s $IP_B"
@@ -45,8 +45,8 @@ pair 'rdma_xclient -c r' 'rdma_xserver -c r' "rdma_xclient -c r -s $IP_B"
 
 # ---- rsockets ----
 
-# Each option makes both sides compare every byte. Not -T a: its client fails if the server has
-# closed before it polls for the last message, although that message is there.
+# With each of these options both sides compare every byte. Not -T a: its client fails if the server
+# closes the connection before the client polls for the last message, which has arrived.
 for options in '-S 64 -I 20 -C 20' '-S 65536 -I 5 -C 10' '-S 1000000 -I 1 -C 5' \
 	'-T b -S 1429 -I 5 -C 10' '-T n -S 1429 -I 5 -C 10' \
 	'-T r -S 5000 -I 5 -C 10'; do
@@ -64,7 +64,7 @@ ok 'rcopy: a file of 3000001 bytes' on_a rcopy "$WORK/file" "$IP_B:$WORK/copy"
 ok 'rcopy: the copy is identical' same_data "$WORK/file" "$WORK/copy"
 stop rcopy
 
-# A program without RDMA support: rstream on plain sockets, which a preloaded library replaces.
+# A program without RDMA support: rstream with plain sockets, which a preloaded library replaces.
 PRELOAD="env LD_PRELOAD=$(echo /usr/lib/*/rsocket/librspreload.so)"
 sent() { counter "$DEV_A" tx_octets; }
 before=$(sent)

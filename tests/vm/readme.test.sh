@@ -1,7 +1,7 @@
 #!/bin/bash
-# readme: the commands of README.md's section "On a laptop", as they are written there, and what
-# they print, on a machine with systemd on which the packages are installed. Nothing can be built
-# or fetched there: the checkout is read-only, and there is no network.
+# readme: runs the commands in section "On a laptop" of README.md exactly as they are written, and
+# compares their output, on a machine with systemd on which the packages are installed. The commands
+# can neither build nor fetch files: the checkout is read-only, and there is no network.
 # Machine: systemd
 # Timeout: 900
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# refusals: programs that depend on libibverbs or librdmacm and cannot use an iWARP device: each
-# says so and ends, and the device serves others afterwards.
-# Documentation/consumers.rst has the reasons.
+# refusals: programs that use libibverbs or librdmacm but cannot use an iWARP device, for the
+# reasons in Documentation/consumers.rst. Each must print an error and exit, and the device must
+# work for other programs afterwards.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -9,7 +9,8 @@ hosts_up
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 
-# refused NAME COMMAND...: passes if COMMAND ends by itself, with any status above 0 (255 is -1)
+# refused NAME COMMAND...: passes if COMMAND exits with an error; a death by a signal is a failed
+# case
 refused() {
 	local name=$1 rc=0
 	shift
@@ -18,7 +19,7 @@ refused() {
 	report $((rc == 0 || rc == 124 || (rc > 128 && rc < 192))) "$name" "$WORK/out"
 }
 
-# UCX finds the device and leaves it out by its type.
+# UCX finds the device, but does not use devices of this type.
 ok 'ucx_info -d' on_a ucx_info -d
 is 'ucx_info -d: no kwarp' "$(grep -i kwarp "$WORK/out")" ''
 has 'ucx_info -d: TCP on the same netdev' 'Device: vA'
@@ -29,7 +30,7 @@ refused 'UCX, transport rc on kwarp' \
 has 'UCX: what it says' "network device '$DEV_A:1' is not available, please use one or more of"
 has 'UCX: and' 'no usable transports/devices'
 
-# What speaks to InfiniBand's subnet manager, by MADs, which iWARP does not have
+# programs that communicate with InfiniBand's subnet manager by MADs, which iWARP does not have
 refused 'ibsrpdm' on_a ibsrpdm
 has 'ibsrpdm: what it says' 'Failed to get default CA'
 refused 'ibacm' on_a ibacm -P

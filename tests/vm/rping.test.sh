@@ -1,5 +1,6 @@
 #!/bin/bash
-# rping: the standard connection test: both directions, IPv4 and IPv6, data verified at both ends.
+# rping: the standard test of a connection, in both directions, over IPv4 and IPv6, with data
+# verified at both ends.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up
@@ -8,7 +9,7 @@ on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
 ROUNDS=20
 
-# rping_over SERVER_HOST CLIENT_HOST ADDRESS OPTION...
+# rping_over SERVER_HOST CLIENT_HOST ADDRESS OPTION...: rping with verified data
 rping_over() {
 	local server=$1 client=$2 address=$3
 	shift 3
@@ -17,7 +18,7 @@ rping_over() {
 	ok "$client to $address: server $*" finish rping
 	is "$client to $address: data of the last round $*" \
 		"$(grep -ac "rdma-ping-$((ROUNDS - 1)): " "$WORK/rping.log")" 1
-	# the server prints what it has read in each round
+	# The server prints the data that it has read in each round.
 	[ "$(grep -ac '^server ping data: ' "$WORK/rping.log")" -ne $ROUNDS ] ||
 		[ "$(grep -ac '^server ping data: rdma-ping-' "$WORK/rping.log")" -eq $ROUNDS ] ||
 		echo '# wrong data: what the server of rping has read'
@@ -30,12 +31,12 @@ rping_over on_a on_b $IP6_A
 for size in 1429 65535; do
 	rping_over on_b on_a $IP_B -S $size
 done
-# Both ends on one device, by way of lo: a segment has room for more than the longest ULPDU, 64768.
+# Both ends on one device, over lo, whose segments have room for more than the longest ULPDU, 64768.
 for size in 64754 64755 65024; do
 	rping_over on_b on_b $IP_B -S $size
 done
 
-# rping's default: any address, one server for several clients
+# the default of rping: the wildcard address, one server for several clients
 PORT=7174 server rping on_b rping -s -P
 for round in 1 2 3; do
 	ok "persistent server, client $round" on_a rping -c -a $IP_B -v -V -C 5
@@ -43,14 +44,14 @@ done
 run on_a rping -c -a $IP_B -p 7175 -C 1
 has 'no listener on the port: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
 
-# overflows: connections that found no place in a listener's queue
+# overflows: prints the number of connections that were dropped because a listener's queue was full
 overflows() { on_b nstat -asz TcpExtListenOverflows | awk '$1 ~ /Overflows/ { print $2 }'; }
 
-# connected CLIENTS: so many have their TCP connection
+# connected CLIENTS: true if that many clients have a TCP connection
 connected() { [ "$(on_a ss -Htn state established dport = :7174 | wc -l)" -eq "$1" ]; }
 
-# crowd CLIENTS: so many at once, all of them connected before the server goes on. Each compares its
-# data and has to succeed.
+# crowd CLIENTS: starts that many clients while the server is stopped, and continues the server when
+# all have a TCP connection. Each client compares its data and must succeed.
 crowd() {
 	local i rc status=0 clients=()
 	kill -STOP "${SERVERS[rping]}"
@@ -71,15 +72,15 @@ crowd() {
 	return "$status"
 }
 
-# The server asks for a backlog of 3. The others wait until it has answered; none is refused, and
-# none has to send its request again.
+# The server asks for a backlog of 3. The other clients must wait; none may be refused, and none may
+# need to send its request again.
 before=$(overflows)
 ok '32 clients at once' crowd 32
-is '32 clients at once: all had a place in the queue' "$(overflows)" "$before"
+is "32 clients at once: the listener's queue had room for all" "$(overflows)" "$before"
 stop rping
 
-# What makes or answers a connection allocates nothing that could wait for a disk, with rdma_cm and
-# without.
+# Workers that make or accept a connection, with rdma_cm or without, must not allocate memory in a
+# way that could wait for a disk.
 must modprobe kwarp_ktest reclaim=1
 rping_over on_b on_a $IP_B
 must rendezvous on

@@ -1,6 +1,6 @@
 #!/bin/bash
-# rpma: librpma writes a file into a peer's memory, flushes and reads it back, in pieces of 1 byte
-# to 1 MiB; both ends have the same.
+# rpma: a client of librpma writes a file into the memory of its peer in pieces of 1 byte to 1 MiB,
+# flushes the data and reads them back. Both ends must have the same data.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -14,6 +14,6 @@ PORT=7700 server rpma on_b "$program" $IP_B "$WORK/got" server
 ok 'client: read back' on_a "$program" $IP_B "$WORK/sent"
 has 'client: compared' '^compared 4194304 bytes'
 ok 'server' finish rpma
-ok 'the server has the same' same_data "$WORK/sent" "$WORK/got"
-ok 'it went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((4 << 20))
+ok 'the server has the same data' same_data "$WORK/sent" "$WORK/got"
+ok 'the data went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt $((4 << 20))
 done_testing

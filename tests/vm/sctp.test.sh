@@ -1,6 +1,6 @@
 #!/bin/bash
-# sctp: DDP over SCTP (RFC 5043): its policy, what an administrator sees, its chunks on the wire, a
-# bad network.
+# sctp: DDP over SCTP (RFC 5043): the policy llp, what administrators see, chunks on the wire, a
+# network that loses and reorders packets.
 . "$(dirname "$0")/lib.sh"
 
 # ---- the policy, before any device uses SCTP ----
@@ -26,22 +26,22 @@ PORT=7174 server rping on_b rping -s -a $IP_B -v -C 1
 run on_a rping -c -a $IP_B -C 1
 has 'a listener of TCP does not serve SCTP: rejected' 'RDMA_CM_EVENT_REJECTED, error -111'
 ok 'policy: tcp again' kwarpctl policy set "$DEV_A" llp tcp
-ok 'and a connection to it' on_a rping -c -a $IP_B -C 1
-ok 'server of TCP' finish rping
+ok 'policy: tcp again: a connection' on_a rping -c -a $IP_B -C 1
+ok 'policy: tcp again: server' finish rping
 
 # ---- both kinds on one port ----
 
-# connects KIND: a client over KIND, to a server that stays
+# connects KIND: runs a client with policy KIND; the server goes on
 connects() {
 	must kwarpctl policy set "$DEV_A" llp "$1"
 	run on_a rping -c -a "$IP_B" -v -C 3
 }
-# listeners [PORT]: the numbers of host B's listeners there, of TCP and of SCTP
+# listeners [PORT]: prints the numbers of TCP and of SCTP listeners of host B on the port
 listeners() {
 	echo "$(on_b ss -Htln "sport = :${1:-7174}" | wc -l)" \
 		"$(on_b awk -v port="${1:-7174}" '$6 == port' /proc/net/sctp/eps | wc -l)"
 }
-# listen NUMBERS [PORT]: those
+# listen NUMBERS [PORT]: true if listeners prints NUMBERS
 listen() { [ "$(listeners "${2:-}")" = "$1" ]; }
 for both in tcp+sctp sctp+tcp; do
 	ok "$both: policy" kwarpctl policy set "$DEV_B" llp $both
@@ -53,7 +53,7 @@ for both in tcp+sctp sctp+tcp; do
 	stop rping
 	ok "$both: both listeners end" wait_for listen '0 0'
 done
-# A connection uses the first that is named.
+# A connection uses the lower layer that the policy names first.
 PORT=7174 server rping on_b rping -s -a $IP_B -P
 for kind in tcp+sctp sctp+tcp; do
 	must kwarpctl policy set "$DEV_A" llp $kind
@@ -61,14 +61,14 @@ for kind in tcp+sctp sctp+tcp; do
 	client=$!
 	used() { rdma -jdd resource show qp link "$DEV_A/1" >"$WORK/json" && [ "$(value llp)" ]; }
 	ok "$kind: a connection" wait_for used
-	is "$kind: uses the first" "$(value llp)" ${kind%+*}
+	is "$kind: the connection uses the first" "$(value llp)" ${kind%+*}
 	kill $client
 	wait $client 2>/dev/null
 	unused() { ! used; }
-	ok "$kind: it ends" wait_for unused
+	ok "$kind: the connection ends" wait_for unused
 done
 stop rping
-# Either port number is taken: neither is listened on.
+# If the port number is taken in TCP or in SCTP, the device listens on neither.
 for kind in tcp sctp; do
 	server taken on_b python3 -c "
 import signal, socket
@@ -83,7 +83,7 @@ signal.pause()"
 	stop taken
 	ok "$kind port taken: nothing is left" wait_for listen '0 0' 7175
 done
-# A device that goes takes both with it, while the program holds its id.
+# Both listeners end with the device, although the program still holds its id.
 PORT=7174 server rping on_b rping -s -a $IP_B -P
 ok 'removal: rdma link delete' rdma link delete "$DEV_B"
 ok 'removal: both listeners end' wait_for listen '0 0'
@@ -101,12 +101,12 @@ for address in $IP_B $IP6_B; do
 	ok "rping to $address: server" finish rping
 done
 
-# A server for all addresses, on a host with another netdev: RFC 5043 7.2.
+# a wildcard server on a host with another netdev: RFC 5043 7.2
 must ip -n hostB link add other0 type dummy
 must ip -n hostB addr add 192.0.2.1/24 dev other0
 must ip -n hostB link set other0 up
 PORT=7174 server rping on_b rping -s -P
-# It follows the addresses of its netdev.
+# The listener follows the addresses of its netdev.
 addresses() { on_b awk '$6 == 7174 { for (i = 9; i <= NF; i++) print $i }' /proc/net/sctp/eps; }
 address_there() { addresses | grep -qx "$1"; }
 address_gone() { ! address_there "$1"; }
@@ -114,30 +114,30 @@ is 'wildcard: the addresses of the netdev' "$(addresses)" $IP_B
 must ip -n hostA addr add 10.0.9.1/24 dev vA
 must ip -n hostB addr add 10.0.9.2/24 dev vB
 ok 'wildcard: an address is added' wait_for address_there 10.0.9.2
-ok 'wildcard: a connection to it' on_a rping -c -a 10.0.9.2 -v -C 3
+ok 'wildcard: a connection to the added address' on_a rping -c -a 10.0.9.2 -v -C 3
 must ip -n hostB addr del $IP_B/24 dev vB
 ok 'wildcard: the first address is removed' wait_for address_gone $IP_B
-ok 'wildcard: a connection to the other' on_a rping -c -a 10.0.9.2 -v -C 3
+ok 'wildcard: a connection to the other address' on_a rping -c -a 10.0.9.2 -v -C 3
 must ip -n hostB addr del 10.0.9.2/24 dev vB
 ok 'wildcard: no address is left' wait_for address_gone 10.0.9.2
 loopback() { [ "$(addresses | sed 's/\.[0-9]*$//')" = 127.128.0 ]; }
-ok 'wildcard: then it is not reached from outside' wait_for loopback
+ok 'wildcard: the listener cannot be reached from outside' wait_for loopback
 must ip -n hostB addr add $IP_B/24 dev vB
-ok 'wildcard: the address is back' wait_for address_there $IP_B
+ok 'wildcard: the first address is added again' wait_for address_there $IP_B
 only_address() { [ "$(addresses)" = "$1" ]; }
-ok 'wildcard: without the loopback address' wait_for only_address $IP_B
-ok 'wildcard: a connection to it' on_a rping -c -a $IP_B -v -C 3
+ok 'wildcard: the listener has no loopback address' wait_for only_address $IP_B
+ok 'wildcard: a connection to the first address' on_a rping -c -a $IP_B -v -C 3
 
-# Through lo, whose MTU allows the largest segments.
+# over lo, whose MTU allows the largest segments
 for test in ib_write_bw ib_read_bw ib_send_bw; do
 	ok "local: $test" perftest_pair on_b on_b $IP_B $test -n 200 -s 65536
 	ok "local: $test: server" finish perftest
 done
 
-# A client that stays.
+# a client that does not end
 ip netns exec hostA rping -c -a $IP_B >"$WORK/client.log" 2>&1 </dev/null &
 client=$!
-# In the state ESTABLISHED
+# connected: true if an association is in state ESTABLISHED
 connected() { on_a awk 'NR > 1 && $5 == 3 && /10\.0\.0\.2/' /proc/net/sctp/assocs | grep -q .; }
 ok 'an association' wait_for connected
 is 'it has the address of its netdev only' \
@@ -151,7 +151,8 @@ is 'a stream in each direction' \
 shown() { rdma -jdd resource show qp link "$DEV_A/1" >"$WORK/json" && [ "$(value llp)" ]; }
 ok 'rdma resource: the connection' wait_for shown
 is 'rdma resource: lower layer' "$(value llp)" sctp
-# 1500 less IPv4's header, SCTP's, a chunk's, the DDP-SSN, room for control chunks; a multiple of 4
+# 1500 minus the headers of IPv4, of SCTP and of a chunk, the DDP-SSN, and room for control chunks;
+# rounded down to a multiple of 4
 is 'rdma resource: mulpdu' "$(value mulpdu)" 1428
 is 'rdma resource: remote' "$(value remote)" 10.0.0.2:7174
 is 'rdma resource: local' "$(value local | cut -d: -f1)" 10.0.0.1
@@ -163,7 +164,7 @@ ok 'the association ends with its program' wait_for gone
 
 # ---- on the wire ----
 
-# captured FIELD: prints its values in the packets captured so far, one to a line
+# captured FIELD: prints the values of the field in the packets captured so far, one per line
 captured() {
 	tshark -r "$WORK/wire.pcapng" -T fields -E separator=/s -e "$1" 2>/dev/null |
 		tr ', ' '\n' | grep .
@@ -175,9 +176,9 @@ ok 'a capture' wait_for capturing
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5 -S 20000
 ok 'a session' on_a rping -c -a $IP_B -v -V -C 5 -S 20000
 ok 'a session: server' finish rping
-# The capture lags behind; the last chunk is SHUTDOWN COMPLETE, or ABORT.
+# Wait for the end of the capture: the last chunk is SHUTDOWN COMPLETE or ABORT.
 complete() { captured sctp.chunk_type | grep -qxE '14|6'; }
-ok 'all of it is captured' wait_for complete
+ok 'the session is captured' wait_for complete
 kill -INT $capture
 wait $capture 2>/dev/null
 is 'PPIDs' "$(captured sctp.data_payload_proto_id | sort -u | paste -sd' ')" '16 17'

@@ -1,17 +1,17 @@
 #!/bin/bash
-# series: the driver and rdma-core as the patches of "make series" make them
-# (scripts/build/series-guest.sh): the tests of kwarp's direct verbs in pyverbs, one case for each,
-# and a part of rdma-core's own.
+# series: the driver and rdma-core built from the patches of "make series"
+# (scripts/build/series-guest.sh). Runs the tests of kwarp's direct verbs in pyverbs, each of which
+# is a case, and some of rdma-core's own tests.
 # Timeout: 400
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pyverbs.sh"
 
 built=$(realpath "$(dirname "$0")/../../build/series-guest")
-# The folder of libibverbs' drivers is that of an installation; this one is where it was built.
+# libibverbs looks for providers in the folder of an installation; name the built one.
 export RDMAV_DRIVERS=$built/core/lib/libkwarp PYTHONPATH=$built/core/python
 export PYTHONDONTWRITEBYTECODE=1
 
-# tests LOG TEST...: by rdma-core's runner
+# tests LOG TEST...: runs these tests with rdma-core's runner
 tests() {
 	local log=$1
 	shift
@@ -21,12 +21,13 @@ tests() {
 	) >"$log" 2>&1
 }
 
-[ -f "$built/kwarp.ko" ] || bail 'it was not built'
+[ -f "$built/kwarp.ko" ] || bail "no $built/kwarp.ko: scripts/build/series-guest.sh"
 must modprobe -a ib_uverbs rdma_ucm iw_cm sctp
 must insmod "$built/kwarp.ko"
 must pyverbs_device kwarp
 must cp -r "$built/rdma-core/tests" "$WORK/tests"
-# RDMA_DRIVER_KWARP, of which libibverbs tells programs nothing: the provider refuses another one.
+# The module must have RDMA_DRIVER_KWARP. libibverbs does not show this number to programs, but the
+# provider refuses any other.
 ok 'the provider takes the device' "$built/core/bin/ibv_devinfo" -d kwarp0
 
 rc=0

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For the suites of SMB Direct, after lib.sh: the kernel's server, ksmbd, on host B, and its client
-# on host A. ksmbd's tools talk to it in the initial namespace only.
+# Functions for the suites of SMB Direct; source this file after lib.sh: the kernel's server, ksmbd,
+# on host B, and its client on host A. The tools of ksmbd reach it in the initial namespace only.
 
 # smb_up DIR SIZE: serves a new file system in DIR as "share"
 smb_up() {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# smbdirect: SMB Direct, the kernel's server (ksmbd) and its client. Debian's kernel has neither;
-# the suite is for user-mode Linux. ksmbd's tools talk to it in the initial namespace only.
+# smbdirect: SMB Direct with the kernel's server (ksmbd) and client. The suite runs in user-mode
+# Linux, because Debian's kernel has neither. The tools of ksmbd reach it in the initial namespace
+# only.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/storage.sh"
 . "$(dirname "$0")/smb.sh"
@@ -8,8 +9,8 @@
 SHARE=$WORK/share
 MOUNT=$WORK/mount
 
-# offered MODULE PREFIX: it was configured with RDMA, so it has functions whose names begin with
-# PREFIX
+# offered MODULE PREFIX: true if the module was built with RDMA, and therefore has functions whose
+# names begin with PREFIX
 offered() {
 	modprobe "$1" && grep -q " $2.*\[$1\]" /proc/kallsyms
 }
@@ -47,7 +48,7 @@ ok 'device removed: new data read back unchanged' write_and_compare "$MOUNT/new"
 ok "server's device removed: load" load "$MOUNT/big"
 ok "server's device removed: rdma link delete" rdma link delete "$DEV_B"
 ok "server's device removed: the load ends" load_is_over
-ok "server's device removed: it is added again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
+ok "server's device removed: the device is added again" rdma_link hostB "$DEV_B" "$DRIVER_B" vB
 ok "server's device removed: the share is back" wait_for touch "$MOUNT/newer"
 ok 'unmount again' umount "$MOUNT"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# soak: KWARP_SOAK (10^6) messages of every operation, with out-of-order placement, over a network
-# that loses and reorders; the contents of each are compared. For "make soak" and "make check-all".
+# soak: KWARP_SOAK (default: 10^6) messages of every operation, with early placement, over a network
+# that loses and reorders packets. The contents of each message are compared. "make soak" and "make
+# check-all" run this suite.
 # Timeout: 7100
 . "$(dirname "$0")/lib.sh"
 

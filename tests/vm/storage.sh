@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# For the suites of the kernel's storage over RDMA, after lib.sh: verified data and load.
+# Functions for the suites of the kernel's storage over RDMA; source this file after lib.sh:
+# verified data, and load.
 
-# no_qp: the kernel's consumers have released all their queue pairs
+# no_qp: true if the kernel's consumers have released all their queue pairs
 no_qp() {
 	! rdma resource show qp | grep -qE "link ($DEV_A|$DEV_B)/"
 }
 
-# no_object: no objects of any kind, except the pool of shared CQs that the RDMA core keeps
+# no_object: true if no object is left, except the pool of shared CQs, which the RDMA core keeps
 no_object() {
 	local dev
 	for dev in "$DEV_A" "$DEV_B"; do
@@ -17,7 +18,7 @@ no_object() {
 	done
 }
 
-# write_and_compare DISK SIZE BLOCK: writes random bytes and reads them back from the device
+# write_and_compare DISK SIZE BLOCK: writes random bytes to the disk, reads them back and compares
 write_and_compare() {
 	head -c "$2" /dev/urandom >"$WORK/data"
 	dd if="$WORK/data" of="$1" bs="$3" oflag=direct conv=notrunc,nocreat status=none &&
@@ -26,9 +27,8 @@ write_and_compare() {
 		same_data "$WORK/data" "$WORK/back"
 }
 
-# fio_verify FILE SIZE OPTION...: written data is read back, and each block has its CRC32c. A
-# removed disk must not be replaced by a file of its name, which would take the place of the next
-# disk's node.
+# fio_verify FILE SIZE OPTION...: writes blocks with a CRC32c and reads them back. Files in /dev are
+# not created, because a file in place of a removed disk would prevent the node of the next disk.
 fio_verify() {
 	local file=$1 size=$2 create=1
 	shift 2
@@ -39,8 +39,8 @@ fio_verify() {
 		{ tail -n 20 "$WORK/fio"; return 1; }
 }
 
-# load FILE: rounds of random writes, each verified afterwards and with data of its own, until
-# load_ends_well or an error; some data have been sent when it returns
+# load FILE: starts rounds of random writes, each with its own data and verified afterwards, until
+# load_ends_well or an error; returns when some data have been sent
 load() {
 	local before
 	before=$(counter "$DEV_A" tx_octets)
@@ -60,19 +60,19 @@ sent_beyond() { [ "$(counter "$DEV_A" tx_octets)" -gt "$1" ]; }
 running() { [ -d "/proc/$LOAD" ]; }
 ended() { ! running; }
 
-# load_ends_well: its last round succeeds
+# load_ends_well: ends the load; true if its last round succeeds
 load_ends_well() {
 	: >"$WORK/enough"
 	PATIENCE=120 wait_for ended || return 1
 	wait "$LOAD" || { cat "$WORK/load.log"; return 1; }
 }
 
-# load_is_over: it ends by itself, most likely by an error; what could be read was right
+# load_is_over: true if the load ends by itself, most likely by an error, and has read no wrong data
 load_is_over() {
 	wait_for ended && ! wrong_data "$WORK/load.log" | grep .
 }
 
-# tree_make DIR: makes files of many lengths, with their checksums in $WORK/sums
+# tree_make DIR: makes files of many lengths, and writes their checksums to $WORK/sums
 tree_make() {
 	local length
 	cp -r kernel "$1" || return 1
@@ -85,7 +85,7 @@ tree_make() {
 	[ "$(wc -l <"$WORK/sums")" -gt 50 ]
 }
 
-# tree_same DIR: it has the same files, with those checksums
+# tree_same DIR: true if DIR has exactly the files of tree_make, with the same contents
 tree_same() {
 	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) \
 		>"$WORK/sums.now" || return 1
@@ -96,8 +96,8 @@ tree_same() {
 	return 1
 }
 
-# tree_goes_round MOUNT SERVER NAME: a tree is written to the mount, found on the server, and read
-# back, through both devices. NAME begins the names of the cases.
+# tree_goes_round MOUNT SERVER NAME: cases: a tree is written to the mount, found on the server, and
+# read back, through both devices. The names of the cases begin with NAME.
 tree_goes_round() {
 	local before_a before_b
 	before_a=$(counter "$DEV_A" rx_octets) before_b=$(counter "$DEV_B" rx_octets)
@@ -106,14 +106,14 @@ tree_goes_round() {
 	ok "${3}the server has it" tree_same "$2/tree"
 	drop_caches
 	ok "${3}read back" tree_same "$1/tree"
-	# the three biggest files, in both directions
+	# at least the three biggest files, in each direction
 	ok "${3}the data went through the server's device" \
 		test $(($(counter "$DEV_B" rx_octets) - before_b)) -gt 3500000
 	ok "${3}and back through the client's device" \
 		test $(($(counter "$DEV_A" rx_octets) - before_a)) -gt 3500000
 }
 
-# tree_goes MOUNT SERVER NAME: removes the tree; nothing is left on the server
+# tree_goes MOUNT SERVER NAME: cases: removes the tree, which must be gone on the server, too
 tree_goes() {
 	ok "${3}the tree is removed" rm -r "$1/tree"
 	is "${3}on the server, too" "$(ls "$2")" ''

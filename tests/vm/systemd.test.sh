@@ -1,20 +1,19 @@
 #!/bin/bash
-# systemd: the packages on a machine with systemd and udev: nothing starts by itself; the module
-# comes with the first device; services make devices again after a restart, and follow their netdev;
-# removal leaves nothing.
+# systemd: the packages on a machine with systemd and udev. Installation must start nothing; the
+# first device loads the module; services restore devices after a restart and follow their netdev;
+# removal of the packages leaves nothing.
 # Machine: systemd
 # Timeout: 1200
 . "$(dirname "$0")/lib.sh"
 
-# What is known from before the last restart: the part that comes next, and how many cases there
-# were.
+# state that survives a restart: the part to run next, and the number of cases so far
 state=/var/lib/kwarp-test
 mkdir -p $state
 part=$(cat $state/part 2>/dev/null || echo first)
 TESTS=$(cat $state/tests 2>/dev/null || echo 0)
 FAILED=$(cat $state/failed 2>/dev/null || echo 0)
 
-# restart PART: the machine; then that part is run
+# restart PART: restarts the machine, which then runs that part
 restart() {
 	echo "$1" >$state/part
 	echo "$TESTS" >$state/tests
@@ -33,7 +32,7 @@ inactive() { ! systemctl is-active "$1"; }
 has_address() { ip addr show dev "$1" | grep -q "inet $2/"; }
 in_journal() { journalctl -q -b -u "$1" | grep -E -- "$2"; }
 
-# works ADDRESS: rping to a server of this machine
+# works ADDRESS: true if rping to a server on this machine succeeds
 works() {
 	rping -s -a "$1" -v -C 5 >"$WORK/server" 2>&1 &
 	wait_for sh -c 'ss -Htln "sport = :7174" | grep -q .'
@@ -45,7 +44,7 @@ netdev() {
 	ip link add "$1" type dummy && ip addr add "$2/24" dev "$1" && ip link set "$1" up
 }
 
-# no_failures: no unit of ours, nor of rdma-core, has failed
+# no_failures: true if no unit of kwarp or rdma-core has failed
 no_failures() {
 	! systemctl --failed --plain --no-legend | grep -E 'kwarp@|rdma|ib'
 }
@@ -56,8 +55,8 @@ first() {
 	ok 'rdma link add loads the module' rdma link add kwarp0 type kwarp netdev lo
 	is 'the module is that of DKMS' "$(modinfo -F filename kwarp | grep -o '/updates/dkms/')" \
 		/updates/dkms/
-	ok 'udev has the modules loaded that programs need' wait_for loaded rdma_ucm
-	ok 'and the other one' wait_for loaded ib_uverbs
+	ok 'udev loads the modules that programs need: rdma_ucm' wait_for loaded rdma_ucm
+	ok 'udev loads the modules that programs need: ib_uverbs' wait_for loaded ib_uverbs
 	udevadm settle
 	is 'rdma-core knows that it is iWARP' \
 		"$(udevadm info -q property -p /sys/class/infiniband/kwarp0 | grep IWARP)" \
@@ -77,7 +76,7 @@ first() {
 		Address=10.9.0.1/24
 	END
 	ok 'a netdev that systemd-networkd makes' systemctl enable --now systemd-networkd
-	ok 'its address' wait_for has_address dummy0 10.9.0.1
+	ok 'the address of the netdev' wait_for has_address dummy0 10.9.0.1
 	ok 'kwarpctl up' kwarpctl up kwarp0 netdev dummy0 crc required ird 7
 	ok 'kwarpctl doctor' kwarpctl doctor
 	ok 'rping' works 10.9.0.1
@@ -85,8 +84,8 @@ first() {
 	fails 'no file: the service does not start' systemctl start kwarp@nosuch
 	ok 'systemctl enable' systemctl enable kwarp@kwarp0
 	ok 'systemctl start, with the device there' systemctl start kwarp@kwarp0
-	ok 'it has the device' there kwarp0
-	# A netdev that will come late, and one that udev has no unit of.
+	ok 'systemctl start: the device is still there' there kwarp0
+	# a netdev that appears late, and one for which udev has no unit
 	printf 'netdev = late0\nord = 5\n' >/etc/kwarp/kwarp1.conf
 	printf 'netdev = lo\n' >/etc/kwarp/kwarp2.conf
 	ok 'systemctl enable, without its netdev' systemctl enable kwarp@kwarp1 kwarp@kwarp2
@@ -101,13 +100,13 @@ second() {
 	ok 'a service on lo' active kwarp@kwarp2
 	ok 'a service without its netdev waits' inactive kwarp@kwarp1
 	ok 'nothing has failed' no_failures
-	ok 'its netdev comes' netdev late0 10.9.1.1
+	ok 'the netdev appears' netdev late0 10.9.1.1
 	ok 'the service starts by itself' wait_for active kwarp@kwarp1
-	ok 'with its policy' set_to kwarp1 ord 5
-	ok 'the netdev goes' ip link del late0
+	ok 'the new device has its policy' set_to kwarp1 ord 5
+	ok 'the netdev is removed' ip link del late0
 	ok 'the service ends by itself' wait_for inactive kwarp@kwarp1
-	ok 'and its device' wait_for gone kwarp1
-	ok 'the netdev comes again' netdev late0 10.9.1.1
+	ok 'the device is gone' wait_for gone kwarp1
+	ok 'the netdev appears again' netdev late0 10.9.1.1
 	ok 'the service starts again' wait_for active kwarp@kwarp1
 
 	sed -i 's/^ird.*/ird = 9/' /etc/kwarp/kwarp0.conf
@@ -117,7 +116,7 @@ second() {
 	fails 'systemctl reload, a bad line' systemctl reload kwarp@kwarp0
 	ok 'a bad line is named' wait_for in_journal kwarp@kwarp0 \
 		'/etc/kwarp/kwarp0.conf:[0-9]+: ird is 0\.\.128'
-	ok 'a bad line: the service goes on' active kwarp@kwarp0
+	ok 'a bad line: the service stays active' active kwarp@kwarp0
 	ok 'a bad line: policy' set_to kwarp0 ird 9
 	sed -i '$d' /etc/kwarp/kwarp0.conf
 	ok 'restart of kwarp.target' systemctl start kwarp.target
@@ -125,13 +124,13 @@ second() {
 	ok 'restart of kwarp.target: the devices' wait_for there kwarp0
 	ok 'systemctl stop' systemctl stop kwarp@kwarp2
 	ok 'systemctl stop: the device is gone' gone kwarp2
-	ok 'nothing has failed, to the end' no_failures
+	ok 'nothing has failed, before removal' no_failures
 
 	LIMIT=600 ok 'removal' dpkg --purge kwarp kwarpctl kwarp-dkms kwarp-ibverbs-provider \
 		libkwarp-dev
 	ok 'removal: no device' gone kwarp0
 	ok 'removal: the module can be unloaded' rmmod kwarp
-	fails 'removal: it cannot be loaded again' modprobe kwarp
+	fails 'removal: the module cannot be loaded again' modprobe kwarp
 	is 'removal: no files' "$(find /etc /usr/lib /usr/sbin /usr/share /usr/src /var/lib/dkms \
 		-name '*kwarp*' ! -name 'kwarp-test*' 2>/dev/null)" ''
 	restart third

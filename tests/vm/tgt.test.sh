@@ -1,6 +1,6 @@
 #!/bin/bash
-# tgt: iSER without the kernel: tgtd as target; libiscsi's iser:// as initiator, in its own tools
-# and in QEMU's. What is written is compared in the target's file, and when it is read back.
+# tgt: iSER in user space: tgtd as target, libiscsi (iser://) as initiator, in the tools of libiscsi
+# and of QEMU. Written data are compared in the file of the target, and when they are read back.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 
@@ -13,9 +13,10 @@ initiator=iqn.2026-11.example:client
 url=iser://$IP_B/$target/1
 truncate -s 64M "$disk"
 
-# tgtd opens TCP on the same port as RDMA, unless told otherwise, and rdma_cm's port is TCP's. Its
-# pool of buffers is 1 GiB of locked memory by default, and a buffer of it 512 KiB: qemu-img writes
-# 2 MiB at once. With iSER it wants an initiator's address and its name.
+# By default tgtd also opens a TCP socket on the port that it uses for RDMA, which fails because
+# both share one port space. By default its pool of buffers has 1 GiB of locked memory, in buffers
+# of 512 KiB, but qemu-img writes 2 MiB at once. With iSER, tgtd requires the address and the name
+# of an initiator.
 manage() { on_b tgtadm --lld iser "$@"; }
 server tgtd on_b tgtd -f --iscsi portal=127.0.0.1:3261 --iser pool_sz_mb=128,buf_sz_kb=2048
 wait_for manage --op show --mode target >"$WORK/out" || bail 'tgtd does not answer'
@@ -41,7 +42,8 @@ ok 'the target has it' same_data "$WORK/sent" "$disk"
 ok 'qemu-img: back again' on_a qemu-img convert -f raw -O raw "$url" "$WORK/back"
 ok 'it is the same' same_data "$WORK/sent" "$WORK/back"
 
-# blocks small and large, many at a time, each with a pattern that qemu-io compares
+# patterns: prints commands for qemu-io: many small and large blocks at a time, each with a pattern
+# that qemu-io compares
 patterns() {
 	local i
 	for ((i = 0; i < 64; i++)); do
@@ -55,7 +57,7 @@ patterns() {
 }
 qemu_io() { patterns | on_a timeout -k 5 "$(patience 120)" qemu-io -f raw "$url"; }
 ok 'qemu-io: 64 writes at a time, and reads' qemu_io
-is 'qemu-io: all of them' \
+is 'qemu-io: all blocks are read' \
 	"$(grep -oE '(wrote|read) [0-9]+/[0-9]+ bytes' "$WORK/out" | wc -l)" 128
 is 'qemu-io: no wrong pattern, no error' "$(grep -iE 'pattern|failed|error' "$WORK/out")" ''
 ok 'it went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt 40000000

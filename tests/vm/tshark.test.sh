@@ -1,7 +1,7 @@
 #!/bin/bash
-# tshark: an independent decoder reads captured sessions: revision 2 startup, Send, Write and Read,
-# with and without markers. Every frame must be well formed and every CRC good. Altered captures
-# show that the check can fail.
+# tshark: an independent decoder reads captured sessions: startup of revision 2, Send, Write and
+# Read, with and without markers. Every frame must be well formed and every CRC right. Altered
+# captures show that the check can fail.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/capture.sh"
 
@@ -9,14 +9,15 @@ wire_check=build/peer/wire_check
 [ -x $wire_check ] || bail "no $wire_check: make -C tests/peer O=build/peer, in the tree"
 hosts_up
 
-# offloads on|off: with off, TCP makes the segments that the wire would carry. tshark follows FPDUs
-# with markers only if each segment holds one, so those are captured this way.
+# offloads on|off: with off, captured segments are those of a real wire. tshark can follow FPDUs
+# with markers only if each segment holds one, so we capture these sessions with offloads off.
 offloads() {
 	on_a ethtool -K vA tso "$1" gso "$1" gro "$1" &&
 		on_b ethtool -K vB tso "$1" gso "$1" gro "$1"
 }
 
-# session: runs the programs whose traffic is captured; each perftest makes two connections
+# session: runs the programs whose traffic is captured; each program of perftest makes two
+# connections
 session() {
 	PORT=7174 server rping on_b rping -s -a "$IP_B" -V -C 10 -S "$1" &&
 		run on_a rping -c -a "$IP_B" -V -C 10 -S "$1" && finish rping || return 1
@@ -26,7 +27,7 @@ session() {
 	done
 }
 
-# capture NAME SESSION...
+# capture NAME SESSION...: runs SESSION and captures all of its packets
 capture() {
 	local file=$WORK/$1.pcap rc=0
 	shift
@@ -35,9 +36,10 @@ capture() {
 	return "$rc"
 }
 
-# verdict FILE: writes tshark's result as lines "WORD NUMBER" to $WORK/verdict. It takes seconds to
-# start here, so it runs once. Heuristic dissectors are off: they would take our payload for RPC or
-# SMB. So are packets that TCP has sent twice, since Wireshark may dissect both.
+# verdict FILE: writes tshark's result as lines "WORD NUMBER" to $WORK/verdict. tshark takes seconds
+# to start in a guest, so it runs once. Heuristic dissectors are off, because they would take our
+# payload for RPC or SMB. Retransmitted packets are left out, since Wireshark may dissect both
+# copies.
 verdict() {
 	tshark -r "$1" --disable-heuristic rpcrdma_iwarp --disable-heuristic smb_direct_iwarp \
 		-Y '!tcp.analysis.retransmission && !tcp.analysis.spurious_retransmission' \
@@ -68,17 +70,17 @@ count() {
 	echo "${number:-0}"
 }
 
-# wire FILE: runs our own decoder: tests/peer, which shares no code with the module
+# wire FILE: runs the decoder of tests/peer, which shares no code with the module
 wire() {
 	"$wire_check" "$1" >"$WORK/wire"
 }
 
-# wire_count WORD
+# wire_count WORD: prints a number of our decoder's result
 wire_count() {
 	sed -n "s/^$1 //p" "$WORK/wire"
 }
 
-# clean FILE: all is correct, and tshark has seen every FPDU
+# clean FILE: true if both decoders find no error, and tshark has seen every FPDU
 clean() {
 	wire "$1" || { cat "$WORK/wire"; return 1; }
 	verdict "$1"
@@ -89,9 +91,9 @@ clean() {
 		[ "$(count malformed)" -eq 0 ]
 }
 
-# one_each NAME SESSION...: makes a capture in which each segment is one FPDU. Two messages that
-# happen to share a segment are correct, but tshark cannot decode them with markers; fails with
-# status 2 if some do in each of ten captures.
+# one_each NAME SESSION...: makes a capture in which each segment is one FPDU. Two messages may
+# share a segment, but tshark cannot decode these with markers. Tries ten times; returns 2 if each
+# capture has such segments.
 one_each() {
 	local try
 	for try in {1..10}; do
@@ -102,8 +104,8 @@ one_each() {
 	return 2
 }
 
-# spoil FROM TO: copies a capture and changes one byte of the first long segment's payload. A later
-# one may be a retransmission, which decoders ignore.
+# spoil FROM TO: copies a capture and changes one byte in the payload of the first long segment;
+# later segments may be retransmissions, which decoders ignore
 spoil() {
 	python3 - "$1" "$2" <<'PYTHON'
 import struct, sys
@@ -119,7 +121,7 @@ open(sys.argv[2], 'wb').write(data)
 PYTHON
 }
 
-# one_bad FILE: exactly one CRC is bad
+# one_bad FILE: true if tshark finds exactly one wrong CRC
 one_bad() {
 	verdict "$1"
 	sort "$WORK/verdict"
@@ -140,7 +142,7 @@ examine() {
 	done
 }
 
-# examine_markers NAME
+# examine_markers NAME: all checks of one capture with markers
 examine_markers() {
 	is "$1: both sides ask for markers" "$(count wants_markers)" \
 		$(($(count requests) + $(count replies)))
@@ -148,7 +150,7 @@ examine_markers() {
 	report $? "$1: has markers"
 }
 
-# can_fail NAME: one byte is changed, and both decoders must report it
+# can_fail NAME: changes one byte, which both decoders must report
 can_fail() {
 	must spoil "$WORK/$1.pcap" "$WORK/spoilt.pcap"
 	ok "$1: one changed byte is found by tshark" one_bad "$WORK/spoilt.pcap"
@@ -182,7 +184,7 @@ fi
 ok 'session with markers, messages of many segments' capture long session 20000 8192
 ok 'long: well formed, every CRC and marker right' $wire_check "$WORK/long.pcap"
 has 'long: has markers' '^markers [1-9]'
-# A closing window may cut a segment in two; the next one begins with an FPDU again.
+# A shrinking window may split an FPDU over two segments; the next segment is aligned again.
 wire "$WORK/long.pcap"
 echo "# long: $(wire_count unaligned) of $(wire_count segments) segments begin inside an FPDU"
 [ $(($(wire_count unaligned) * 2)) -le "$(wire_count segments)" ]

@@ -1,6 +1,7 @@
 #!/bin/bash
-# valkey: the commands of Documentation/guide.rst about Valkey, as they are written there, with the
-# server and the test program that scripts/build/programs.sh has built by the page's own commands.
+# valkey: runs the commands of Documentation/guide.rst about Valkey exactly as they are written,
+# with the server and the test program that scripts/build/programs.sh has built by the commands of
+# the page.
 # Machine: programs
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/page.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# verbs: tests/verbs, part "verbs": device, port, pd, mr, cq, qp and data, as a program sees them.
+# verbs: the program "verbs" of tests/verbs: devices, ports, PDs, MRs, CQs, QPs and data transfer.
 . "$(dirname "$0")/lib.sh"
 
 hosts_up

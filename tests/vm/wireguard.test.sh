@@ -1,6 +1,6 @@
 #!/bin/bash
-# wireguard: devices on WireGuard interfaces: data, what is on the wire, and a peer whose keys are
-# removed and set again in mid-transfer.
+# wireguard: devices on WireGuard interfaces. The suite checks the data and the packets on the wire,
+# and removes and restores the keys of a peer in mid-transfer.
 # Timeout: 600
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/encrypted.sh"
@@ -14,7 +14,7 @@ for host in a b; do
 	wg pubkey <"$WORK/$host.key" >"$WORK/$host.pub"
 done
 
-# peers: each end knows the other
+# peers: gives each end the public key and the address of the other
 peers() {
 	on_a wg set wgA peer "$(cat "$WORK/b.pub")" endpoint "$IP_B:51820" allowed-ips "$WG_B/32" &&
 		on_b wg set wgB peer "$(cat "$WORK/a.pub")" endpoint "$IP_A:51820" \
