@@ -122,7 +122,7 @@ void expect(rdma_event_channel *channel, rdma_cm_event_type type, rdma_cm_id **i
 		exit(1);
 }
 
-// Until the connection has ended and the posted receive has been returned.
+// Prints events until the connection has ended and the posted receive has been returned.
 int watch(rdma_event_channel *channel, rdma_cm_id *id, Objects &objects)
 {
 	bool ended = false, returned = false;
@@ -137,7 +137,7 @@ int watch(rdma_event_channel *channel, rdma_cm_id *id, Objects &objects)
 				 type == RDMA_CM_EVENT_DEVICE_REMOVAL;
 		}
 		if (fds[1].revents && async_event(id->verbs)) {
-			// nothing more can arrive from a device that is gone
+			// a removed device has no more events
 			fds[1].fd = -1;
 			fds[1].revents = 0;
 			returned = true;

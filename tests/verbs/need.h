@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// For small programs without GoogleTest: a call that fails ends them, and says which it was.
+// For small programs without GoogleTest: a call that fails is reported and ends the program.
 #pragma once
 
 #include <cerrno>

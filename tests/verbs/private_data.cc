@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer of a consumer in the kernel: it connects with any private data, speaks no protocol, and
-// posts no receives, so the consumer's first message ends the connection. It prints a line for each
-// event.
+// A peer for consumers in the kernel, which connects with any private data. This program implements
+// no protocol and posts no receives, so the consumer's first message ends the connection. It prints
+// a line for each event.
 //
 //	private_data server IP PORT accept|reject DATA
 //	private_data client IP PORT DATA...
 //
 // The server answers the first request, rejects all others, and runs until a signal ends it. The
-// client makes one connection for each DATA; its status is 0 if each request is answered, either
-// way. DATA is hexadecimal, or +N for N random bytes, or both (f6ab0e18+4), or "-" for none. SEED
-// is the seed of what is random.
+// client makes one connection for each DATA; its exit status is 0 if each request is accepted or
+// rejected. DATA is hexadecimal, or +N for N random bytes, or both (f6ab0e18+4), or "-" for none.
+// The environment variable SEED is the seed of random data.
 #include <rdma/rdma_cma.h>
 
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ Bytes parse(const std::string &text)
 	if (plus != std::string::npos)
 		for (int n = atoi(text.c_str() + plus + 1); n > 0; n--)
 			data.push_back(random_numbers());
-	// rdma_cm counts them in a byte
+	// rdma_cm has a length of one byte
 	if (data.size() > UINT8_MAX)
 		usage();
 	return data;
@@ -69,7 +69,7 @@ std::string as_text(const Bytes &data)
 	return text;
 }
 
-// A copy of an event, which has been acknowledged and printed.
+// A copy of an event, which has been printed and acknowledged.
 struct Event {
 	rdma_cm_event_type type;
 	rdma_cm_id *id;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A wire between two tun devices of two network namespaces, as a VPN's daemon would be:
+// A wire between two tun devices in two network namespaces, like the daemon of a VPN:
 //
 //	relay NETNS NETDEV NETNS NETDEV
 //
-// Makes both devices, prints "ready", and carries packets either way until a signal ends it; the
-// devices go with it.
+// Makes both devices, prints "ready", and carries packets in both directions until a signal ends
+// the program and thereby removes the devices.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ namespace {
 	exit(1);
 }
 
-// The device belongs to the namespace in which it is made.
+// The device belongs to the namespace in which its file is opened.
 int make_tun(const char *netns, const char *name)
 {
 	std::string path = std::string("/run/netns/") + netns;
@@ -46,7 +46,7 @@ int make_tun(const char *netns, const char *name)
 	return fd;
 }
 
-// Forwards all waiting packets. A device that is down, or has no room, loses them, as a wire would.
+// Forwards all waiting packets. As on a wire, packets to a device that is down or full are lost.
 void carry(int from, int to)
 {
 	char packet[65536];

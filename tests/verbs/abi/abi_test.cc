@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Providers older or newer than the module: structures shorter or longer than the module's own.
+// Providers that are older or newer than the module, with shorter or longer structures.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ struct abi : testing::Test {
 		}
 		return reply;
 	}
-	// A separate context.
+	// In a context of its own.
 	raw::Reply<ib_uverbs_get_context_resp> get_context(const Bytes &driver, size_t room)
 	{
 		std::string path = std::string("/dev/infiniband/") + context->device->dev_name;
@@ -138,8 +138,8 @@ TEST_F(abi, context__features)
 	EXPECT_EQ(features(sizeof(request)), 0u);
 	request.features = ~0ull;
 	EXPECT_EQ(features(sizeof(request)), uint64_t{KWARP_FEATURE_ATTACH})
-		<< "what is not known is ignored";
-	EXPECT_EQ(features(8), 0u) << "a part of it";
+		<< "unknown features are ignored";
+	EXPECT_EQ(features(8), 0u) << "a part of the field";
 	EXPECT_EQ(features(sizeof(request) + 32), uint64_t{KWARP_FEATURE_ATTACH});
 }
 
@@ -155,7 +155,7 @@ TEST_F(abi, context__of_a_newer_version)
 		  EOPNOTSUPP);
 	request.comp_mask = 1;
 	EXPECT_EQ(get_context(raw::bytes(request), room).error, EOPNOTSUPP)
-		<< "it must not be ignored";
+		<< "comp_mask must not be ignored";
 }
 
 TEST_F(abi, modify_srq__reply)
@@ -168,7 +168,7 @@ TEST_F(abi, modify_srq__reply)
 		uint32_t length;
 		size_t written;
 	};
-	// The first version does not give the length; several lengths; a longer request.
+	// The request of the first version, which has no length; several lengths; a longer request.
 	for (const Case &c :
 	     {Case{modify_srq_v1, 0, size}, Case{16, 0, size}, Case{16, 8, 8},
 	      Case{16, uint32_t(size), size}, Case{16, 64, 64}, Case{48, uint32_t(size), size}}) {
@@ -209,8 +209,8 @@ TEST_F(abi, modify_srq__refused)
 	EXPECT_EQ(query_srq(srq.get()).max_wr, before);
 }
 
-// The parameters are tested in attach/*; here there is no socket, which is detected after the
-// parameters.
+// The values of the parameters are tested in attach/*. There is no socket here; the kernel checks
+// the parameters before the socket.
 TEST_F(abi, attach__parameters)
 {
 	Cq cq = rdma::create_cq(context.get(), 16);
@@ -250,7 +250,7 @@ TEST_F(abi, attach__result)
 	EXPECT_EQ(wait(sizeof(kwarp_attach_result) - 4), EINVAL);
 }
 
-// The program says in the ring how many elements it has not polled: no more than were pushed.
+// The index in the ring must not claim that more elements wait to be polled than were pushed.
 TEST_F(abi, resize_cq__elements_that_were_never_pushed)
 {
 	constexpr uint32_t entries = 4096;

@@ -23,7 +23,7 @@ Bytes bytes(const T &value)
 	return Bytes(p, p + sizeof(value));
 }
 
-// The beginning, or all of it followed by fill bytes.
+// The first length bytes of a structure, or the whole structure followed by fill bytes.
 inline Bytes cut(Bytes of, size_t length, uint8_t with = 0)
 {
 	of.resize(length, with);
@@ -40,7 +40,7 @@ struct Reply {
 	Response core; // it may end in a flexible array
 };
 
-// The driver gets that much room for its reply. Lengths are multiples of four.
+// The room for the driver's part of the reply is given. Lengths are multiples of four.
 template <class Response, class Request>
 Reply<Response> command(int fd, uint32_t number, Request request, const Bytes &driver, size_t room)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Bytes that are unread in the socket when it is attached: the independent peer of tests/peer
-// splits its stream at every byte; none may be lost, duplicated or misinterpreted.
+// Bytes that wait in the socket when it is attached: the independent peer of tests/peer splits its
+// stream at every byte. No byte may be lost, duplicated or misinterpreted.
 #include "side.h"
 
 #include "iwarp/peer.h"
@@ -33,7 +33,7 @@ struct Trial {
 	Connection c = connect();
 	iwarp::Peer peer{iwarp::Socket(c.b.release())};
 
-	// The program reads the hello; this much of what follows has arrived when it attaches.
+	// The program reads the hello, and attaches when cut bytes of the stream have arrived.
 	void attach_at(const iwarp::Bytes &stream, size_t cut, const Attr &attr)
 	{
 		iwarp::Bytes first = iwarp::bytes(hello);
@@ -67,7 +67,7 @@ struct Trial {
 		for (unsigned int i = 0; i < n; i++)
 			rdma::post_recv(side.qp(), 0x100 + i, {side.memory().sge(i * 1024, 1024)});
 	}
-	// And the other direction.
+	// The same in the other direction.
 	void expect_answer(uint8_t version)
 	{
 		rdma::fill(side.memory().span(60000, 33), 7);
@@ -142,7 +142,8 @@ TEST(AttachBytes, none_markers_inside_and_between)
 	none_at(messages, cuts, KWARP_ATTACH_INITIATOR);
 }
 
-// Draft -03 8.1, 1 to 5: the peer is passive, so its key comes first and its FPDU follows our key.
+// Draft -03 8.1, 1 to 5: the peer is the passive side: it sends its key first, and an FPDU after
+// it has received our key.
 TEST(AttachBytes, start_key_cut_everywhere)
 {
 	for (bool markers : {false, true})
@@ -189,7 +190,7 @@ TEST(AttachBytes, start_key_active_waits_for_the_first_fpdu)
 	EXPECT_TRUE(t.peer.receive());
 }
 
-// As passive side: our key first, and the FPDUs of a peer of the IETF's version.
+// We are the passive side and send our key first; the peer uses version 1 of DDP and RDMAP (IETF).
 TEST(AttachBytes, start_key_passive_sends_first)
 {
 	Trial t;
@@ -244,7 +245,7 @@ TEST(AttachBytes, request_cut_everywhere)
 	}
 }
 
-// ... and the reply before the initiator looks, here in the middle of a slow one.
+// The reply may arrive before the initiator reads it, here byte by byte.
 TEST(AttachBytes, reply_cut_everywhere)
 {
 	iwarp::Bytes reply = iwarp::StartupFrame::reply(1, {}, iwarp::bytes("yes")).encode();

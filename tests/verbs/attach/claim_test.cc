@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A queue pair has one connection, from the beginning of its set-up: by rdma_cm, by attaching a
-// socket, or to a partner given by modify_qp. A second attempt is refused and changes nothing.
+// A connection claims its queue pair from the beginning of its set-up, which is started by rdma_cm,
+// by attaching a socket, or by modify_qp with a partner. A second attempt is refused and changes
+// nothing.
 #include "side.h"
 
 #include "ib_style/player.h"
@@ -25,7 +26,7 @@ struct AttachClaim : ib_style::Rendezvous {
 		attr.role = KWARP_ATTACH_RESPONDER;
 		return kwarpdv_attach_start(player.qp(), fd, &attr);
 	}
-	// The result of the attach.
+	// The result of startup after attach().
 	int attached(Player &player)
 	{
 		int ret;
@@ -36,7 +37,7 @@ struct AttachClaim : ib_style::Rendezvous {
 	}
 };
 
-// rdma_connect() to a port where TCP answers and no MPA follows.
+// rdma_connect() to a port where a TCP listener accepts but does not speak MPA.
 struct Caller {
 	Caller()
 	{
@@ -80,7 +81,7 @@ TEST_F(AttachClaim, rendezvous__before_a_socket)
 	player.to_init();
 	player.to_rtr(somebody());
 	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
-	// it still belongs to the program
+	// the socket still belongs to the program
 	write_all(c.a.get(), "hello");
 	EXPECT_EQ(read_exactly(c.b.get(), 5), "hello");
 	EXPECT_EQ(player.state(), IBV_QPS_RTR);
@@ -107,7 +108,7 @@ TEST_F(AttachClaim, socket__before_all_else)
 	EXPECT_EQ(player.modify(IBV_QPS_RESET), EBUSY);
 	c.b.close();
 	EXPECT_EQ(attached(player), ECONNRESET);
-	// the next one may connect
+	// the next socket may be attached
 	EXPECT_EQ(attach(player, d.a.get()), 0);
 	d.b.close();
 	EXPECT_EQ(attached(player), ECONNRESET);
@@ -124,14 +125,14 @@ TEST_F(AttachClaim, rdma_cm__before_all_else)
 	EXPECT_EQ(Caller().connect(player), EINVAL);
 	EXPECT_EQ(attach(player, c.a.get()), EINVAL);
 	EXPECT_EQ(to_rtr(player), EBUSY);
-	// once more, without attributes that it cannot know
+	// rdma_cm tries again with revision 1
 	EXPECT_TRUE(caller.silent.refuse(false));
 	EXPECT_TRUE(caller.silent.refuse(false));
 	EXPECT_NE(caller.channel.next(), std::nullopt);
 	EXPECT_EQ(to_rtr(player), 0);
 }
 
-// The connection manager needs a moment for the end of the old connection: nobody has to try again.
+// The module waits for the end of the old connection, so the program need not try again.
 TEST_F(AttachClaim, reset_and_init__at_once_after_an_error)
 {
 	Side side(lab::a());

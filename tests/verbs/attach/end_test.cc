@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How startup fails and how attached connections end: by the peer, by the program, by the program's
-// death; and sockets of other network namespaces.
+// Startup that fails, and the end of attached connections: by the peer, by the program, by the end
+// of the process; and sockets of other network namespaces.
 #include "side.h"
 
 #include <csignal>
@@ -41,7 +41,7 @@ void reset(Fd &fd)
 struct WaitingState {
 	const char *name;
 	Attr attr;
-	size_t sends; // bytes that the peer sees before anything else
+	size_t sends; // bytes that the peer receives before it has sent anything
 };
 
 // Every state in which startup waits for the peer.
@@ -126,7 +126,7 @@ TEST_P(AttachStartup, ends_with_the_qp)
 	EXPECT_TRUE(closed(c.b.get()));
 }
 
-// The QP fails in the meantime: there is nothing to attach to.
+// The QP fails during startup, so the socket cannot be attached.
 TEST_P(AttachStartup, ends_with_an_error_of_the_qp)
 {
 	start();
@@ -184,7 +184,7 @@ TEST(AttachEnd, rejected)
 	EXPECT_TRUE(closed(peer.socket.fd()));
 }
 
-// RFC 6581 10: there is no other connection to fall back to.
+// RFC 6581 10: fallback needs a new TCP connection, which the module cannot make here.
 TEST(AttachEnd, revision_2_refused_by_a_peer_of_revision_1)
 {
 	Side side(lab::a());
@@ -204,7 +204,7 @@ TEST(AttachEnd, both_initiators)
 	Connection c = connect();
 	ASSERT_EQ(a.start(c.a.get(), plain_attr(KWARP_ATTACH_INITIATOR)), 0);
 	ASSERT_EQ(b.start(c.b.get(), plain_attr(KWARP_ATTACH_INITIATOR)), 0);
-	// whichever is faster closes the connection to the other
+	// the side that notices first closes the connection
 	int ra = a.wait(), rb = b.wait();
 	EXPECT_TRUE(ra == EPROTO || ra == ECONNRESET) << strerror(ra);
 	EXPECT_TRUE(rb == EPROTO || rb == ECONNRESET) << strerror(rb);
@@ -217,7 +217,7 @@ TEST(AttachEnd, both_responders)
 	Connection c = connect();
 	Attr attr = plain_attr(KWARP_ATTACH_RESPONDER);
 	ASSERT_EQ(b.start(c.b.get(), attr), 0);
-	// the end of one ends the other
+	// when one side gives up, the other ends, too
 	attr.timeout_ms = 100;
 	ASSERT_EQ(a.start(c.a.get(), attr), 0);
 	int ra = a.wait(), rb = b.wait();
@@ -321,7 +321,7 @@ TEST(AttachEnd, with_the_process)
 // ---- namespaces
 // ----------------------------------------------------------------------------------------
 
-// In neither of the devices' namespaces, but with the same owner.
+// A socket in another namespace than the devices, with the same owner.
 TEST(AttachNamespace, another_one_of_the_same_owner)
 {
 	Connection c;
@@ -339,7 +339,7 @@ TEST(AttachNamespace, another_one_of_the_same_owner)
 	transfers(a, b);
 }
 
-// A namespace with another owner: only for a process that administers it.
+// A socket in a namespace with another owner: only a process with privileges there may attach it.
 TEST(AttachNamespace, one_of_another_owner)
 {
 	int pair[2];
@@ -391,14 +391,14 @@ TEST(AttachNamespace, one_of_another_owner)
 	Side side(lab::a());
 	pid_t nobody = fork();
 	if (!nobody) {
-		// the verbs objects belong to the parent, the privileges are gone
+		// drop all privileges; the verbs objects belong to the parent
 		if (setresuid(65534, 65534, 65534))
 			_exit(255);
 		_exit(side.start(fd.get(), attr));
 	}
 	ASSERT_EQ(waitpid(nobody, &status, 0), nobody);
 	EXPECT_EQ(WEXITSTATUS(status), EPERM);
-	// root administers all of them
+	// root has privileges in all namespaces
 	EXPECT_EQ(side.attach(fd.get(), attr), 0);
 	ASSERT_EQ(write(one.get(), "x", 1), 1);
 	ASSERT_EQ(waitpid(owner, &status, 0), owner);

@@ -134,7 +134,7 @@ Fault::Fault()
 	check(::mount("kwarp-fault", path, "fuse", MS_NOSUID | MS_NODEV, options.c_str()), "mount");
 	server_ = valid(fork(), "fork");
 	if (!server_) {
-		// A socket is attached only by the only process that has it.
+		// Close inherited sockets: only the only process that has a socket may attach it.
 		std::array keep{2, fuse, asked[1], go[0]};
 		std::ranges::sort(keep);
 		for (size_t i = 0; i < keep.size(); i++)
@@ -151,7 +151,7 @@ Fault::Fault()
 	asked_ = asked[0];
 	go_ = go[1];
 	int file = valid(open(path, O_RDONLY | O_CLOEXEC), "open of the file");
-	// without this request for its size the file is treated as empty
+	// without this request for the size, the kernel treats the file as empty
 	struct stat st;
 	check(fstat(file, &st), "fstat");
 	memory_ = mmap(nullptr, page_size, PROT_READ, MAP_PRIVATE, file, 0);
@@ -187,7 +187,7 @@ void Fault::serve(const void *bytes, size_t length)
 		memcpy(page_, bytes, length);
 	// one byte for the sleeping reader, end of file for later ones
 	if (write(go_, "", 1) != 1)
-		throw rdma::Failure("the memory server is gone", errno);
+		throw rdma::Failure("the process that serves the memory has ended", errno);
 	close(std::exchange(go_, -1));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that the program itself serves, and a call that sleeps in it while it holds a socket's
-// lock.
+// Memory whose pages the program itself provides (FUSE), and a call that sleeps in a page fault
+// there while it holds the lock of a socket.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace attach {
 // Whether FUSE is available.
 bool have_fuse();
 
-// A page of a FUSE file: whatever reads it first, including the kernel, sleeps until it is served.
+// A page of a FUSE file: the first reader, including the kernel, sleeps until serve() is called.
 class Fault {
 public:
 	Fault();
@@ -23,9 +23,9 @@ public:
 	Fault &operator=(const Fault &) = delete;
 
 	const void *memory() const { return memory_; }
-	// Waits until a reader sleeps in it.
+	// Waits until a reader sleeps.
 	void wait();
-	// Serves it, with these bytes at its beginning. Only the first call has an effect.
+	// Provides the page, which begins with these bytes. Only the first call has an effect.
 	void serve(const void *bytes = nullptr, size_t length = 0);
 
 private:
@@ -36,7 +36,7 @@ private:
 	pid_t server_;
 };
 
-// A thread in setsockopt(): first outside of the socket lock, then holding it, then finished.
+// A thread in setsockopt(): first without the socket lock, then with the lock, then finished.
 class Stuck {
 public:
 	explicit Stuck(int fd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The program's descriptor after its socket was attached (Documentation/attach.rst): nothing can be
-// read, written or set through it, closing it ends nothing, and this does not change.
+// The program's descriptor after its socket was attached (Documentation/attach.rst): the descriptor
+// can no longer be used to read, write or set options, and closing it does not end the connection.
 #include "side.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct Attached {
 	}
 };
 
-// -1 with this errno.
+// True if a call returned -1 with this errno.
 testing::AssertionResult fails_with(long ret, int error)
 {
 	if (ret == -1 && errno == error)
@@ -169,7 +169,7 @@ TEST(AttachDescriptor, is_never_ready)
 	EXPECT_TRUE(t.a.reaches(IBV_QPS_ERR));
 	EXPECT_EQ(epoll_wait(watch.get(), &event, 1, 0), 0);
 	ASSERT_EQ(epoll_ctl(watch.get(), EPOLL_CTL_DEL, t.c.a.get(), nullptr), 0);
-	// an epoll instance watches it when it is closed
+	// close the descriptor while an epoll instance watches it
 	ASSERT_EQ(epoll_ctl(watch.get(), EPOLL_CTL_ADD, t.c.a.get(), &event), 0);
 	t.c.a.close();
 }
@@ -249,7 +249,7 @@ TEST(AttachDescriptor, earlier_settings_do_no_harm)
 	}
 	t.attach();
 	transfers(t.a, t.b);
-	// lingering would take an hour
+	// SO_LINGER would take an hour
 	t.a.destroy_qp();
 	t.b.destroy_qp();
 	t.c.a.close();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every form in both roles between two kwarp devices: the parameters agreed on, private data, data
-// in both directions, the end. RFC 5044 7.1, RFC 6581 9, drafts culley-iwarp-mpa-02 and -03, 8.1.
+// Every form of startup, in both roles, between two kwarp devices: negotiated parameters, private
+// data, data in both directions, the end. RFC 5044 7.1, RFC 6581 9, drafts culley-iwarp-mpa-02 and
+// -03, 8.1.
 #include "side.h"
 
 #include <sys/socket.h>
@@ -17,7 +18,7 @@ struct Form {
 	bool p2p;
 
 	bool framed() const { return form == KWARP_ATTACH_REQ_REP; }
-	// The parameters in force according to the result.
+	// The negotiated parameters, from the result of startup.
 	int rev_in_force() const { return framed() ? rev : flags & KWARP_ATTACH_IETF ? 1 : 0; }
 };
 
@@ -60,7 +61,7 @@ std::vector<Case> all_cases()
 	for (const Form &form : forms)
 		for (lab::Family family : {lab::Family::ipv4, lab::Family::ipv6})
 			for (bool accepted : {false, true})
-				// the two sides share nothing but TCP, so either may be first
+				// either side may attach first
 				for (bool first : {false, true})
 					cases.push_back({form, family, accepted, first});
 	return cases;
@@ -114,7 +115,7 @@ TEST_P(AttachForm, connects_and_carries_data)
 	EXPECT_EQ(j.rr.agreed.mpa_rev, k.form.rev_in_force());
 	transfers(j.initiator(), j.responder());
 
-	// the end, as with any connection
+	// the end is that of any connection
 	EXPECT_EQ(rdma::modify_state(j.initiator().qp(), IBV_QPS_SQD), 0);
 	EXPECT_TRUE(j.responder().reaches(IBV_QPS_ERR));
 	EXPECT_TRUE(j.initiator().reaches(IBV_QPS_ERR));
@@ -130,7 +131,7 @@ class AttachFraming : public testing::TestWithParam<std::tuple<Form, unsigned in
 
 } // namespace
 
-// M covers what its sender receives, C both directions.
+// The M bit concerns what its sender receives, the C bit both directions.
 TEST_P(AttachFraming, is_what_both_say)
 {
 	const auto &[form, bits] = GetParam();
@@ -163,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(all, AttachFraming,
 					std::to_string(bits >> 3);
 			 });
 
-// Draft -02 has neither choice: both are on.
+// Draft -02 has no negotiation: markers and CRC are always on.
 TEST(AttachFramingNone, has_markers_and_crc)
 {
 	Joined j({forms[6], lab::Family::ipv4, false, false},
@@ -176,7 +177,7 @@ TEST(AttachFramingNone, has_markers_and_crc)
 	}
 }
 
-// Without a form either side may begin: nothing determines the initiator.
+// Without startup frames there is no initiator, so either side may send first.
 TEST(AttachFramingNone, lets_either_side_begin)
 {
 	Joined j({forms[6], lab::Family::ipv4, false, false},
@@ -258,7 +259,7 @@ class AttachMessage : public testing::TestWithParam<std::tuple<Form, size_t>> {}
 
 } // namespace
 
-// The other side reads exactly the message; what follows stays in the socket for its own attach.
+// The other side reads exactly the message; the bytes after it stay in the socket for its attach.
 TEST_P(AttachMessage, precedes_everything)
 {
 	const auto &[form, length] = GetParam();
@@ -284,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(all, AttachMessage,
 					std::to_string(std::get<1>(info.param));
 			 });
 
-// After bytes that TCP has not sent yet, with no room left in the program's send buffer.
+// The program's send buffer is full, with bytes that TCP has not sent yet.
 TEST(AttachMessage, waits_for_no_room)
 {
 	Side a(lab::a()), b(lab::b());

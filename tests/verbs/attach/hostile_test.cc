@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A program that misuses its descriptor in every way while it attaches it. Its own connection may
-// fail, nothing else: the suite's harness checks the kernel's log, objects and the module's
-// references.
+// A program that misuses its descriptor in every way while it attaches the socket. Only its own
+// connection may fail: the suite checks the kernel log, objects and the references to the module.
 #include "side.h"
 
 #include <fcntl.h>
@@ -107,7 +106,7 @@ void misuse(const Misuse &one, const Misuse &other, lab::Family family, bool rud
 	EXPECT_TRUE(ret == 0 || ret == EBUSY) << strerror(ret);
 	if (!ret) {
 		side.wait();
-		char garbage[2000]{}; // more than the pending calls can consume
+		char garbage[2000]{}; // more than the pending calls can read
 		send(c.b.get(), garbage, sizeof(garbage), MSG_NOSIGNAL);
 		if (rude)
 			side.destroy_qp();
@@ -136,7 +135,7 @@ TEST(AttachHostile, misuse_while_it_is_attached)
 			}
 }
 
-// Two QPs want the same socket: exactly one gets it.
+// Two QPs are attached to the same socket: exactly one attempt succeeds.
 TEST(AttachHostile, two_attach_one_socket)
 {
 	for (int round = 0; round < 20; round++) {
@@ -160,7 +159,7 @@ TEST(AttachHostile, two_attach_one_socket)
 	}
 }
 
-// Two sockets for one QP: likewise.
+// Two sockets are attached to one QP: exactly one attempt succeeds.
 TEST(AttachHostile, two_sockets_for_one_qp)
 {
 	for (int round = 0; round < 20; round++) {

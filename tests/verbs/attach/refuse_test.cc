@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Sockets that cannot be attached; they must be unchanged afterwards.
+// Sockets that cannot be attached; the attempt must not change them.
 #include "side.h"
 
 #include <fcntl.h>
@@ -142,7 +142,7 @@ TEST(AttachRefuses, what_is_attached_already)
 	EXPECT_EQ(refused(c.a.get()), EBUSY);
 	Fd copy(dup(c.a.get()));
 	EXPECT_EQ(refused(copy.get()), EBUSY);
-	// nor when the connection has ended
+	// nor after the connection has ended
 	side.destroy_qp();
 	EXPECT_EQ(refused(c.a.get()), EBUSY);
 }
@@ -157,8 +157,8 @@ TEST(AttachRefuses, a_socket_that_a_thread_reads_from)
 		ssize_t n = recv(c.a.get(), buf, sizeof(buf), MSG_WAITALL);
 		got.assign(buf, n > 0 ? static_cast<size_t>(n) : 0);
 	});
-	// Bytes that the peer has acknowledged and that are not unread have been taken by a call;
-	// that call holds the socket lock until it sleeps.
+	// If all bytes that arrived are gone from the socket, the other thread has read them; its
+	// call holds the socket lock until it sleeps.
 	write_all(c.b.get(), "12");
 	int unacknowledged, unread;
 	auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -207,15 +207,15 @@ TEST(AttachRefuses, wrong_parameters)
 			 a.form = KWARP_ATTACH_START_KEY, a.private_data = d,
 			 a.private_data_len = 1;
 		 }},
-		{"private data with nothing",
+		{"private data without startup frames",
 		 [](Attr &a, char *d) {
 			 a.form = KWARP_ATTACH_NONE, a.private_data = d, a.private_data_len = 1;
 		 }},
 		{"revision with a key",
 		 [](Attr &a, char *) { a.form = KWARP_ATTACH_START_KEY, a.mpa_rev = 1; }},
-		{"no markers with nothing",
+		{"no markers without startup frames",
 		 [](Attr &a, char *) { a.form = KWARP_ATTACH_NONE, a.markers = KWARP_ATTACH_OFF; }},
-		{"no CRC with nothing",
+		{"no CRC without startup frames",
 		 [](Attr &a, char *) { a.form = KWARP_ATTACH_NONE, a.crc = KWARP_ATTACH_OFF; }},
 	};
 	for (const Change &change : changes) {
@@ -226,7 +226,7 @@ TEST(AttachRefuses, wrong_parameters)
 	expect_alive(c);
 }
 
-// An administrator's requirement also binds programs.
+// A program cannot switch off the CRC if the administrator requires it.
 TEST(AttachRefuses, to_go_without_the_crc_that_is_required)
 {
 	lab::Policy required(lab::a(), "crc", "required");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A socket is attached only while the calling process alone has it, and no other call is in
-// progress: such a call could hold the socket's lock for any length of time, in memory that the
-// program serves itself.
+// A socket can be attached only if no other process has it and no other call uses it: such a call
+// could hold the socket lock for any time, while it sleeps in a page that the program provides.
 #include "side.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +40,7 @@ struct AttachShared : testing::Test {
 		attr.form = KWARP_ATTACH_NONE;
 		return side.attach(fd, attr);
 	}
-	// Once the other user has gone, which may take the kernel a moment.
+	// Attaches when the other user of the socket is gone, which may take the kernel a moment.
 	int attach_at_last()
 	{
 		const auto end = std::chrono::steady_clock::now() + rdma::patience;
@@ -61,14 +60,14 @@ bool sleeps(pid_t thread)
 	return word == "S";
 }
 
-// Calls that sleep in memory of the program's own.
+// Calls that sleep in a page that the program provides.
 struct AttachSharedCall : AttachShared {
 	void SetUp() override
 	{
 		if (!have_fuse())
 			GTEST_SKIP() << "the kernel has no FUSE";
 	}
-	// Refused without a wait for the program.
+	// The attempt is refused at once, without waiting for the other call.
 	void refused(int fd)
 	{
 		auto ret = std::async(std::launch::async, [&] { return attach(fd); });
@@ -79,7 +78,7 @@ struct AttachSharedCall : AttachShared {
 
 } // namespace
 
-// Outside of the lock, and with it: what holds the lock keeps up nobody else.
+// The call sleeps without the socket lock, and then with it. Other connections are not delayed.
 TEST_F(AttachSharedCall, option__refused)
 {
 	Stuck stuck(c.a.get());
@@ -103,7 +102,7 @@ TEST_F(AttachSharedCall, send__refused)
 	EXPECT_EQ(attach_at_last(), 0);
 }
 
-// The call's descriptor is closed, and it goes on.
+// The call continues after its descriptor was closed.
 TEST_F(AttachSharedCall, descriptor_is_closed__refused)
 {
 	Fd copy(dup(c.a.get()));
@@ -116,7 +115,7 @@ TEST_F(AttachSharedCall, descriptor_is_closed__refused)
 	EXPECT_EQ(attach_at_last(), 0);
 }
 
-// These put other operations in place of those that attaching replaces.
+// These options replace the same operations of the socket that attaching replaces.
 TEST_F(AttachSharedCall, changes_the_socket__refused)
 {
 	struct {
@@ -185,7 +184,7 @@ TEST_F(AttachShared, in_flight__refused)
 	EXPECT_EQ(attach(), 0);
 }
 
-// A request for a registered file has no reference of its own.
+// A request of io_uring for a registered file takes no reference to the file.
 TEST_F(AttachShared, registered_with_io_uring__refused)
 {
 	io_uring_params params{};
@@ -199,7 +198,8 @@ TEST_F(AttachShared, registered_with_io_uring__refused)
 	EXPECT_EQ(attach_at_last(), 0);
 }
 
-// getsockopt() copies a filter under the socket lock, and a filter drops segments.
+// Attaching removes a socket filter: it could drop segments, and getsockopt() copies it to user
+// memory under the socket lock.
 TEST_F(AttachShared, filter__is_removed)
 {
 	sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffffffff);

@@ -66,7 +66,7 @@ void Fd::close()
 
 namespace {
 
-// The connecting end's socket has an address of this form.
+// The socket that connects has an address of this family.
 Connection connect(lab::Family family, const std::string &before)
 {
 	Connection c;
@@ -78,7 +78,7 @@ Connection connect(lab::Family family, const std::string &before)
 	}
 	{
 		lab::Inside inside(lab::a());
-		// the port is at the same place in both families
+		// the port has the same offset in both families
 		const auto *in = reinterpret_cast<const sockaddr_in *>(&at.storage);
 		c.a = connected(rdma::Address(before + lab::b().ip(family), ntohs(in->sin_port)));
 	}
@@ -250,7 +250,7 @@ void transfer(Side &from, Side &to, size_t length, unsigned int seed)
 	EXPECT_EQ(rdma::wait_ok(to.cq()).byte_len, length);
 	EXPECT_TRUE(rdma::filled(sink.span(half, length), seed));
 
-	// a Send after the Write shows that the Write has been placed
+	// when a Send after the Write has arrived, the Write has been placed
 	rdma::fill(source.span(0, length), seed + 1);
 	rdma::post_recv(to.qp(), 3, {});
 	rdma::post(from.qp(), rdma::write(4, {source.sge(0, length)}, to.remote(half)));

@@ -40,9 +40,9 @@ struct Connection {
 };
 
 Connection connect(lab::Family family = lab::Family::ipv4);
-// The socket on host A is one of IPv6, with mapped addresses.
+// The socket on host A is an IPv6 socket with IPv4-mapped addresses.
 Connection connect_mapped();
-// Over lo of the calling thread's namespace.
+// Over lo in the namespace of the calling thread.
 Connection connect_here();
 
 void write_all(int fd, const std::string &bytes);
@@ -57,7 +57,7 @@ bool closed(int fd, rdma::Milliseconds limit = rdma::patience);
 using Attr = kwarpdv_attach_attr;
 using Result = kwarpdv_attach_result;
 
-// A form and a role, and four reads in each direction.
+// This form and role, with IRD and ORD of four.
 Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role);
 std::string private_data(const Result &result);
 

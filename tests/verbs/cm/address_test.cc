@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Each form of address, where there is one device, where there are two, and where there is none: on
-// which a program may listen, where the sockets are then, and whether it can connect to it.
+// Each form of address, with one device, two devices and none: whether a program may listen on the
+// address, in which namespaces the sockets are, and whether a program can connect to it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ lab::Host program_in(const std::string &netns)
 	return host;
 }
 
-// Number of sockets that listen at the port there.
+// Number of sockets in the namespace that listen on the port.
 int sockets(const std::string &netns, uint16_t port)
 {
 	const lab::Host host = program_in(netns);
@@ -51,7 +51,7 @@ int sockets(const std::string &netns, uint16_t port)
 	return n;
 }
 
-// The address of vA with that scope, as the other forms.
+// The link-local address of vA, in the same notation as the other addresses.
 std::string link_local()
 {
 	lab::Inside inside(lab::a());
@@ -83,7 +83,7 @@ std::string name_of(int error)
 	return name ? name : std::to_string(error);
 }
 
-// A listener, if there can be one, and what has come of it: the errno, or where its sockets are.
+// An attempt to listen, and its outcome: an errno, or the namespaces of the sockets.
 struct Listening {
 	Channel channel;
 	CmId id;
@@ -122,7 +122,7 @@ std::string connects(const lab::Host &host, const std::string &ip, Listening &to
 	client.resolve_rest();
 	if (int error = client.try_connect())
 		return "connect: " + name_of(error);
-	// Which of the two learns of it?
+	// Either side may get an event first.
 	std::optional<Event> request, answer;
 	const auto until = std::chrono::steady_clock::now() + patience;
 	while (!request && !answer && std::chrono::steady_clock::now() < until) {
@@ -169,7 +169,7 @@ struct address_form : KwarpOnly {
 			}
 		}
 	}
-	// For a program that has no device on lo in its namespace.
+	// The expected outcome for a program without a device on lo in its namespace.
 	static std::vector<Row> loopback()
 	{
 		std::vector<Row> rows;
@@ -177,11 +177,12 @@ struct address_form : KwarpOnly {
 			rows.push_back({address, "listens", "fails: ECONNREFUSED"});
 		return rows;
 	}
-	// Where there are devices, none of them on lo. @wildcard: as many sockets as devices.
+	// The expected outcome with devices, none of them on lo. @wildcard: outcome of a wildcard
+	// listener, which has as many sockets as there are devices.
 	static std::vector<Row> with_devices(const std::string &wildcard)
 	{
 		const lab::Host &a = lab::a(), &b = lab::b();
-		// SCTP sends to broadcast, and nobody answers for a while.
+		// SCTP sends to broadcast addresses, and waits for an answer: do not try.
 		std::optional<std::string> broadcast;
 		if (a.is_mpa())
 			broadcast = "connect: ENETUNREACH";
@@ -195,14 +196,14 @@ struct address_form : KwarpOnly {
 			{a.ip6, "listens A", "connects"},
 			{link_local(), "listens A", "connects"},
 			{"::ffff:" + a.ip4, "bind: EADDRNOTAVAIL", "resolve: ENETUNREACH"},
-			// Broadcast, of the net and of all.
+			// broadcast: of the subnet, and limited
 			{"10.0.0.255", "bind: EADDRNOTAVAIL", broadcast},
 			{"255.255.255.255", "bind: EADDRNOTAVAIL", "resolve: ENETUNREACH"},
 			{"224.0.0.1", "bind: EADDRNOTAVAIL", "resolve: ENETUNREACH"},
 			{"ff02::1", "bind: EINVAL", multicast},
 			{b.ip4, "bind: EADDRNOTAVAIL", "fails: ECONNREFUSED"},
 			{b.ip6, "bind: EADDRNOTAVAIL", "fails: ECONNREFUSED"},
-			{"10.0.0.77", "bind: EADDRNOTAVAIL"}, // a neighbour that is not there
+			{"10.0.0.77", "bind: EADDRNOTAVAIL"}, // a neighbour that does not exist
 			{"192.0.2.1", "bind: EADDRNOTAVAIL", "resolve: ENETUNREACH"},
 			{"2001:db8::1", "bind: EADDRNOTAVAIL", "resolve: ENETUNREACH"},
 		};
@@ -237,13 +238,13 @@ TEST_F(address_form, device_on_lo)
 			 {"::1", "listens A", "connects"},
 			 {lab::a().ip4, "listens A", "connects"},
 			 {lab::a().ip6, "listens A", "connects"}});
-	// A program of another namespace does not reach it.
+	// A program in another namespace cannot reach the device.
 	expect("hostC", loopback());
 	lab::shell(lab::a(), "rdma link delete kwarpL");
 }
 
-// A program in another namespace than all devices: rdma_cm lets it listen, and it gets nothing and
-// occupies nothing.
+// A program in a namespace without devices: rdma_cm lets it listen, but it gets no requests and has
+// no sockets.
 TEST_F(address_form, no_device)
 {
 	std::vector<Row> rows = loopback();

@@ -31,7 +31,7 @@ void expect_data_flows(Endpoint &from, Endpoint &to)
 	EXPECT_TRUE(filled(to.memory().span(0, 3000), 5));
 }
 
-// A connect to a host that answers no request.
+// A connect to a TCP listener that does not answer the MPA request.
 struct Unanswered {
 	const uint64_t before = lab::a().counter("revision_fallbacks");
 	RawListener listener{lab::b()};
@@ -240,7 +240,7 @@ TEST_F(connect_fails, refused__other_end_closes)
 	client.resolve(lab::b().ip4, listener.port());
 	client.connect();
 	std::optional<Event> event;
-	while (!event) { // once more for the fallback to revision 1
+	while (!event) { // repeated for the fallback to revision 1
 		listener.slam_door(Milliseconds(20));
 		event = client.channel().next(Milliseconds(0));
 	}
@@ -258,21 +258,21 @@ TEST_F(connect_fails, timeout__nobody_answers)
 	Clock::time_point start = Clock::now();
 	client.connect();
 	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
-	// much less, because the kernel's ticks may be late when the wait begins
+	// much less than the timeout, because the kernel's ticks may be late when the wait begins
 	EXPECT_GT(Clock::now() - start, Milliseconds(300));
 }
 
-// A busy host resets, too: it is not taken for one that does not know revision 2.
+// A reset does not mean that the host does not know revision 2: a busy host resets, too.
 TEST_F(connect_fails, refused__reset_behind_the_request)
 {
 	Unanswered to;
 	ASSERT_TRUE(to.listener.refuse(true));
 	EXPECT_EQ(to.rejected(), -ECONNRESET);
-	EXPECT_FALSE(to.listener.slam_door(Milliseconds(50))) << "it tries again";
+	EXPECT_FALSE(to.listener.slam_door(Milliseconds(50))) << "another attempt";
 	EXPECT_EQ(to.fallbacks(), 0u);
 }
 
-// RFC 6581 10: a host that does not know revision 2 closes.
+// RFC 6581 10: a host that does not know revision 2 closes the connection.
 TEST_F(connect_fails, refused__fin_behind_the_request)
 {
 	Unanswered to;
@@ -282,7 +282,7 @@ TEST_F(connect_fails, refused__fin_behind_the_request)
 	EXPECT_EQ(to.fallbacks(), 1u);
 }
 
-// Whoever kills a program does not wait for its peer's program to answer.
+// A killed program ends at once, although the peer's consumer has not answered the request.
 TEST_F(connect_fails, killed__while_the_server_thinks)
 {
 	lab::Policy answer(lab::a(), "answer_timeout_ms", 600000);
@@ -290,8 +290,8 @@ TEST_F(connect_fails, killed__while_the_server_thinks)
 	fflush(stdout);
 	const pid_t child = fork();
 	if (!child) {
-		// The files that were opened last are closed first: here not the device, which
-		// would destroy the queue pair.
+		// Files that were opened last are closed first. Open the device early, so that its
+		// closing does not destroy the queue pair first.
 		Endpoint opens_the_device(lab::a());
 		opens_the_device.resolve(listener);
 		Endpoint client(lab::a());
@@ -307,7 +307,7 @@ TEST_F(connect_fails, killed__while_the_server_thinks)
 	EXPECT_TRUE(server.try_accept() || server.channel().next());
 }
 
-// The program may think for longer than the peer's host may be silent.
+// The server may take longer to accept than the startup timeout, which is for silent hosts.
 TEST(connect, establish__server_thinks_longer_than_a_host_may_be_silent)
 {
 	lab::Policy a(lab::a(), "startup_timeout_ms", 2000),
@@ -336,7 +336,7 @@ TEST_F(connect_fails, timeout__packets_vanish)
 	EXPECT_EQ(client.channel().expect(RDMA_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
 }
 
-// Destruction does not wait for the end of the startup timeout, which is ten minutes here.
+// Destruction does not wait for the startup timeout, which is ten minutes here.
 TEST_F(connect_fails, destroy__id_while_connecting)
 {
 	lab::Policy patient(lab::a(), "startup_timeout_ms", 600000);
@@ -391,7 +391,7 @@ TEST_F(connect_fails, accept__client_has_gone)
 	Endpoint server(listener.request());
 	client.reset();
 	usleep(200000);
-	// an error at once or an event, but some end
+	// accept fails at once, or an event follows
 	if (!server.try_accept()) {
 		Event event = server.channel().next().value();
 		if (event.type == RDMA_CM_EVENT_ESTABLISHED)
@@ -399,7 +399,7 @@ TEST_F(connect_fails, accept__client_has_gone)
 	}
 }
 
-// The program is asked about so many at a time; the others wait in the socket's queue.
+// The program gets at most as many requests as its backlog; others wait in the queue of the socket.
 TEST_F(connect_backlog, full__later_ones_wait)
 {
 	constexpr int room = 3, all = 12;
@@ -435,7 +435,7 @@ TEST_F(connect_backlog, full__later_ones_wait)
 namespace {
 
 struct connect_port : connect_fails {
-	// The client's id with this port of its own.
+	// Binds the client's id to this source port.
 	static void bind(Endpoint &client, uint16_t port)
 	{
 		lab::Inside inside(lab::a());
@@ -445,7 +445,7 @@ struct connect_port : connect_fails {
 
 } // namespace
 
-// One is privileged.
+// Two ports, one of them privileged.
 TEST_F(connect_port, bound__is_used)
 {
 	for (uint16_t port : {12345, 700}) {
@@ -472,7 +472,7 @@ TEST_F(connect_port, bound__taken_by_another)
 	}
 }
 
-// rdma_cm has chosen it without asking TCP.
+// rdma_cm has chosen the port without asking TCP.
 TEST_F(connect_port, chosen__taken_by_another)
 {
 	Listener listener(lab::b());

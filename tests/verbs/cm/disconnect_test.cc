@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every way in which a connection ends; each side is notified exactly once.
+// All ways in which a connection can end; each side is notified exactly once.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -83,7 +83,7 @@ TEST(disconnect, graceful__both_have_work_queued)
 	}
 	pair.client.disconnect();
 	pair.server.disconnect();
-	// each completes exactly once, by whatever status
+	// each completes exactly once, with any status
 	wait(pair.client.scq(), 30);
 	wait(pair.server.scq(), 30);
 	wait(pair.client.rcq(), 30);
@@ -138,7 +138,7 @@ TEST(disconnect, abrupt__id_destroyed_with_work_in_flight)
 
 TEST(disconnect, early__right_after_connect)
 {
-	// The client leaves as soon as it is established; the server has not polled yet.
+	// The client disconnects as soon as the connection is established, before the server polls.
 	for (int i = 0; i < 5; i++) {
 		Listener listener(lab::b());
 		Endpoint client(lab::a());

@@ -10,7 +10,7 @@ constexpr rdma::Milliseconds moment{300}; // time in which nothing may arrive
 
 // The server posts a message before the client has sent one.
 void server_sends(rdma::Pair &pair, uint64_t id);
-// The message is held until the client sends.
+// The server's message is held until the client sends.
 void expect_held_until_client_sends(rdma::Pair &pair);
-// The message is sent at once, and neither consumer sees the frame that made this possible.
+// The server's message is sent at once, and no consumer sees the RTR message that allows this.
 void expect_server_speaks_first(rdma::Pair &pair);

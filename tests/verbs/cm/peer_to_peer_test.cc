@@ -88,7 +88,7 @@ TEST_F(peer_to_peer, on__kinds_chosen_by_the_server)
 
 TEST_F(peer_to_peer, on__no_kind_in_common)
 {
-	// RFC 6581 9.2: the initiator cannot do it and reports that
+	// RFC 6581 9.2: the initiator supports no kind that the responder offers, and reports that
 	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
 	uint64_t failed = lab::a().counter("startup_negotiation_errors");
 	uint64_t rtr = lab::a().counter("startup_rtr_errors");
@@ -117,7 +117,7 @@ TEST_F(peer_to_peer, on__with_markers_and_without_crc)
 
 TEST_F(peer_to_peer, on__no_depth_for_an_rtr_read)
 {
-	// there is room for zero-length reads even if the consumer wants no reads
+	// zero-length Reads are possible even if the consumer asks for no IRD
 	Policy a(lab::a(), "p2p", "read");
 	PairConfig config;
 	config.connect = {{}, 0, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device's policy files: accepted and displayed values, and that existing connections keep
-// theirs.
+// The device's policy files: accepted and displayed values; existing connections keep the old
+// policy.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -59,7 +59,7 @@ TEST_F(policy, file__keeps_what_was_written)
 	EXPECT_NE(lab::b().policy("startup_timeout_ms"), "1234");
 }
 
-// Shows all words, with those in force in brackets; the output can be written back.
+// A file shows all words, with the current ones in brackets; the output can be written back.
 TEST_F(policy, file__words)
 {
 	struct {
@@ -85,7 +85,7 @@ TEST_F(policy, file__words)
 		Policy one(lab::a(), row.name, row.write);
 		EXPECT_EQ(lab::a().policy(row.name), row.read) << row.write;
 	}
-	// the defaults, which scopes like the above restore
+	// the end of the scopes above has restored the defaults
 	EXPECT_EQ(lab::a().policy("crc"), "off [preferred] required");
 	EXPECT_EQ(lab::a().policy("p2p"), "off [send] [write] [read] [rtr-frame]");
 	EXPECT_EQ(lab::a().policy("fpdu"), "[emss] large");

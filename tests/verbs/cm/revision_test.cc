@@ -72,7 +72,7 @@ TEST_F(revision, server_first__held_after_a_fallback)
 
 TEST_F(revision, server_first__rtr_frame_of_revision_1)
 {
-	// the 2007 proposal
+	// as in the proposal of 2007
 	Policy a(lab::a(), "mpa_rev", 1), b(lab::b(), "mpa_rev", 1);
 	for (int markers : {0, 1})
 		for (int crc : {0, 1}) {
@@ -91,7 +91,7 @@ TEST_F(revision, server_first__rtr_frame_of_revision_1)
 
 TEST_F(revision, server_first__rtr_frame_is_all_that_is_asked_for)
 {
-	// revision 2 has no such indication, so the peer-to-peer model is not used
+	// revision 2 has no Rtr frame, so the peer-to-peer model is not used
 	Policy p2p(lab::a(), "p2p", "rtr-frame");
 	{
 		Pair pair;
@@ -123,7 +123,7 @@ TEST_F(revision, establish__client_leaves_behind_the_rtr_frame)
 	}
 }
 
-// RFC 5044 appendix C: data with markers and CRC, whatever other policies require.
+// RFC 5044 appendix C: markers and CRC are used, whatever other policies say.
 TEST_F(revision, establish__rdmac)
 {
 	Policy a(lab::a(), "mpa_rev", 0), crc_a(lab::a(), "crc", "off"),
@@ -153,7 +153,7 @@ TEST_F(revision, refuse__rdmac_if_not_permissive)
 	EXPECT_EQ(lab::b().counter("startup_revision_errors"), refused + 1);
 }
 
-// The server sets C whatever its policy, if the client asks.
+// The responder sets the C bit if the initiator asks for CRC, whatever its own policy.
 TEST_F(revision, establish__crc_required_by_either)
 {
 	for (const char *client : {"off", "preferred", "required"})

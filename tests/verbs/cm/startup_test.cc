@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Data carried in connection set-up: private data, rejections, depths.
+// Data exchanged in connection set-up: private data, rejections, IRD and ORD.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -141,8 +141,8 @@ TEST_F(reject, destroy__unanswered_request)
 	EXPECT_EQ(asked.client.channel().expect(RDMA_CM_EVENT_REJECTED).status, -ECONNREFUSED);
 }
 
-// The consumer was asked and cannot accept: that is final, so the initiator does not ask again with
-// the next lower revision, which the consumer would see as another request.
+// If the consumer got the request and cannot accept it, the rejection is final: the initiator must
+// not try again with the next lower revision, which the consumer would see as another request.
 struct reject_final : reject {
 	void expect_final(Asked &asked, std::initializer_list<int> errors)
 	{
@@ -191,12 +191,12 @@ namespace {
 
 struct Depths {
 	Param client, server;
-	// the outbound reads agreed on, for each side
+	// the negotiated ORD of each side
 	int client_ord, server_ord;
 };
 
-// Each side's ORD is the requested value, limited by what the other grants. A responder raises its
-// grant to the requested value, within its policy (RFC 6581 9.1).
+// The ORD of a side is its requested value, limited by the IRD of the other side. A responder
+// raises its IRD to the requested value, within its policy (RFC 6581 9.1).
 const Depths cases[] = {
 	{{{}, 8, 8}, {{}, 8, 8}, 8, 8},	 {{{}, 4, 8}, {{}, 8, 8}, 8, 4},
 	{{{}, 8, 2}, {{}, 8, 16}, 2, 8}, {{{}, 0, 8}, {{}, 8, 8}, 8, 0},
@@ -208,7 +208,7 @@ const Depths cases[] = {
 
 TEST_F(depth, negotiate__table)
 {
-	lab::Policy a(lab::a(), "p2p", 0); // a read as RTR needs additional depth
+	lab::Policy a(lab::a(), "p2p", 0); // a Read as RTR message would raise the IRD
 	for (const Depths &c : cases) {
 		PairConfig config;
 		config.connect = c.client;
@@ -230,8 +230,8 @@ TEST_F(depth, negotiate__events_tell)
 	asked_for.responder_resources = 5;
 	asked_for.initiator_depth = 7;
 	Asked asked(asked_for);
-	// the peer's, in the terms of rdma_get_cm_event(3): what we may initiate, what we should
-	// grant
+	// the peer's values, as rdma_get_cm_event(3) names them: initiator_depth is the number of
+	// Reads that we may initiate, responder_resources the number that we should grant
 	EXPECT_EQ(asked.request.initiator_depth, 5);
 	EXPECT_EQ(asked.request.responder_resources, 7);
 	Endpoint server(asked.request);
@@ -239,7 +239,7 @@ TEST_F(depth, negotiate__events_tell)
 	grant.responder_resources = 7;
 	grant.initiator_depth = 3;
 	server.accept(grant);
-	// our own, as agreed: the event's initiator_depth is iw_cm's ird
+	// our own, as negotiated: initiator_depth of the event is the ird of iw_cm
 	Event event = asked.client.established();
 	EXPECT_EQ(event.initiator_depth, 5);
 	EXPECT_EQ(event.responder_resources, 7);
@@ -278,7 +278,7 @@ TEST_F(depth, negotiate__revision_1_takes_what_each_says)
 	EXPECT_EQ(query_qp(pair.server.qp()).max_dest_rd_atomic, 7);
 }
 
-// No frame of revision 1 tells the client what the server grants.
+// Revision 1 does not tell the client the IRD of the server.
 TEST_F(depth, revision_1__more_reads_than_were_granted)
 {
 	lab::Policy a(lab::a(), "mpa_rev", 1), b(lab::b(), "mpa_rev", 1);

@@ -107,7 +107,7 @@ TEST_F(atomic, result__of_another_size_is_refused)
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_LOC_LEN_ERR);
 }
 
-// Requests and their responses stay in order among reads, with more of them than the depth allows.
+// Atomics and Reads stay in order, with more requests than the ORD allows at a time.
 TEST_F(atomic, order__with_reads)
 {
 	AtomicPair pair;
@@ -123,7 +123,7 @@ TEST_F(atomic, order__with_reads)
 	std::vector<ibv_wc> all = wait_ok(pair.client.scq(), 60);
 	for (int i = 0; i < 60; i++) {
 		EXPECT_EQ(all[i].wr_id, uint64_t(i));
-		// a read may be executed before a later atomic, never before an earlier one
+		// a Read must see the effect of all earlier atomics
 		uint64_t before = i / 3 * 2 + (i % 3 == 2 ? 2 : i % 3);
 		if (i % 3 == 2)
 			EXPECT_GE(number(pair.client, 8 * i), before) << i;
@@ -140,7 +140,7 @@ TEST_F(atomic, race__connections_and_the_program_itself)
 	std::vector<std::unique_ptr<Pair>> others;
 	for (int i = 1; i < connections; i++)
 		others.push_back(std::make_unique<AtomicPair>());
-	// one number, registered in each connection's own domain
+	// one number, registered in the protection domain of each connection
 	auto counter = std::make_unique<std::atomic<uint64_t>[]>(1);
 	std::vector<Mr> keys;
 	std::vector<Pair *> pairs{&first};
@@ -173,7 +173,7 @@ TEST_F(atomic, error__not_aligned)
 	number(pair.server, 8) = 6;
 	post(pair.client.qp(),
 	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(4), 1));
-	// RFC 7306 8.2: Terminate, and memory unchanged
+	// RFC 7306 8.2: a Terminate is sent, and memory is unchanged
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_REM_OP_ERR);
 	EXPECT_EQ(number(pair.server), 5u);
 	EXPECT_EQ(number(pair.server, 8), 6u);
@@ -191,8 +191,8 @@ TEST_F(atomic, error__no_right)
 	EXPECT_EQ(number(pair.server), 5u);
 }
 
-// The queue pair's access rights. Rights that the program sets apply strictly; rdma_cm's do not
-// include atomics.
+// The access rights of the queue pair. If the program sets rights, only those are given. The rights
+// that rdma_cm sets do not include atomics.
 TEST_F(atomic, rights__of_the_queue_pair)
 {
 	const unsigned int read_write = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
@@ -215,7 +215,7 @@ TEST_F(atomic, rights__of_the_queue_pair)
 	}
 }
 
-// Before rdma_accept(), which sets rdma_cm's own rights.
+// The program sets rights before rdma_accept(), in which rdma_cm sets its own.
 TEST_F(atomic, rights__named_before_the_connection)
 {
 	for (unsigned int access :
@@ -264,5 +264,5 @@ TEST_F(atomic, error__result_may_not_be_written)
 	post(pair.client.qp(),
 	     fetch_add(1, pair.client.memory().sge(0, 8), pair.server.remote(), 1));
 	EXPECT_EQ(wait(pair.client.scq()).status, IBV_WC_LOC_PROT_ERR);
-	EXPECT_EQ(number(pair.server), 5u) << "it was sent nevertheless";
+	EXPECT_EQ(number(pair.server), 5u) << "the request was sent nevertheless";
 }

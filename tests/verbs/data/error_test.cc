@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Invalid work requests, here or at the other side. In each case nothing is read or written outside
-// the rules, both ends are notified, and other connections continue.
+// Work requests that are invalid at this end or at the other. In each case no byte is read or
+// written without right, both ends are notified, and other connections continue.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -33,7 +33,7 @@ struct Target {
 			mr->rkey ^ key_change};
 	}
 
-	// A write there must fail.
+	// A Write to this memory must fail.
 	void write_fails(Remote to, size_t length = 64)
 	{
 		memset(pair.client.memory().data(), 0xaa, length);
@@ -42,14 +42,14 @@ struct Target {
 		EXPECT_EQ(client_events.of(pair.client.qp()).event_type, IBV_EVENT_QP_FATAL);
 		both_in_error();
 		EXPECT_TRUE(all_equal(memory.span(0, memory.size()), untouched));
-		// sent or flushed, but reported
+		// the Write may have been sent or flushed; it must be reported
 		ibv_wc wc = wait(pair.client.scq());
 		EXPECT_TRUE(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR ||
 			    wc.status == IBV_WC_REM_ACCESS_ERR)
 			<< to_string(wc);
 	}
 
-	// A read from there must fail and report why.
+	// A Read of this memory must fail and report the reason.
 	void read_fails(Remote from, size_t length = 64)
 	{
 		post(pair.client.qp(), read(1, {pair.client.memory().sge(0, length)}, from));
@@ -128,7 +128,8 @@ TEST_F(remote_error, write__address_wraps)
 
 TEST_F(remote_error, write__long_one_is_not_placed_beyond)
 {
-	// The first segments are inside, a later one is not: the part inside may be written.
+	// The first segments are within the region, a later one is not: only the former may be
+	// written.
 	Target target;
 	memset(target.pair.client.memory().data(), 0xaa, 2 * n);
 	post(target.pair.client.qp(),
@@ -200,7 +201,7 @@ TEST_F(remote_error, read__region_of_another_pd)
 	target.mr.reset();
 }
 
-// Also if all of it comes in one segment, which a single call processes.
+// Also if all requests arrive in one segment, which is processed in a single call.
 TEST_F(remote_error, read__good_ones_before_it_succeed)
 {
 	for (bool together : {false, true}) {
@@ -336,7 +337,7 @@ TEST_F(local_error, send__second_piece_is_bad)
 
 TEST_F(local_error, send__longer_than_a_message_can_be)
 {
-	// RFC 5041 5.2: less than 2^32 bytes; the sum must not be taken in 32 bits
+	// RFC 5041 5.2: less than 2^32 bytes; the sum of the lengths must not overflow 32 bits
 	Target target;
 	ibv_sge half = target.pair.client.memory().sge(0, 64);
 	half.length = 1U << 31;
@@ -390,7 +391,7 @@ TEST_F(local_error, read__sink_is_not_writable)
 
 TEST_F(local_error, read__sink_is_deregistered_meanwhile)
 {
-	// The sink memory of the response is gone: an error, and nothing is written.
+	// The sink of the response is no longer registered: an error, and nothing is written.
 	Target target;
 	auto sink = std::make_unique<Region>(target.pair.client.pd(), 65536);
 	for (int i = 0; i < 8; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Extended queues: requests built by ibv_wr_*(), completions read field by field.
+// Extended QPs and CQs: requests built by ibv_wr_*(), completions read field by field.
 #include <endian.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ ibv_cq_ex *ex(ibv_cq *cq)
 	return reinterpret_cast<ibv_cq_ex *>(cq);
 }
 
-// The next completion is under the cursor until end_poll.
+// Starts polling: the fields of the next completion can be read until end_poll.
 void start(ibv_cq_ex *cq)
 {
 	auto end = std::chrono::steady_clock::now() + patience;
@@ -251,12 +251,12 @@ TEST_F(extended, wr__all_or_nothing)
 	good();
 	ibv_wr_rdma_read(qp, to.rkey, to.address);
 	ibv_wr_set_inline_data(qp, big.data(), 1);
-	EXPECT_EQ(ibv_wr_complete(qp), EINVAL) << "a read has nowhere to put it";
+	EXPECT_EQ(ibv_wr_complete(qp), EINVAL) << "a Read with inline data";
 
 	ibv_wr_start(qp);
 	for (uint32_t i = 0; i <= pair.client.cap().max_send_wr; i++)
 		good();
-	EXPECT_EQ(ibv_wr_complete(qp), ENOMEM) << "more than the queue has room for";
+	EXPECT_EQ(ibv_wr_complete(qp), ENOMEM) << "more requests than the queue has room for";
 
 	ibv_wr_start(qp);
 	EXPECT_EQ(ibv_wr_complete(qp), 0) << "an empty batch has no effect";
@@ -325,12 +325,12 @@ TEST_F(extended, cq__fields)
 		EXPECT_EQ(ibv_wc_read_qp_num(rcq), pair.server.qp()->qp_num);
 		EXPECT_EQ(ibv_wc_read_wc_flags(rcq), 0u);
 		EXPECT_EQ(ibv_wc_read_vendor_err(rcq), 0u);
-		// in order, and within the times that the test itself measured
+		// in order, and between the times that the test itself measured
 		uint64_t ts = ibv_wc_read_completion_ts(rcq);
 		EXPECT_GE(ts, mono);
 		mono = ts;
 		EXPECT_LE(ts, now(CLOCK_MONOTONIC));
-		// the library reads the two clocks one after the other
+		// the provider reads two clocks one after the other
 		const uint64_t begin = now(CLOCK_MONOTONIC);
 		uint64_t seen = ibv_wc_read_completion_wallclock_ns(rcq);
 		const uint64_t slack = 1000000 + now(CLOCK_MONOTONIC) - begin;

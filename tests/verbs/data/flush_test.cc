@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The end of a connection: each work request completes once, in order, with the true status.
+// The end of a connection: each work request completes once, in order, with the right status.
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -112,7 +112,7 @@ TEST(flush, posts__more_than_the_queue_holds)
 
 TEST(flush, sends__each_completes_once)
 {
-	// reads are in flight with others queued after them: some succeed, the rest is flushed
+	// Reads are in flight, and more are queued: some succeed, the rest is flushed
 	PairConfig config;
 	config.connect.initiator_depth = 2;
 	Pair pair(config);
@@ -160,7 +160,7 @@ TEST(flush, memory__is_ours_after_the_last_completion)
 
 TEST(flush, disconnect__what_was_sent_before_arrives)
 {
-	// graceful: sends that completed, and those still queued, are delivered
+	// graceful end: Sends that have completed, and those still queued, are delivered
 	Pair pair;
 	for (int i = 0; i < 20; i++)
 		post_recv(pair.server.qp(), i, {pair.server.memory().sge(i * 3000, 3000)});

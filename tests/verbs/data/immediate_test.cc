@@ -144,7 +144,7 @@ TEST_F(immediate, send__sizes)
 	}
 }
 
-// The peer has not enabled it: to the peer the opcode does not exist.
+// The peer has not enabled the policy: its device treats the opcode as unknown.
 TEST_F(immediate, send__peer_refuses)
 {
 	lab::Policy a(lab::a(), "send_imm", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The same short transfer under each policy of wire format.
+// The same short transfer with each policy that changes the format on the wire.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -71,7 +71,7 @@ TEST_P(wire, transfer__sizes_around_markers_and_segments)
 			    1424, 1427, 1428, 1429, 1440, 1446, 2900, 4096, 65536, 65537})
 		round_trip(pair, size, ++seed);
 	EXPECT_EQ(pair.client.state(), IBV_QPS_RTS);
-	// revision 0 always has them (RFC 5044 figure 14), SCTP never
+	// revision 0 always has markers (RFC 5044 figure 14), SCTP never
 	const bool has = lab::a().is_mpa() && (w.markers || !w.rev);
 	EXPECT_EQ(lab::a().counter("tx_markers") > sent, has);
 	EXPECT_EQ(lab::a().counter("rx_markers") > received, has);
@@ -183,7 +183,7 @@ Config roomy()
 
 TEST(wire_below, mtu__each)
 {
-	// including MTUs that give an EMSS that is not a multiple of four
+	// including MTUs whose EMSS is not a multiple of four
 	for (bool markers : {false, true}) {
 		if (markers && !lab::both_kwarp())
 			break;
@@ -261,7 +261,7 @@ TEST(wire_below, network__drops_and_reorders_with_markers)
 
 TEST(wire_below, network__corrupts)
 {
-	// TCP's checksum detects it; no wrong data arrive
+	// TCP's checksum detects the errors; no wrong data may arrive
 	BadNetwork bad("corrupt 2%");
 	Pair pair(both(roomy()));
 	for (size_t size : {1, 1429, 65536, 200000})

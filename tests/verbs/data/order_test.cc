@@ -60,7 +60,7 @@ TEST(order, complete__unsignaled_free_their_slots)
 
 TEST(order, complete__signal_all)
 {
-	// the QP's sq_sig_all overrides the flag of the work request
+	// sq_sig_all of the QP overrides the flag of the work request
 	Listener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(listener);
@@ -79,8 +79,8 @@ TEST(order, complete__signal_all)
 	EXPECT_EQ(wait_ok(client.scq(), 5).back().wr_id, 4u);
 }
 
-// After a burst the kernel may delay its look at posted requests; not for ever, even if no thread
-// polls.
+// During a burst of posts without polling, doorbells may be coalesced; the requests must be sent
+// even if no thread ever polls.
 TEST(order, burst__goes_out_although_nobody_polls)
 {
 	Pair pair;

@@ -23,7 +23,7 @@ void expect_works(Pair &pair, unsigned int seed)
 	EXPECT_TRUE(filled(pair.client.memory().span(20000, 9000), seed));
 }
 
-// Runs it in a child that exits without cleaning up; returns the exit status.
+// Runs the function in a child that exits without cleaning up; returns the exit status.
 int in_child(const std::function<int()> &what)
 {
 	pid_t child = fork();

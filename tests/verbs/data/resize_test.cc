@@ -36,7 +36,7 @@ void write_some(Pair &pair, int first, int count)
 }
 
 // On return this many completions, numbered from 0, wait to be polled: the peer has received the
-// last message, and then an answer from the same engine.
+// last message, and we its answer.
 void let_wait(Pair &pair, int count)
 {
 	post_recv(pair.server.qp(), 0, {pair.server.memory().sge(0, 8)});
@@ -120,7 +120,7 @@ TEST_F(cq_resize, traffic__nothing_is_lost)
 	std::thread resizer([&] {
 		for (int i = 0; !stop; i++) {
 			(resize(pair.client.scq(), i % 2 ? 64 : 1024) ? failed : resized)++;
-			usleep(500); // the queue's lock is not fair
+			usleep(500); // the lock of the queue is not fair
 		}
 	});
 	std::string error;

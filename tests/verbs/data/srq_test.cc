@@ -151,7 +151,7 @@ TEST_F(srq_data, limit__once_when_fewer_are_left)
 	s.send(0, 1);
 	s.send(0, 1);
 	wait_ok(s.servers[0]->rcq(), 2);
-	EXPECT_FALSE(events.next(moment)) << "four are not fewer than four";
+	EXPECT_FALSE(events.next(moment)) << "four are left, which is not below the limit";
 	EXPECT_EQ(query_srq(s.srq.get()).srq_limit, 4u);
 	s.send(0, 1);
 	EXPECT_EQ(events.of(s.srq.get()).event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -212,7 +212,7 @@ TEST_F(srq_data, error__no_right_to_the_buffer)
 
 TEST_F(srq_data, pd__receives_name_memory_of_the_queues_domain)
 {
-	// the QP's own domain makes no difference
+	// the protection domain of the QP is not used
 	Server s(1);
 	s.connect(16, true);
 	s.receive(3);
@@ -251,7 +251,7 @@ TEST_F(srq_data, resize__under_traffic)
 	std::thread resizer([&] {
 		for (int i = 0; !stop; i++) {
 			failed += modify_srq(s.srq.get(), IBV_SRQ_MAX_WR, i % 2 ? 16 : 256, 0) != 0;
-			usleep(500); // the queue's lock is not fair
+			usleep(500); // the lock of the queue is not fair
 		}
 	});
 	std::string error;

@@ -13,7 +13,7 @@ using namespace rdma;
 namespace {
 
 constexpr size_t MiB = 1 << 20;
-// Around MPA's padding, one segment at MTU 1500, 64 KiB, and more than one batch.
+// Sizes around MPA's padding, one segment at MTU 1500, 64 KiB, and more than one batch.
 constexpr size_t sizes[] = {0, 1, 3, 4, 1427, 1428, 1429, 4096, 65535, 65536, 65537, MiB + 1};
 constexpr size_t largest = MiB + 1 + 64;
 
@@ -31,7 +31,7 @@ PairConfig sixteen_pieces()
 	return both(config);
 }
 
-// Moves one message of this kind and checks it and the bytes after it.
+// Moves one message of each kind, and checks its bytes and those after it.
 struct Mover {
 	Pair pair{large()};
 	unsigned int seed = 0;
@@ -67,7 +67,7 @@ struct Mover {
 		verify(to, size, to_offset);
 	}
 
-	// A write has been placed when a later send has arrived.
+	// A Write has been placed when a later Send has arrived.
 	void write(size_t size, size_t from_offset = 0, size_t to_offset = 0)
 	{
 		Endpoint &from = pair.client, &to = pair.server;

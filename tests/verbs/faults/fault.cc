@@ -39,8 +39,8 @@ public:
 			throw std::runtime_error("fail-nth");
 	}
 
-	// Ends it. Is a failure still pending? The read itself counts, too, and may be the one that
-	// fails.
+	// Ends the injection; notes whether the failure is still pending. The read itself counts,
+	// too, and may be the call that fails.
 	void stop()
 	{
 		char text[16] = {};
@@ -63,8 +63,7 @@ void knob(const std::string &name, const std::string &value)
 		throw std::runtime_error(name);
 }
 
-// No messages in the kernel's log: a failed allocation is expected here. Sleeping allocations fail,
-// too.
+// Injected failures are not logged, and allocations that may sleep fail, too.
 void quiet()
 {
 	for (const char *kind :
@@ -89,7 +88,7 @@ std::pair<uint64_t, uint64_t> driver_text()
 			return {start, start + std::stoull(size)};
 		}
 	}
-	throw std::runtime_error("the driver is no module");
+	throw std::runtime_error("the driver is not a module");
 }
 
 } // namespace
@@ -145,7 +144,7 @@ int each(const std::function<void()> &action, int dense)
 			return n;
 		}
 	}
-	throw std::runtime_error("the faults do not end");
+	throw std::runtime_error("no call without an injected failure");
 }
 
 void enough()

@@ -10,18 +10,18 @@ namespace faults {
 // Whether this kernel supports it.
 bool supported();
 
-// Repeats the action; in the n-th call, the n-th allocation or copy to or from user space that the
+// Repeats the action; in its n-th call, the n-th allocation or copy to or from user space that the
 // kernel performs for this thread fails. Ends with the first call without a failure. The action may
-// throw. Returns the number of the last call. After the first "dense" calls only every 16th is
-// tried, for actions that take long, unless KWARP_THOROUGH is set; with KWARP_SHORT every 61st
+// throw. Returns the number of the last call. After the first "dense" calls only every 16th n is
+// tried, for actions that take long, unless KWARP_THOROUGH is set; with KWARP_SHORT every 61st n
 // after the first 100.
 int each(const std::function<void()> &action, int dense = std::numeric_limits<int>::max());
 
 // Called inside the action: nothing fails from here on, for example during cleanup.
 void enough();
 
-// Until the end of the scope, makes this percentage of the allocations fail that the driver, or TCP
-// for it, makes in any context.
+// Until the end of the scope, this percentage of allocations fails, in any context: those of the
+// driver, and those of TCP in calls from the driver.
 class Scarce {
 public:
 	explicit Scarce(int percent);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory runs out, or user memory is missing, at each point of each call in turn. The call may fail
-// or succeed; nothing is left behind, and the next request works. The kernel's own checks judge its
-// behaviour in between.
+// In each call, each allocation and each access to user memory fails once. The call may fail or
+// succeed, but must leave no object, and the next request must work. The checks of the debug kernel
+// find further errors.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -124,7 +124,7 @@ TEST_F(fault, connection__whole_life)
 
 TEST_F(fault, traffic__memory_is_scarce)
 {
-	// a send that finds no memory is retried, even if nothing in flight would trigger that
+	// A Send that finds no memory is retried, even if no other event would cause a retry.
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	Traffic traffic;
@@ -139,7 +139,7 @@ TEST_F(fault, traffic__memory_is_scarce)
 
 TEST_F(fault, connection__memory_is_scarce)
 {
-	// each may fail, none may hang or leave anything behind
+	// Each attempt may fail, but may neither hang nor leave objects.
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	const int tries = lab::repetitions(50, 10);
@@ -169,7 +169,7 @@ TEST_F(fault, link__add)
 	EXPECT_GT(faults::each(
 			  [&error] {
 				  ASSERT_FALSE(exists("kwarpF"))
-					  << "left by the one before, which said "
+					  << "left by the call before, whose result was "
 					  << strerror(error);
 				  error = faults::link_add("kwarpF", "lo");
 				  faults::enough();

@@ -30,7 +30,7 @@ void append(std::vector<char> &message, uint16_t type, const std::string &text)
 	append(message, text.c_str(), text.size() + 1);
 }
 
-// The kernel's answer: an error message, with 0 for success.
+// The error in the kernel's answer; 0 for success.
 int answer(int fd)
 {
 	struct {

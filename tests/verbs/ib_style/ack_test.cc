@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Completions as with InfiniBand: a completed request has arrived, and a request that the partner
-// refuses reports that itself.
+// Completions as with InfiniBand: a request completes when it has arrived at the partner, and a
+// request that the partner refuses completes with the reason.
 #include "loss/network.h"
 #include "player.h"
 
@@ -19,7 +19,7 @@ struct Met {
 	Met() { introduce(a, b); }
 };
 
-// Drops the packets that one host sends to the other, until the end of the scope.
+// Drops all packets from one host to the other, until the end of the scope.
 class NoWay {
 public:
 	NoWay(const Player &from, const Player &to)
@@ -83,7 +83,7 @@ TEST_F(ack, batch__in_order)
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
 }
 
-// No completion is requested, yet the room in the queue is freed.
+// Slots of the queue are freed although no completion is requested.
 TEST_F(ack, unsignaled__then_one)
 {
 	Met met;
@@ -174,7 +174,7 @@ TEST_F(ack, send__no_receive)
 	refused(met.a, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-// The consumer can still use all the reads that it requested.
+// Acknowledging Reads do not reduce the ORD that the consumer may use.
 TEST_F(ack, reads__beside_writes)
 {
 	Met met;
@@ -186,7 +186,7 @@ TEST_F(ack, reads__beside_writes)
 		EXPECT_EQ(wait_ok(met.a.scq()).wr_id, id);
 }
 
-// A request that cannot be served ends the connection; this does not complete earlier requests.
+// An invalid request ends the connection; earlier requests without acknowledgment do not succeed.
 TEST_F(ack, local_error__behind_what_is_not_acknowledged)
 {
 	for (bool together : {true, false}) {
@@ -207,8 +207,8 @@ TEST_F(ack, local_error__behind_what_is_not_acknowledged)
 	}
 }
 
-// The partner reads memory that is withdrawn meanwhile: the connection ends in the middle of the
-// response, before the second of two acknowledgments.
+// The memory that the partner reads is deregistered meanwhile: the connection ends in the middle of
+// the response, before the second of two acknowledgments.
 TEST_F(ack, withdrawn_source__behind_what_is_not_acknowledged)
 {
 	const size_t large = 8 << 20;

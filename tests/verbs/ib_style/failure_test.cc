@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Partners that do not come, are not the expected ones, or leave.
+// Partners that never connect, are not the expected ones, or disconnect.
 #include "player.h"
 
 #include <optional>
@@ -12,7 +12,7 @@ using namespace ib_style;
 
 namespace {
 
-// Three of these are the limit for everything.
+// Bring-up fails after three times this timeout.
 struct failure : Rendezvous {
 	std::optional<lab::Policy> soon_a{std::in_place, lab::a(), "startup_timeout_ms", 500};
 	std::optional<lab::Policy> soon_b{std::in_place, lab::b(), "startup_timeout_ms", 500};
@@ -40,8 +40,8 @@ bool reached_rts(Player &player, const Name &partner)
 	}
 }
 
-// Brings it up and posts before it has failed: again where that takes longer than the limit.
-// Returns how often it has failed before.
+// Brings the queue pair up and posts requests; tries again if the queue pair fails before the
+// requests are posted. Returns the number of failures before.
 unsigned int bring_up(Player &player, const Name &partner)
 {
 	for (unsigned int failures = 0;; failures++) {
@@ -59,7 +59,7 @@ unsigned int bring_up(Player &player, const Name &partner)
 	}
 }
 
-// Requests posted before.
+// Expects that the requests posted before fail.
 void fails(Player &player)
 {
 	EXPECT_EQ(player.events().of(player.qp()).event_type, IBV_EVENT_QP_FATAL);
@@ -72,7 +72,7 @@ void fails(Player &player)
 	EXPECT_EQ(wait(player.rcq()).status, IBV_WC_WR_FLUSH_ERR);
 }
 
-// The partner has gone; the next send detects it.
+// The partner is gone; the next Send detects this.
 void send_fails(Player &player)
 {
 	EXPECT_EQ(player.state(), IBV_QPS_RTS);
@@ -162,7 +162,7 @@ TEST_F(departure, destroyed__next_send_fails)
 		Player &leaves = a_leaves ? a : b, &stays = a_leaves ? b : a;
 		stays.post_recv(9, 0, 64);
 		leaves.destroy_qp();
-		// nothing is flushed, since nothing was posted
+		// no request was posted, so none is flushed
 		EXPECT_TRUE(drain(stays.rcq(), Milliseconds(300)).empty());
 		EXPECT_EQ(stays.state(), IBV_QPS_RTS);
 		ASSERT_EQ(stays.modify(IBV_QPS_RTS), 0);
@@ -173,7 +173,7 @@ TEST_F(departure, destroyed__next_send_fails)
 	}
 }
 
-// InfiniBand's sender retries for a while, and many programs end their partner in that time.
+// A requester of InfiniBand retries for a while, and many programs rely on this when they end.
 TEST_F(departure, destroyed__is_noticed_after_all_tries)
 {
 	Player a(lab::a()), b(lab::b());
@@ -191,11 +191,11 @@ TEST_F(departure, destroyed__is_noticed_after_all_tries)
 	const auto begin = std::chrono::steady_clock::now();
 	a.post_send(2, 0, 64);
 	EXPECT_EQ(wait(a.scq()).status, IBV_WC_RETRY_EXC_ERR);
-	// 2.1 s by the kernel's ticks, which may be late when the wait begins
+	// 2.1 s; we ask for less, because the kernel's ticks may be late when the wait begins
 	EXPECT_GT(std::chrono::steady_clock::now() - begin, Milliseconds(300));
 	EXPECT_EQ(a.state(), IBV_QPS_ERR);
 
-	// The end of a queue pair does not wait for this time.
+	// Destroying a queue pair does not wait for this time.
 	Player c(lab::a()), d(lab::b());
 	introduce(c, d);
 	transfers(c, d);

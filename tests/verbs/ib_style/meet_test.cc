@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Partners find each other in any order and by any address.
+// Partners connect in any order and by any address.
 #include "player.h"
 
 #include <thread>
@@ -11,7 +11,7 @@ namespace {
 
 struct meet : Rendezvous {};
 
-// On the host, by its other address.
+// Settings to use the IPv6 address of the host.
 Settings by_ip6(const lab::Host &host)
 {
 	Context context = open_device(host.device);
@@ -97,7 +97,7 @@ TEST_F(meet, order__one_side_stays_in_rtr)
 		sender.bring_up(receiver.name());
 		transfer(sender, receiver, 5);
 		EXPECT_EQ(receiver.state(), IBV_QPS_RTR);
-		// and may do so later
+		// but may move to RTS later
 		receiver.to_rts();
 		transfer(receiver, sender, 6);
 	}
@@ -124,7 +124,7 @@ TEST_F(meet, address__ipv6)
 	transfers(a, b);
 }
 
-// The source address of the connection does not tell either which partner the other is.
+// The partners use GIDs of different families, so the source address does not identify the partner.
 TEST_F(meet, address__of_both_families)
 {
 	Player a(lab::a()), b(lab::b(), by_ip6(lab::b()));
@@ -144,7 +144,7 @@ TEST_F(meet, address__link_local)
 	Player a(lab::a(), of_a), b(lab::b(), of_b);
 	introduce(a, b);
 	transfers(a, b);
-	// with one of a wider scope
+	// with an address of a wider scope
 	Player c(lab::a(), of_a), d(lab::b(), by_ip6(lab::b()));
 	introduce(c, d);
 	transfers(c, d);
@@ -184,7 +184,7 @@ TEST_F(meet, one_device__same_gid)
 
 TEST_F(meet, one_device__each_its_own_gid)
 {
-	// as rdma-core's tests do: each uses its own GID for the partner's, too
+	// as rdma-core's tests do: each uses its own GID as that of the partner
 	Player a(lab::a()), b(lab::a(), by_ip6(lab::a()));
 	Name name_a = a.name(), name_b = b.name();
 	std::swap(name_a.gid, name_b.gid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A queue pair that is brought up as with InfiniBand: modify_qp is given the partner's number and
-// GID.
+// A queue pair that is brought up as with InfiniBand: by modify_qp with the number and the GID of
+// its partner.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -89,9 +89,9 @@ private:
 	rdma::Qp qp_;
 };
 
-// Gives both their partner, the first one first.
+// Moves both to RTR and RTS with each other as partner, the first one first.
 void introduce(Player &first, Player &second);
-// A Send each way, a Write and a Read; the bytes must arrive unchanged.
+// A Send in each direction, a Write and a Read; the bytes must arrive unchanged.
 void transfer(Player &from, Player &to, unsigned int seed, size_t length = 3000);
 void transfers(Player &one, Player &other);
 

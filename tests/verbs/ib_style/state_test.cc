@@ -53,7 +53,7 @@ TEST_F(state, query__what_was_set)
 	ASSERT_EQ(a.try_rts(rts), 0);
 	EXPECT_EQ(a.state(), IBV_QPS_RTS);
 	expect_rts(a.query(), rts);
-	// and also after the partner has come
+	// and also after the partner has connected
 	b.bring_up(a.name());
 	transfers(a, b);
 	EXPECT_EQ(a.state(), IBV_QPS_RTS);
@@ -91,7 +91,7 @@ TEST_F(state, rtr__refuses)
 	attr = a.rtr(b.name());
 	attr.ah_attr.grh.sgid_index = 60; // empty
 	EXPECT_NE(a.try_rtr(attr), 0);
-	// a stream has two ends
+	// a queue pair cannot be its own partner
 	attr = a.rtr(a.name());
 	EXPECT_EQ(a.try_rtr(attr), EINVAL);
 	for (uint32_t nobody : {0u, 1u, 0xffffffu}) {
@@ -157,7 +157,7 @@ TEST_F(state, error__flushes_what_waits)
 		if (!connected) {
 			EXPECT_EQ(wait(a.scq()).status, IBV_WC_WR_FLUSH_ERR);
 		}
-		// as with InfiniBand, the partner does not notice until it sends a request
+		// as with InfiniBand, the partner notices only when it sends a request
 		if (connected) {
 			std::this_thread::sleep_for(Milliseconds(200));
 			EXPECT_EQ(b.state(), IBV_QPS_RTS);
@@ -210,8 +210,8 @@ TEST_F(state, destroy__at_every_step)
 		}
 }
 
-// Two threads reset one queue pair. When the first one has it connected again, the other one does
-// not wait for the end of that connection.
+// Two threads reset one queue pair. If the first thread connects the queue pair again, the second
+// must not wait for the end of the new connection.
 TEST_F(state, reset__by_two_threads)
 {
 	const int rounds = lab::repetitions(200, 40);
@@ -228,13 +228,13 @@ TEST_F(state, reset__by_two_threads)
 			std::this_thread::yield();
 		a.modify(IBV_QPS_RESET);
 		ASSERT_EQ(b.modify(IBV_QPS_RESET), 0);
-		// The other one may be the later one, and reset it once more.
+		// The second thread may reset the queue pair again after we have connected it.
 		if (!a.try_init() && !a.try_rtr(a.rtr(b.name())) && !a.try_rts(a.rts()))
 			b.bring_up(a.name());
 		if (other.wait_for(patience) == std::future_status::ready)
 			continue;
 		b.destroy_qp();
 		a.modify(IBV_QPS_ERR);
-		FAIL() << "round " << round << ": it waits for the next connection";
+		FAIL() << "round " << round << ": the reset waits for the next connection";
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A connection to the rendezvous port from a host that is not a partner gets no data and holds
-// nothing for long; one from a partner is accepted. The peer of tests/peer plays both.
+// A connection to the rendezvous port from a host that is not a partner gets no data and does not
+// keep resources for long; one from a partner is accepted. The peer of tests/peer plays both parts.
 #include "player.h"
 
 #include <thread>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t peer_qpn = 4711, peer_psn = 0x654321;
 
-// Documentation/wire.rst, "Rendezvous".
+// The private data of the request: Documentation/wire.rst, "Rendezvous".
 struct Card {
 	uint32_t magic = 0x6b575276;
 	uint8_t version = 1;
@@ -131,7 +131,7 @@ private:
 	std::string prefix_;
 };
 
-// From host A, by one of its addresses.
+// Connects from host A, with one of its addresses as source.
 iwarp::Socket connect_by(const std::string &from, const std::string &to)
 {
 	lab::Inside inside(lab::a());
@@ -144,7 +144,7 @@ iwarp::Socket connect_by(const std::string &from, const std::string &to)
 }
 
 struct stranger : Rendezvous {
-	// A partner is waited for as long as the test takes.
+	// Startup does not time out during a test.
 	lab::Policy patient_a{lab::a(), "startup_timeout_ms", 600000};
 	lab::Policy patient_b{lab::b(), "startup_timeout_ms", 600000};
 
@@ -169,7 +169,7 @@ TEST_F(stranger, request__wrong_card)
 	const Case cases[] = {
 		{"magic", [](Card &c) { c.magic ^= 1; }},
 		{"version", [](Card &c) { c.version = 2; }},
-		{"number of its own", [](Card &c) { c.qpn++; }},
+		{"sender's number", [](Card &c) { c.qpn++; }},
 		{"number of the partner", [](Card &c) { c.partner += 1000; }},
 		{"number 0", [](Card &c) { c.partner = 0; }},
 		{"number beyond all", [](Card &c) { c.partner = 0xffffffff; }},
@@ -180,7 +180,7 @@ TEST_F(stranger, request__wrong_card)
 			 c.flags = 0;
 			 c.rq_psn ^= 1;
 		 }},
-		{"GID of its own", [](Card &c) { c.gid = gid_of("10.0.0.9"); }},
+		{"sender's GID", [](Card &c) { c.gid = gid_of("10.0.0.9"); }},
 		{"GID of the partner", [](Card &c) { c.partner_gid = gid_of("10.0.0.9"); }},
 		{"no GID", [](Card &c) { c.gid = c.partner_gid = {}; }},
 	};
@@ -199,8 +199,8 @@ TEST_F(stranger, request__wrong_card)
 	gets_in(b, card_for(b.name()));
 }
 
-// The card is correct in every bit, with constant PSNs as many programs use them, but it comes from
-// an address that does not belong to its GID.
+// The request is correct in every bit (many programs use constant PSNs), but its source address
+// does not belong to its GID.
 TEST_F(stranger, address__is_not_the_gid)
 {
 	const lab::Host &a = lab::a(), &b = lab::b();
@@ -209,7 +209,7 @@ TEST_F(stranger, address__is_not_the_gid)
 		ibv_gid gid; // claimed and expected
 		std::string gid_of_b;
 		std::string from, to;
-		std::string partner; // the partner meant, if the case can be tried
+		std::string partner; // address of the real partner, which then connects
 	};
 	const Case cases[] = {
 		{"IPv4", gid_of(a.ip4), b.ip4, "10.0.0.9", b.ip4, a.ip4},
@@ -232,13 +232,13 @@ TEST_F(stranger, address__is_not_the_gid)
 		card.gid = c.gid;
 		card.partner_gid = player.name().gid;
 		uint64_t before = refused(), wrong = b.counter("rendezvous_address_errors");
-		// more than it takes to be refused for wrong PSNs
+		// more often than the limit for wrong PSNs
 		for (int i = 0; i < 70; i++) {
 			iwarp::Peer peer(connect_by(c.from, c.to));
 			peer.send_request(request(card.encode()));
 			closed_silently(peer.socket);
 		}
-		// it also connects itself, with its own GID
+		// the device also tries to connect to its partner, and may be refused
 		EXPECT_GE(refused(), before + 70);
 		EXPECT_EQ(b.counter("rendezvous_address_errors"), wrong + 70);
 		if (c.partner.empty())
@@ -247,7 +247,7 @@ TEST_F(stranger, address__is_not_the_gid)
 	}
 }
 
-// From the right address, PSNs could be guessed.
+// A stranger with the address of the partner could guess PSNs: the number of attempts is limited.
 TEST_F(stranger, psn__few_guesses)
 {
 	Player b(lab::b());
@@ -267,14 +267,14 @@ TEST_F(stranger, psn__few_guesses)
 	for (int i = 0; i < 3; i++)
 		guess(peer_psn);
 	EXPECT_EQ(lab::b().counter("rendezvous_psn_errors"), wrong + 64);
-	// for this bring-up only
+	// the limit is that of one bring-up
 	ASSERT_EQ(b.modify(IBV_QPS_RESET), 0);
 	b.bring_up(peer_name(lab::a()));
 	gets_in(b, card_for(b.name()));
 }
 
-// The first PSN of this end is not known before RTS. A connection that was accepted before had to
-// give the PSN that it expects.
+// Our first PSN is not known before RTS. If a connection was accepted before, the PSN that its
+// request expected is compared at RTS.
 TEST_F(stranger, psn__known_later)
 {
 	for (bool right : {false, true}) {
@@ -343,7 +343,7 @@ TEST_F(stranger, silence__ends)
 	iwarp::Bytes whole = request(card_for(b.name()).encode()).encode();
 	for (size_t bytes : {size_t{0}, size_t{1}, size_t{20}, size_t{24}, whole.size() - 1}) {
 		iwarp::Peer peer = knock();
-		// it may have ended already
+		// the device may have closed the connection already
 		peer.socket.try_send(iwarp::View(whole).first(bytes));
 		closed_silently(peer.socket);
 	}
@@ -405,7 +405,7 @@ TEST_F(stranger, queue_pair__in_init)
 	EXPECT_EQ(b.state(), IBV_QPS_INIT);
 }
 
-// In RTR it has no PSN of its own yet that the peer could prove to know.
+// In RTR the queue pair has no PSN of its own yet, so the peer cannot prove that it knows the PSN.
 TEST_F(stranger, queue_pair__in_rtr)
 {
 	Player b(lab::b());
@@ -419,8 +419,8 @@ TEST_F(stranger, queue_pair__in_rtr)
 	gets_in(b, card_for(b.name()));
 }
 
-// It answers and closes before the first message: nothing was sent, so the partner may come once
-// more.
+// The partner answers and closes before the first message. No message was sent, so the partner may
+// connect again.
 TEST_F(stranger, partner__leaves_at_once)
 {
 	Player b(lab::b());
@@ -436,7 +436,7 @@ TEST_F(stranger, partner__leaves_at_once)
 	EXPECT_EQ(b.state(), IBV_QPS_RTS);
 }
 
-// The device connects, and a host other than the partner answers.
+// The device connects, and the reply is not that of the partner.
 TEST_F(stranger, reply__wrong_card)
 {
 	lab::Policy off(lab::b(), "rendezvous_port", 0);

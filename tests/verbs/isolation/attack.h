@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A process that does one thing as fast as it can, until it is killed.
+// A process that repeats one attack as fast as it can, until it is killed.
 #pragma once
 
 #include <functional>
@@ -30,28 +30,28 @@ private:
 
 // ---- of a local user, who may open the device ----
 
-// modify_qp raises events that nobody reads; so do limits of shared receive queues.
+// Raises asynchronous events that nobody reads, by modify_qp and limits of shared receive queues.
 void events(const std::function<void()> &begun);
-// Large queues with many elements are made larger and smaller.
+// Resizes large queues with many elements.
 void resizes(const std::function<void()> &begun);
-// Full queues are flushed.
+// Flushes full queues.
 void flushes(const std::function<void()> &begun);
-// Random words are written to all rings and their control blocks, with doorbells.
+// Writes random words to all rings and their control blocks, and rings doorbells.
 void garbage(const std::function<void()> &begun);
-// Connections with deep queues.
+// Makes connections with deep queues.
 void deep_connections(const std::function<void()> &begun);
-// Attaches sockets, again and again, whose lock a call of the program holds. Needs FUSE.
+// Attaches sockets again and again while another call of the program holds their lock. Needs FUSE.
 void held_sockets(const std::function<void()> &begun);
 
-// ---- of strangers, on host A, who know a port on host B ----
+// ---- of strangers on host A, which know a port of host B ----
 
 // SYNs from addresses that do not answer.
 Attack::Body half_open(uint16_t port);
-// Connections that say nothing, over and over.
+// Connections that send no bytes, over and over.
 Attack::Body silent(uint16_t port);
-// Connections on which a request comes byte by byte.
+// Connections that send a request byte by byte.
 Attack::Body slow(uint16_t port);
-// Connections with random bytes in place of a request.
+// Connections that send random bytes in place of a request.
 Attack::Body malformed(uint16_t port);
 
 } // namespace isolation

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A user who connects all the time, one connection after the other, and what that user sees of
-// others.
+// A user who makes one connection after the other, and measures how far attacks affect these.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@ struct Figures {
 	size_t failed = 0;
 	Clock::duration median{};
 	Clock::duration longest{};
-	std::string failure; // of the last that failed
+	std::string failure; // reason of the last failure
 };
 
 std::string to_string(const Figures &figures);
@@ -27,7 +26,7 @@ std::string to_string(const Figures &figures);
 class Innocent {
 public:
 	uint16_t port() const { return listener_.port(); }
-	// Sets up this many connections, and more until @over.
+	// Sets up this many connections, and more until over() is true.
 	Figures connect(size_t count, const std::function<bool()> &over = [] { return true; });
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What one user or stranger does keeps no other user waiting, makes none of the others' connections
-// fail, and leaves no memory behind.
+// An attack by one user or stranger must neither delay other users nor make their connections fail,
+// and must leave no memory allocated.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t count = 40;
 const std::chrono::seconds attack_time(lab::repetitions(3, 1));
-// Caches of the kernel that grow and are not shrunk.
+// Allowance for caches of the kernel that grow and cannot be shrunk.
 constexpr double noise = 12 << 20;
 
 struct beside : testing::Test {
@@ -34,8 +34,8 @@ struct beside : testing::Test {
 			GTEST_SKIP() << "kwarp only";
 	}
 
-	// What the machine does to a set-up while another process needs a processor: no less is
-	// expected beside an attack.
+	// Figures of connection set-up while another process only uses a processor. An attack must
+	// not be worse than that.
 	Figures noise_of_machine()
 	{
 		Attack busy(User::nobody, [](const std::function<void()> &begun) {
@@ -46,10 +46,10 @@ struct beside : testing::Test {
 		return innocent.connect(count);
 	}
 
-	// @throttled: all that the attacker allocates is charged to a group that is over its limit.
+	// @throttled: the attacker's memory is charged to a control group that is over its limit.
 	void attacked(User user, const Attack::Body &body, bool throttled = false)
 	{
-		// The first ones allocate what stays.
+		// The first connections allocate memory that is kept.
 		innocent.connect(5);
 		const double memory = settled_memory();
 		const Figures quiet = noise_of_machine();
@@ -83,15 +83,15 @@ struct beside : testing::Test {
 		       to_string(beside).c_str(), to_string(quiet).c_str());
 	}
 
-	// Does the guest's clock count its instructions? Otherwise times say more about the
-	// machine.
+	// Whether the clock of the guest counts its instructions. Otherwise times depend on the
+	// load of the machine.
 	static bool clock_is_exact()
 	{
 		const char *clock = getenv("KWARP_CLOCK");
 		return clock && !strcmp(clock, "instructions");
 	}
 
-	// Without what is freed, and kept by the allocator or its checks.
+	// Kernel memory without freed objects that the allocator keeps.
 	static double settled_memory()
 	{
 		for (const auto &cache : std::filesystem::directory_iterator("/sys/kernel/slab"))
@@ -127,8 +127,8 @@ TEST_F(beside, garbage_in_rings)
 	attacked(User::root, garbage);
 }
 
-// Whoever allocates on a throttled account waits, two seconds at a time: not a worker that serves
-// others, too.
+// An allocation that is charged to a throttled group sleeps for two seconds. No worker that also
+// serves other users may make such allocations.
 TEST_F(beside, throttled_memory)
 {
 	lab::Policy ird_a(lab::a(), "ird", 128), ord_a(lab::a(), "ord", 128);

@@ -19,7 +19,7 @@ void put(const std::string &path, const std::string &value)
 		throw rdma::Failure("cannot write " + value + " to " + path);
 }
 
-// What a processor's present softirq has done.
+// The softirq that runs on a processor, and the completions that it has made so far.
 struct Running {
 	bool on = false;
 	double since = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What one softirq for received packets does at most, by the kernel's tracing.
+// The longest softirq for received packets, and its completions, measured by the kernel's tracing.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace isolation {
 
 class Softirqs {
 public:
-	// @completions: traces each, which takes longer than most that is done for it.
+	// @completions: also traces each completion, which takes longer than the completion itself.
 	explicit Softirqs(bool completions);
 	~Softirqs();
 	Softirqs(const Softirqs &) = delete;
@@ -20,7 +20,7 @@ public:
 		size_t completions = 0; // of one queue pair, in one softirq
 		double milliseconds = 0;
 	};
-	// Since the construction. Throws if something was not recorded.
+	// The maximum since construction. Throws if events were lost.
 	Most most() const;
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Full queues that are flushed do not keep a processor in one softirq.
+// The flush of full queues must not keep a processor in one softirq.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -38,8 +38,7 @@ struct Full {
 		rdma::check(kwarpdv_attach(qp.get(), c.a.get(), &attr, nullptr), "attach");
 		for (uint32_t i = 0; i < depth; i++)
 			rdma::post_recv(qp.get(), i, {});
-		// What has been handed to TCP may be complete, without a completion; the rest
-		// waits.
+		// Requests given to TCP may be complete, without a completion; the others wait.
 		for (uint32_t i = 0; !try_send(i); i++)
 			;
 	}
@@ -56,7 +55,7 @@ struct Full {
 		c.b.close();
 	}
 
-	// All receives complete, and all sends that waited, each once and in order.
+	// All receives, and all sends that waited, complete once and in order.
 	void expect_flushed(uint32_t depth)
 	{
 		expect_in_order(rcq.get(), depth, 0);
@@ -75,7 +74,7 @@ struct Full {
 
 } // namespace
 
-// 256 completions of each queue at a time; a worker delivers the rest.
+// A softirq makes at most 256 completions of each queue; a worker makes the others.
 TEST(softirq, full_queues__flushed_in_pieces)
 {
 	constexpr uint32_t depth = 4096;
@@ -93,7 +92,7 @@ TEST(softirq, full_queues__flushed_in_pieces)
 	EXPECT_LE(most.completions, 2u * 256);
 }
 
-// Nothing is asserted about time.
+// The duration is printed, not asserted.
 TEST(softirq, many_full_queues__reset_at_once)
 {
 	constexpr uint32_t depth = 32768;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a stranger may do who reaches a listener's port.
+// Attacks by a stranger that can reach the port of a listener.
 #include <cerrno>
 #include <deque>
 #include <random>
@@ -30,8 +30,8 @@ attach::Fd open_connection(uint16_t port)
 	return fd;
 }
 
-// Keeps as many connections as a stranger may have, and calls @act for each in turn, which returns
-// false when it is done with one.
+// Keeps as many connections as a stranger may have, and calls @act for each in turn. If @act is
+// false, the connection is replaced by a new one.
 template <class Act>
 Attack::Body crowd(uint16_t port, Act act)
 {
@@ -73,7 +73,7 @@ Syn syn(const std::string &to, uint16_t port, uint32_t seed)
 	s.ip.ihl = 5;
 	s.ip.ttl = 64;
 	s.ip.protocol = IPPROTO_TCP;
-	s.ip.saddr = htonl(0x0a010000 | (seed & 0xffff)); // 10.1.0.0/16: nobody
+	s.ip.saddr = htonl(0x0a010000 | (seed & 0xffff)); // 10.1.0.0/16: unused addresses
 	s.ip.daddr = inet_addr(to.c_str());
 	s.tcp.source = htons(static_cast<uint16_t>(1024 + seed % 60000));
 	s.tcp.dest = htons(port);
@@ -126,7 +126,7 @@ Attack::Body malformed(uint16_t port)
 		uint32_t words[16];
 		for (uint32_t &word : words)
 			word = static_cast<uint32_t>(dice());
-		// Some begin well.
+		// Some begin with a valid header.
 		if (dice() % 2)
 			request.copy(reinterpret_cast<char *>(words), 16);
 		return !turn || send(fd, words, sizeof(words), MSG_NOSIGNAL | MSG_DONTWAIT) < 0;

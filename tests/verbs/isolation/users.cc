@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a user of the device may do to others.
+// Attacks by a user who may open the device.
 #include <fstream>
 #include <random>
 #include <span>
@@ -109,12 +109,12 @@ void garbage(const std::function<void()> &begun)
 	begun();
 	for (;;) {
 		for (auto ring : all) {
-			// In a control block, at the beginning, more often than elsewhere.
+			// More often in the control block, at the beginning, than elsewhere.
 			const size_t most = dice() % 4 ? 32 : ring.size();
 			const uint64_t word = dice() % 2 ? dice() % 70000 : dice();
 			ring[dice() % most] = word;
 		}
-		// Most of them ring a doorbell: the flags say so, or nothing.
+		// Post, which rings a doorbell unless the garbage in the flags prevents this.
 		for (ibv_qp *qp : {pair.client.qp(), pair.server.qp(), lone.qp.get()})
 			rdma::try_post(qp, rdma::send(1, {}));
 	}

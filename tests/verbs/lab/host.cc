@@ -109,7 +109,7 @@ Inside::Inside(const Host &host) : home_(open_netns("/proc/thread-self/ns/net"))
 
 Inside::~Inside()
 {
-	// memory may be short for a moment; all that follows would run in the wrong namespace
+	// Retry if memory is short: all later tests would run in the wrong namespace.
 	for (int tries = 0; setns(home_, CLONE_NEWNET); tries++)
 		if (tries == 10)
 			abort();

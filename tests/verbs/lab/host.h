@@ -20,7 +20,7 @@ struct Host {
 	const std::string &ip(Family f) const { return f == Family::ipv4 ? ip4 : ip6; }
 	// Whether kwarp's own attributes exist.
 	bool is_kwarp() const;
-	// Whether its connections are MPA's: framing, markers and CRCs have a meaning.
+	// Whether its connections use MPA, so that framing, markers and CRCs have a meaning.
 	bool is_mpa() const;
 	std::optional<std::string> policy(const std::string &name) const;
 	// Throws if the device has no such counter.
@@ -35,7 +35,8 @@ const Host &b();
 // Whether both devices are kwarp's.
 bool both_kwarp();
 
-// How often a test about chance repeats: few times with KWARP_SHORT, which "make check" sets.
+// The number of repetitions of a test whose course is random: few with KWARP_SHORT, which "make
+// check" sets.
 int repetitions(int many, int few);
 
 // Puts the calling thread into the host's network namespace until the end of the scope.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// GoogleTest results as TAP, line by line, so that the harness counts each test.
+// Prints GoogleTest's results as TAP, line by line, so that the runner counts each test.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The rdma control group: handles and objects are counted, limited, and given back.
+// The control group controller rdma: handles and objects are counted, limited, and uncharged when
+// they are destroyed.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The numbers of objects that query_device reports are exact: not one less, not one more.
+// A process can make exactly as many objects as query_device reports.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -22,12 +22,12 @@ struct count : testing::Test {
 	Context context = open_device(lab::a().device);
 	ibv_device_attr attr = query_device(context.get());
 
-	// Makes objects until it fails, starting with this many existing ones.
+	// Makes objects until the first failure; some exist already.
 	template <class Make>
 	void up_to(int most, Make make, int there = 0)
 	{
 		ASSERT_LE(most, 10000)
-			<< "the module is to be loaded with small numbers: limits.test.sh";
+			<< "load the module with small limits, as limits.test.sh does";
 		std::vector<decltype(make())> all;
 		errno = 0;
 		while (int(all.size()) <= most) {
@@ -40,7 +40,7 @@ struct count : testing::Test {
 		EXPECT_EQ(int(all.size()) + there, most);
 		all.pop_back();
 		auto one = make();
-		EXPECT_TRUE(one) << "one was given back";
+		EXPECT_TRUE(one) << "one was destroyed";
 		EXPECT_FALSE(make());
 	}
 };
@@ -86,7 +86,7 @@ TEST_F(count, mr)
 	ASSERT_TRUE(first);
 	auto one_more = [&] { return Mr(ibv_reg_mr(pd.get(), memory.data(), 4096, all_access)); };
 	up_to(attr.max_mr, one_more, 1);
-	// Reregistration does not make another region.
+	// Reregistration does not count as another region.
 	for (int i = 0; i < 8; i++)
 		ASSERT_EQ(ibv_rereg_mr(first.get(), IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
 				       i % 2 ? all_access : 0),

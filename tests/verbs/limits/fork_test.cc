@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// fork() with registered memory: it stays the parent's, whichever of the two writes, and whatever
-// happens to the child. (Connections of a process that forks: data/process_test.cc.)
+// fork() with registered memory: the device continues to use the pages of the parent, whichever
+// process writes, and whatever the child does. For connections see data/process_test.cc.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +17,7 @@ using namespace rdma;
 
 namespace {
 
-// A child that exits when it is told to, or when it has done its task.
+// A child that exits on request, or when its task is done.
 class Child {
 public:
 	explicit Child(const std::function<bool()> &what)
@@ -53,7 +53,7 @@ void exchange(Pair &pair, unsigned int seed)
 	post(pair.client.qp(),
 	     write(1, {pair.client.memory().sge(0, 30000)}, pair.server.remote()));
 	wait_ok(pair.client.scq());
-	// The read is answered after the write.
+	// The Read is answered after the Write was placed.
 	post(pair.client.qp(),
 	     read(2, {pair.client.memory().sge(30000, 30000)}, pair.server.remote()));
 	wait_ok(pair.client.scq());
@@ -69,7 +69,7 @@ TEST(fork, init__is_accepted)
 	EXPECT_NE(ibv_is_fork_initialized(), IBV_FORK_DISABLED);
 }
 
-// Pages that were copied on write would be the wrong ones for the device.
+// If the parent got a copy of a page on write, the device would continue to use the old page.
 TEST(fork, memory__parent_writes_while_the_child_lives)
 {
 	Pair pair;
@@ -105,8 +105,7 @@ TEST(fork, memory__child_unmaps)
 	exchange(pair, 2);
 }
 
-// Pages that the parent has pinned are the parent's: not charged again, and not released by the
-// child's exit.
+// Pages that the parent has pinned are not charged to the child, and not released when it exits.
 TEST(fork, memory__is_not_pinned_twice)
 {
 	Context context = open_device(lab::a().device);
@@ -120,7 +119,7 @@ TEST(fork, memory__is_not_pinned_twice)
 	EXPECT_EQ(limits::pinned(), before);
 }
 
-// The device belongs to the parent as long as the child has inherited it; after that to no process.
+// A child that has inherited the descriptor keeps the device in use after the parent has closed it.
 TEST(fork, device__outlives_the_parents_descriptor)
 {
 	std::optional<Pair> pair;

@@ -20,7 +20,7 @@ public:
 	std::string used() const;
 	// Limit of memory in bytes.
 	void limit_memory(uint64_t bytes) const;
-	// From now on whoever allocates on its account has to wait, or no longer.
+	// Sets whether allocations that are charged to the group have to wait.
 	void throttle(bool on) const;
 	// Memory that the kernel has allocated for its processes.
 	uint64_t kernel_memory() const { return number("memory.stat", "kernel"); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RLIMIT_MEMLOCK: registered memory counts exactly as long as it is registered.
+// RLIMIT_MEMLOCK: memory counts exactly while it is registered.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ ibv_mr *reg(ibv_pd *pd, void *data, size_t size, int access = all_access)
 	return ibv_reg_mr(pd, data, size, access);
 }
 
-// A process of a user with that limit, with a protection domain.
+// Runs the function in a process of a user with that limit, with a protection domain.
 void limited(const std::function<void(ibv_pd *)> &what)
 {
 	limits::as_nobody(
@@ -76,7 +76,7 @@ TEST(memlock, register__failures_pin_nothing)
 {
 	limited([](ibv_pd *pd) {
 		Memory memory(limit), read_only(limit, PROT_READ), none(limit, PROT_NONE);
-		// after its second page there is nothing
+		// the memory ends after its second page
 		ASSERT_EQ(munmap(memory.data() + 2 * page, page), 0);
 		EXPECT_EQ(reg(pd, memory.data(), 4 * page), nullptr);
 		EXPECT_EQ(pinned(), 0u);
@@ -100,8 +100,8 @@ TEST(memlock, rereg__counts_what_is_new)
 		int what = IBV_REREG_MR_CHANGE_TRANSLATION;
 		EXPECT_NE(ibv_rereg_mr(mr.get(), what, nullptr, memory.data(), limit + page, 0), 0);
 		EXPECT_EQ(errno, ENOMEM);
-		// The failure may have invalidated it; its pages are either still charged to it or
-		// released.
+		// The failure may have invalidated the region; its pages are either still charged
+		// or released.
 		EXPECT_LE(pinned(), 4 * page);
 		mr.reset();
 		EXPECT_EQ(pinned(), 0u);
@@ -112,7 +112,7 @@ TEST(memlock, rereg__counts_what_is_new)
 	});
 }
 
-// The process exits without cleanup: the next one of that user can use all of the limit.
+// A process exits without cleanup: the next process of the user can use the whole limit.
 TEST(memlock, process__takes_nothing_with_it)
 {
 	for (int i = 0; i < 3; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// All memory that a program makes the kernel allocate is charged to its control group and bounded.
+// Kernel memory that a program causes is charged to its control group, and is limited by the group.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ using namespace rdma;
 namespace {
 
 constexpr uint64_t mib = 1 << 20;
-// The statistics are exact except for what each CPU has not yet reported.
+// The statistics lack charges that the CPUs have not reported yet.
 constexpr uint64_t noise = mib;
 
 struct memory : testing::Test {
@@ -45,7 +45,7 @@ struct memory : testing::Test {
 		EXPECT_TRUE(comes_back(before + noise))
 			<< what << ": " << before << " before, " << group.kernel_memory();
 	}
-	// Some of it is freed after a grace period.
+	// Waits, because some memory is freed after a grace period.
 	bool comes_back(uint64_t bytes)
 	{
 		auto end = std::chrono::steady_clock::now() + patience;
@@ -105,7 +105,7 @@ TEST_F(memory, queues__limit)
 	EXPECT_EQ(group.killed(), 0u);
 }
 
-// These pin nothing.
+// Windows pin no memory.
 TEST_F(memory, windows__are_charged)
 {
 	inside([&] {
@@ -120,7 +120,7 @@ TEST_F(memory, windows__are_charged)
 	});
 }
 
-// A worker allocates what a connection needs; it is charged to the owner of the queue pair.
+// A worker allocates the memory of a connection, which is charged to the owner of the queue pair.
 TEST_F(memory, connections__are_charged)
 {
 	lab::Policy ird_a(lab::a(), "ird", 128), ord_a(lab::a(), "ord", 128);
@@ -148,7 +148,7 @@ TEST_F(memory, connections__are_charged)
 			client->established();
 			servers.back()->established();
 		}
-		// This includes the servers' queue pairs and sockets: less than a third.
+		// Includes queue pairs and sockets of the servers, which are less than a third.
 		EXPECT_GE(group.kernel_memory(), before + count * 150 * 1024);
 	});
 }

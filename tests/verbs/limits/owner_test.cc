@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rdma_connect() and rdma_accept() name a queue pair by its number: it must belong to the caller.
+// rdma_connect() and rdma_accept() get the number of a queue pair, which must belong to the caller.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -36,7 +36,7 @@ struct Idle {
 	Qp qp;
 };
 
-// The thread's namespace: a process without privileges cannot change it.
+// Uses the namespace of the thread, which a process without privileges cannot change.
 CmId make_id(Channel &channel)
 {
 	rdma_cm_id *id;
@@ -61,7 +61,7 @@ struct Caller {
 		p.qp_num = qpn;
 		return rdma_connect(id.get(), &p) ? errno : 0;
 	}
-	// Goes as far as contacting the peer, where there is no listener.
+	// The queue pair is accepted: the attempt gets as far as the peer, which has no listener.
 	void expect_accepted(uint32_t qpn)
 	{
 		EXPECT_EQ(connect(qpn), 0);
@@ -79,7 +79,7 @@ int accept(rdma_cm_id *id, uint32_t qpn)
 	return rdma_accept(id, &p) ? errno : 0;
 }
 
-// For the rest of the process's life.
+// A function that moves the process to the host's namespace for good.
 std::function<void()> stay_in(const lab::Host &host)
 {
 	return [&host] { new lab::Inside(host); };
@@ -103,7 +103,7 @@ TEST_F(owner, connect__of_another_user_is_refused)
 		[&] {
 			Caller caller(listener.ip(), listener.port());
 			EXPECT_EQ(caller.connect(victim.number()), EINVAL);
-			// the same answer as for a number that does not exist
+			// the same error as for a number that does not exist
 			EXPECT_EQ(caller.connect(1), EINVAL);
 		},
 		stay_in(lab::a()));
@@ -144,7 +144,7 @@ TEST_F(owner, connect__of_the_parent_is_refused)
 	EXPECT_EQ(victim.state(), IBV_QPS_INIT);
 }
 
-// The process that made the queue pair counts, not the one that opened the device.
+// The owner is the process that made the queue pair, not the one that opened the device.
 TEST_F(owner, connect__by_a_child_on_the_inherited_device)
 {
 	Context context = open_device(lab::a().device);
@@ -158,7 +158,7 @@ TEST_F(owner, connect__by_a_child_on_the_inherited_device)
 TEST_F(owner, connect__by_any_thread)
 {
 	std::optional<Idle> own;
-	// made by a process that has exited
+	// made by a thread that has ended
 	std::thread([&] { own.emplace(lab::a().device); }).join();
 	std::thread([&] {
 		lab::Inside inside(lab::a());

@@ -11,10 +11,10 @@ constexpr unsigned int nobody = 65534;
 
 // Gives up all privileges of the calling process.
 void become_nobody();
-// Runs it in a child of that user; its expectations count as the caller's. The function "before"
-// runs in the child while it is still root.
+// Runs the function in a child process of that user; failed expectations there count as failures
+// of the caller. The function "before" runs in the child while it is still root.
 void as_nobody(const std::function<void()> &what, const std::function<void()> &before = [] {});
-// The same, with the user and the privileges of the caller.
+// As as_nobody(), with the user and the privileges of the caller.
 void in_child(const std::function<void()> &what);
 
 void set_memlock(size_t bytes);

@@ -46,7 +46,7 @@ void do_turn(Pair &p, unsigned n)
 	post(p.client.qp(), send(3, {from.sge(0, length)}));
 	wait_ok(p.client.scq(), 2, long_wait);
 	if (wait_ok(p.server.rcq(), long_wait).byte_len != length)
-		throw Failure("send: another length");
+		throw Failure("send: wrong length");
 	expect(to.span(0, length), n, "write");
 	expect(to.span(half, length), n, "send");
 	fill(from.span(half, length), n + 1);
@@ -102,7 +102,7 @@ std::string Bystander::turn()
 
 	while (turns() < wanted && !shared_->failed) {
 		if (std::chrono::steady_clock::now() > end)
-			return "the bystander does not go on";
+			return "the bystander makes no progress";
 		usleep(1000);
 	}
 	return shared_->failed ? std::string("the bystander: ") + shared_->fault : "";

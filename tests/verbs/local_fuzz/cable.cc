@@ -29,7 +29,7 @@ rdma_conn_param param(uint32_t qpn)
 
 Cable::Cable() : a_(lab::a()), b_(lab::b()) {}
 
-// Events of other ids belong to connections that were ended.
+// Ignores events of other ids, which belong to earlier connections.
 Event Cable::wait(Channel &channel, rdma_cm_id *id)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Connections by rdma_cm between the two hosts, of QPs that it knows by number only.
+// Connections by rdma_cm between the two hosts, of QPs that are given by number only.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ class Cable {
 public:
 	Cable();
 
-	// Returns an errno or 0. Each QP is on the host of its name; host A's connects, or host B's
-	// if swapped.
+	// Connects qp_a, on host A, and qp_b, on host B. Host A is the initiator, or host B if
+	// swapped. Returns an errno or 0.
 	int connect(uint32_t qp_a, uint32_t qp_b, bool swapped);
 	void disconnect(bool swapped);
 	// Destroys both ids, whatever the state of the connection.

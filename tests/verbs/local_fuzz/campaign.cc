@@ -24,8 +24,8 @@ constexpr unsigned most_failures = 5;
 constexpr unsigned batch = 100;
 
 /*
- * With --limit, a slow call is repeated from the same seed: the kernel is slow again, a busy
- * machine is not. Only an extreme duration counts at once.
+ * With --limit, a round with a slow call is repeated from the same seed: a slow kernel is slow
+ * again, a busy machine usually not. Only an extreme duration fails at once.
  */
 constexpr unsigned most_repeats = 5;
 constexpr Nanoseconds beyond_measure{10s};
@@ -34,10 +34,10 @@ std::atomic<uint64_t> running;
 
 void alarmed(int)
 {
-	hangs("it does not end");
+	hangs("the round does not end");
 }
 
-// Written to the kernel's log, so that a complaint follows the seed that caused it.
+// Writes the seed to the kernel log, so that each complaint follows the seed that caused it.
 void note(uint64_t seed)
 {
 	const std::string text = "<6>local_fuzz: seed " + std::to_string(seed);
@@ -134,8 +134,8 @@ std::string Campaign::summary() const
 	return text.str();
 }
 
-// Notes what took long since the last call. Return: what took too long; empty if nothing did, or
-// there is no limit.
+// Records the longest times since the last call. Return: what took too long; empty if nothing
+// did, or if there is no limit.
 std::string Campaign::too_slow()
 {
 	const Stopwatch::Seen calls = stopwatch().take();
@@ -223,7 +223,7 @@ int Campaign::run(const Round &round)
 			std::string fault = judged(seed, round);
 			if (fault.empty())
 				continue;
-			// tests/run-suite.sh repeats it
+			// tests/run-suite.sh repeats the round of this seed
 			std::cout << "# seed: " << seed << "\n";
 			report("--seed " + std::to_string(seed) + " --rounds 1", fault);
 		}

@@ -22,8 +22,8 @@ struct Options {
 	uint64_t seed = std::random_device()();
 	uint64_t rounds = UINT64_MAX;
 	std::chrono::seconds time{UINT32_MAX};
-	// For a call's time in the kernel; without one it is only reported. It has a meaning where
-	// the machine has nothing else to do.
+	// Limit for the time of a call in the kernel, useful on idle machines only. Without a limit
+	// the longest time is reported.
 	std::optional<std::chrono::milliseconds> limit;
 	bool verbose = false;
 };

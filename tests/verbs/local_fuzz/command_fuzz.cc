@@ -103,7 +103,7 @@ public:
 		trim();
 	}
 
-	// By its name, without a fault.
+	// Calls a command by its name, without errors.
 	bool good(const char *name)
 	{
 		const unsigned bad = std::exchange(bad_, 0);
@@ -470,8 +470,8 @@ private:
 				touch(static_cast<uint8_t *>(p), length, protection);
 			}
 		}
-		// Sometimes in pieces. Unmapped ranges may be reused by the other threads: do not
-		// unmap them twice.
+		// Sometimes in pieces. No range may be unmapped twice, because another thread may
+		// have reused the range.
 		if (dice_.chance(20) && length > page) {
 			munmap(static_cast<uint8_t *>(p) + page, page);
 			if (length > 2 * page)
@@ -579,7 +579,7 @@ private:
 	Totals &totals_;
 };
 
-// Memory of a dma-buf, as long as it exists; none without udmabuf.
+// A dma-buf; there is none without udmabuf.
 class DmaBuf {
 public:
 	DmaBuf() : memory_(memfd_create("local_fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING))
@@ -592,8 +592,8 @@ public:
 		if (device >= 0 && !ftruncate(memory_, 16 * page) &&
 		    !fcntl(memory_, F_ADD_SEALS, F_SEAL_SHRINK))
 			fd_ = ioctl(device, UDMABUF_CREATE, &request);
-		// udmabuf (Linux 7.2) makes a table at the first access, and leaks one of two that
-		// are made at once
+		// udmabuf (Linux 7.2) makes a table at the first access; of two simultaneous first
+		// accesses, one leaks its table. So make the table here.
 		const uint64_t begin = DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW,
 			       end = DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW;
 		for (const uint64_t flags : {begin, end}) {
@@ -659,8 +659,8 @@ void round(uint64_t seed, Totals &totals)
 	stopwatch()("close", [&] { return close(fd); }, heavy_bytes);
 }
 
-// If the driver's part of the reply cannot be written, a queue pair with a shared receive queue is
-// not made, and uverbs frees its memory: an event of it would stay in a list after that.
+// If the driver's part of the reply cannot be written, the creation of a queue pair fails, and
+// uverbs frees its memory. An event of the queue pair would remain in a list of uverbs.
 std::string event_of_a_qp_not_made()
 {
 	Host host(lab::a().device);
@@ -676,7 +676,7 @@ std::string event_of_a_qp_not_made()
 		   .sig_all = false});
 	if (int error = side.create_qp_without_reply(); error != EFAULT)
 		return "not EFAULT, but " + std::to_string(error);
-	return host.verbs.drain_events() ? "it has an event" : "";
+	return host.verbs.drain_events() ? "an event was reported" : "";
 }
 
 void faulted(int)
@@ -691,7 +691,7 @@ int fuzz(const Options &options)
 	Totals totals;
 	signal(SIGBUS, faulted);
 	signal(SIGSEGV, faulted);
-	campaign.check("a queue pair that is not made has no event", event_of_a_qp_not_made);
+	campaign.check("a queue pair whose creation fails has no event", event_of_a_qp_not_made);
 	const int status = campaign.run([&](uint64_t seed) {
 		round(seed, totals);
 		return std::string();

@@ -35,7 +35,7 @@ struct Field {
 	Class of = Class::none;
 };
 
-// A command of the write() ABI; extended ones have the response's address in their header.
+// A command of the write() ABI; extended commands have the address of the response in their header.
 struct Command {
 	const char *name;
 	uint32_t number;

@@ -103,7 +103,7 @@ void Mutator::control_word(const Queue &q)
 		uint32_t &word = *words[dice_.below(6)];
 		const uint32_t old = Queue::load(word);
 		Queue::store(word, dice_.chance(50) ? index(old, q.size) : limit_32(dice_));
-		// the kernel writes it only on changes: good posts would wait for that
+		// the kernel writes this word only on changes, for which good posts would wait
 		if (dice_.below(8)) {
 			if (!dice_.below(16))
 				call();
@@ -116,7 +116,7 @@ void Mutator::control_word(const Queue &q)
 		heal(q);
 }
 
-// As a correct program would have left it.
+// Restores the state that a correct program would have left.
 void Mutator::heal(const Queue &q)
 {
 	const uint32_t kernel = Queue::load(q.ctl->kern_idx);
@@ -257,7 +257,7 @@ void Mutator::bytes(const Queue &q)
 	heal(q);
 }
 
-// A connection does not survive a bad element: most rounds must get further.
+// Whether to post a bad element, which ends the connection: most rounds must get further.
 bool Mutator::daring()
 {
 	return dice_.below(1000) < std::max(bad_, 10U);
@@ -358,7 +358,7 @@ void Mutator::build_local(const Queue &q, uint8_t *element)
 	put(element, e);
 }
 
-// Gives every element the same contents, including posted or taken ones.
+// Writes the same contents to all elements, including those that were posted or taken.
 void Mutator::flood(const Queue &q)
 {
 	std::vector<uint8_t> element(q.stride);

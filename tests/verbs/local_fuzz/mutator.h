@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Writes to rings: valid ones, forbidden ones, and senseless ones.
+// Writes valid, forbidden and random values to rings.
 #pragma once
 
 #include "fuzz/dice.h"
@@ -15,8 +15,8 @@ uint64_t limit_64(Dice &dice);
 
 class Mutator {
 public:
-	// "bad" is how many of a thousand posted elements have a wrong field. If watched, the words
-	// that the kernel writes are left to it and are checked.
+	// Of a thousand posted elements, "bad" have a wrong field. If watched, the words that the
+	// kernel writes are not changed, but checked.
 	Mutator(uint64_t seed, const Board &board, Side &a, Side &b, unsigned bad,
 		bool watched = false);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t page = 4096;
 
-// The value in a command's answer may not be a handle, if it was another command after all.
+// A value in the answer is not always a descriptor: an error may have made it another command.
 bool is_channel(uint64_t fd)
 {
 	const std::string link = "/proc/self/fd/" + std::to_string(fd);

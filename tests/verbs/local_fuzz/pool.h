@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The objects of a process on a device, as far as commands can name them.
+// The objects of a process on a device that commands can name.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ public:
 	void remove(Class c, uint64_t value);
 	// Removes the oldest one.
 	void close_channel();
-	// One of them; occasionally, and if there is none, a wrong one.
+	// An object of the class; occasionally, or if there is none, a wrong number.
 	uint64_t any(Class c, Dice &dice) const;
 	size_t size(Class c) const;
 
@@ -49,7 +49,7 @@ public:
 	{
 		return reinterpret_cast<uintptr_t>(base_) + offset;
 	}
-	// Addresses that the kernel must not write to, or where it must not get far.
+	// Addresses that the kernel cannot write to, or can write to only for a few bytes.
 	uint64_t bad(Dice &dice) const;
 
 private:

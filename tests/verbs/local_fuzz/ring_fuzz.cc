@@ -22,7 +22,7 @@ constexpr unsigned most_resizes = 40;
 constexpr unsigned look = 64;	  // steps between two checks of the state
 constexpr unsigned afterlife = 3; // checks of a QP in error
 
-// How a connection ends, if it gets that far.
+// How a connection ends, if the round gets that far.
 enum class End { none, disconnect, error, drain, reset, destroy, close_ids, count };
 
 struct Plan {
@@ -162,7 +162,7 @@ private:
 			s.resize_srq(resized(d));
 	}
 
-	// Threads beside the leading one.
+	// Starts the threads that run beside the leading one.
 	void start_helpers()
 	{
 		auto start = [&](auto work) {
@@ -240,7 +240,7 @@ private:
 		mutations_ += m.mutations();
 	}
 
-	// Both begin again.
+	// Resets and connects both QPs again.
 	void revive()
 	{
 		for (Side *s : {&a_, &b_}) {
@@ -251,7 +251,7 @@ private:
 		}
 	}
 
-	// The mappings outlive their queues.
+	// Writes to the mappings after their queues were destroyed.
 	void after()
 	{
 		Mutator m(dice_.two_words(), board_, a_, b_, 1000);

@@ -27,7 +27,7 @@ uint64_t bytes_of(uint64_t elements, uint64_t each)
 	return elements * each;
 }
 
-// Both rings of a QP at their maximum size, for the time that a command may take.
+// The size of both rings of a QP, from which the time limit of a command follows.
 uint64_t qp_bytes(const Sizes &s)
 {
 	return bytes_of(s.sq, 64 + std::max(16 * s.sge, s.inline_data) + 64) +
@@ -413,7 +413,7 @@ int Side::destroy_qp()
 	const int error = host_.verbs.command("destroy_qp", IB_USER_VERBS_CMD_DESTROY_QP, request,
 					      response, static_cast<Nothing *>(nullptr),
 					      qp_bytes(sizes_));
-	// another thread is in a call on it
+	// another thread uses the QP in a call
 	if (error)
 		has_qp_ = true;
 	return error;

@@ -16,11 +16,11 @@ namespace local_fuzz {
 
 enum class Kind { sq, rq, cq };
 
-// Actions of a work queue's producer. After invalid indices were written, the kernel may accept
-// some of them.
+// The state of the producer of a work queue. If invalid indices were written, the kernel may have
+// accepted some of them.
 struct Posted {
 	std::atomic<uint32_t> producer = 0; // of a correct producer
-	std::atomic<uint32_t> horizon = 0;  // the kernel has no reason to take elements after it
+	std::atomic<uint32_t> horizon = 0;  // the kernel must not take elements after this one
 
 	void rewind()
 	{
@@ -139,9 +139,9 @@ public:
 	int resize_srq(uint32_t size);
 	int limit_srq(uint32_t limit);
 	int destroy_qp();
-	// Another one like it; the address for the driver's part of the reply is not memory.
+	// Creates another such QP, with an invalid address for the driver's part of the reply.
 	int create_qp_without_reply();
-	// Resets the state for a QP that begins again.
+	// Resets our state for a QP that was reset.
 	void rewind();
 
 private:

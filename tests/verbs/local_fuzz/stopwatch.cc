@@ -14,7 +14,7 @@ namespace local_fuzz {
 namespace {
 
 constexpr Nanoseconds beat{20ms};
-// Much more than the underlying machine takes a processor away for.
+// Much longer than the host takes a processor from the guest.
 const Nanoseconds dead = machine::patience(60s);
 
 // The time to allocate or free memory depends on its size.
@@ -37,14 +37,14 @@ void raise(std::atomic<T> &most, T value)
 		;
 }
 
-// Work that needs nothing from the kernel.
+// A loop of known cost, without calls of the kernel.
 void spin()
 {
 	for (unsigned n = 0; n < 500000; n++)
 		asm volatile("");
 }
 
-// Its time on an undisturbed processor: the shortest of many.
+// The time of spin() on an undisturbed processor: the shortest of many.
 Nanoseconds spin_time()
 {
 	static const Nanoseconds shortest = [] {
@@ -59,7 +59,7 @@ Nanoseconds spin_time()
 	return shortest;
 }
 
-// The factor by which this thread is slower than when alone, over that time; at least 1.
+// Spins for that time, and returns the factor by which this thread is slowed down; at least 1.
 double slowness(Nanoseconds time)
 {
 	const Nanoseconds begin = thread_time();
@@ -162,7 +162,7 @@ void Watchdog::look_at_others(unsigned cpu, Nanoseconds now)
 {
 	for (unsigned other = 0; other < beats_.size(); other++)
 		if (other != cpu && now - beats_[other].load() > dead)
-			hangs("the kernel does not give back a processor");
+			hangs("the kernel does not release a processor");
 }
 
 } // namespace local_fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long the kernel occupies a processor: in calls of the fuzzer, and in its work beside them.
+// How long the kernel occupies a processor: in calls of the fuzzer, and in other work.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,13 @@ namespace local_fuzz {
 using Nanoseconds = std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-// The calling thread's processor time. Not wall time: machines are loaded.
+// The processor time of the calling thread. Wall time would depend on the load of the machine.
 Nanoseconds thread_time();
 
 /*
- * The longest call, and the longest of those that exceeded their limit. Processor time that the
- * underlying machine takes from the guest is not visible as such: it is charged to the running
- * thread. So after a long call a loop of known cost runs for as long, and the call's time is
- * divided by the loop's slowdown.
+ * The longest call, and the longest of those that exceeded their limit. Time that the host takes
+ * from the guest is charged to the running thread. Therefore, after a long call, we run a loop of
+ * known cost for the same time, and divide the time of the call by the slowdown of the loop.
  */
 class Stopwatch {
 public:
@@ -35,8 +34,8 @@ public:
 	};
 
 	Stopwatch();
-	// The limit of a call (none before); operator() takes the number of bytes that the call
-	// works on.
+	// Sets the limit of a call; by default there is none. operator() gets the number of bytes
+	// that the call works on.
 	void allow(Nanoseconds limit) { limit_ = limit; }
 	template <class Function>
 	auto operator()(const char *name, Function call, uint64_t bytes = 0)
@@ -46,7 +45,7 @@ public:
 		took({name, thread_time() - begin}, bytes);
 		return ret;
 	}
-	// Since the last call of this function.
+	// The longest calls since the last call of this function.
 	Seen take();
 	uint64_t calls() const { return calls_; }
 
@@ -61,9 +60,9 @@ private:
 
 Stopwatch &stopwatch();
 
-// A real-time thread on each processor that runs every few milliseconds: it runs late if the kernel
-// works with preemption disabled, in whatever context. A thread that does not run at all is
-// reported by the others.
+// Has a real-time thread on each processor that runs every few milliseconds. The thread is late if
+// the kernel works with preemption disabled, in any context. If a thread does not run at all, the
+// other threads report this.
 class Watchdog {
 public:
 	Watchdog();

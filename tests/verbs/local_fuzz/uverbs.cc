@@ -76,7 +76,7 @@ int Uverbs::write_command(const char *name, uint32_t number, std::span<const std
 	const size_t length = sizeof(header) + in.size();
 
 	if (length > most)
-		throw Failure("a command too long");
+		throw Failure("a command is too long");
 	header.command = number;
 	header.in_words = static_cast<uint16_t>(length / 4);
 	header.out_words = static_cast<uint16_t>(out.size() / 4);

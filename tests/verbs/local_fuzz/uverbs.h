@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device file itself: commands as the kernel reads them, and the mappings of the rings, without
-// a library.
+// The device file: commands as the kernel reads them, and mappings of the rings, without a library.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Several paths between the hosts (suite vm-multihoming, which makes the second one): one of them
-// is cut in mid-stream, for both directions, as by a switch that fails; nothing is lost.
+// Several paths between the hosts (the suite vm-multihoming makes the second one): one of them is
+// cut in mid-stream, in both directions, as by a switch that fails. No data may be lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,8 +60,9 @@ uint64_t failures()
 
 class failover : public testing::TestWithParam<lab::Family> {
 protected:
-	// Traffic until a path has failed, and 5 rounds more. Tells how long the longest took. On a
-	// busy machine a path may have failed before it was cut, so its state counts, too.
+	// Traffic until a path has failed, and 5 more rounds. Prints how long the longest round
+	// took. On a busy machine a path may have failed before it was cut, so a path that is
+	// already inactive counts as failed, too.
 	void fails_over(const char *what)
 	{
 		const uint64_t before = failures();
@@ -80,7 +81,7 @@ protected:
 			       std::chrono::duration_cast<Milliseconds>(longest).count()));
 	}
 
-	// Until both paths work, as the probes say.
+	// Waits until SCTP's heartbeats have found that both paths work.
 	void both_work()
 	{
 		const auto end = Clock::now() + 4 * patience;
@@ -91,7 +92,7 @@ protected:
 		EXPECT_EQ(traffic_.state(), IBV_QPS_RTS);
 	}
 
-	// The peer's addresses that the client regards as active.
+	// The number of addresses of the peer whose state is active at the client.
 	static int active_paths()
 	{
 		lab::Inside inside(lab::a());
@@ -123,7 +124,7 @@ TEST_P(failover, path__cut_and_restored_and_the_other_cut)
 	}
 	both_work();
 	{
-		// It is idle but for heartbeats.
+		// This path carries heartbeats only.
 		Cut cut(second());
 		traffic_.rounds(5);
 		EXPECT_EQ(traffic_.state(), IBV_QPS_RTS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A network that loses, reorders, duplicates and congests; segment sizes that change during the
-// transfer. RFC 5044 leaves all of this to TCP: every byte arrives once, in its place, and nothing
-// stalls.
+// A network that loses, reorders, duplicates and delays packets; segment sizes that change during
+// the transfer. RFC 5044 leaves all of this to TCP: every byte must arrive once, in its place, and
+// no transfer may stall.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 const int rounds = lab::repetitions(6, 2);
 
-// With markers, which also moves all FPDU boundaries, or without; and with out-of-order placement
+// With markers, which also shift all boundaries of FPDUs, or without; and with early placement
 // (suite vm-ooo).
 enum class Form { nomarkers, markers, ooo };
 
@@ -44,14 +44,14 @@ protected:
 		}
 	}
 
-	// Of both hosts.
+	// The sum of both hosts.
 	static uint64_t counter(const char *name)
 	{
 		return lab::a().counter(name) + lab::b().counter(name);
 	}
 
-	// On a network that loses, segments have to be retransmitted, or the test shows nothing:
-	// more traffic until one has been.
+	// Traffic until at least one segment was retransmitted; otherwise the test would prove
+	// nothing.
 	void lossy(const std::string &how, lab::Family family = lab::Family::ipv4)
 	{
 		uint64_t before = lab::retransmitted(lab::a()) + lab::retransmitted(lab::b());
@@ -73,11 +73,11 @@ protected:
 	}
 
 	// Much traffic, and more until some of it has been placed early and delivered without a
-	// copy. How much is a matter of who gets the processor when.
+	// copy. The amount depends on timing.
 	void early(const std::string &how, int n)
 	{
 		if (GetParam() != Form::ooo)
-			GTEST_SKIP() << "of policy ooo";
+			GTEST_SKIP() << "for policy ooo only";
 		const char *const names[] = {"ooo_placed_fpdus", "ooo_placed_octets",
 					     "ooo_delivered_without_copy", "ooo_replaced"};
 		uint64_t before[4], now[4];
@@ -96,12 +96,12 @@ protected:
 		for (int i = 0; i < 4; i++)
 			printf("# %s: %s %llu\n", how.c_str(), names[i],
 			       static_cast<unsigned long long>(now[i]));
-		EXPECT_GT(now[0], 0U) << "nothing was placed early";
-		EXPECT_GT(now[2], 0U) << "all of it was copied again";
+		EXPECT_GT(now[0], 0U) << "no FPDU was placed early";
+		EXPECT_GT(now[2], 0U) << "all early FPDUs were copied again";
 		EXPECT_GE(now[0], now[2]);
 	}
 
-	// Traffic for as long as the network needs.
+	// Traffic until the changes of the network are complete.
 	void run_during(Traffic &traffic, Meanwhile &meanwhile)
 	{
 		do
@@ -216,7 +216,7 @@ TEST_P(loss, offload__changes_under_way)
 
 TEST_P(loss, wire__is_cut_for_a_moment)
 {
-	// RFC 5044 has no keepalive: as long as TCP does not give up, the stream stays open
+	// RFC 5044 has no keepalive: the stream stays open until TCP gives up
 	Traffic traffic;
 	Meanwhile meanwhile(6, [](int i) {
 		lab::shell(lab::b(), "ip link set " + lab::b().netdev + (i % 2 ? " up" : " down"));

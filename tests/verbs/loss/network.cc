@@ -86,7 +86,7 @@ void RouteMtu::set(int mtu)
 
 namespace {
 
-// By timeout and early.
+// Chunks that SCTP has sent again, after a timeout or by fast retransmission.
 uint64_t sctp_retransmitted()
 {
 	std::ifstream snmp("/proc/thread-self/net/sctp/snmp");

@@ -11,8 +11,8 @@
 
 namespace lab {
 
-// Applies tc netem to the packets of both hosts. The packets have at most the MTU: no segmentation
-// below TCP, so that each is lost, delayed or duplicated by itself.
+// Applies tc netem to the packets of both hosts. Segmentation offload is off, so that each segment
+// is lost, delayed or duplicated by itself.
 class BadNetwork {
 public:
 	explicit BadNetwork(const std::string &how);
@@ -58,7 +58,7 @@ public:
 // Segments that the host has retransmitted since it was made.
 uint64_t retransmitted(const Host &host);
 
-// Performs the steps one after the other, in its own thread, with pauses between them.
+// Performs the steps one after the other in a thread of its own, with pauses between them.
 class Meanwhile {
 public:
 	template <class Step>

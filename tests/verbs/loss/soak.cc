@@ -17,7 +17,7 @@ constexpr size_t area = Way::window * slot_size;
 // Areas of each end's memory.
 constexpr size_t source = 0, receives = source + source_size, written = receives + area,
 		 sinks = written + area, number = sinks + area, memory_size = number + 8;
-// Segments of an idle connection may be lost again and again.
+// A segment may be lost several times, and retransmission waits longer each time.
 const Milliseconds stall = 3 * patience;
 
 size_t slot(uint64_t seq)
@@ -60,7 +60,7 @@ Way::Way(Endpoint &from, Endpoint &to, const Region &slots, ibv_srq *srq, unsign
 		receive(to, slots, srq, i);
 }
 
-// A later message tells the other end of a Write: one in four messages, and the last, are Sends.
+// The other end learns of a Write by a later Send: one in four messages, and the last, are Sends.
 Way::Kind Way::choose(uint64_t messages)
 {
 	static constexpr Kind mix[] = {send, write, write, write_imm, write_imm,
@@ -71,7 +71,7 @@ Way::Kind Way::choose(uint64_t messages)
 	return mix[random_() % std::size(mix)];
 }
 
-// Most are small; a few take many segments.
+// Most messages are small; a few take many segments.
 size_t Way::choose_length()
 {
 	static constexpr size_t most[] = {64, 64, 256, 256, 1024, 1500, 9000, longest};
@@ -161,7 +161,7 @@ void Way::received(const ibv_wc &wc)
 		    wc.opcode != (imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
 		    (imm && ntohl(wc.imm_data) != static_cast<uint32_t>(m.seq)))
 			throw Failure("message " + std::to_string(m.seq) +
-				      ": other length, opcode or immediate data");
+				      ": wrong length, opcode or immediate data");
 		judge(m, imm ? writes + slot(m.seq) :
 			       slots_.data() + (srq_ ? 0 : receives) + wc.wr_id * slot_size);
 		break;
@@ -235,7 +235,7 @@ void Soak::run(uint64_t messages)
 			continue;
 		}
 		if (Clock::now() - last > stall)
-			throw Failure("nothing happens any more");
+			throw Failure("no progress any more");
 		usleep(100);
 	}
 }

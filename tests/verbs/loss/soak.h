@@ -13,13 +13,14 @@
 
 namespace rdma {
 
-// Bytes that were delivered are not those that were sent. No Failure, which the end of a device is.
+// Delivered bytes differ from those sent. Not a Failure, which the removal of a device causes.
 struct WrongData : std::runtime_error {
 	explicit WrongData(const std::string &what) : std::runtime_error("wrong data: " + what) {}
 };
 
-// One direction of a connection: the requests of one end, judged at the end that learns of them. A
-// message's bytes are a random part of its sender's source area; a slot held another part before.
+// One direction of a connection: the requests of one end, checked at the end that gets to know of
+// them. The bytes of a message are a random part of the sender's source area; its slot held another
+// part before.
 class Way {
 public:
 	enum Kind { send, write, write_imm, read, atomic, kinds };
@@ -30,9 +31,9 @@ public:
 
 	static Config config();
 
-	// slots: the location of that end's receives; srq: they are posted there by another object.
+	// slots: where the receives of that end are; srq: another object posts the receives.
 	Way(Endpoint &from, Endpoint &to, const Region &slots, ibv_srq *srq, unsigned int seed);
-	// Posts and judges as much as possible. Returns whether anything happened.
+	// Posts and checks as much as possible. Returns whether there was progress.
 	bool go(uint64_t messages);
 	bool done(uint64_t messages) const { return retired_ == messages; }
 
@@ -73,7 +74,7 @@ class Soak {
 public:
 	// Half of the connections receive on host B from one shared receive queue.
 	explicit Soak(unsigned int connections);
-	// Runs this many in all. Throws if one is wrong, or if nothing happens any more.
+	// Runs this many messages in total. Throws if one is wrong, or if there is no progress.
 	void run(uint64_t messages);
 	Way::Counts counts() const;
 	uint64_t bytes() const;

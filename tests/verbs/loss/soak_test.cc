@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Out-of-order placement with all kinds of traffic, over a network that loses 1 % and reorders 25 %
-// of the packets: SOAK_MESSAGES messages (default 10000, with KWARP_SHORT 2000; "make soak" runs
-// 10^6), or until a device is removed.
+// Early placement with all kinds of traffic, over a network that loses 1 % and reorders 25 % of the
+// packets: SOAK_MESSAGES messages (default 10000, with KWARP_SHORT 2000; "make soak" runs 10^6), or
+// until a device is removed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -22,13 +22,13 @@ uint64_t wanted()
 	return n ? strtoull(n, nullptr, 10) : lab::repetitions(10000, 2000);
 }
 
-// Each connection stalls for a while when its last segment is lost.
+// Many, because each connection stalls for a while when its last segment is lost.
 unsigned int connections()
 {
 	return wanted() < 100000 ? few : 4 * few;
 }
 
-// Of both hosts.
+// The sum of both hosts.
 uint64_t counter(const char *name)
 {
 	return lab::a().counter(name) + lab::b().counter(name);
@@ -36,7 +36,7 @@ uint64_t counter(const char *name)
 
 } // namespace
 
-// Policies and network are the caller's (tests/vm/lib.sh: reordering()).
+// The caller sets policies and network (reordering() in tests/vm/lib.sh).
 TEST(soak, every_operation)
 {
 	static constexpr const char *names[] = {"rx_fpdus", "ooo_placed_fpdus", "ooo_placed_octets",
@@ -63,15 +63,15 @@ TEST(soak, every_operation)
 		printf("# soak: %s %llu\n", names[i], static_cast<unsigned long long>(count[i]));
 	}
 	EXPECT_GT(lab::retransmitted(lab::a()) + lab::retransmitted(lab::b()), sent_again)
-		<< "nothing was lost";
-	// How many is a matter of who gets the processor when.
-	EXPECT_GT(count[1], 0U) << "nothing was placed early";
-	EXPECT_GT(count[3], 0U) << "all of it was copied again";
+		<< "no packet was lost";
+	// The numbers depend on timing.
+	EXPECT_GT(count[1], 0U) << "no FPDU was placed early";
+	EXPECT_GT(count[3], 0U) << "all early FPDUs were copied again";
 	EXPECT_GE(count[1], count[3]);
 }
 
-// The caller removes a device or a netdev. Nothing waits for ever, and the remaining objects can be
-// destroyed.
+// The caller removes a device or a netdev. No call may wait for ever, and all remaining objects can
+// be destroyed.
 TEST(soak, until_a_device_goes)
 {
 	Soak soak(few);

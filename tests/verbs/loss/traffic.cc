@@ -6,13 +6,13 @@
 namespace rdma {
 namespace {
 
-// Around FPDU and segment sizes, and long ones.
+// Sizes around those of FPDUs and segments, and long ones.
 constexpr std::array<size_t, 10> sizes{0, 1, 103, 1428, 1429, 4096, 9001, 30000, 65536, 65537};
 constexpr size_t slot = 65540;
 constexpr size_t area = sizes.size() * slot;
 // The four areas of each end's memory.
 enum Area { source, sent_to, written_to, read_into, areas };
-// TCP waits longer each time before it sends a segment again.
+// Long, because TCP waits longer each time before it retransmits a segment.
 const Milliseconds stall = 3 * patience;
 
 constexpr size_t at(Area a, size_t i)

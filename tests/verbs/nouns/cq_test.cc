@@ -217,10 +217,10 @@ TEST(cq_data, notify__late_arm_tells_of_what_came_before)
 	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 1), 0);
 	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr)
-		<< "it was not solicited";
+		<< "the completion is not solicited";
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
 	EXPECT_EQ(next_event(pair.server.comp_channel()), pair.server.rcq());
-	// reported once
+	// a completion is reported only once
 	ASSERT_EQ(ibv_req_notify_cq(pair.server.rcq(), 0), 0);
 	EXPECT_EQ(next_event(pair.server.comp_channel(), moment), nullptr);
 	wait_ok(pair.server.rcq());
@@ -271,7 +271,7 @@ TEST(cq_data, overflow__hurts_only_this_queue)
 		     write(i, {victim.client.memory().sge(0, 8)}, victim.server.remote()));
 	EXPECT_EQ(events.of(victim.client.scq()).event_type, IBV_EVENT_CQ_ERR);
 	if (lab::both_kwarp()) {
-		// it could report nothing more
+		// because the CQ cannot report its completions
 		EXPECT_TRUE(victim.client.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(victim.server.reaches(IBV_QPS_ERR));
 	}
@@ -302,12 +302,12 @@ TEST(cq_data, overflow__what_fitted_is_polled)
 	ASSERT_EQ(ibv_poll_cq(pair.client.scq(), 16, wc), room);
 	for (int i = 0; i < room; i++)
 		EXPECT_EQ(wc[i].wr_id, uint64_t(i));
-	EXPECT_LT(ibv_poll_cq(pair.client.scq(), 16, wc), 0) << "a dead queue reports it";
+	EXPECT_LT(ibv_poll_cq(pair.client.scq(), 16, wc), 0) << "the overflow is reported";
 }
 
 TEST(cq_data, share__one_queue_for_two_qps)
 {
-	// completions name their QP; destroying one QP removes only its own
+	// completions name their QP; destroying a QP removes only its own completions
 	Context context = open_device(lab::a().device);
 	Pd pd = alloc_pd(context.get());
 	Cq queue = create_cq(context.get(), 64);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The errno of each verb for requests that it cannot fulfil: the values of the manual pages and,
 // where these name none, of hardware drivers (EINVAL: a value that no device supports; EOPNOTSUPP:
-// one that this device does not support; EBUSY: in use; ENOMEM: no room). A refusal leaves nothing
-// behind: at the end everything can be destroyed.
+// one that this device does not support; EBUSY: in use; ENOMEM: no room). A refused call leaves no
+// object: at the end all objects can be destroyed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,13 +14,13 @@ using namespace rdma;
 
 namespace {
 
-// 0, or the errno of a verb that returns it, or -1 with errno, or negative.
+// The errno of a verb that returns an errno, -1 with errno, or a negative errno; 0 for success.
 int result(int ret)
 {
 	return ret == -1 && errno ? errno : ret < 0 ? -ret : ret;
 }
 
-// 0, or the errno of a verb that returns an object; on error there must be none.
+// The errno of a verb that returns an object, which must be null then; 0 for success.
 template <class T>
 int result(T *object)
 {
@@ -51,9 +51,9 @@ struct errnos : KwarpOnly {
 		region.reset();
 		cq.reset();
 		if (pd) {
-			EXPECT_EQ(ibv_dealloc_pd(pd.release()), 0) << "something was left behind";
+			EXPECT_EQ(ibv_dealloc_pd(pd.release()), 0) << "an object is left over";
 			EXPECT_EQ(ibv_dealloc_pd(other_pd.release()), 0)
-				<< "something was left behind";
+				<< "an object is left over";
 		}
 	}
 
@@ -209,12 +209,12 @@ TEST_F(errnos, reg_mr)
 	EXPECT_EQ(reg(memory.data(), 4096, local | 1 << 19), EINVAL) << "no such right";
 	errno = 0;
 	EXPECT_EQ(result(ibv_reg_mr_iova(pd.get(), memory.data(), 4096, 1, local)), EINVAL)
-		<< "offset in page";
+		<< "another offset in the page";
 	errno = 0;
 	EXPECT_EQ(result(ibv_reg_dmabuf_mr(pd.get(), 0, 4096, 0, -1, local)), EBADF);
 	errno = 0;
 	EXPECT_EQ(result(ibv_reg_dmabuf_mr(pd.get(), 0, 4096, 0, context->async_fd, local)), EINVAL)
-		<< "no dmabuf";
+		<< "not a dmabuf";
 }
 
 TEST_F(errnos, windows)
@@ -311,7 +311,7 @@ TEST_F(errnos, modify_qp)
 	for (int mask : {int{IBV_QP_QKEY}, int{IBV_QP_PATH_MIG_STATE}, int{IBV_QP_CAP},
 			 int{IBV_QP_RATE_LIMIT}})
 		EXPECT_EQ(modify(qp.get(), mask), EOPNOTSUPP) << mask;
-	EXPECT_EQ(query_qp(qp.get()).qp_state, IBV_QPS_INIT) << "none of that has changed it";
+	EXPECT_EQ(query_qp(qp.get()).qp_state, IBV_QPS_INIT) << "refusals change nothing";
 	EXPECT_EQ(modify(qp.get(), to), 0);
 }
 
@@ -334,7 +334,7 @@ TEST_F(errnos, srq)
 	Qp qp = create_qp(pd.get(), init);
 	EXPECT_EQ(result(ibv_destroy_srq(srq.get())), EBUSY);
 	EXPECT_EQ(try_post_recv(qp.get(), 1, {region->sge(0, 8)}), EINVAL)
-		<< "it has no queue of its own";
+		<< "the QP has no receive queue of its own";
 	qp.reset();
 	for (ibv_srq_type type : {IBV_SRQT_XRC, IBV_SRQT_TM}) {
 		ibv_srq_init_attr_ex attr{};
@@ -395,7 +395,7 @@ TEST_F(errnos, imports)
 	ibv_unimport_pd(imported);
 }
 
-// Verbs that no RNIC supports, or not this one.
+// Verbs that RNICs, or this one, do not support.
 TEST_F(errnos, what_there_is_not)
 {
 	ibv_qp_init_attr init = qp_attr(cq.get());

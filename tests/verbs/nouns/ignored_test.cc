@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Attributes that the manual pages say are ignored, or valid only with a bit of a mask that is not
-// set: whatever they are, the call succeeds, and does the same. What has no meaning with a shared
-// receive queue: qp.create__attributes_that_are_ignored.
+// Attributes that are ignored according to the manual pages, or whose bit in the mask is not set:
+// with any value the call succeeds, and has the same effect. For attributes that are ignored with a
+// shared receive queue see qp.create__attributes_that_are_ignored.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ struct ignored : testing::Test {
 	Pd pd = alloc_pd(context.get());
 	Cq cq = create_cq(context.get(), 16);
 
-	// Nothing is behind it.
+	// A pointer that refers to no memory.
 	template <class T>
 	static T *garbage()
 	{
@@ -42,7 +42,7 @@ TEST_F(ignored, create_qp_ex__what_the_mask_does_not_name)
 	attr.pd = pd.get();
 	Qp qp(ibv_create_qp_ex(context.get(), &attr));
 	ASSERT_TRUE(qp) << strerror(errno);
-	EXPECT_EQ(ibv_qp_to_qp_ex(qp.get()), nullptr) << "send operations were not asked for";
+	EXPECT_EQ(ibv_qp_to_qp_ex(qp.get()), nullptr) << "send operations were not requested";
 }
 
 TEST_F(ignored, create_srq_ex__what_the_mask_does_not_name)
@@ -84,7 +84,7 @@ TEST_F(ignored, modify__what_the_mask_does_not_name)
 	EXPECT_EQ(query_qp(qp.get()).qp_state, IBV_QPS_ERR);
 }
 
-// The context of a completion queue is the program's, and so is that of a queue pair.
+// The contexts of a completion queue and of a queue pair are returned as the program has set them.
 TEST_F(ignored, contexts)
 {
 	auto *mine = garbage<void>();

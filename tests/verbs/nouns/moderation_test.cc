@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ibv_modify_cq(): how many completions, or how much time, an event stands for.
+// ibv_modify_cq(): an event is raised after a number of completions, or after a time.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct moderation : testing::Test {
 	ibv_cq *cq() const { return pair->server.rcq(); }
 	void arm(int solicited = 0) const { ASSERT_EQ(ibv_req_notify_cq(cq(), solicited), 0); }
 
-	// The client sends this many; on return the server has them in its queue.
+	// The client sends this many messages; on return their completions are in the server's CQ.
 	void send_some(int count, unsigned int flags = 0)
 	{
 		for (int i = 0; i < count; i++)
@@ -42,7 +42,7 @@ struct moderation : testing::Test {
 			post(pair->client.qp(),
 			     send(0, {pair->client.memory().sge(0, 64)}).flags(flags));
 		wait_ok(pair->client.scq(), count);
-		// the reply after them shows that they are there
+		// the reply to a later Read shows that they have arrived
 		post(pair->client.qp(),
 		     read(1, {pair->client.memory().sge(64, 8)}, pair->server.remote()));
 		wait_ok(pair->client.scq());
@@ -94,7 +94,7 @@ TEST_F(moderation, count_alone)
 	arm();
 	EXPECT_FALSE(event(moment));
 	wait_ok(cq(), 4);
-	// and counting begins again
+	// then counting begins again
 	send_some(3);
 	EXPECT_FALSE(event(moment));
 	send_some(2);
@@ -121,7 +121,7 @@ TEST_F(moderation, time_alone)
 	arm();
 	send_some(10);
 	EXPECT_TRUE(event());
-	EXPECT_FALSE(event(moment)) << "one for all of them";
+	EXPECT_FALSE(event(moment)) << "one event for all";
 	wait_ok(cq(), 10);
 }
 
@@ -147,14 +147,14 @@ TEST_F(moderation, late_arm)
 	ASSERT_EQ(moderate(cq(), 100, 1000), 0);
 	send_some(1);
 	arm();
-	EXPECT_TRUE(event()) << "what came before the arm counts, when its time is up";
+	EXPECT_TRUE(event()) << "a completion from before the arm counts when time is up";
 	wait_ok(cq());
 }
 
 TEST_F(moderation, polled_meanwhile_is_not_told)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 60000), 0);
-	// A slow machine may not have polled in time: try again then.
+	// A slow machine may not poll in time: then try again.
 	bool silent = false;
 	const auto end = std::chrono::steady_clock::now() + patience;
 	while (!silent && std::chrono::steady_clock::now() < end) {
@@ -163,7 +163,7 @@ TEST_F(moderation, polled_meanwhile_is_not_told)
 		wait_ok(cq());
 		silent = !event(moment);
 	}
-	ASSERT_TRUE(silent) << "nothing waits when time is up";
+	ASSERT_TRUE(silent) << "no completion waits when time is up";
 	// the CQ stays armed for later completions
 	send_some(1);
 	EXPECT_TRUE(event());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ibv_modify_qp(3): each step from one state to another, each attribute, objects of other contexts
-// and objects that are gone. The connection manager connects an RNIC's queue pair, so a step to RTS
-// or from it to SQD requires a connection; the only way back from Error is to RESET or directly to
-// INIT.
+// ibv_modify_qp(3): each transition between states, each attribute, objects of other contexts and
+// destroyed objects. The connection manager connects the queue pair of an RNIC, so a transition to
+// RTS, or from RTS to SQD, requires a connection. From Error the queue pair can only return to
+// RESET, or directly to INIT.
 #include <gtest/gtest.h>
 
 #include "cm/kwarp_only.h"
@@ -27,7 +27,7 @@ struct modify_errnos : KwarpOnly {
 		pd = alloc_pd(context.get());
 		other_pd = alloc_pd(context.get());
 		cq = create_cq(context.get(), 16);
-		// so that its number is invalid in the other context
+		// so that the number of the CQ is invalid in the other context
 		std::vector<Cq> before;
 		for (int i = 0; i < 64; i++)
 			before.push_back(create_cq(other_context.get(), 1));
@@ -43,7 +43,7 @@ struct modify_errnos : KwarpOnly {
 constexpr ibv_qp_state states[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
 				   IBV_QPS_SQD,	  IBV_QPS_SQE,	IBV_QPS_ERR};
 
-// Steps that are allowed without a connection.
+// Transitions that are allowed without a connection.
 bool allowed(ibv_qp_state from, ibv_qp_state to)
 {
 	switch (from) {
@@ -93,7 +93,7 @@ TEST_F(modify_errnos, each_step_of_a_connected_one)
 	}
 }
 
-// One attribute at a time, with a value that would be valid in other steps.
+// One attribute at a time, with a value that would be valid in other transitions.
 TEST_F(modify_errnos, each_attribute)
 {
 	const struct {
@@ -221,7 +221,7 @@ TEST_F(modify_errnos, work_request__region_of_another_domain)
 	}
 }
 
-// Requests with the number of an object that is gone.
+// Requests with the number of a destroyed object.
 TEST_F(modify_errnos, destroyed)
 {
 	ibv_qp_attr attr{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Regions of memory other than a program's own plain pages: huge pages, files, other drivers'
-// buffers; and restrictions of the system: limits, fork.
+// Regions of memory other than anonymous pages: huge pages, files, buffers of other drivers; and
+// restrictions of the system: limits, fork.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ int in_child(auto what)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The client writes there and reads it back.
+// The client writes to remote memory and reads the data back.
 void exchange(Pair &pair, Remote there, std::span<uint8_t> memory, unsigned int seed)
 {
 	size_t n = memory.size();
@@ -285,7 +285,7 @@ TEST(mr_kinds, fork__needs_no_preparation)
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";
 	EXPECT_EQ(ibv_is_fork_initialized(), IBV_FORK_UNNEEDED);
-	// The pages stay the parent's, whichever process writes first.
+	// The device uses the pages of the parent, whichever process writes first.
 	Pair pair;
 	Region region(pair.server.pd(), 4 * page);
 	memset(region.data(), 1, region.size());
@@ -304,7 +304,7 @@ TEST(mr_kinds, fork__needs_no_preparation)
 
 TEST(mr_kinds, advice__is_not_taken)
 {
-	// Everything is pinned: there is nothing to prefetch.
+	// All pages are pinned, so prefetching has no effect.
 	Context context = open_device(lab::a().device);
 	Pd pd = alloc_pd(context.get());
 	Region region(pd.get(), page);

@@ -152,7 +152,7 @@ TEST(mr_data, access__iova_is_not_the_address)
 		uint64_t iova = base + 100;
 		Mr region = reg_mr_iova(pair.server.pd(), memory.data() + 100, 8192, iova);
 		exchange(pair, {iova, region->rkey}, memory.span(100, 8192));
-		// somewhere inside
+		// a range inside the region
 		exchange(pair, {iova + 4000, region->rkey}, memory.span(4100, 999));
 	}
 }
@@ -228,7 +228,7 @@ TEST(mr_data, deregister__while_connected)
 
 TEST(mr_data, deregister__while_written_to)
 {
-	// No byte arrives after dereg has returned, and nothing hangs.
+	// No byte arrives after ibv_dereg_mr() has returned, and no call hangs.
 	Pair pair;
 	Memory memory(65536);
 	uint64_t address = reinterpret_cast<uintptr_t>(memory.data());
@@ -246,7 +246,7 @@ TEST(mr_data, deregister__while_written_to)
 
 TEST(mr_data, deregister__while_read_from)
 {
-	// Reads in progress end in an error or with the data, nothing else.
+	// Reads in progress return the right data or end in an error.
 	Pair pair;
 	Memory memory(65536);
 	uint64_t address = reinterpret_cast<uintptr_t>(memory.data());

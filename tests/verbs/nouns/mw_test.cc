@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory windows of type 1 and 2B. The server opens windows on its memory, the client accesses it
-// through them. The rules are those of the verbs' manual pages and, for errors reported to the
-// peer, RFC 5040 and 5041.
+// Memory windows of type 1 and 2B. The server binds windows to its memory; the client accesses the
+// memory through the windows. The rules are those of the manual pages of verbs and, for errors
+// reported to the peer, RFC 5040 and 5041.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -36,7 +36,7 @@ struct Stage {
 		speak(pair);
 	}
 
-	// A responder sends nothing before the initiator has sent, not even a local operation.
+	// A responder executes no request, not even a local one, before the initiator has sent.
 	static void speak(Pair &pair)
 	{
 		post(pair.client.qp(), write(1, {}, pair.server.remote()));
@@ -53,7 +53,7 @@ struct Stage {
 		return {mr.get(), at(offset), length, static_cast<unsigned int>(access)};
 	}
 
-	// Binds the window and waits for it; returns the status.
+	// Binds the window and waits for the completion; returns the status.
 	ibv_wc_status bind(const ibv_mw_bind_info &what)
 	{
 		if (mw->type == IBV_MW_TYPE_1)
@@ -85,7 +85,7 @@ struct Stage {
 
 	Remote through(size_t offset) const { return {at(offset), mw->rkey}; }
 
-	// The client writes there and reads it back.
+	// The client writes to remote memory and reads the data back.
 	void reaches(Remote there, size_t offset, size_t length, unsigned int seed = 1)
 	{
 		Region &own = pair.client.memory();
@@ -97,7 +97,7 @@ struct Stage {
 		EXPECT_TRUE(filled(own.span(32768, length), seed));
 	}
 
-	// Everything else is unchanged.
+	// All other memory is unchanged.
 	void others_untouched(size_t offset, size_t length)
 	{
 		EXPECT_TRUE(all_equal(memory.span(0, offset), untouched));
@@ -105,7 +105,7 @@ struct Stage {
 				      untouched));
 	}
 
-	// A write there ends the connection, and nothing is written.
+	// A Write to this memory ends the connection, and no byte is written.
 	void write_fails(Remote there, size_t length = 64)
 	{
 		memset(memory.data(), untouched, memory.size());
@@ -301,7 +301,7 @@ TEST(mw_pd, access__other_queue_pair)
 	EXPECT_EQ(stage.server_events.of(other.server.qp()).event_type, IBV_EVENT_QP_ACCESS_ERR);
 	EXPECT_TRUE(other.server.reaches(IBV_QPS_ERR));
 	stage.others_untouched(0, 0);
-	// this does not affect its owner
+	// the failure does not affect the owner of the window
 	stage.reaches({stage.at(2 * page), mine->rkey}, 2 * page, 64);
 }
 
@@ -348,7 +348,7 @@ TEST_P(mw_types, bind__rights_that_are_none)
 
 TEST_P(mw_types, bind__local_write_is_the_regions)
 {
-	// rdma-core's own suite sets it; it has no effect on a window's key
+	// rdma-core's own suite sets this right, which has no effect on the key of a window
 	Stage stage(GetParam());
 	stage.open(page, page, rw | IBV_ACCESS_LOCAL_WRITE);
 	stage.reaches(stage.through(page), page, 64);
@@ -580,7 +580,7 @@ TEST_F(mw, remote_invalidate__closes_it)
 	ibv_wc wc = wait_ok(stage.pair.server.rcq());
 	EXPECT_TRUE(wc.wc_flags & IBV_WC_WITH_INV);
 	EXPECT_EQ(wc.invalidated_rkey, stage.mw->rkey);
-	// it is free: it can be bound again, and it does not hold the region
+	// the window is unbound: it can be bound again, and the region can be freed
 	wait_ok(stage.pair.client.scq());
 	uint32_t old = stage.mw->rkey;
 	stage.open(2 * page, page);
@@ -654,7 +654,7 @@ TEST_P(mw_types, free__closes_it)
 	stage.write_fails(there);
 }
 
-// Not a test: the next one runs it as a separate program.
+// Not a test by itself: the next test runs this function in a separate process.
 TEST(mw_child, DISABLED_ends_with_bound_windows)
 {
 	for (ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) {
@@ -667,7 +667,7 @@ TEST(mw_child, DISABLED_ends_with_bound_windows)
 
 TEST_F(mw, free__by_the_end_of_the_process)
 {
-	// The region is younger and is freed first: it has to wait for its window.
+	// The region is younger than the window, so the kernel tries to free the region first.
 	pid_t child = fork();
 	if (!child) {
 		execl("/proc/self/exe", "verbs", "--gtest_filter=mw_child.*",
@@ -684,7 +684,7 @@ TEST_F(mw, free__queue_pair_before_its_window)
 	Stage stage(IBV_MW_TYPE_2);
 	stage.open(page, page);
 	stage.pair.server.destroy_qp();
-	// The window still holds its region, and no program can use it.
+	// The window still refers to its region, but can no longer be used.
 	EXPECT_EQ(ibv_dereg_mr(stage.mr.get()), EBUSY);
 	Pair other(same_pd(stage));
 	memset(other.client.memory().data(), 0xaa, 64);
@@ -708,7 +708,7 @@ TEST_P(mw_types, alloc__keys_are_not_guessable)
 	EXPECT_EQ(ibv_dealloc_pd(pd.get()), EBUSY);
 }
 
-// ---- under traffic: no byte arrives once the call, or the completion, is there ----
+// ---- under traffic: no byte is written after the call has returned, or the request completed ----
 
 namespace {
 
@@ -724,13 +724,13 @@ void closed_under_traffic(ibv_mw_type type, const std::function<void(Stage &)> &
 			post(stage.pair.client.qp(),
 			     write(i, {stage.pair.client.memory().sge(0, 32768)}, there)
 				     .unsignaled());
-		// in some rounds after the write has begun, in others before
+		// in some rounds, close the window after the Write has begun; in others, before
 		for (int spin = 0; round % 2 && spin < 1000000 && stage.memory.data()[0] != 0xaa;
 		     spin++)
 			asm volatile("" ::: "memory");
 		close(stage);
 		memset(stage.memory.data(), untouched, stage.memory.size());
-		// in case all of them were in time
+		// another Write, if all others completed before the window was closed
 		try_post(stage.pair.client.qp(),
 			 write(99, {stage.pair.client.memory().sge(0, 64)}, there));
 		stage.ended();
@@ -765,7 +765,7 @@ TEST_F(mw, traffic__unbind_by_another_queue_pair)
 
 TEST_F(mw, traffic__move_by_another_queue_pair)
 {
-	// The old place is not written to; the peer, which uses the old key, is refused.
+	// The old memory is not written to; the peer, which uses the old key, is refused.
 	closed_under_traffic(IBV_MW_TYPE_1, [](Stage &stage) {
 		Memory elsewhere(page);
 		Mr mr = reg_mr(stage.pair.server.pd(), elsewhere.data(), page, windowed);
@@ -795,7 +795,7 @@ TEST_F(mw, traffic__two_queue_pairs_bind_the_same_window)
 		wait_ok(stage.pair.server.scq(), 32);
 		wait_ok(other.server.scq(), 32);
 	}
-	// No binding is left behind: the region can be freed as soon as the window has been.
+	// No binding is left: the region can be freed when the window is freed.
 	stage.mw.reset();
 	EXPECT_EQ(ibv_dereg_mr(stage.mr.release()), 0);
 }

@@ -76,7 +76,7 @@ TEST_F(pd, parent_domain__refused)
 
 TEST_F(pd, import__domain_and_region)
 {
-	// the importer uses the owner's object and leaves it intact
+	// the importer uses the object of its owner, and does not destroy it
 	Pd domain = alloc_pd(context.get());
 	Region region(domain.get(), 8192);
 	{
@@ -97,7 +97,7 @@ TEST_F(pd, import__domain_and_region)
 			EXPECT_EQ(wait(cq.get()).status, IBV_WC_WR_FLUSH_ERR);
 			EXPECT_EQ(ibv_dealloc_pd(domain.get()), EBUSY);
 		}
-		EXPECT_EQ(ibv_import_mr(imported, 0x7fff), nullptr) << "no such number";
+		EXPECT_EQ(ibv_import_mr(imported, 0x7fff), nullptr) << "no such handle";
 		ibv_unimport_mr(mr);
 		ibv_unimport_pd(imported);
 	}

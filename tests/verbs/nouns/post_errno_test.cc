@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The result of posting (ibv_post_send(3), ibv_post_recv(3)): EINVAL for an invalid request, or for
 // a queue pair whose state accepts none (RESET, INIT and RTR no sends, RESET no receives), ENOMEM
-// for a full queue. Requests of a list before the bad one are posted, bad_wr is that one, and those
-// after it have no effect.
+// for a full queue. In a list, requests before the bad one are posted, bad_wr is the bad one, and
+// requests after it are not posted.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -79,7 +79,7 @@ struct Alone {
 	int to(ibv_qp_state state) { return modify_state(qp.get(), state); }
 };
 
-// One request of a kind that is invalid in the queue, between two valid ones.
+// A request that is invalid, which is posted between two valid ones.
 struct Wrong {
 	const char *name;
 	std::function<Send(Pair &)> make;
@@ -95,9 +95,9 @@ const Wrong wrong_ones[] = {
 	 [](Pair &p) {
 		 return Send(static_cast<ibv_wr_opcode>(99), 2, {p.client.memory().sge(0, 8)});
 	 }},
-	{"an operation without a number",
+	{"an opcode out of range",
 	 [](Pair &) { return Send(static_cast<ibv_wr_opcode>(-1), 2, {}); }},
-	{"segmentation is not ours",
+	{"segmentation offload, which RNICs do not have",
 	 [](Pair &p) { return Send(IBV_WR_TSO, 2, {p.client.memory().sge(0, 8)}); }},
 	{"inline too long",
 	 [](Pair &p) {
@@ -115,7 +115,7 @@ const Wrong wrong_ones[] = {
 		 return read(2, {p.client.memory().sge(0, 8)}, p.server.remote())
 			 .flags(IBV_SEND_INLINE | IBV_SEND_SIGNALED);
 	 }},
-	{"elements of an invalidation",
+	{"an invalidation with elements",
 	 [](Pair &p) { return Send(IBV_WR_LOCAL_INV, 2, {p.client.memory().sge(0, 8)}); }},
 	{"a bind of no window", [](Pair &) { return Send(IBV_WR_BIND_MW, 2, {}); }},
 };
@@ -160,7 +160,7 @@ TEST_F(post_errnos, recv__state)
 	EXPECT_EQ(a.post_recv(), 0) << "INIT again";
 }
 
-// The other way to post, where an error fails the whole batch.
+// The same with ibv_wr_*(), where an error fails the whole batch.
 TEST_F(post_errnos, extended__state)
 {
 	Alone a;
@@ -201,7 +201,7 @@ TEST_F(post_errnos, send__while_connecting)
 	EXPECT_EQ(try_post(server.qp(), send(1, {server.memory().sge(0, 8)})), EINVAL);
 	post_recv(client.qp(), 1, {client.memory().sge(0, 8)});
 	server.accept();
-	// As with InfiniBand, where accept moves to RTS before it answers.
+	// As with InfiniBand, accept moves the queue pair to RTS before it sends the reply.
 	EXPECT_EQ(try_post(server.qp(), send(2, {server.memory().sge(0, 8)})), 0);
 	client.established();
 	server.established();
@@ -223,7 +223,7 @@ TEST_F(post_errnos, send__first_good_second_bad_third_never_seen)
 		EXPECT_EQ(post_list(pair.client.qp(), list, bad), EINVAL) << wrong.name;
 		EXPECT_EQ(bad, 1u) << wrong.name;
 		EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 1u) << wrong.name;
-		// and the queue continues
+		// the queue still works
 		post(pair.client.qp(), send(4, {some}));
 		EXPECT_EQ(wait_ok(pair.client.scq()).wr_id, 4u) << wrong.name;
 		EXPECT_EQ(wait_ok(pair.server.rcq(), 2).size(), 2u) << wrong.name;
@@ -244,7 +244,7 @@ TEST_F(post_errnos, recv__first_good_second_bad_third_never_seen)
 			  bad),
 		  EINVAL);
 	EXPECT_EQ(bad, 1u);
-	// one has been posted: there is room for all but one, and bad_wr is the one too many
+	// One receive is posted already, so the last of the list has no room and is bad_wr.
 	std::vector<std::vector<ibv_sge>> many(init.cap.max_recv_wr, {some});
 	EXPECT_EQ(post_recv_list(a.qp.get(), many, bad), ENOMEM);
 	EXPECT_EQ(bad, init.cap.max_recv_wr - 1u);

@@ -93,7 +93,7 @@ TEST_F(qp, create__without_receives)
 	EXPECT_EQ(modify_state(one.get(), IBV_QPS_ERR), 0);
 }
 
-// ibv_create_qp(3), ibv_create_srq(3): these have no meaning then.
+// ibv_create_qp(3), ibv_create_srq(3): attributes of receives are ignored with a shared queue.
 TEST_F(qp, create__attributes_that_are_ignored)
 {
 	if (!lab::a().is_kwarp())
@@ -277,8 +277,8 @@ TEST_F(qp, post__receive_queue_full)
 
 TEST_F(qp, post__send_queue_full)
 {
-	// One call with a list longer than the queue: what fits is posted, bad_wr is the first that
-	// does not.
+	// One call with a list longer than the queue: requests that fit are posted, and bad_wr is
+	// the first that does not fit.
 	Config config;
 	config.send_wr = 4;
 	Pair pair(both(config));
@@ -381,7 +381,7 @@ TEST(qp_connected, destroy__in_each_state)
 	}
 }
 
-// Removes rights from a connected QP: those of the region are of no use then.
+// Restricts the rights of a connected QP; rights of the region alone are not sufficient.
 static void leave_rights(Endpoint &e, unsigned int access)
 {
 	ibv_qp_attr attr{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Reregistration: access rights, protection domain and place of a region, one by one and together.
-// A failure leaves the region unchanged.
+// Reregistration changes access rights, protection domain and memory of a region, one by one and
+// together. A failure leaves the region unchanged.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -96,7 +96,7 @@ TEST_F(rereg, access__less)
 
 TEST_F(rereg, access__more)
 {
-	// Memory that was pinned for reading has to be pinned again: it may be a shared page.
+	// Memory that was pinned for reading has to be pinned again, since pages may be shared.
 	Target target(read_only);
 	target.reads(0, untouched);
 	ASSERT_EQ(target.change_access(all_access), 0);
@@ -148,7 +148,7 @@ TEST_F(rereg, pd__other)
 	wait_ok(other.client.scq(), 2);
 	EXPECT_TRUE(filled(target.memory.span(0, 64), 3));
 	target.write_fails(0);
-	// It counts as a user of its present domain.
+	// The region counts as a user of its new domain.
 	Pd lonely = alloc_pd(target.pair.server.context());
 	ASSERT_EQ(ibv_rereg_mr(target.mr.get(), IBV_REREG_MR_CHANGE_PD, lonely.get(), nullptr, 0,
 			       0),
@@ -244,7 +244,7 @@ TEST_F(rereg, failure__memory_that_may_not_be_written)
 
 TEST_F(rereg, traffic__rights_that_stay_are_never_missing)
 {
-	// The peer may read before, during and after: no read fails.
+	// The peer may read before, during and after the change, so no Read fails.
 	Target target;
 	fill(target.memory.span(0, 2 * page), 1);
 	int done = 0;
@@ -284,7 +284,7 @@ TEST_F(rereg, traffic__old_place_is_left_alone)
 				       fresh.data(), fresh.size(), 0),
 			  0);
 		memset(old.data(), untouched, old.size());
-		// in case all of them were in time
+		// another Write, if all others completed before the change
 		try_post(pair.client.qp(), write(99, {pair.client.memory().sge(0, 64)}, there));
 		EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 		EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));

@@ -122,7 +122,7 @@ TEST_F(srq, modify__refused_as_a_whole)
 
 TEST_F(srq, modify__limit_that_is_not_met)
 {
-	// nothing will be taken out of an empty queue, so the event is due now
+	// an empty queue is below the limit already, so the event is due at once
 	Srq queue = create_srq(pd.get(), 16);
 	AsyncEvents events(context.get());
 	ASSERT_EQ(modify_srq(queue.get(), IBV_SRQ_LIMIT, 0, 4), 0);
@@ -133,7 +133,7 @@ TEST_F(srq, modify__limit_that_is_not_met)
 
 TEST_F(srq, modify__limit_again_and_again)
 {
-	// The core keeps each event until the program reads it: one is enough.
+	// The RDMA core keeps each event until the program reads it, so one event must suffice.
 	Srq queue = create_srq(pd.get(), 16);
 	AsyncEvents events(context.get());
 	for (int i = 0; i < 100000; i++)
@@ -160,7 +160,7 @@ TEST_F(srq, destroy__refused_while_qp_uses_it)
 	Cq cq = create_cq(context.get(), 16);
 	Qp qp = qp_with(queue, cq);
 	EXPECT_EQ(ibv_destroy_srq(queue.get()), EBUSY);
-	EXPECT_EQ(try_post_srq_recv(queue.get(), 1, {}), 0) << "it goes on";
+	EXPECT_EQ(try_post_srq_recv(queue.get(), 1, {}), 0) << "the queue still works";
 }
 
 TEST_F(srq, qp__has_no_receives_of_its_own)
@@ -187,12 +187,12 @@ TEST_F(srq, qp__error_leaves_the_queue_alone)
 	ASSERT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);
 	EXPECT_EQ(events.of(qp.get()).event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
 	ASSERT_EQ(modify_state(qp.get(), IBV_QPS_ERR), 0);
-	EXPECT_FALSE(events.next(moment)) << "it was in error before";
+	EXPECT_FALSE(events.next(moment)) << "the queue pair was in error before";
 	EXPECT_TRUE(drain(cq.get()).empty());
-	EXPECT_EQ(try_post_srq_recv(queue.get(), posted, {}), ENOMEM) << "nothing was taken out";
+	EXPECT_EQ(try_post_srq_recv(queue.get(), posted, {}), ENOMEM) << "still full";
 }
 
-// The core keeps each event until the program reads it.
+// The RDMA core keeps each event until the program reads it, so there must not be many.
 TEST_F(srq, qp__one_event_before_it_is_connected)
 {
 	Srq queue = create_srq(pd.get(), 16);

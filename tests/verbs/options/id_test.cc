@@ -36,7 +36,8 @@ struct Passive {
 	uint16_t port() const { return ntohs(rdma_get_src_port(id.get())); }
 };
 
-// Connects, moves data in both directions, and ends; returns what A's wire saw of it.
+// Connects, moves data in both directions, and disconnects; returns the types of service of the
+// packets on the wire at host A.
 options::Packets::Seen talk(Passive &passive, Endpoint &client, Family family)
 {
 	options::Packets wire(lab::a());
@@ -86,8 +87,8 @@ TEST_P(service, each_side_has_its_own)
 	EXPECT_EQ(seen.received, std::set{0x48});
 }
 
-// So does the second connection, which is made after the peer turned out to support revision 1
-// only.
+// The second connection, which is made if the peer supports revision 1 only, has the same type of
+// service.
 TEST_P(service, of_the_connection_that_falls_back)
 {
 	lab::Policy old(lab::b(), "mpa_rev", 1);
@@ -115,13 +116,13 @@ TEST(option, reuseaddr__two_ids_bind_one_port)
 		Passive two;
 		ASSERT_EQ(set<int>(two.id.get(), RDMA_OPTION_ID_REUSEADDR, 1), 0);
 		EXPECT_EQ(two.bind(lab::b().ip4, one.port()), 0);
-		// Only one can listen, and only when it is alone.
+		// An id can listen only if no other id is bound to the port.
 		EXPECT_EQ(one.listen(), EADDRINUSE);
 	}
 	EXPECT_EQ(one.listen(), 0);
 }
 
-// The server's end closes first, so that its port has connections in TIME_WAIT.
+// The server closes first, so that its port has connections in TIME_WAIT.
 TEST(option, reuseaddr__a_server_that_is_started_again)
 {
 	uint16_t port;
@@ -146,7 +147,7 @@ TEST(option, reuseaddr__a_server_that_is_started_again)
 	EXPECT_EQ(again.listen(), 0);
 }
 
-// :: with the option is for IPv6 only; without it, for both.
+// A listener on :: serves IPv6 only with the option, and both families without.
 TEST(option, afonly__ipv4_client)
 {
 	for (int afonly : {0, 1}) {
@@ -179,7 +180,7 @@ TEST(option, afonly__one_port_for_each_family)
 	EXPECT_EQ(v4.listen(), 0);
 }
 
-// A timeout of InfiniBand's transport, which TCP does not need: accepted, without effect.
+// This timeout belongs to InfiniBand's transport: the option is accepted and has no effect.
 TEST(option, ack_timeout__is_accepted)
 {
 	Passive passive;

@@ -16,7 +16,8 @@ public:
 	Packets(const Packets &) = delete;
 	Packets &operator=(const Packets &) = delete;
 
-	// The types of service, or traffic classes, of TCP packets to or from a port, without ECN.
+	// The types of service (IPv6: traffic classes) of TCP packets to or from a port, without
+	// ECN.
 	struct Seen {
 		std::set<int> sent;
 		std::set<int> received;

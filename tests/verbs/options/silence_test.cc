@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A peer that vanishes without notice: the connection ends in bounded time, idle or not.
+// A peer that vanishes without notice: the connection ends in limited time, idle or not.
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -21,9 +21,8 @@ bool shown(const std::string &pattern)
 	return true;
 }
 
-// Whether ss shows a timer of that kind on a connection of host A. The kernel reports one timer for
-// each connection: while data wait for an acknowledgement it is that of TCP's retransmission
-// ("on"), which hides all others.
+// Whether ss shows a timer of that kind on a connection of host A. The kernel reports only one
+// timer per connection: while data are not acknowledged, that of TCP's retransmission ("on").
 bool timer(const std::string &pattern)
 {
 	while (shown("on,"))
@@ -69,14 +68,14 @@ TEST(keepalive, peer_vanishes__both_ends_notice)
 TEST(keepalive, peer_is_silent_but_there)
 {
 	lab::Policy a(lab::a(), "keepalive_s", 1);
-	// several, since an answer may be late
+	// several probes, since an answer may be late
 	lab::Sysctl interval("tcp_keepalive_intvl", "1"), probes("tcp_keepalive_probes", "5");
 	Pair pair;
 	EXPECT_FALSE(pair.client.channel().next(Milliseconds(9000)));
 	EXPECT_EQ(pair.client.state(), IBV_QPS_RTS);
 }
 
-// Unacknowledged data are left to TCP without any policy: net.ipv4.tcp_retries2.
+// With unacknowledged data, net.ipv4.tcp_retries2 limits the time; no policy is needed.
 TEST(retransmission, peer_vanishes__with_work_in_flight)
 {
 	Pair pair;

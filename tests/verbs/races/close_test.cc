@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory that is closed while the peer writes to it: when the verb has returned, or the work
-// request is complete, nothing more is placed there.
+// Memory that is deregistered, or whose window is invalidated, while the peer writes to it: when
+// the verb has returned, or the work request is complete, no byte may be placed there any more.
 //
-// The fault to find is a single copy that continues a little too long. So FPDUs are as large as MPA
-// allows, which makes each a copy of 64 KiB; the moment of closing differs from round to round; and
-// the last byte of the copy is watched.
+// The fault to find is a single copy that continues a little too long. Therefore FPDUs are as large
+// as MPA allows, which makes each copy 64 KiB long; the moment of closing differs between rounds;
+// and we watch the last byte of the copy.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@ constexpr int rw = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 constexpr int windowed = all_access | IBV_ACCESS_MW_BIND;
 
 struct closing : KwarpOnly {
-	// Only the copy takes time.
+	// Without CRC and with large FPDUs, most of the time is spent in the copy.
 	std::optional<lab::Policy> large, crc_a, crc_b;
 
 	void SetUp() override
@@ -44,14 +44,14 @@ struct closing : KwarpOnly {
 	}
 };
 
-// The server's memory, open to the client, which writes as fast as it can until it is refused.
+// Memory of the server, to which the client writes as fast as it can until a Write is refused.
 struct Target {
 	Pair pair;
 	Memory memory{length};
 	Mr mr;
 	std::thread writer;
 	std::atomic<bool> stop = false;
-	// watched: the part that the writes change last
+	// the byte that a Write changes last
 	volatile uint8_t &last = memory.data()[length - 1];
 
 	Target() : mr(reg_mr(pair.server.pd(), memory.data(), length, windowed))
@@ -61,7 +61,7 @@ struct Target {
 	}
 	~Target() { finish(); }
 
-	// A responder sends nothing before the initiator has sent, not even a local operation.
+	// A responder executes no request, not even a local one, before the initiator has sent.
 	static void speak(Pair &pair)
 	{
 		post(pair.client.qp(), write(1, {}, pair.server.remote()));
@@ -94,7 +94,7 @@ struct Target {
 			writer.join();
 	}
 
-	// Some writes have been placed; the moment differs each time.
+	// Waits until some Writes have been placed, and then for a time that differs each round.
 	void under_way(int round)
 	{
 		for (int n = 0; n < 2; n++) {
@@ -121,16 +121,16 @@ void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepar
 		target.under_way(round);
 		close(target);
 		target.last = closed;
-		// until the peer has noticed: none of its writes is in flight any more
+		// Wait until the peer has failed, so that none of its Writes is in flight any more.
 		EXPECT_TRUE(target.pair.server.reaches(IBV_QPS_ERR));
 		late += target.last != closed;
 		target.finish();
 	}
-	EXPECT_EQ(late, 0) << "wrong data: written to after it was closed, in so many of " << rounds
+	EXPECT_EQ(late, 0) << "wrong data: written after the close, in so many of " << rounds
 			   << " rounds";
 }
 
-// Changes the contents of a kernel file for a while.
+// Changes the contents of a kernel file until the end of the scope.
 class Setting {
 	std::string file, before;
 	void set(const std::string &value) { std::ofstream(file) << value; }
@@ -146,8 +146,7 @@ public:
 	~Setting() { set(before); }
 };
 
-// A thread of the first CPU with priority over all others there, which gets all CPU time that it
-// asks for.
+// A thread on the first CPU with priority over all other threads, without a limit of its CPU time.
 class Urgent {
 	Setting limit{"/proc/sys/kernel/sched_rt_runtime_us", "-1"};
 	std::optional<Setting> reserve;
@@ -257,7 +256,7 @@ TEST_F(closing, reregistered_without_the_right)
 	});
 }
 
-// A window of type 1 belongs to the domain: another queue pair's engine closes it.
+// A window of type 1 belongs to the protection domain, so another queue pair can unbind it.
 TEST_F(closing, window_unbound)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
@@ -282,8 +281,8 @@ TEST_F(closing, window_moved)
 	});
 }
 
-// With PREEMPT_RT the thread that closes the window can preempt a pass that uses it: the pass must
-// continue, or this never ends.
+// With PREEMPT_RT the thread that unbinds the window can preempt a pass that uses the window. The
+// thread must sleep, so that the pass can end; if it spins, this test never ends.
 TEST_F(closing, window_unbound_with_priority)
 {
 	Urgent urgent;
@@ -310,8 +309,8 @@ TEST_F(closing, window_freed)
 	});
 }
 
-// The engine that serves the peer also closes a window of type 2: the completion comes after its
-// copies.
+// A window of type 2 is invalidated on the queue pair that serves the peer: the invalidation
+// completes after all copies.
 TEST_F(closing, window_invalidated)
 {
 	closed_at_any_moment([](Target &t, Remote &there) {
@@ -327,8 +326,8 @@ TEST_F(closing, window_invalidated)
 	});
 }
 
-// The peer itself reports that the window is closed: by then all that it wrote before has been
-// placed, and nothing follows.
+// The peer invalidates the window by a Send: when the Send is delivered, all Writes before it have
+// been placed, and none follows.
 TEST_F(closing, window_invalidated_by_the_peer)
 {
 	for (int round = 0; round < rounds; round++) {
@@ -353,6 +352,6 @@ TEST_F(closing, window_invalidated_by_the_peer)
 		ASSERT_EQ(t.last, written) << "wrong data: not placed";
 		t.last = closed;
 		ASSERT_TRUE(t.pair.server.reaches(IBV_QPS_ERR));
-		ASSERT_EQ(t.last, closed) << "wrong data: written to after it was closed";
+		ASSERT_EQ(t.last, closed) << "wrong data: written after the close";
 	}
 }

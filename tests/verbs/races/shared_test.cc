@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Objects that several threads or processes use at once, or after their maker has exited.
+// Objects that several threads or processes use at once, or after the process that made them has
+// exited.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +32,7 @@ uint64_t cmp_swap(Pair &pair, Remote target, uint64_t compare, uint64_t swap)
 	return *reinterpret_cast<uint64_t *>(pair.client.memory().data());
 }
 
-// Adds one, by comparing and swapping until it succeeds.
+// Adds one, by repeating a compare and swap until it succeeds.
 void increment(Pair &pair, Remote target, uint64_t &expected)
 {
 	for (;;) {
@@ -115,7 +116,7 @@ TEST_F(shared, atomic__cmp_swap)
 	while (running) {
 		uint64_t found = number[0].load();
 		own += number[0].compare_exchange_strong(found, found + 1);
-		usleep(100); // give the others a moment without a change
+		usleep(100); // otherwise the others would never succeed
 	}
 	for (auto &t : threads)
 		t.join();

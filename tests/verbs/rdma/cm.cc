@@ -27,7 +27,7 @@ Event copy(const rdma_cm_event &event)
 
 Channel::Channel() : channel_(check(rdma_create_event_channel(), "rdma_create_event_channel"))
 {
-	// librdmacm waits for another event when it cannot interpret one; not here
+	// Nonblocking: if librdmacm cannot interpret an event, it would wait for another one.
 	check(fcntl(channel_->fd, F_SETFL, O_NONBLOCK), "fcntl");
 }
 
@@ -86,8 +86,8 @@ Address::Address(const std::string &ip, uint16_t port)
 Listener::Listener(const lab::Host &host, lab::Family family, int backlog) : ip_(host.ip(family))
 {
 	lab::Inside inside(host);
-	// rdma_cm chooses a port that no other id has. TCP may have it: any of the sockets in
-	// TIME-WAIT that earlier connections have left behind, hundreds at times.
+	// rdma_cm chooses a port that no other id has, but TCP may have a socket in TIME-WAIT on
+	// it; earlier connections leave hundreds of these.
 	for (int attempt = 0;; attempt++) {
 		id_ = create_id(host, channel_);
 		Address address(ip_, 0);

@@ -12,8 +12,8 @@ namespace rdma {
 
 namespace {
 
-// libsiw takes a mapping at offset 0x90000 for a failure, and some queue pair's mapping would be
-// there. So map a completion queue larger than that first, with all drivers.
+// libsiw takes a mapping at offset 0x90000 for a failure, and a queue pair could get that offset.
+// So we first map a completion queue that is larger than this, with all drivers.
 constexpr int cq_entries = 32767;
 
 } // namespace
@@ -30,7 +30,7 @@ double kernel_memory()
 		if (words >> name >> value)
 			kib[name] = value;
 	}
-	// free pages in per-CPU lists are not in any sum, and can be megabytes
+	// free pages in per-CPU lists, which can be megabytes, are counted only here
 	for (std::string line; std::getline(zoneinfo, line);) {
 		std::istringstream words(line);
 		if (words >> name >> value && name == "count:")
@@ -93,7 +93,7 @@ double idle_cost(size_t count)
 	Crowd crowd;
 
 	check(setrlimit(RLIMIT_NOFILE, &files) ? errno : 0, "setrlimit");
-	// the first connections allocate what all of them share
+	// the first connections allocate memory that all connections share
 	for (int i = 0; i < 32; i++)
 		crowd.add();
 	size_t some = crowd.size();

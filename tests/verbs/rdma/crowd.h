@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Many idle connections, and the kernel memory that they take.
+// Many idle connections, and the kernel memory that they need.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace rdma {
 
-// All memory in bytes except free pages, page cache and programs' own memory.
+// All memory in bytes except free pages, page cache and the memory of programs.
 double kernel_memory();
 
 // Connections between the hosts; their ends on each host share a protection domain and a completion
@@ -38,8 +38,8 @@ private:
 	std::vector<std::unique_ptr<rdma_cm_id, DestroyWithQp>> all_;
 };
 
-// Memory in bytes of one more idle queue pair of such a connection: the mean of @count connections,
-// including TCP's socket, connection manager and rings.
+// The memory in bytes that one more idle queue pair of such a connection needs: the mean of @count
+// connections, including the TCP socket, objects of the connection manager and rings.
 double idle_cost(size_t count);
 
 } // namespace rdma

@@ -98,7 +98,7 @@ void Endpoint::resolve_rest()
 
 int Endpoint::try_connect(const Param &param)
 {
-	// kwarp does not care; some drivers connect in the caller's namespace
+	// for other drivers, which connect in the namespace of the caller
 	lab::Inside inside(*host_);
 	rdma_conn_param p = to_conn_param(param);
 	return rdma_connect(id_.get(), &p) ? errno : 0;

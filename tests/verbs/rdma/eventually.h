@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The wait for what becomes true, where no event tells.
+// Waits for a condition that no event reports.
 #pragma once
 
 #include <thread>
@@ -8,7 +8,7 @@
 
 namespace rdma {
 
-// Whether it becomes true in time.
+// Whether the condition becomes true in time.
 template <class What>
 bool eventually(What what)
 {

@@ -20,7 +20,7 @@ public:
 	uint16_t port() const { return port_; }
 	// Accepts the next connection and closes it; false if there is none in time.
 	bool slam_door(Milliseconds limit = patience);
-	// Accepts the next connection, receives what comes first, and closes or resets it.
+	// Accepts the next connection, receives its first bytes, and closes or resets it.
 	bool refuse(bool reset, Milliseconds limit = patience);
 
 private:

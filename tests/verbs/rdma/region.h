@@ -59,8 +59,8 @@ private:
 Mr reg_mr(ibv_pd *pd, void *address, size_t length, int access = all_access);
 Mr reg_mr_iova(ibv_pd *pd, void *address, size_t length, uint64_t iova, int access = all_access);
 
-// Bytes that depend on seed and position. The messages of the two that compare contain "wrong
-// data", which tells tests/run-suite.sh that no second try excuses the failure.
+// Bytes that depend on seed and position. If a comparison fails, its message contains "wrong data",
+// after which tests/run-suite.sh makes no second try.
 void fill(std::span<uint8_t> bytes, unsigned int seed);
 testing::AssertionResult filled(std::span<const uint8_t> bytes, unsigned int seed);
 testing::AssertionResult all_equal(std::span<const uint8_t> bytes, uint8_t value);

@@ -154,7 +154,7 @@ std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
 		if (Clock::now() > end)
 			throw Failure("only " + std::to_string(all.size()) + " of " +
 				      std::to_string(count) + " completions" +
-				      (all.empty() ? "" : ", the last: " + to_string(all.back())));
+				      (all.empty() ? "" : ", last: " + to_string(all.back())));
 		if (++naps < 50)
 			sched_yield();
 		else

@@ -13,9 +13,9 @@
 namespace rdma {
 
 using Milliseconds = std::chrono::milliseconds;
-// For what must come: this limit only has to be finite.
+// The limit for events that must come.
 inline const Milliseconds patience = machine::one_event;
-// The same for calls of rdma_cm that resolve something.
+// The same limit for calls of rdma_cm that resolve addresses and routes.
 inline const int resolve_ms = static_cast<int>(patience.count());
 
 // The address of the other side's memory.
@@ -52,13 +52,13 @@ void post_list(ibv_qp *qp, std::vector<Send> wrs); // by one call; throws
 void post_recv(ibv_qp *qp, uint64_t id, std::vector<ibv_sge> list);
 void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 
-// Waits for exactly one, or throws.
+// Waits for exactly one completion, or throws.
 ibv_wc wait(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit = patience);
-// Waits for successful ones; throws at the first failed one.
+// Wait for successful completions; throw at the first failed one.
 ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait_ok(ibv_cq *cq, size_t count, Milliseconds limit = patience);
-// Returns all that arrive until none has arrived for this long.
+// Returns all completions that arrive, until none has arrived for this time.
 std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence = Milliseconds(100));
 
 std::string to_string(const ibv_wc &wc);
@@ -66,7 +66,7 @@ std::string to_string(const ibv_wc &wc);
 // Whether the file descriptor becomes readable in time.
 bool readable(int fd, Milliseconds limit);
 
-// Asynchronous events of a device, acknowledged at once. Earlier ones are dropped.
+// Asynchronous events of a device, acknowledged at once. Events from before are dropped.
 class AsyncEvents {
 public:
 	explicit AsyncEvents(ibv_context *context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rdma_cm's reports of a device that is removed, in each state of an id; and cleanup after it.
+// The events of rdma_cm when a device is removed, in each state of an id; and the cleanup.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ using namespace rdma;
 
 namespace {
 
-// It arrives, perhaps after the end of the connection.
+// The wanted event arrives, perhaps after an event about the end of the connection.
 testing::AssertionResult tells(Channel &channel, rdma_cm_event_type wanted)
 {
 	while (std::optional<Event> event = channel.next())
@@ -57,7 +57,7 @@ struct cm_removal : removal::Devices {};
 
 } // namespace
 
-TEST_F(cm_removal, connected__active_side)
+TEST_F(cm_removal, connected__initiator)
 {
 	Pair pair;
 	removal::remove(lab::a());
@@ -66,7 +66,7 @@ TEST_F(cm_removal, connected__active_side)
 	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 }
 
-TEST_F(cm_removal, connected__passive_side)
+TEST_F(cm_removal, connected__responder)
 {
 	Pair pair;
 	removal::remove(lab::b());
@@ -108,7 +108,7 @@ TEST_F(cm_removal, resolved)
 	EXPECT_NE(client.try_connect(), 0);
 }
 
-// Removal does not wait for the end of the startup timeout.
+// Removal does not wait for the startup timeout.
 TEST_F(cm_removal, connecting__peer_says_nothing)
 {
 	lab::Policy patient(lab::a(), "startup_timeout_ms", 600000);
@@ -127,7 +127,7 @@ TEST_F(cm_removal, listening)
 	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
-// Peers that were rejected and do not close.
+// Peers that were rejected and do not close their connections.
 TEST_F(cm_removal, refused__peers_stay)
 {
 	lab::Policy patient(lab::b(), "startup_timeout_ms", 600000);
@@ -157,7 +157,7 @@ TEST_F(cm_removal, requested__not_answered)
 	Event request = listener.request();
 	Endpoint server(request);
 	removal::remove(lab::b());
-	// The core has no event for an id that was not accepted: accepting it reports the removal.
+	// rdma_cm has no event for an id that was not accepted; accept fails after the removal.
 	EXPECT_NE(server.try_accept(), 0);
 	std::optional<Event> end = client.channel().next();
 	ASSERT_TRUE(end);

@@ -22,7 +22,7 @@ void remove(const lab::Host &host)
 	const auto limit = machine::patience_s(std::chrono::seconds(60));
 	lab::shell(host, "timeout " + std::to_string(limit) + " rdma link delete " + host.device);
 	if (present(host))
-		throw std::runtime_error(host.device + " is still there");
+		throw std::runtime_error(host.device + " still exists");
 }
 
 bool present(const lab::Host &host)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RDMA devices that are removed while programs use them, and come back.
+// RDMA devices that are removed while programs use them, and made again.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace removal {
 
-// Like an administrator's "rdma link delete". Returns when it is done; throws if it takes too long.
+// Runs "rdma link delete". Returns when the device is removed; throws if this takes too long.
 void remove(const lab::Host &host);
 bool present(const lab::Host &host);
 
@@ -20,7 +20,7 @@ struct Devices : testing::Test {
 	void TearDown() override;
 };
 
-// errno, or 0: for verbs that return a pointer, and for those that return a number.
+// The errno or 0 of verbs that return a pointer, and of verbs that return a number.
 inline int error_of(const void *object)
 {
 	return object ? 0 : errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The device is removed while threads use it in every way. All of them are notified.
+// The device is removed while threads use it in every way. Each thread must get an error.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -13,8 +13,7 @@ using removal::error_of;
 
 namespace {
 
-// Each thread repeats the function that it is given until that fails; the error must be the same
-// for all.
+// Each thread repeats its function until the function fails; all must fail with the same error.
 class Threads {
 public:
 	void run(const std::function<int()> &call)
@@ -33,7 +32,7 @@ public:
 		while (calls_ < 100 * threads_.size())
 			std::this_thread::yield();
 	}
-	// Waits until they end; returns the error of one that had another than EIO, or EIO.
+	// Waits until all threads have ended; returns EIO, or another error if a thread had one.
 	int join()
 	{
 		for (std::thread &thread : threads_)
@@ -54,13 +53,13 @@ int polled(ibv_cq *cq)
 	return n < 0 ? EIO : 0;
 }
 
-// A full queue is not an error; neither is one that has ended by itself, as long as it reports so.
+// A full queue is not an error.
 int unless_full(int error)
 {
 	return error == ENOMEM ? 0 : error;
 }
 
-// Registers and deregisters.
+// Registers and deregisters memory.
 int registers(ibv_pd *pd, void *data)
 {
 	ibv_mr *mr = ibv_reg_mr(pd, data, 4096, all_access);
@@ -134,7 +133,7 @@ TEST_F(removal_under_load, of_the_target)
 		threads.busy();
 		removal::remove(lab::b());
 		EXPECT_EQ(threads.join(), EIO);
-		// Sent, or flushed: each comes back once.
+		// Each request completes once, whether it was sent or flushed.
 		EXPECT_EQ(wait(pair.client.scq(), 16).size(), 16u);
 		EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every verb on a removed device. The suite sets RDMAV_ALLOW_DISASSOC_DESTROY, so that objects can
-// be destroyed without an error, as the last test checks.
+// All verbs on a removed device. The suite sets RDMAV_ALLOW_DISASSOC_DESTROY, so that objects can
+// be destroyed without an error, which a test below checks.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -149,7 +149,7 @@ TEST_F(removed, import__fails)
 	close(fd);
 }
 
-// More often than the rings have room.
+// Post more requests than the rings have room for.
 TEST_F(removed, post__EIO_however_often)
 {
 	ibv_qp *qp = objects->qp.get();
@@ -181,7 +181,7 @@ TEST_F(removed, bind_mw__EIO)
 	EXPECT_EQ(error_of(ibv_bind_mw(objects->qp.get(), objects->window.get(), &bind)), EIO);
 }
 
-// First the requests flushed by the removal, and then nothing for ever.
+// Polling returns the requests that the removal flushed, and then an error.
 TEST_F(removed, poll__flushed_then_EIO)
 {
 	ibv_wc wc{};
@@ -212,14 +212,14 @@ TEST_F(removed, notify__EIO)
 	EXPECT_EQ(error_of(ibv_get_cq_event(objects->channel.get(), &cq, &cookie)), EIO);
 }
 
-// No object of the library is lost either: each reports its destruction (report_destroy()).
+// All objects of the library are destroyed, too: each reports its destruction (report_destroy()).
 TEST_F(removed, destroy__everything)
 {
 	ASSERT_NE(getenv("RDMAV_ALLOW_DISASSOC_DESTROY"), nullptr);
 	objects.reset();
 }
 
-// The module may be unloaded as well: memory that the program has mapped stays its own.
+// The module may be unloaded while the program still has the rings mapped.
 TEST_F(removed, module__unloaded_while_rings_are_mapped)
 {
 	removal::remove(lab::b());

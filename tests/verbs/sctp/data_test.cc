@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RFC 5043 5, 6, 10: messages of an established session, and how it ends. The device is the
-// passive side.
+// RFC 5043 5, 6, 10: messages of an established session, and its end. The device is the passive
+// side, as RFC 5043 calls the responder.
 #include "session.h"
 
 #include <thread>
@@ -13,7 +13,7 @@ namespace wire = iwarp::sctp;
 
 namespace {
 
-// The device's RDMAP Terminate, then its Session Terminate, then the end.
+// Expects the device's RDMAP Terminate, then its Session Terminate, then the end.
 void expect_terminated(Session &s, const char *counter, uint64_t before)
 {
 	auto m = s.peer.receive();
@@ -30,7 +30,7 @@ void expect_terminated(Session &s, const char *counter, uint64_t before)
 	EXPECT_EQ(lab::b().counter(counter), before + 1) << counter;
 }
 
-// What the device does about a message that is wrong.
+// Expects that the device counts an error for this message, and ends the session.
 void expect_error(const char *counter, const Message &m)
 {
 	Session s;
@@ -52,7 +52,7 @@ TEST(sctp_data, send__in_turn)
 	}
 }
 
-// Unordered delivery brings messages in any order; they are delivered in that of the DDP-SSN.
+// Messages arrive unordered; the device delivers them in the order of their DDP-SSNs.
 TEST(sctp_data, ssn__reversed)
 {
 	constexpr uint16_t n = 60;
@@ -77,14 +77,14 @@ TEST(sctp_data, ssn__gap_that_is_filled)
 	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
 	post_recv(s.server.qp(), 2, {s.server.memory().sge(100, 100)});
 	s.peer.send(segment_at(2, send_of(2, 100)));
-	EXPECT_TRUE(drain(s.server.rcq()).empty()) << "delivered before its turn";
+	EXPECT_TRUE(drain(s.server.rcq()).empty()) << "delivered before the gap is closed";
 	s.peer.send(segment_at(1, send_of(1, 100)));
 	wait_ok(s.server.rcq(), 2);
 	EXPECT_TRUE(filled(s.server.memory().span(0, 100), 1));
 	EXPECT_TRUE(filled(s.server.memory().span(100, 100), 2));
 }
 
-// Past the end of 16 bits.
+// The DDP-SSN, a number of 16 bits, wraps around.
 TEST(sctp_data, ssn__wraps)
 {
 	Session s;
@@ -99,7 +99,7 @@ TEST(sctp_data, ssn__wraps)
 
 TEST(sctp_data, ssn__repeated)
 {
-	// An old one, and one that is held.
+	// The DDP-SSN of a delivered message, and that of a held one.
 	expect_error("ssn_errors", segment_at(0, send_of(1, 10)));
 	Session s;
 	const uint64_t before = lab::b().counter("ssn_errors");
@@ -114,7 +114,7 @@ TEST(sctp_data, ssn__too_far_ahead)
 	expect_error("ssn_errors", segment_at(0x8001, send_of(1, 10)));
 }
 
-// As many as the DDP-SSN allows, behind a gap.
+// As many messages behind a gap as the DDP-SSN allows.
 TEST(sctp_data, held__whole_window)
 {
 	constexpr uint16_t n = 4095;
@@ -134,7 +134,7 @@ TEST(sctp_data, held__whole_window)
 		ASSERT_TRUE(filled(s.server.memory().span(i * 10, 10), i)) << i;
 }
 
-// What is held has a limit, above the socket's first receive buffer.
+// The bytes of held messages have a limit, which is above the socket's initial receive buffer.
 TEST(sctp_data, held__more_than_the_limit)
 {
 	constexpr uint16_t n = 4095;
@@ -186,14 +186,14 @@ TEST(sctp_data, session__control_out_of_sequence)
 	expect_error("session_errors", {.ppid = wire::ppid_control, .data = {0, 1, 0, 4, 0}});
 }
 
-// Too short for a DDP header; RFC 5041 leaves nothing to interpret.
+// A segment that is too short for a DDP header.
 TEST(sctp_data, segment__too_short)
 {
 	for (size_t size : {0, 1, 13, 17})
 		expect_error("length_errors", segment_at(1, Bytes(size, 0x41)));
 }
 
-// RFC 5043 9 lets a sender fragment where IP would have to.
+// RFC 5043 9: SCTP may fragment a message that IP would have to fragment.
 TEST(sctp_data, message__fragmented_by_sctp)
 {
 	Config config;
@@ -224,11 +224,11 @@ TEST(sctp_data, bundle__many_small_messages)
 			<< "wrong data: byte " << i;
 }
 
-// ---- what nobody acknowledges ----
+// ---- messages without acknowledgment ----
 
 namespace {
 
-// No packet of the peer's arrives, so no acknowledgment.
+// No packet of the peer arrives, and therefore no acknowledgment.
 class Silence {
 public:
 	Silence() { queue("add", " netem loss 100%"); }
@@ -246,7 +246,7 @@ private:
 
 } // namespace
 
-// RFC 5043 11.2: not delayed for bundling while others are in flight, as Nagle's algorithm would.
+// RFC 5043 11.2: a message is not delayed for bundling while others are in flight (Nagle).
 TEST(sctp_data, send__while_others_are_not_acknowledged)
 {
 	Session s;
@@ -261,7 +261,7 @@ TEST(sctp_data, send__while_others_are_not_acknowledged)
 	}
 }
 
-// RFC 5043 10: fewer than half of the DDP-SSNs, however many are posted.
+// RFC 5043 10: fewer messages than half of the DDP-SSNs are in flight, however many are posted.
 TEST(sctp_data, unacknowledged__at_most_32767)
 {
 	constexpr uint32_t most = 32767, depth = 8192;
@@ -270,7 +270,7 @@ TEST(sctp_data, unacknowledged__at_most_32767)
 	Session s({}, config);
 	const uint64_t before = lab::b().counter("tx_fpdus");
 	Silence silence;
-	// Until the queue is full, and stays so.
+	// Post until the queue stays full.
 	uint32_t posted = 0;
 	for (int refused = 0; posted <= most + depth && refused < 20;) {
 		if (!try_post(s.server.qp(),
@@ -285,13 +285,13 @@ TEST(sctp_data, unacknowledged__at_most_32767)
 	const uint64_t sent = lab::b().counter("tx_fpdus") - before;
 	EXPECT_GT(sent, 0U);
 	EXPECT_LE(sent, most);
-	EXPECT_LE(posted, most + depth) << "nothing limits what is sent";
+	EXPECT_LE(posted, most + depth) << "the number of messages in flight has no limit";
 }
 
 // ---- the end ----
 
-// Whether the device's Terminate is sent by a callback's worker or by the one that closes the
-// association is a race: neither may leave it out.
+// Two workers race to send the device's Terminate: that of a callback, and the one that closes the
+// association. The Terminate must be sent in any case.
 TEST(sctp_end, terminate__by_the_peer)
 {
 	for (int round = 0; round < 25; round++) {
@@ -319,7 +319,7 @@ TEST(sctp_end, terminate__by_the_device)
 	EXPECT_TRUE(s.peer.ends());
 }
 
-// What came before it is delivered.
+// Messages from before the Terminate are delivered.
 TEST(sctp_end, terminate__overtakes_data)
 {
 	Session s;
@@ -359,8 +359,8 @@ TEST(sctp_end, destroy__sends_terminate)
 	EXPECT_TRUE(s.peer.ends());
 }
 
-// A worker answers the peer's Session Terminate while the association is closed: no connection
-// stays, or the suite cannot delete the devices.
+// A worker answers the peer's Session Terminate while the association is closed. No connection may
+// remain; otherwise the suite could not delete the devices.
 TEST(sctp_end, terminate__by_the_peer_and_destroy)
 {
 	for (int round = 0; round < 400; round++) {

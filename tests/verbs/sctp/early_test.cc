@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RFC 5043 10, RFC 5041 5.3: a segment that comes before its turn is placed at once, and delivered
-// in its turn. The device is the passive side; the message with DDP-SSN 1 is sent last.
+// RFC 5043 10, RFC 5041 5.3: early placement: a segment behind a gap is placed at once, and
+// delivered when the gap is closed. The device is the passive side (responder); the message with
+// DDP-SSN 1 is sent last.
 #include <thread>
 
 #include "session.h"
@@ -28,7 +29,7 @@ uint64_t replaced()
 	return lab::b().counter("ooo_replaced");
 }
 
-// Waits for the counter of placed segments; the memory is seen after it.
+// Waits for the counter of early segments, after which the memory can be compared.
 bool placed_in_time(uint64_t count)
 {
 	return eventually([&] { return placed() >= count; });
@@ -53,7 +54,8 @@ struct Early : Session {
 		return filled(server.memory().span(at, size), seed);
 	}
 
-	// The message that was missing, a Send into the end of the memory, and its completion.
+	// Closes the gap by a Send, which is received at the end of the memory; waits for its
+	// completion.
 	void fill_gap()
 	{
 		post_recv(server.qp(), 1, {server.memory().sge(60000, size)});
@@ -78,7 +80,7 @@ TEST(sctp_early, write)
 	EXPECT_EQ(replaced(), s.replaced_before);
 }
 
-// Messages behind the gap in the receives that they will complete.
+// Messages behind the gap are placed in the receives that they will complete.
 TEST(sctp_early, send)
 {
 	Early s;
@@ -89,7 +91,7 @@ TEST(sctp_early, send)
 	ASSERT_TRUE(placed_in_time(s.placed_before + 2));
 	EXPECT_TRUE(s.memory_is(2, 2 * size));
 	EXPECT_TRUE(s.memory_is(3, 3 * size));
-	EXPECT_TRUE(drain(s.server.rcq()).empty()) << "delivered before its turn";
+	EXPECT_TRUE(drain(s.server.rcq()).empty()) << "delivered before the gap is closed";
 	s.peer.send(segment_at(1, send_of(1, size)));
 	const auto all = wait_ok(s.server.rcq(), 3);
 	for (uint32_t i = 0; i < 3; i++)
@@ -98,7 +100,7 @@ TEST(sctp_early, send)
 	EXPECT_EQ(delivered(), s.delivered_before + 2);
 }
 
-// The second half of a message, whose first half has come.
+// The second half of a message whose first half has arrived.
 TEST(sctp_early, send__second_half)
 {
 	Early s;
@@ -142,7 +144,7 @@ TEST(sctp_early, read_response)
 	EXPECT_EQ(delivered(), s.delivered_before + 2);
 }
 
-// The memory has what the last of them in the stream wrote, whichever came first.
+// The memory must have the data of the last Write in the stream, whichever arrived last.
 TEST(sctp_early, write__twice_to_one_place)
 {
 	Early s;
@@ -166,7 +168,7 @@ TEST(sctp_early, write__overwritten_in_turn)
 	EXPECT_TRUE(eventually([&] { return s.memory_is(3); }));
 }
 
-// An error has its turn, too: what comes before it is delivered.
+// An error is handled in the order of the stream: messages before it are delivered.
 TEST(sctp_early, write__not_allowed)
 {
 	Early s;
@@ -183,7 +185,7 @@ TEST(sctp_early, write__not_allowed)
 	EXPECT_EQ(terminate->opcode, iwarp::op_terminate);
 }
 
-// Which receive of a shared queue a message gets is known in its turn only.
+// Messages for a shared receive queue are not placed early: their receives are not known yet.
 TEST(sctp_early, send__shared_receive_queue)
 {
 	Listener listener{lab::b()};
@@ -212,7 +214,7 @@ TEST(sctp_early, send__shared_receive_queue)
 	EXPECT_EQ(placed(), before);
 }
 
-// More than are remembered: the others wait for their turn.
+// More segments than the ledger has room for: the others wait until the gap is closed.
 TEST(sctp_early, write__more_than_are_remembered)
 {
 	constexpr uint16_t n = 1500, remembered = 1024;
@@ -230,8 +232,8 @@ TEST(sctp_early, write__more_than_are_remembered)
 	post_recv(s.server.qp(), 2, {s.server.memory().sge(50000, size)});
 	s.peer.send(segment_at(2 + n, send_of(2, size)));
 	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 2U);
-	// Now others had room, too. Many in one page: some are copied again, because looking for
-	// overlaps has a limit.
+	// Now the ledger had room for others, too. Some of the many segments in one page are copied
+	// again, because the search for overlaps is limited.
 	EXPECT_TRUE(eventually([&] {
 		return delivered() - s.delivered_before + replaced() - s.replaced_before ==
 		       placed() - s.placed_before;

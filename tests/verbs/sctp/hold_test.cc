@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A push releases the socket lock while SCTP sends. What ends the connection meanwhile has to wait
-// until SCTP's function has returned, because the engine's memory goes then. tests/kernel/hold.c
-// makes that time long, so these run only where there are kprobes, which user-mode Linux has not.
+// The module releases the socket lock while SCTP's send function runs. A call that ends the
+// connection meanwhile has to wait until that function has returned, and only then free memory. By
+// kprobes, which user-mode Linux lacks, tests/kernel/hold.c makes that time long.
 #include <atomic>
 #include <functional>
 #include <pthread.h>
@@ -26,8 +26,8 @@ protected:
 		holder::workers(false);
 	}
 
-	// Starts end() while a sender stays, and tells the sender to go on. False if the sender had
-	// gone on before, after its two seconds: then nothing was tested.
+	// Starts end() while a sender is held, and then releases the sender. False if the sender
+	// was released before, after two seconds, so that the case has tested nothing.
 	bool ends_meanwhile(const std::function<void()> &end)
 	{
 		std::atomic<bool> ended = false;
@@ -35,25 +35,26 @@ protected:
 			end();
 			ended = true;
 		});
-		// It would have ended by now, but for the sender.
+		// Without the sender, end() would have returned by then.
 		std::this_thread::sleep_for(Milliseconds(300));
 		const bool too_early = ended;
 		const bool held = holder::holding();
 		holder::go_on(true);
 		ender.join();
-		EXPECT_FALSE(held && too_early) << "it did not wait for the sender";
+		EXPECT_FALSE(held && too_early) << "end() did not wait for the sender";
 		return held;
 	}
 
-	// Repeats the round until the sender has stayed long enough.
+	// Repeats the round until the sender was held long enough.
 	static void until_held(const std::function<bool()> &round)
 	{
 		const auto end = std::chrono::steady_clock::now() + patience;
 		while (!round() && !HasFailure())
-			ASSERT_LT(std::chrono::steady_clock::now(), end) << "it goes on by itself";
+			ASSERT_LT(std::chrono::steady_clock::now(), end)
+				<< "the sender is not held";
 	}
 
-	// A program's thread that posts a Send, and stays in its doorbell.
+	// A thread of the program that posts a Send, and is held in the doorbell call.
 	class Sender {
 	public:
 		explicit Sender(Session &s)
@@ -77,7 +78,7 @@ protected:
 		std::thread thread_;
 	};
 
-	// Then one completion tells of the Send, of either result, and of each receive.
+	// Afterwards the Send, with either result, and each receive have one completion.
 	static void all_are_completed(Session &s)
 	{
 		EXPECT_TRUE(s.server.reaches(IBV_QPS_ERR));
@@ -87,7 +88,7 @@ protected:
 		EXPECT_TRUE(drain(s.server.rcq()).empty());
 	}
 
-	// In the doorbell: the connection ends in that way, and its QP is detached from it.
+	// While a thread is held in the doorbell call, end() ends the connection.
 	static void detached_in_the_doorbell(const std::function<void(Session &)> &end);
 };
 
@@ -123,7 +124,7 @@ TEST_F(sctp_hold, doorbell__peer_terminates)
 	detached_in_the_doorbell([](Session &s) { s.peer.control(wire::terminate); });
 }
 
-// The device's RDMAP Terminate is due as well.
+// The device has to send an RDMAP Terminate, too.
 TEST_F(sctp_hold, doorbell__peer_sends_nonsense)
 {
 	detached_in_the_doorbell([](Session &s) { s.peer.segment(Bytes(40, 0x41)); });

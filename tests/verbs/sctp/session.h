@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An association of the independent peer with a device: host A is the peer, host B the device.
+// An association between the peer of tests/peer, on host A, and the device of host B.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ struct Session {
 			throw rdma::Failure("no Accept");
 	}
 
-	// The message number msn, from 1 on, carries a pattern of its own.
+	// Expects the Send with this MSN, which carries a pattern of its own.
 	void expect_send(uint32_t msn, size_t size)
 	{
 		EXPECT_EQ(rdma::wait_ok(server.rcq()).byte_len, size);
@@ -63,7 +63,7 @@ inline iwarp::Bytes pattern(uint32_t seed, size_t size)
 	return bytes;
 }
 
-// The segment as a message of that DDP-SSN.
+// The segment as a message with that DDP-SSN.
 inline Message segment_at(uint16_t ssn, const iwarp::Bytes &segment)
 {
 	iwarp::Bytes data;

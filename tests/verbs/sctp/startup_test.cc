@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side.
+// RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side (responder).
 #include <fstream>
 #include <future>
 #include <sstream>
@@ -45,7 +45,7 @@ void expect_control(const std::optional<Message> &m, uint16_t code)
 	EXPECT_EQ(m->code(), code);
 }
 
-// The device ends what it did not like, and no consumer has heard of it.
+// Expects that the device ends the association, and that the consumer gets no request.
 void expect_refused(Listener &listener, Association &peer)
 {
 	EXPECT_TRUE(peer.ends());
@@ -68,8 +68,8 @@ Message control(uint16_t code, size_t data = 0)
 	return m;
 }
 
-// Drops the packets of the device's host that begin with a chunk of this type. Beside the filters
-// of tests/vm/lib.sh.
+// Drops packets of the device's host that begin with a chunk of this type. Keeps the filters of
+// tests/vm/lib.sh.
 class Dropped {
 public:
 	explicit Dropped(int type)
@@ -89,7 +89,7 @@ private:
 	}
 };
 
-// Waits until the device's host has an association that was accepted.
+// Whether the device's host has an association that was accepted.
 bool has_accepted()
 {
 	lab::Inside inside(lab::b());
@@ -110,7 +110,8 @@ bool has_accepted()
 
 } // namespace
 
-// Then the peer sends its COOKIE ECHO again, to the association that was accepted.
+// If COOKIE ACK is lost, the peer sends COOKIE ECHO again, to an association that is already
+// accepted.
 TEST(sctp_startup, cookie_ack__is_lost)
 {
 	constexpr int cookie_ack = 11;
@@ -155,7 +156,7 @@ TEST(sctp_startup, accept__enhanced)
 		const Bytes data = reply->private_data();
 		ASSERT_GE(data.size(), 4u);
 		EXPECT_EQ(iwarp::get16(data, 0) & 0x3fff, 7) << "IRD";
-		EXPECT_EQ(iwarp::get16(data, 2) & 0x3fff, 5) << "ORD, no more than the peer's IRD";
+		EXPECT_EQ(iwarp::get16(data, 2) & 0x3fff, 5) << "ORD, at most the peer's IRD";
 		EXPECT_EQ(iwarp::slice(data, 4, data.size() - 4), pattern(2, size)) << size;
 		server.established();
 	}
@@ -180,7 +181,7 @@ TEST(sctp_startup, reject__enhanced)
 	EXPECT_EQ(iwarp::slice(reply->private_data(), 4, 40), pattern(3, 40));
 }
 
-// iw_cm has room for 255 bytes; RFC 5043 6.3: only the ULP rejects, others terminate.
+// rdma_cm has room for 255 bytes. RFC 5043 6.3: only the ULP sends a Reject; the device terminates.
 TEST(sctp_startup, private_data__more_than_a_consumer_can_get)
 {
 	for (size_t size : {256, 512}) {
@@ -254,11 +255,11 @@ TEST(sctp_startup, sequence__initiate_behind_another_message)
 	} catch (const std::system_error &) {
 		// The association has ended already.
 	}
-	// The second one is illegal once the first one has its turn.
+	// When the first message is delivered, the second becomes illegal.
 	EXPECT_TRUE(peer.ends());
 }
 
-// Whatever the device sends about it meets the Accept, which is being sent.
+// The segment is illegal, and the device handles it while it sends its Accept.
 TEST(sctp_startup, sequence__segment_while_accepting)
 {
 	for (int round = 0; round < 100; round++) {
@@ -294,7 +295,7 @@ TEST(sctp_startup, listener__of_tcp_is_not_reached)
 	EXPECT_THROW(associate(listener), std::system_error);
 }
 
-// ---- the device is the active side ----
+// ---- the device is the active side (initiator) ----
 
 namespace {
 
@@ -325,7 +326,7 @@ TEST(sctp_active, accept__enhanced)
 	EXPECT_EQ(active.client.established().data, pattern(2, 20));
 }
 
-// The responder's first segment may follow its Accept at once, and even overtake it.
+// The responder's first segment may follow its Accept at once, and may even arrive before it.
 TEST(sctp_active, accept__behind_a_segment)
 {
 	Active active;
@@ -368,7 +369,7 @@ TEST(sctp_active, reject__with_private_data)
 	EXPECT_EQ(event.data, pattern(3, 9));
 }
 
-// The reason counts, not that the association is gone when it is read.
+// The rejection is reported even if the association has ended when the device reads the message.
 TEST(sctp_active, reject__and_gone)
 {
 	for (int round = 0; round < 20; round++) {
