@@ -24,7 +24,7 @@ public:
 	ReceiveQueue queue;
 	std::vector<Event> events;
 	u32 used = 0; // bytes of the stream
-	u32 need = 0; // more needed before anything can happen; 0: nothing to wait for
+	u32 need = 0; // bytes needed before the engine can continue; 0: any
 
 private:
 	bool flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f);
@@ -47,7 +47,7 @@ void Engine::error(int verdict, u32 known_at)
 	stopped_ = true;
 }
 
-// As the engine does: a contiguous FPDU is judged in place. All others go to one_fpdu().
+// As the engine does: a contiguous FPDU is checked in place; all others go to one_fpdu().
 bool Engine::flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f)
 {
 	Exact hdr(hdr_len_);
@@ -140,8 +140,8 @@ Framing::Framing(Input &in)
 	crc = bits & 2;
 	// Full Operation begins at 0; the position wraps later.
 	pos = bits & 4 ? (bits & 8 ? 0U - (bits >> 4) * 64 : in.word()) & ~3U : 0;
-	// No FPDU begins right after a marker: the marker would be its own and precede it (RFC 5044
-	// 4.3).
+	// No FPDU begins right after a marker, because this marker would be part of the FPDU (RFC
+	// 5044 4.3).
 	if (pos % 512 == 4)
 		pos -= 4;
 }
@@ -153,11 +153,11 @@ std::vector<Event> deframe(const Framing &framing, const Bytes &stream, const By
 	size_t turn = 0, compared = 0;
 
 	for (size_t at = 0; at < stream.size();) {
-		// Each byte of cuts is a segment's length; large values are scaled up.
+		// Each byte of cuts is the length of a segment; large values are scaled up.
 		u32 n = cuts.empty() ? U32_MAX : cuts[turn++ % cuts.size()];
 		n = n < 64 ? n + 1 : (n - 60) * 16;
-		// Small segments at the beginning only: a long stream in single bytes takes too
-		// long.
+		// Small segments at the beginning only, because a long stream of single bytes takes
+		// too much time.
 		if (turn > small_segments)
 			n *= 64;
 		Bytes segment = slice(stream, at, std::min<size_t>(n, stream.size() - at));
@@ -171,8 +171,7 @@ std::vector<Event> deframe(const Framing &framing, const Bytes &stream, const By
 		require(engine.events.size() == oracle.events.size());
 		for (; compared < oracle.events.size(); compared++)
 			require(engine.events[compared] == oracle.events[compared]);
-		// A reader that sleeps until that much is there misses nothing, and nothing happens
-		// before.
+		// The engine may sleep until as many bytes have arrived: no event may occur before.
 		if (wanted && at < before + wanted)
 			require(engine.used == before && (engine.need == wanted));
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The whole deframer: a stream arrives in segments of any size, and is read as kernel/rdmap/rx.c
-// does, by the functions it uses (kernel/llp/mpa/cursor.c, kernel/proto/mpa_fpdu.c). The model
-// predicts what happens, and after which byte.
+// The complete deframer: a stream arrives in segments of any size, and is read as in
+// kernel/llp/mpa/rx.c, with the same functions (kernel/llp/mpa/cursor.c, kernel/proto/mpa_fpdu.c).
+// The model predicts each event, and after which byte it occurs.
 #pragma once
 
 #include "deframer_model.h"

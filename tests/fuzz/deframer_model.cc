@@ -57,7 +57,7 @@ void Deframer::plain(u8 byte)
 		end_of_fpdu();
 }
 
-// 4.4: the CRC covers all before it, including markers. 8: a marker is judged if the CRC is right.
+// 4.4: the CRC covers all bytes before, including markers. 8: markers are checked after the CRC.
 void Deframer::end_of_fpdu()
 {
 	size_t body = wire_.size() - 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A naive receiver of MPA, straight from RFC 5044 section 4: it takes one byte at a time and keeps
-// all of them. It is the oracle of the deframer.
+// A naive receiver of MPA, written from RFC 5044 section 4: it reads one byte at a time and keeps
+// all bytes. The fuzzer compares the deframer with this model.
 #pragma once
 
 #include "../unit/code.h"
@@ -10,7 +10,7 @@ namespace model {
 struct Event {
 	enum Kind { fpdu, length, crc, marker } kind;
 	u32 start;    // bytes of the stream before the FPDU
-	u32 known_at; // bytes of the stream up to the one that decides
+	u32 known_at; // bytes of the stream up to the one that determines the event
 	Bytes ulpdu;  // of a valid FPDU
 
 	bool operator==(const Event &) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The two pure parts of out-of-order placement: the search for an FPDU by markers, in any bytes;
-// and the ledger of early FPDUs, compared with a map, anywhere in the sequence space.
+// The two parts of early placement without side effects: the search for an FPDU by markers, in any
+// bytes; and the ledger of early FPDUs, compared with a map, anywhere in the sequence space.
 #include <bitset>
 #include <map>
 
@@ -13,7 +13,7 @@ void find(Input &in)
 {
 	const u32 pos = edgy_word(in);
 	const size_t step = 1 + in.byte();
-	// Markers are rare: mostly filler, with the input's bytes at marker positions.
+	// Only markers matter: use filler, with bytes of the input at the positions of markers.
 	Bytes o = filling(in.half() % 5000, 1);
 	for (size_t m = (0U - pos) % 512; m + 4 <= o.size(); m += 512)
 		for (size_t i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Common parts of all targets: input in small pieces, memory of exact size, properties.
+// Functions for all targets: input in small pieces, memory of exact size, checks of properties.
 //
 // A target reads its choices from the front of the input. A short input is padded with zeros, so
 // every byte string is a case.
@@ -48,11 +48,11 @@ private:
 	size_t n_;
 };
 
-// A number near which behaviour changes: around the limits of its type, else any.
+// A number that is likely to be near a limit of its type.
 u32 edgy_word(Input &in);
 
-// Bytes in a heap block of exactly their number, so that ASan detects accesses beside them. An
-// empty string has a block, too.
+// Bytes in a heap block of exactly that size, so that ASan detects accesses outside. An empty
+// string has a block, too.
 class Exact {
 public:
 	explicit Exact(size_t n) : p_(new u8[n]()), n_(n) {}
@@ -69,5 +69,5 @@ private:
 	size_t n_;
 };
 
-// n bytes that need not be in the input.
+// n bytes that do not depend on the input.
 Bytes filling(size_t n, u32 seed);

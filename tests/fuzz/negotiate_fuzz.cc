@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Two sides negotiate by frames encoded as bytes: their results must be consistent. Then one frame
-// is replaced by any other: a side's result stays within its own limits.
+// Two sides negotiate by frames that are encoded as bytes: their results must be consistent. Then
+// one frame is replaced by any other: the result of a side must stay within its own limits.
 #include <bit>
 
 #include "fuzz.h"
@@ -40,7 +40,7 @@ private:
 	static u16 depth(Input &in, bool small) { return small ? in.byte() % 4 : in.half(); }
 };
 
-// Encoded and decoded, as the peer sees it.
+// The frame encoded and decoded, as the peer receives it.
 kwarp_mpa_frame wire(const kwarp_mpa_frame &f)
 {
 	Exact head(KWARP_MPA_FRAME_LEN + KWARP_MPA_ENH_LEN);
@@ -93,7 +93,7 @@ void check_common(const Side &s, const kwarp_mpa_params &out)
 	require(out.crc || !s.pol.crc);
 	require(rdmac || out.rx_markers == s.pol.markers);
 	require(out.ird <= depth_max && out.ord <= depth_max);
-	// One more than allowed only for the ready-to-receive read.
+	// One more than the limit is allowed only for an RTR message that is a Read.
 	require(out.ird <= std::max<u16>(s.ird_limit(), out.rtr & KWARP_RTR_READ ? 1 : 0));
 	require(out.ord <= std::max<u16>(s.ord_limit(), out.rtr & KWARP_RTR_READ ? 1 : 0));
 	require(out.peer_ird <= 0x3fff && out.peer_ord <= 0x3fff);
@@ -133,7 +133,7 @@ void check_responder(const Side &s, const kwarp_mpa_frame &req, const kwarp_mpa_
 	require(rep.rev == req.rev && out.rev == req.rev);
 	require(out.tx_markers == (req.markers || !req.rev));
 	require(out.crc == (s.pol.crc || req.crc || !req.rev));
-	// RFC 6581 10: enhanced if and only if the request is
+	// RFC 6581 10: the reply is enhanced if and only if the request is
 	require(kwarp_mpa_enhanced(&rep) == kwarp_mpa_enhanced(&req));
 	if (!kwarp_mpa_enhanced(&rep))
 		return;
@@ -145,7 +145,7 @@ void check_responder(const Side &s, const kwarp_mpa_frame &req, const kwarp_mpa_
 	require(!(rep.rtr & KWARP_RTR_READ) || rep.ird);
 }
 
-// If both sides took part honestly, they agree.
+// If no frame was replaced, both sides agree.
 void check_pair(const kwarp_mpa_frame &req, const kwarp_mpa_frame &rep, const kwarp_mpa_params &a,
 		const kwarp_mpa_params &b)
 {
@@ -157,14 +157,14 @@ void check_pair(const kwarp_mpa_frame &req, const kwarp_mpa_frame &rep, const kw
 		return;
 	require(a.peer_ird == rep.ird && a.peer_ord == rep.ord && b.peer_ird == req.ird &&
 		b.peer_ord == req.ord);
-	// Not more outstanding reads than the other side has room for.
+	// A side has no more outstanding Reads than the other side allows.
 	if (rep.ird != KWARP_MPA_NO_NEGOTIATION)
 		require(a.ord <= b.ird);
 	if (rep.ord != KWARP_MPA_NO_NEGOTIATION)
 		require(b.ord <= a.ird);
 }
 
-// Do neither the policies nor the depths leave a ready-to-receive indication?
+// Whether policies, IRD and ORD allow an RTR message.
 bool rtr_possible(const Side &a, const Side &b)
 {
 	u8 mine = a.pol.rtr & KWARP_RTR_ALL, theirs = b.pol.rtr & KWARP_RTR_ALL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A TCP receive queue whose segments are laid out in memory in any way the kernel uses: linear, in
+// A TCP receive queue whose segments are in memory in all forms that the kernel uses: linear, in
 // fragments, in chained buffers, some of them empty. Each piece is a heap block of its own.
 // Segments may overlap.
 #pragma once

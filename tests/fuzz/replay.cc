@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Runs a target once on each file of the folders named, where there is no libFuzzer: on other
-// machines than that which fuzzes.
+// Runs a target once on each file of the named folders, on other machines, where there is no
+// libFuzzer.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// DDP segments with their RDMAP control: parsed, encoded again, judged; and the arithmetic of the
-// range checks, compared with integers too wide to wrap.
+// DDP segments with RDMAP headers: parsed, encoded again, checked; and the arithmetic of the range
+// checks, compared with integers that are too wide to wrap.
 #include "fuzz.h"
 
 namespace {
@@ -89,7 +89,7 @@ void check_verdict(const kwarp_ddp_hdr &h, u32 ulpdu_len, u8 version, bool ext)
 		require(in_its_place(h, ext) && fixed && !h.mo && (payload != fixed || !h.last));
 		break;
 	default:
-		require(!"a verdict that a header can earn");
+		require(!"a known verdict about a header");
 	}
 }
 
@@ -109,7 +109,7 @@ void check_header(Input &in)
 	u8 bits = in.byte();
 	u32 extra = bits & 1 ? in.word() % KWARP_ULPDU_MAX : 0;
 	Bytes o = in.rest();
-	// Nothing beyond the required bytes is there.
+	// There are no bytes after the required ones.
 	Exact head(o.data(), std::min<size_t>(o.size(), KWARP_DDP_HDR_MAX));
 	Exact wire(KWARP_DDP_HDR_MAX);
 	u32 ulpdu_len = static_cast<u32>(o.size()) + (o.size() >= KWARP_DDP_HDR_MAX ? extra : 0);
@@ -152,7 +152,7 @@ void check_ranges(Input &in)
 			      to < base || end > limit ? KWARP_ERR_TAGGED_BOUNDS :
 							 KWARP_ERR_NONE;
 	enum kwarp_err err = kwarp_ddp_check_to(to, len, base, size);
-	// A range that ends with the last byte of the space counts as wrapped or not, by
+	// Whether a range that ends with the last byte of the address space wraps is open to
 	// interpretation.
 	if (end == static_cast<Wide>(1) << 64)
 		require(err == KWARP_ERR_TAGGED_WRAP ||
@@ -170,7 +170,7 @@ void check_ranges(Input &in)
 							       KWARP_ERR_NONE));
 }
 
-// The window of buffers, from its first one on.
+// The check of the MSN against the window of posted buffers.
 void check_msn(Input &in)
 {
 	u32 first = edgy_word(in), count = in.byte(), at = in.byte();

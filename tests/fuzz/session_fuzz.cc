@@ -36,7 +36,7 @@ void decode_any(const Bytes &o, kwarp_mpa_type type)
 	require(f.type == type && u32{f.pd_off} + f.pd_len == o.size());
 	require(kwarp_mpa_enhanced(&f) == (o[1] >= 5) && f.reject == (o[1] == 3 || o[1] == 7));
 
-	// What it means survives; bits that mean nothing are cleared.
+	// Encoding keeps all fields, and clears unused bits.
 	const int n = kwarp_session_encode(&f, head.data());
 	require(n == f.pd_off && head.data()[1] == o[1]);
 	Exact back(head.first(static_cast<size_t>(n)) + slice(o, f.pd_off, f.pd_len));
@@ -72,7 +72,7 @@ void encode_any(Input &in)
 	require(!f.s || (back.ird == f.ird && back.ord == f.ord));
 }
 
-// The window by counting steps, instead of by arithmetic.
+// Compares the window with a model that counts steps instead of calculating.
 void window(Input &in)
 {
 	const u16 next = in.half(),

@@ -54,7 +54,7 @@ void agree(u8 bits)
 	require(a.tx_markers == b.rx_markers && a.rx_markers == b.tx_markers &&
 		a.rx_markers == keys[0].markers);
 	require(a.ddp_version == b.ddp_version && a.rev == b.rev);
-	// One of them may begin; the other waits for its key.
+	// One side may send at once; the other waits for the first FPDU.
 	require(a.wait == KWARP_MPA_WAIT_NONE && b.wait == KWARP_MPA_WAIT_FPDU);
 }
 

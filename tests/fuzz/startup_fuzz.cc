@@ -94,7 +94,7 @@ int decode(const Bytes &o, size_t n, u8 type, kwarp_mpa_frame &f)
 	return ret;
 }
 
-// Byte by byte through the header, then as kwarp_mpa_need() says.
+// Decodes byte by byte up to the end of the header, and then the length of kwarp_mpa_need().
 void decode_any(const Bytes &o, u8 type)
 {
 	kwarp_mpa_frame f, again;

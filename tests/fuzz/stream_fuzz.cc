@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A stream of valid FPDUs of any lengths with a few faults in it, since a CRC would reject random
-// bytes at once: among them FPDUs with a right CRC over wrong markers or a wrong length.
+// A stream of valid FPDUs of any length with a few faults, since the CRC would reject random bytes
+// at once. Some faults are FPDUs with a right CRC over wrong markers or a wrong length.
 #include "../unit/model.h"
 #include "deframe.h"
 
@@ -107,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 	std::vector<model::Event> events = deframe(framing, stream, cuts);
 	if (faulty)
 		return 0;
-	// Without faults, all of it arrives.
+	// Without faults, all FPDUs arrive.
 	require(events.size() == ulpdus.size());
 	for (size_t i = 0; i < events.size(); i++)
 		require(events[i].kind == model::Event::fpdu && events[i].ulpdu == ulpdus[i]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The Terminate Message: any bytes are read within their bounds; a message encoded for any segment
-// decodes to the same and passes a receiver's checks.
+// The Terminate Message: any bytes are read within their bounds; a message that is encoded for any
+// segment decodes to the same message and passes the checks of a receiver.
 #include "fuzz.h"
 
 namespace {
 
-// RFC 5040 4.8: the header control bits say what follows, if there is room for it.
+// RFC 5040 4.8: the header control bits tell which fields follow, if there is room for them.
 void parse_any(const Bytes &o)
 {
 	Exact raw(o);

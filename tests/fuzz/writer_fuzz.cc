@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The writer of FPDUs: for any division of a ULPDU into pieces, copied or by reference, the bytes
-// equal the model's, and the receiver gets the ULPDU back. Also the lengths that the send engine
-// plans with.
+// equal those of the model, and the receiver gets the ULPDU back. Also the lengths by which the
+// send engine chooses the size of ULPDUs.
 #include "../unit/model.h"
 #include "deframe.h"
 
@@ -22,7 +22,7 @@ public:
 
 	u32 left() const { return static_cast<u32>(ulpdu_.size()) - at_; }
 
-	// The destination is filled as far as possible: one more byte would not have fitted.
+	// The destination is filled completely: one more byte would not fit.
 	void copy(u32 room)
 	{
 		u32 fit = kwarp_fpdu_fit(&w_, room), n = std::min(fit, left());
@@ -81,7 +81,7 @@ void check_markers(const Bytes &o, u32 pos)
 		require(kwarp_marker_locate(pos + at, &o[at]) == pos);
 }
 
-// A ULPDU of this length fits into that many bytes, and a longer one does not.
+// Checks kwarp_mulpdu(): a ULPDU of this length fits into that many bytes, a longer one does not.
 void check_mulpdu(u32 emss, u32 pos, bool markers)
 {
 	u32 n = kwarp_mulpdu(emss, pos, markers);

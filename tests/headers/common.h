@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What most test programs include. It is compiled once (precompiled.mk); files include what they
-// use as if it were not.
+// Headers that most test programs include. This file is precompiled (precompiled.mk); sources still
+// include all headers that they use.
 #include <algorithm>
 #include <array>
 #include <atomic>

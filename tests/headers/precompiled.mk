@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# Included by makefiles of many files that include GoogleTest; it needs their CXXFLAGS, and in
-# $(pch) the name of a file. With $(precompiled) in an object's flags and $(pch) among its
-# prerequisites the compiler does not read common.h, but what an earlier run has made of it with the
-# same flags. Those of an object may add -I alone.
+# For makefiles of programs with many files that include GoogleTest. Set CXXFLAGS, and $(pch) to the
+# name of the precompiled header. Add $(precompiled) to the flags of an object and $(pch) to its
+# prerequisites; then the compiler uses the precompiled header instead of common.h. Flags of an
+# object may differ from CXXFLAGS only by -I.
 .DEFAULT_GOAL := all
 headers := $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 CXXFLAGS += -I$(headers)
 pch_flags := $(CXXFLAGS)
 precompiled := -Winvalid-pch -include $(basename $(pch))
 
-# What ccache must not mind for it.
+# ccache must ignore these differences to cache objects with a precompiled header.
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 $(pch): $(headers)common.h

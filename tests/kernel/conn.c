@@ -9,10 +9,10 @@
 
 static char *client_ip = "10.0.0.1";
 module_param(client_ip, charp, 0444);
-MODULE_PARM_DESC(client_ip, "address of the active side, IPv4");
+MODULE_PARM_DESC(client_ip, "IPv4 address of the initiator");
 static char *server_ip = "10.0.0.2";
 module_param(server_ip, charp, 0444);
-MODULE_PARM_DESC(server_ip, "address of the passive side, IPv4");
+MODULE_PARM_DESC(server_ip, "IPv4 address of the responder");
 
 /* ---- work requests ---------------------------------------------------------- */
 
@@ -177,7 +177,7 @@ static struct sockaddr_in address(const char *ip, u16 port)
 	};
 }
 
-/* Set up the active side up to its queue pair. */
+/* Set up the initiator up to its queue pair. */
 static int side_resolve(struct kt_side *s, enum ib_poll_context poll)
 {
 	struct sockaddr_in from = address(client_ip, 0);
@@ -226,7 +226,7 @@ static int requested(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	}
 	if (talk && talk->reject) {
 		rdma_reject(id, talk->answer, talk->answer_len, IB_CM_REJ_CONSUMER_DEFINED);
-		/* The core destroys the id. */
+		/* rdma_cm destroys the id. */
 		return -ECONNREFUSED;
 	}
 	s->id = id;
@@ -235,7 +235,7 @@ static int requested(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	if (!side_open(s, p->server_pd, p->srq, p->poll) &&
 	    !rdma_accept(id, &cp))
 		return 0;
-	/* The core destroys the id. */
+	/* rdma_cm destroys the id. */
 	close_queues(s);
 	if (s->pd && !p->server_pd)
 		ib_dealloc_pd(s->pd);
@@ -299,7 +299,7 @@ int kt_pair_open(struct kt_pair *p)
 	      rdma_connect(p->client.id, &cp) ? :
 	      side_wait(&p->client, RDMA_CM_EVENT_ESTABLISHED) ? :
 	      kt_accepted(p) ? : speak(p);
-	/* One connection is enough, and the next pair uses the same address. */
+	/* No more connections are expected, and the next pair uses the same address. */
 	stop_listening(p);
 	if (ret)
 		kt_pair_close(p);

@@ -33,7 +33,7 @@ struct kt_op {
  * struct kt_event - an event as the consumer gets it
  * @type:	its type
  * @status:	its status
- * @param:	its parameters; the private data are only there while it is handled
+ * @param:	its parameters; the private data are valid only while the event is handled
  * @data:	copy of the private data
  * @from:	source address of its id
  * @to:		destination address of its id
@@ -54,9 +54,9 @@ struct kt_event {
  * @answer:	private data of the answer
  * @answer_len:	their length
  * @reject:	the answer is a rejection
- * @asked:	the request, at the passive side
- * @client:	the last event of the active side
- * @server:	the last event of the passive side, after the request
+ * @asked:	the request, at the responder
+ * @client:	the last event of the initiator
+ * @server:	the last event of the responder, after the request
  */
 struct kt_talk {
 	const void *request;
@@ -92,8 +92,8 @@ struct kt_side {
 /**
  * struct kt_pair - a connection with both its ends
  * @listen:	listener for @server
- * @client:	active side
- * @server:	passive side
+ * @client:	initiator
+ * @server:	responder
  * @poll:	poll context of both CQs
  * @server_pd:	the caller's domain for the server, or NULL for a separate one
  * @srq:	shared receive queue of the server, or NULL
@@ -115,10 +115,10 @@ struct kt_pair {
  */
 int kt_pair_open(struct kt_pair *p);
 void kt_pair_close(struct kt_pair *p);
-/* Disconnect the client and wait until both sides know. */
+/* Disconnect the client and wait until both sides are notified. */
 int kt_pair_end(struct kt_pair *p);
 
-/* The passive side only, in the caller's network namespace; then wait for its peer. */
+/* Set up the responder only, in the caller's network namespace, and wait for its peer. */
 int kt_listen(struct kt_pair *p);
 int kt_accepted(struct kt_pair *p);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Events of a connection's life. Other consumers in the kernel read private data whenever
- * there is a pointer to them, so without private data there must be none.
+ * Events of a connection. Other consumers in the kernel read private data whenever the
+ * pointer is set, so the pointer must be NULL if there are no private data.
  */
 #include "conn.h"
 #include "ktest.h"
@@ -52,7 +52,7 @@ static bool same(const struct sockaddr_storage *a, const struct sockaddr_storage
 	       x->sin_addr.s_addr == y->sin_addr.s_addr;
 }
 
-/* What is the source for one side is the destination for the other. */
+/* The source of one side must be the destination of the other. */
 static int addresses_ok(const char *what, const struct kt_event *here,
 			const struct kt_event *there)
 {
@@ -113,7 +113,7 @@ static int kind(u8 request_len, u8 answer_len, bool reject)
 	t->answer = bytes;
 	t->answer_len = answer_len;
 	t->reject = reject;
-	/* What an event has left out must not look like what it should have. */
+	/* Private data that an event fails to deliver must not seem to be right. */
 	memset(t->asked.data, 0xee, sizeof(t->asked.data));
 	memset(t->client.data, 0xee, sizeof(t->client.data));
 	ret = conversation(t);

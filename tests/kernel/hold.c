@@ -2,16 +2,17 @@
 /*
  * Insert delays at points where other contexts could overtake.
  *
- * A sending thread named "holder" stops inside TCP's send function, where it holds its
- * socket's lock, until it is told to continue, or for 2 s. The probes hide this time from
- * TCP's delayed acknowledgment, which would make up for a window left closed, and from
- * kwarp, which would leave received data to a worker. See tests/peer/ooo/backlog_test.cc.
+ * A thread named "holder" that sends stops inside TCP's send function, where it holds the
+ * lock of its socket, until it is told to continue, or for 2 s. The probes hide this time
+ * from TCP's delayed acknowledgment, which would hide the error of a window that stays
+ * closed, and from kwarp, which would leave received data to a worker. See
+ * tests/peer/ooo/backlog_test.cc.
  *
- * The same thread, and workers if asked for, stop where they enter SCTP's send function,
- * for which kwarp has released the socket's lock. See tests/verbs/sctp/hold_test.cc.
+ * The same thread, and workers if requested, stop at the entry of SCTP's send function, for
+ * which kwarp releases the lock of the socket. See tests/verbs/sctp/hold_test.cc.
  *
  * A context that raises an event of a connection continues only after a delay, when the
- * worker is already handling it. See AttachEnd.reset_is_an_asynchronous_event.
+ * worker already handles the event. See AttachEnd.reset_is_an_asynchronous_event.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -23,15 +24,15 @@
 
 static bool holding;
 module_param(holding, bool, 0444);
-MODULE_PARM_DESC(holding, "a holder has its socket's lock");
+MODULE_PARM_DESC(holding, "a thread is held");
 
 static bool go_on;
 module_param(go_on, bool, 0644);
-MODULE_PARM_DESC(go_on, "no holder stays");
+MODULE_PARM_DESC(go_on, "release held threads, and hold no other");
 
 static bool workers;
 module_param(workers, bool, 0644);
-MODULE_PARM_DESC(workers, "workers that send by SCTP are holders, too");
+MODULE_PARM_DESC(workers, "also hold workers that send by SCTP");
 
 static bool is_holder(void)
 {
@@ -48,7 +49,7 @@ static void stay(void)
 	WRITE_ONCE(holding, false);
 }
 
-/* regs_get_kernel_argument() calls what s390 does not export. */
+/* On s390 regs_get_kernel_argument() needs a function that is not exported. */
 static struct sock *first_argument(struct pt_regs *regs)
 {
 #ifdef CONFIG_S390

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A kernel consumer of verbs that tests what programs cannot reach. It runs when the
- * module is loaded, between the devices that rdma_cm finds for two addresses, and reports
- * TAP lines to the kernel log.
+ * A consumer of verbs in the kernel, which tests operations that programs cannot use. The
+ * cases run when the module is loaded, between the devices that rdma_cm finds for two
+ * addresses, and print TAP lines to the kernel log.
  */
 #include <linux/module.h>
 
@@ -10,19 +10,19 @@
 
 static bool races;
 module_param(races, bool, 0444);
-MODULE_PARM_DESC(races, "run the cases of races, and no others");
+MODULE_PARM_DESC(races, "run only the cases of race_cases.c");
 
 static bool serve;
 module_param(serve, bool, 0444);
-MODULE_PARM_DESC(serve, "run no cases, do what tests/peer/ooo says");
+MODULE_PARM_DESC(serve, "run no cases, serve tests/peer/ooo (serve.c)");
 
 static bool hold;
 module_param(hold, bool, 0444);
-MODULE_PARM_DESC(hold, "run no cases, slow down what hold.c says");
+MODULE_PARM_DESC(hold, "run no cases, insert delays (hold.c)");
 
 static bool reclaim;
 module_param(reclaim, bool, 0444);
-MODULE_PARM_DESC(reclaim, "run no cases, watch what reclaim.c says");
+MODULE_PARM_DESC(reclaim, "run no cases, check allocations (reclaim.c)");
 
 static int cases, failures;
 

@@ -6,12 +6,12 @@
 #include <linux/errno.h>
 
 /*
- * Result of a case: bytes that were delivered are not those that were sent, or bytes were
- * changed that nobody had addressed. No other call returns it.
+ * Result of a case: delivered bytes differ from those sent, or bytes were changed that no
+ * message had addressed. No other call returns this error.
  */
 #define KT_WRONG_DATA	(-EILSEQ)
 
-/* Begins the name of a failed case; the runner does not take such a failure for chance. */
+/* Prefix for the name of a failed case; the runner does not repeat such a failure. */
 static inline const char *kt_mark(int ret)
 {
 	if (ret == KT_WRONG_DATA)
@@ -21,9 +21,9 @@ static inline const char *kt_mark(int ret)
 
 /**
  * kt_tap() - report the result of one case
- * @name:	what the case shows
- * @ret:	0 for success, anything else for failure. The words "wrong data" tell
- *		tests/run-suite.sh that no second try excuses it.
+ * @name:	name of the case
+ * @ret:	0 for success, anything else for failure. After KT_WRONG_DATA the line has
+ *		the words "wrong data", and tests/run-suite.sh makes no second try.
  */
 void kt_tap(const char *name, int ret);
 
@@ -33,13 +33,13 @@ void kt_queue_cases(void);
 void kt_event_cases(void);
 void kt_race_cases(void);
 
-/* No cases: a program controls the passive side of a connection (serve.c). */
+/* No cases: a program controls the responder of a connection (serve.c). */
 void kt_serve(void);
 void kt_serve_end(void);
 
 /*
- * reclaim.c: finds allocations that may wait for a disk where they must not. Does nothing
- * in kernels without tracepoints.
+ * reclaim.c: finds allocations that may wait for a disk, but must not. Does nothing in
+ * kernels without tracepoints.
  */
 #ifdef CONFIG_TRACEPOINTS
 int kt_reclaim(void);

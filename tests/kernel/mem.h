@@ -28,7 +28,7 @@ struct ib_sge kt_page(struct kt_side *s, struct kt_mem *m, int page);
 int kt_map(struct kt_mem *m, int pages);
 /* REG_MR of the pages mapped. */
 int kt_reg_mapped(struct kt_side *s, struct kt_mem *m, int access);
-/* Both, for all pages. */
+/* kt_map() and kt_reg_mapped() for all pages. */
 int kt_reg(struct kt_side *s, struct kt_mem *m, int access);
 int kt_local_inv(struct kt_side *s, struct kt_mem *m);
 
@@ -37,7 +37,7 @@ int kt_rdma(struct kt_side *s, enum ib_wr_opcode opcode, struct ib_sge sge,
 	    u64 remote, u32 rkey);
 /* Write all of @from's pages to the region of @to. */
 int kt_write_all(struct kt_side *s, struct kt_mem *from, struct kt_mem *to);
-/* Wait until all writes have arrived, by a Read, whose response follows the writes. */
+/* Wait until all Writes have arrived, by a Read, whose response follows them. */
 int kt_settle(struct kt_side *s, struct kt_mem *any, struct kt_mem *to);
 
 /* SEND page 0, WITH_INV if @inv is not zero. */

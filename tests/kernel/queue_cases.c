@@ -62,7 +62,7 @@ static void contexts(void)
 }
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-/* With unpolled completions in it. Later kernels allow this to users only. */
+/* A CQ with unpolled completions. Newer kernels allow resizing to programs only. */
 static void resized(void)
 {
 	static struct kt_env e;
@@ -77,11 +77,11 @@ static void resized(void)
 	       e.p.server.cq->cqe < 2048);
 	for (i = 0; i < ROUNDS && !ret; i++)
 		ret = kt_op_wait(&e.p.server, &ops[i]);
-	kt_tap("what was there comes out", ret);
-	kt_tap("ib_resize_cq(): less room, and it goes on",
+	kt_tap("ib_resize_cq(): unpolled completions are kept", ret);
+	kt_tap("ib_resize_cq(): less room, new completions arrive",
 	       ret ? : ib_resize_cq(e.p.server.cq, 256) ? :
 	       messages(&e, false, ROUNDS));
-	kt_tap("ib_resize_cq(): more than there can be",
+	kt_tap("ib_resize_cq(): more than the maximum",
 	       ib_resize_cq(e.p.server.cq, INT_MAX) != -EINVAL);
 	kt_env_close(&e);
 }
@@ -94,7 +94,7 @@ static void resized(void)
 static void moderated(struct kt_env *e)
 {
 	kt_tap("CQ moderation", rdma_set_cq_moderation(e->p.server.cq, 16, 500));
-	kt_tap("all completions come, if later", messages(e, false, 8));
+	kt_tap("moderation: all completions arrive", messages(e, false, 8));
 	rdma_set_cq_moderation(e->p.server.cq, 0, 0);
 }
 
@@ -166,7 +166,7 @@ static void post_errors(void)
 	if (ret)
 		goto out;
 	ret = post_many(&e.p.client, e.a, 3, 1, 99, 1, &bad);
-	kt_tap("an operation there is not: EINVAL, bad_wr",
+	kt_tap("an unknown operation: EINVAL, bad_wr",
 	       ret != -EINVAL || bad != 1 ||
 	       kt_op_wait(&e.p.client, &ops[0]));
 	ret = post_many(&e.p.client, e.a, 3, 2, IB_WR_SEND, KT_SEND_SGE + 1,
@@ -176,13 +176,13 @@ static void post_errors(void)
 	       kt_op_wait(&e.p.client, &ops[0]) ||
 	       kt_op_wait(&e.p.client, &ops[1]));
 	ret = kt_op_wait(&e.p.server, &received[2]);
-	kt_tap("what is before the bad one arrives, and no more",
+	kt_tap("requests before the bad one arrive, and no others",
 	       ret ? : completion_done(&received[3].done));
 out:
 	kt_env_close(&e);
 }
 
-/* While a list is being posted, nothing takes elements out of the queue. */
+/* While a list is being posted, no elements are taken out of the queue. */
 static void full(void)
 {
 	static struct kt_op received[KT_SEND_WR + 1];
@@ -266,8 +266,8 @@ static void drained(struct kt_env *e)
 		early += !completion_done(&ops[i].done);
 		other += ops[i].wc.status != IB_WC_WR_FLUSH_ERR;
 	}
-	kt_tap("ib_drain_qp() returns behind every completion", ret ? : early);
-	kt_tap("and all are flushed", other);
+	kt_tap("ib_drain_qp() returns after every completion", ret ? : early);
+	kt_tap("ib_drain_qp(): all requests are flushed", other);
 }
 
 static struct completion limit_reached;
@@ -298,7 +298,7 @@ static void shared_queue(struct kt_env *first)
 		return;
 	p.srq = srq;
 	ret = kt_pair_open(&p);
-	kt_tap("a queue pair of it", ret);
+	kt_tap("a queue pair with the shared receive queue", ret);
 	if (ret)
 		goto out;
 	for (i = 0; i < 8 && !ret; i++)
@@ -308,7 +308,7 @@ static void shared_queue(struct kt_env *first)
 	for (i = 0; i < 3 && !ret; i++)
 		ret = kt_rdma(&p.client, IB_WR_SEND, kt_page(&p.client, first->a, 0), 0, 0) ? :
 		      kt_op_wait(&p.server, &ops[i]);
-	kt_tap("receives in their order",
+	kt_tap("shared receives are used in order",
 	       ret ? : memcmp(page_address(m->page[10]),
 			      page_address(first->a->page[0]), PAGE_SIZE) ?
 		       KT_WRONG_DATA : 0);
@@ -319,11 +319,11 @@ static void shared_queue(struct kt_env *first)
 	       ret ? : !wait_for_completion_timeout(&limit_reached,
 						    KT_PATIENCE));
 	ret = ib_query_srq(srq, &attr);
-	kt_tap("which disarms it", ret ? : attr.srq_limit);
+	kt_tap("the event disarms the limit", ret ? : attr.srq_limit);
 	kt_pair_close(&p);
 	for (i = 4; i < 8; i++)
 		ret |= completion_done(&ops[i].done);
-	kt_tap("what was not taken stays when the queue pair goes", ret);
+	kt_tap("unused receives are kept when the queue pair is destroyed", ret);
 out:
 	kt_tap("ib_destroy_srq()", ib_destroy_srq_user(srq, NULL));
 }

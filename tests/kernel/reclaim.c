@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A context that opens or accepts a connection must not wait for a disk: it may be one
- * behind NVMe-oF that waits for this connection. While the module is loaded, it checks
- * every allocation that may sleep below these entry points of kwarp.
+ * A context that opens or accepts a connection must not wait for a disk, because the disk
+ * may be one of NVMe-oF that waits for this connection. While loaded, the module checks
+ * every allocation that may sleep in calls below these entry points of kwarp.
  */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -22,7 +22,7 @@ MODULE_PARM_DESC(seen, "allocations that may sleep, below each entry");
 
 static uint with_io[ARRAY_SIZE(entries)];
 module_param_array(with_io, uint, NULL, 0444);
-MODULE_PARM_DESC(with_io, "those of them that may wait for a disk");
+MODULE_PARM_DESC(with_io, "allocations that may wait for a disk, below each entry");
 
 static int entry_of(const unsigned long *frames, unsigned int nr)
 {

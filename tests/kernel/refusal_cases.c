@@ -20,9 +20,9 @@ static const struct refusal {
 	  IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ },
 	{ "no read without that right", IB_WR_RDMA_READ, OPEN,
 	  IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE },
-	{ "no write to what is for local use", IB_WR_RDMA_WRITE, OPEN,
+	{ "no write to memory for local use", IB_WR_RDMA_WRITE, OPEN,
 	  IB_ACCESS_LOCAL_WRITE },
-	{ "no read of what is for local use", IB_WR_RDMA_READ, OPEN,
+	{ "no read of memory for local use", IB_WR_RDMA_READ, OPEN,
 	  IB_ACCESS_LOCAL_WRITE },
 	{ "no write over the end", IB_WR_RDMA_WRITE, OPEN, KT_ACCESS, ALL - 4 },
 	{ "no read over the end", IB_WR_RDMA_READ, OPEN, KT_ACCESS, ALL - 4 },
@@ -34,12 +34,13 @@ static const struct refusal {
 	{ "no write after SEND_WITH_INV", IB_WR_RDMA_WRITE, BY_PEER,
 	  KT_ACCESS },
 	{ "no read after SEND_WITH_INV", IB_WR_RDMA_READ, BY_PEER, KT_ACCESS },
-	{ "no write with the key before", IB_WR_RDMA_WRITE, OLD_KEY,
+	{ "no write with the old key", IB_WR_RDMA_WRITE, OLD_KEY,
 	  KT_ACCESS },
-	{ "no read with the key before", IB_WR_RDMA_READ, OLD_KEY, KT_ACCESS },
-	{ "no write to another domain's", IB_WR_RDMA_WRITE, FOREIGN,
+	{ "no read with the old key", IB_WR_RDMA_READ, OLD_KEY, KT_ACCESS },
+	{ "no write to memory of another domain", IB_WR_RDMA_WRITE, FOREIGN,
 	  KT_ACCESS },
-	{ "no read of another domain's", IB_WR_RDMA_READ, FOREIGN, KT_ACCESS },
+	{ "no read of memory of another domain", IB_WR_RDMA_READ, FOREIGN,
+	  KT_ACCESS },
 };
 
 static int close_it(struct kt_env *e, enum how how)
@@ -107,10 +108,10 @@ static void one_refusal(const struct refusal *r)
 static void bad_registrations(void)
 {
 	static const char * const names[] = {
-		"no REG_MR of what is registered",
+		"no REG_MR of a registered region",
 		"no REG_MR with another region's key",
-		"no REG_MR with nothing mapped",
-		"no REG_MR with a right there is not",
+		"no REG_MR without mapped pages",
+		"no REG_MR with an unknown right",
 		"no REG_MR of another domain's region",
 	};
 	static struct kt_env e, other;

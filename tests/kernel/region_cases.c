@@ -26,12 +26,12 @@ static void registration(struct kt_env *e)
 	u32 max = server->id->device->attrs.max_fast_reg_page_list_len;
 	struct ib_mr *mr = e->b->mr;
 
-	kt_tap("a list of 512 pages is no more than the device has",
+	kt_tap("the device has lists of at least 512 pages",
 	       max < KT_PAGES);
 	kt_tap("REG_MR of 512 pages", kt_reg(server, e->b, KT_ACCESS));
-	kt_tap("writes to each of them", written(e, 1));
+	kt_tap("writes to each page", written(e, 1));
 	kt_tap("LOCAL_INV", kt_local_inv(server, e->b));
-	kt_tap("LOCAL_INV of what is invalid", kt_local_inv(server, e->b));
+	kt_tap("LOCAL_INV of an invalid region", kt_local_inv(server, e->b));
 	kt_tap("REG_MR once more, writes", kt_reg(server, e->b, KT_ACCESS) ? :
 					   written(e, 2));
 
@@ -41,12 +41,12 @@ static void registration(struct kt_env *e)
 	kt_tap("writes to that address",
 	       kt_reg_mapped(server, e->b, KT_ACCESS) ? : written(e, 3));
 
-	kt_tap("REG_MR of what begins at zero",
+	kt_tap("REG_MR of a region that begins at zero",
 	       kt_local_inv(server, e->b) ? : kt_map(e->b, KT_PAGES));
 	mr->iova = 0;
 	kt_tap("writes to addresses from zero",
 	       kt_reg_mapped(server, e->b, KT_ACCESS) ? : written(e, 4));
-	kt_tap("and it is closed again", kt_local_inv(server, e->b));
+	kt_tap("LOCAL_INV of that region", kt_local_inv(server, e->b));
 }
 
 /* The region begins inside a page and ends at a page boundary. */
@@ -76,8 +76,8 @@ static void at_an_offset(struct kt_env *e)
 		     memchr_inv(page_address(e->b->page[1]) + 100, 7,
 				PAGE_SIZE - 100)))
 		ret = KT_WRONG_DATA;
-	kt_tap("a write there is where it should be", ret);
-	kt_tap("which is closed again", kt_local_inv(server, e->b));
+	kt_tap("a write from an offset is placed right", ret);
+	kt_tap("LOCAL_INV of a region with an offset", kt_local_inv(server, e->b));
 }
 
 /* More registrations than there are keys. */
@@ -108,7 +108,7 @@ static void key_renewal(struct kt_env *e)
 	kt_tap("300 keys of one region, one after the other", ret);
 }
 
-/* As ULPs do it: registration and notification of the peer in one list. */
+/* As ULPs do: registration and notification of the peer in one list. */
 static void in_one_list(struct kt_env *e)
 {
 	struct ib_sge sge = kt_page(&e->p.server, e->b, 0);
@@ -139,7 +139,7 @@ static void in_one_list(struct kt_env *e)
 	      kt_op_wait(&e->p.server, &told) ? :
 	      kt_op_wait(&e->p.client, &op) ? : written(e, 9);
 	kt_tap("LOCAL_INV, REG_MR and SEND in one list", ret);
-	kt_tap("what is not signalled does not complete",
+	kt_tap("unsignalled requests have no completion",
 	       completion_done(&quiet.done));
 }
 
@@ -152,7 +152,7 @@ static void send_with_inv(struct kt_env *e)
 	      kt_send(&e->p.client, e->a, rkey) ? :
 	      kt_op_wait(&e->p.server, &op);
 	kt_tap("SEND_WITH_INV", ret);
-	kt_tap("the completion tells of it",
+	kt_tap("the completion reports the invalidation",
 	       !(op.wc.wc_flags & IB_WC_WITH_INVALIDATE) ||
 	       op.wc.ex.invalidate_rkey != rkey);
 	/* REG_MR is refused while the region is valid. */
@@ -189,7 +189,7 @@ static void read_with_inv(struct kt_env *e)
 	ret = read_into(e, IB_WR_RDMA_READ_WITH_INV);
 	kt_fill(e->b, 78);
 	/* This ends the connection. */
-	kt_tap("a sink that is closed takes nothing",
+	kt_tap("an invalidated sink is not written to",
 	       ret ? : read_into(e, IB_WR_RDMA_READ) != IB_WC_LOC_PROT_ERR ? -EACCES :
 		       kt_filled(e->a, 77) ? 0 : KT_WRONG_DATA);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * RDMAP above a lower layer that is not MPA: messages in any order and with any
- * segmentation, errors at each call. It runs when the module is loaded, and reports TAP
- * lines to the kernel log.
+ * RDMAP on a mock lower layer: messages in any order and with any segmentation, errors at
+ * each call. The cases run when the module is loaded, and print TAP lines to the kernel
+ * log.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -20,9 +20,9 @@
 
 #define WRS	32
 #define BYTES	(64 * 1024)
-#define PATIENCE_MS	60000	/* only what hangs takes so long */
+#define PATIENCE_MS	60000	/* reached only by calls that hang */
 
-/* The memory of the peer that does not exist. */
+/* Memory of a peer, which does not exist. */
 #define PEER_STAG	0x77
 #define PEER_TO		0x1000
 
@@ -32,7 +32,7 @@ MODULE_PARM_DESC(netdev, "network interface of a kwarp device");
 
 static uint seed = 1;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of what comes at random");
+MODULE_PARM_DESC(seed, "seed of random segmentation");
 
 static struct ib_device *ibdev;
 static struct rnd_state rnd;
@@ -86,7 +86,7 @@ static void env_close(struct env *e)
 	kfree(e);
 }
 
-/* Attached; the send engine waits for kwarp_qp_start(). */
+/* The queue pair is attached; the send engine waits for kwarp_qp_start(). */
 static struct env *env_open_stopped(void)
 {
 	const struct kwarp_qp_params params = {
@@ -176,7 +176,7 @@ static void poll_cq(struct env *e)
 	}
 }
 
-/* The engine may continue in a worker, or when there is room. */
+/* Wait for completions, since the engine may continue in a worker, or when there is room. */
 static int wait_for(struct env *e, int done, int flushed)
 {
 	int ms;
@@ -191,7 +191,7 @@ static int wait_for(struct env *e, int done, int flushed)
 	return e->done == done && e->flushed == flushed ? 0 : -ETIMEDOUT;
 }
 
-/* FIN may be a worker's. */
+/* Wait for FIN, which a worker may send. */
 static int wait_for_fin(struct env *e)
 {
 	int ms;
@@ -211,8 +211,8 @@ static int wait_for_fin(struct env *e)
  * @opcode:	RDMAP_*
  * @len:	length of its payload
  * @data:	payload, or NULL: not compared
- * @stag:	of a tagged message: where the peer places it
- * @to:		likewise
+ * @stag:	STag of a tagged message
+ * @to:		TO of a tagged message
  */
 struct want {
 	u8 opcode;
@@ -483,7 +483,7 @@ static int any_order(u32 piece)
 	return ret;
 }
 
-/* Only the Terminate is sent, and it reports the error. */
+/* Only the Terminate is sent, and reports the error. */
 static int framing_error(enum kwarp_err err)
 {
 	const struct kwarp_term_err *term = kwarp_err_term(err);
@@ -523,7 +523,7 @@ static int nothing_goes(void)
 	      post(e, IB_WR_SEND, 0, 10);
 	for (ms = 0; !READ_ONCE(e->m.calls[MOCK_PUT]) && ms < PATIENCE_MS; ms++)
 		fsleep(1000);
-	/* What was built is dropped, and the engine stops: nothing is built again. */
+	/* The built ULPDUs are dropped, and the engine stops: none is built again. */
 	kwarp_llp_lock(&e->m.llp);
 	if (!ret && (!e->m.calls[MOCK_PUT] || !list_empty(&e->m.batch) ||
 		     to_kqp(e->qp)->tx.state != KWARP_TX_DEAD))
@@ -564,7 +564,7 @@ static int detached(u32 at)
 
 /* ---- regions of an unusual kind ----------------------------------------------- */
 
-/* A region of 4 GiB that is e->remote again and again. */
+/* A region of 4 GiB that maps the pages of e->remote repeatedly. */
 static struct ib_mr *region_open(struct env *e)
 {
 	const u32 blocks = (1ULL << 32) / BYTES;
@@ -655,7 +655,7 @@ static int longest_response(u32 len)
 	return ret;
 }
 
-/* The region is gone when the answer is built: the Terminate goes out in the same pass. */
+/* The region is invalid when the answer is built: the same pass sends the Terminate. */
 static int revoked_response(void)
 {
 	struct env *e = env_open();
@@ -687,7 +687,7 @@ static int revoked_response(void)
 
 /* ---- limits and order ----------------------------------------------------------- */
 
-/* A pass that reaches its limit with the last ULPDU leaves nothing to a worker. */
+/* A pass that reaches its limit with the last ULPDU does not queue a worker. */
 static int just_a_pass(u32 ulpdus)
 {
 	const struct kwarp_ddp_hdr h = {
@@ -710,7 +710,7 @@ static int just_a_pass(u32 ulpdus)
 	return ret;
 }
 
-/* Closing begins before the stream does: nothing is sent until it has begun. */
+/* The stream is closed before kwarp_qp_start(): no byte is sent before the start. */
 static int closed_before_start(void)
 {
 	struct env *e = env_open_stopped();
@@ -791,5 +791,5 @@ static void __exit seam_exit(void)
 
 module_init(seam_init);
 module_exit(seam_exit);
-MODULE_DESCRIPTION("Test of kwarp's RDMAP above a lower layer of its own");
+MODULE_DESCRIPTION("Test of kwarp's RDMAP on a mock lower layer");
 MODULE_LICENSE("Dual BSD/GPL");

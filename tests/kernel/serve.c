@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A region for fast registration, which programs do not have, at the end of a connection
- * whose other end is a program: tests/peer/ooo/fast_reg_test.cc. That program controls
- * it: it writes a command word to "command" and reads the result there; "memory" has the
- * region's pages.
+ * A region for fast registration, which programs cannot use, at one end of a connection
+ * whose other end is the program tests/peer/ooo/fast_reg_test.cc. The program controls this
+ * end: it writes a command to the file "command" and reads the result from it; the file
+ * "memory" has the pages of the region.
  */
 #include "ktest.h"
 #include "mem.h"
@@ -46,7 +46,7 @@ static int do_reg(void)
 	return ret;
 }
 
-/* The same key and addresses, but starting at the second page. */
+/* Register with the same key and addresses, but starting at the second page. */
 static int do_reg_elsewhere(void)
 {
 	u64 iova = mem->mr->iova;
@@ -64,8 +64,8 @@ static int do_inv(void)
 }
 
 /*
- * While the preceding Read is in progress, it does not complete yet: the peer knows that
- * it was executed when it receives the Send after it.
+ * The invalidation does not complete while the preceding Read is in progress. The peer
+ * knows that it was executed when the Send after it arrives.
  */
 static int do_inv_tell(void)
 {
@@ -91,7 +91,7 @@ static int do_wipe(void)
 	return 0;
 }
 
-/* Read into the region from any source: the peer sends the response. */
+/* Read into the region from any source; the peer sends the response. */
 static int do_read(void)
 {
 	struct ib_sge sge = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=sh
-# KTAP for the scripts beside it. A script declares how many cases it has by plan N.
+# KTAP functions for the scripts in this folder. A script declares its number of cases by plan N.
 
 KSFT_FAIL=1
 KSFT_SKIP=4
@@ -12,7 +12,7 @@ plan() {
 	echo "1..$1"
 }
 
-# needs COMMAND...: without one of these commands, without root or the module the script is skipped
+# needs COMMAND...: skips the script without these commands, without root, or without the module
 needs() {
 	[ "$(id -u)" -eq 0 ] || skip_all 'it needs root'
 	for command; do
@@ -37,7 +37,7 @@ result() {
 	fi
 }
 
-# ok NAME COMMAND...: it succeeds
+# ok NAME COMMAND...: passes if COMMAND succeeds
 ok() {
 	name=$1
 	shift
@@ -47,7 +47,7 @@ ok() {
 	result $status "$name"
 }
 
-# fails NAME TEXT COMMAND...: it fails, and says so
+# fails NAME TEXT COMMAND...: passes if COMMAND fails with a message that contains TEXT
 fails() {
 	name=$1 text=$2
 	shift 2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# Devices come and go with "rdma link", with their netdev and with their network namespace.
+# Devices are added and removed by "rdma link", and removed with their netdev or network namespace.
 . "$(dirname "$0")/lib.sh"
 needs ip rdma
 plan 14
@@ -14,7 +14,7 @@ trap cleanup EXIT
 
 there() { [ -d "/sys/class/infiniband/$1/kwarp" ]; }
 gone() { [ ! -e "/sys/class/infiniband/$1" ]; }
-# A device leaves half a second after its netdev, so that consumers learn of their end first.
+# A device is removed half a second after its netdev, so that consumers get their events before.
 gone_soon() {
 	tries=0
 	until gone "$1"; do
@@ -31,20 +31,20 @@ in_netns ip link add dummy1 type dummy
 in_netns ip link set dummy0 up
 
 ok 'add' in_netns rdma link add kwarp-a type kwarp netdev dummy0
-ok 'it is there' there kwarp-a
+ok 'the device exists' there kwarp-a
 fails 'a second one on the netdev' 'File exists' \
 	in_netns rdma link add kwarp-b type kwarp netdev dummy0
 fails 'a name that is taken' 'Too many open files' \
 	in_netns rdma link add kwarp-a type kwarp netdev dummy1
 fails 'no such netdev' 'No such device' in_netns rdma link add kwarp-b type kwarp netdev nosuch
 fails 'no such type' 'Invalid argument' in_netns rdma link add kwarp-b type nosuch netdev dummy1
-ok 'none of these is there' gone kwarp-b
+ok 'none of these devices exists' gone kwarp-b
 ok 'delete' rdma link delete kwarp-a
-ok 'it is gone' gone kwarp-a
+ok 'the device is gone' gone kwarp-a
 ok 'add again' in_netns rdma link add kwarp-a type kwarp netdev dummy0
-ok 'the netdev goes' in_netns ip link del dummy0
-ok 'the device goes with it' gone_soon kwarp-a
+ok 'the netdev is deleted' in_netns ip link del dummy0
+ok 'the device is removed with the netdev' gone_soon kwarp-a
 in_netns rdma link add kwarp-a type kwarp netdev dummy1
-ok 'the network namespace goes' ip netns del "$netns"
-ok 'the device goes with it' gone_soon kwarp-a
+ok 'the network namespace is deleted' ip netns del "$netns"
+ok 'the device is removed with the namespace' gone_soon kwarp-a
 finish

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The files of a device's policy: what they accept and refuse, and that what
- * was read can be written.
+ * The files of a device's policy: the values that they accept and refuse.
+ * A value that was read can be written back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ FIXTURE(policy)
 FIXTURE_SETUP(policy)
 {
 	if (geteuid())
-		SKIP(return, "it needs root");
+		SKIP(return, "the test needs root");
 	if (system("modprobe -q kwarp; rdma link add " DEV " type kwarp netdev lo"))
 		SKIP(return, "no device can be made");
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# rping between two network namespaces, over TCP and SCTP, IPv4 and IPv6; both ends compare data.
+# rping between two network namespaces, over TCP and SCTP, IPv4 and IPv6. Both ends compare data.
 . "$(dirname "$0")/lib.sh"
 needs ip rdma rping ss
 plan 4
@@ -17,7 +17,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# end NETNS NETDEV NUMBER
+# end NETNS NETDEV NUMBER: configures one end of the wire
 end() {
 	ip -n "$1" link set lo up
 	ip -n "$1" addr add "10.0.0.$3/24" dev "$2"
@@ -34,9 +34,8 @@ listens() {
 	fi
 }
 
-# rpings LLP ADDRESS: 20 round trips. Either program may end with an error after all that it was to
-# do, if the thread that waits for events wakes up when their channel is closed, so lines are
-# counted.
+# rpings LLP ADDRESS: true if 20 round trips succeed. Either rping may exit with an error after its
+# work, because its thread may wake up when the event channel is closed, so we count lines.
 rpings() {
 	ip netns exec "$b" timeout 60 rping -s -a "$2" -v -C 20 >"$work/server" 2>&1 &
 	server=$!

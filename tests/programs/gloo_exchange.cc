@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// gloo_exchange DEVICE GID_INDEX RANK STORE: two processes meet through files in the folder STORE
-// and run gloo's allreduce over its ibverbs transport. Each element is compared; ends with status
-// 1 if one is wrong.
+// gloo_exchange DEVICE GID_INDEX RANK STORE: two processes exchange their addresses through files
+// in the folder STORE and run gloo's allreduce over its ibverbs transport. Each element is
+// compared; the exit status is 1 if one is wrong.
 #include <gloo/allreduce_ring.h>
 #include <gloo/allreduce_ring_chunked.h>
 #include <gloo/barrier_all_to_all.h>
@@ -35,8 +35,8 @@ void compare(const char *what, int place, Value got, Value wanted)
 	std::exit(1);
 }
 
-// An algorithm aborts the program if it goes while a completion of its last Write is due, for which
-// it does not wait: so none of them goes.
+// Algorithms are never destroyed: an algorithm does not wait for the completion of its last Write,
+// and aborts the program if it is destroyed before.
 template <class Algorithm, class... Arguments>
 Algorithm &kept(Arguments &&...arguments)
 {

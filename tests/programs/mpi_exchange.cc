@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// mpi_exchange MESSAGES: two ranks send that many messages to each other, of 1 byte to 300000, in
-// bursts to a rank that receives only, then both at once. Each byte is compared; its value follows
-// from rank, message and place. Ends with status 1 if one is wrong.
+// mpi_exchange MESSAGES: two ranks send that many messages of 1 to 300000 bytes to each other,
+// first in bursts to a rank that only receives, then both at once. Each byte is compared with the
+// value that follows from rank, message and position. The exit status is 1 if one is wrong.
 #include <mpi.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void compare(const Bytes &got, int rank, int message)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// The receiver lets a burst arrive before it looks at the first message.
+// The receiver lets a burst arrive before it receives the first message.
 void one_way(int from, int me, int messages)
 {
 	for (int first = 0; first < messages; first += burst) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rpma_copy ADDRESS FILE [server]: librpma's client writes FILE into the server's memory in pieces,
-// flushes each, and reads it back to compare. The server leaves its memory in FILE at its end.
+// rpma_copy ADDRESS FILE [server]: the client writes FILE into the memory of the server in pieces
+// with librpma, flushes each piece, reads it back and compares. The server writes its memory to
+// FILE when it ends.
 #include <librpma.h>
 
 #include <algorithm>
