@@ -93,7 +93,8 @@ ends() { "$1" grep -oE '10\.[0-9.]+' /proc/net/sctp/assocs | sort -u | paste -sd
 connected() { [ "$(ends "$1")" = '10.0.0.1 10.0.0.2 10.0.1.1 10.0.1.2' ]; }
 ok 'an association has both paths' wait_for connected on_a
 ok 'an association has both paths, seen by the other host' wait_for connected on_b
-is 'an association has no address of other netdevs' "$(on_b grep -c '192\.0\.2\.1' /proc/net/sctp/assocs)" 0
+is 'an association has no address of other netdevs' \
+	"$(on_b grep -c '192\.0\.2\.1' /proc/net/sctp/assocs)" 0
 kill $client
 wait $client 2>/dev/null
 stop rping

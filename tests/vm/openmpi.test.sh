@@ -28,8 +28,8 @@ LIMIT=600 ok "$messages messages in each direction" mpirun --oversubscribe -np 2
 	"$top/build/programs/mpi_exchange" $messages
 is 'both ranks have compared them' \
 	"$(grep -c "^rank [01]: compared $((2 * messages)) messages" "$WORK/out")" 2
-ok 'A has sent the messages by RDMA' test "$(counter "$DEV_A" tx_octets)" -gt $((before_a + 5000000))
-ok 'B has sent the messages by RDMA' test "$(counter "$DEV_B" tx_octets)" -gt $((before_b + 5000000))
+ok 'A has sent messages by RDMA' test "$(counter "$DEV_A" tx_octets)" -gt $((before_a + 5000000))
+ok 'B has sent messages by RDMA' test "$(counter "$DEV_B" tx_octets)" -gt $((before_b + 5000000))
 is 'no message without a receive' \
 	"$(counter "$DEV_A" no_buffer_errors) $(counter "$DEV_B" no_buffer_errors)" '0 0'
 done_testing

@@ -72,8 +72,8 @@ for pin in false true; do
 	ok "$name: memory of the source" memory source
 	ok "$name: memory of the target" memory target
 	ok "$name: the memory is the same" same_data "$WORK/source.memory" "$WORK/target.memory"
-	ok "$name: the memory contains the file" cmp -i $((1 << 24)):0 -n "$(stat -c %s "$WORK/content")" \
-		"$WORK/target.memory" "$WORK/content"
+	ok "$name: the memory contains the file" cmp -i $((1 << 24)):0 \
+		-n "$(stat -c %s "$WORK/content")" "$WORK/target.memory" "$WORK/content"
 	ok "$name: the data went over RDMA" test "$(counter "$DEV_B" rx_octets)" \
 		-gt $((before + $(stat -c %s "$WORK/content")))
 	stop source
