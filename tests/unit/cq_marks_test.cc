@@ -56,7 +56,7 @@ Queue queue_at(u32 start)
 
 } // namespace
 
-TEST(cq_marks, nothing_came)
+TEST(cq_marks, no_completion)
 {
 	for (u32 start : starts) {
 		Queue q = queue_at(start);
@@ -65,7 +65,7 @@ TEST(cq_marks, nothing_came)
 	}
 }
 
-TEST(cq_marks, came_and_told_and_polled)
+TEST(cq_marks, pushed_reported_polled)
 {
 	for (u32 start : starts) {
 		Queue q = queue_at(start);

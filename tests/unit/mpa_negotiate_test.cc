@@ -186,7 +186,7 @@ TEST(mpa_negotiate, kwarp_mpa_admit__every_revision)
 }
 
 // RFC 6581 7: over SCTP either side may send first.
-TEST(mpa_negotiate, kwarp_mpa_respond__waits_for_nothing_where_there_are_no_turns)
+TEST(mpa_negotiate, kwarp_mpa_respond__no_wait_over_sctp)
 {
 	for (u8 rev : {1, 2}) {
 		kwarp_mpa_policy p{};

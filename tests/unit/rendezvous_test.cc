@@ -202,7 +202,7 @@ TEST(rendezvous, kwarp_rdv_initiates__exactly_one)
 			}
 }
 
-TEST(rendezvous, kwarp_rdv_initiates__nobody_for_himself)
+TEST(rendezvous, kwarp_rdv_initiates__never_for_itself)
 {
 	kwarp_rdv_id mine = sample();
 	memcpy(mine.peer_gid, mine.gid, sizeof(mine.gid));

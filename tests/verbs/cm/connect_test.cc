@@ -308,7 +308,7 @@ TEST_F(connect_fails, killed__while_the_server_thinks)
 }
 
 // The server may take longer to accept than the startup timeout, which is for silent hosts.
-TEST(connect, establish__server_thinks_longer_than_a_host_may_be_silent)
+TEST(connect, establish__server_accepts_after_the_startup_timeout)
 {
 	lab::Policy a(lab::a(), "startup_timeout_ms", 2000),
 		b(lab::b(), "startup_timeout_ms", 2000);

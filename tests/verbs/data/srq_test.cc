@@ -181,7 +181,7 @@ TEST_F(srq_data, empty__ends_only_the_connection_that_needed_one)
 	EXPECT_TRUE(filled(s.memory->span(size, size), 7));
 }
 
-TEST_F(srq_data, error__flushes_nothing_and_tells_the_end)
+TEST_F(srq_data, error__flushes_nothing_and_raises_last_wqe_reached)
 {
 	Server s(2);
 	for (int i = 0; i < 4; i++)

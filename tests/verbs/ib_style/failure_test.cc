@@ -88,7 +88,7 @@ void send_fails(Player &player)
 
 } // namespace
 
-TEST_F(failure, nobody__comes)
+TEST_F(failure, partner__never_connects)
 {
 	for (bool initiator : {true, false}) {
 		Player a(lab::a()), b(lab::b());
@@ -100,7 +100,7 @@ TEST_F(failure, nobody__comes)
 	}
 }
 
-TEST_F(failure, nobody__lives_there)
+TEST_F(failure, partner__no_such_host)
 {
 	Player a(lab::a());
 	Name nobody{77, gid_of("10.0.0.99"), 1};
@@ -108,7 +108,7 @@ TEST_F(failure, nobody__lives_there)
 	fails(a);
 }
 
-TEST_F(failure, nobody__listens_there)
+TEST_F(failure, partner__no_listener)
 {
 	lab::Policy off(lab::b(), "rendezvous_port", 0);
 	Player a(lab::a()), b(lab::b());

@@ -208,7 +208,7 @@ TEST(cq_data, notify__poll_after_arming_misses_nothing)
 	wait_ok(pair.client.scq(), 40);
 }
 
-TEST(cq_data, notify__late_arm_tells_of_what_came_before)
+TEST(cq_data, notify__late_arm_reports_earlier_completions)
 {
 	if (!lab::both_kwarp())
 		GTEST_SKIP() << "kwarp only";

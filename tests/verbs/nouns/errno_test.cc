@@ -266,7 +266,7 @@ TEST_F(errnos, create_qp__each_capability_by_one)
 	}
 }
 
-TEST_F(errnos, create_qp__what_there_is_not)
+TEST_F(errnos, create_qp__unsupported)
 {
 	for (ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER})
 		EXPECT_EQ(qp_with([&](ibv_qp_init_attr &a) { a.qp_type = type; }), EOPNOTSUPP)
@@ -396,7 +396,7 @@ TEST_F(errnos, imports)
 }
 
 // Verbs that RNICs, or this one, do not support.
-TEST_F(errnos, what_there_is_not)
+TEST_F(errnos, unsupported_verbs)
 {
 	ibv_qp_init_attr init = qp_attr(cq.get());
 	Qp qp = create_qp(pd.get(), init);

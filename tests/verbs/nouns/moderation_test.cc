@@ -65,7 +65,7 @@ struct moderation : testing::Test {
 
 } // namespace
 
-TEST_F(moderation, limits_are_told)
+TEST_F(moderation, limits_are_reported)
 {
 	ibv_device_attr_ex attr{};
 	ASSERT_EQ(ibv_query_device_ex(pair->server.context(), nullptr, &attr), 0);
@@ -151,7 +151,7 @@ TEST_F(moderation, late_arm)
 	wait_ok(cq());
 }
 
-TEST_F(moderation, polled_meanwhile_is_not_told)
+TEST_F(moderation, polled_meanwhile_is_not_reported)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 60000), 0);
 	// A slow machine may not poll in time: then try again.
@@ -170,7 +170,7 @@ TEST_F(moderation, polled_meanwhile_is_not_told)
 	wait_ok(cq());
 }
 
-TEST_F(moderation, errors_are_told_at_once)
+TEST_F(moderation, errors_are_reported_at_once)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
 	post_recv(pair->server.qp(), 1, {pair->server.memory().sge(0, 64)});
@@ -191,7 +191,7 @@ TEST_F(moderation, solicited)
 	wait_ok(cq(), 6);
 }
 
-TEST_F(moderation, switched_off_tells_what_is_held_back)
+TEST_F(moderation, switched_off_reports_what_is_held_back)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
 	arm();
@@ -202,7 +202,7 @@ TEST_F(moderation, switched_off_tells_what_is_held_back)
 	wait_ok(cq(), 2);
 }
 
-TEST_F(moderation, other_count_tells_what_is_held_back)
+TEST_F(moderation, other_count_reports_what_is_held_back)
 {
 	ASSERT_EQ(moderate(cq(), 1000, 0), 0);
 	arm();

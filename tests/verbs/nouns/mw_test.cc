@@ -336,7 +336,7 @@ TEST_P(mw_types, bind__for_writing_needs_a_writable_region)
 	EXPECT_EQ(third.bind(third.info(page, page, IBV_ACCESS_REMOTE_ATOMIC)), IBV_WC_MW_BIND_ERR);
 }
 
-TEST_P(mw_types, bind__rights_that_are_none)
+TEST_P(mw_types, bind__invalid_rights)
 {
 	for (int access : {int(IBV_ACCESS_MW_BIND), 1 << 12}) {
 		Stage stage(GetParam());
@@ -542,7 +542,7 @@ TEST_F(mw, local_invalidate__then_bind_again)
 	stage.reaches(stage.through(2 * page), 2 * page, page);
 }
 
-TEST_F(mw, local_invalidate__what_may_not_be)
+TEST_F(mw, local_invalidate__refused)
 {
 	Stage wrong_key(IBV_MW_TYPE_2);
 	wrong_key.open(page, page);
@@ -588,7 +588,7 @@ TEST_F(mw, remote_invalidate__closes_it)
 	stage.write_fails({stage.at(page), old});
 }
 
-TEST_F(mw, remote_invalidate__what_may_not_be)
+TEST_F(mw, remote_invalidate__refused)
 {
 	auto refused = [](Stage &stage, uint32_t key) {
 		post_recv(stage.pair.server.qp(), 5, {});

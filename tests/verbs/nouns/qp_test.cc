@@ -74,7 +74,7 @@ TEST_F(qp, create__caps_too_big)
 	EXPECT_NE(try_create({1, 1, UINT32_MAX, 1, 0}), 0);
 }
 
-TEST_F(qp, create__types_that_iwarp_has_not)
+TEST_F(qp, create__unsupported_types)
 {
 	for (ibv_qp_type type : {IBV_QPT_UD, IBV_QPT_UC, IBV_QPT_RAW_PACKET})
 		EXPECT_NE(try_create({1, 1, 1, 1, 0}, type), 0) << "type " << type;
@@ -258,7 +258,7 @@ TEST_F(qp, post__more_pieces_than_granted)
 	EXPECT_NE(try_post_recv(one.get(), 1, list), 0);
 }
 
-TEST_F(qp, post__operations_that_are_not_there)
+TEST_F(qp, post__unsupported_operations)
 {
 	if (!lab::a().is_kwarp())
 		GTEST_SKIP() << "kwarp only";
