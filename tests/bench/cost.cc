@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// cost DRIVER VARIANT MTU [TEST [SIZE [COUNT]]]: the cost of messages, for both sides together. One
-// thread has both ends of a connection, and the VM has one processor whose clock counts its
-// instructions (QEMU's -icount), so nanoseconds are instructions and are equal in every run. Prints
-// records as guest.sh does. A single TEST, SIZE and COUNT are for profiling.
+// cost DRIVER VARIANT MTU [TEST [SIZE [COUNT]]]: measures the cost of messages, for both sides
+// together. One thread has both ends of a connection, and the guest has one processor, whose clock
+// counts instructions (QEMU's -icount). Therefore nanoseconds are instructions, and equal in every
+// run. Prints records as guest.sh does. A single TEST, SIZE and COUNT are for profiling.
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -74,8 +74,8 @@ private:
 		Config c;
 		c.send_wr = c.recv_wr = 4 * window;
 		c.cq_entries = 8 * window;
-		// A huge page: of small ones, each run would get others, contiguous or not, and
-		// 64 KiB of them cost up to 4 % more.
+		// Use a huge page. Small pages may be contiguous or not, which differs between
+		// runs and changes the cost of 64 KiB by up to 4 %.
 		c.memory = 4 << 20;
 		return both(c);
 	}
@@ -149,8 +149,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	try {
-		// While the guest waits for the host's disk, its clock leaps from timer to timer,
-		// past every limit: nothing may be read from disk once a connection is being made.
+		// While the guest waits for the disk of the host, its clock leaps from timer to
+		// timer, past every limit: lock all pages, so that none is read from disk later.
 		check(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
 		std::string test = argc > 4 ? argv[4] : "";
 		size_t only = argc > 5 ? std::stoul(argv[5]) : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * crc32c() for micro: a single stream of the processor's instruction. The kernel interleaves three
- * streams if there is enough to check, so it is up to three times as fast. Without the instruction,
- * byte by byte.
+ * crc32c() for micro: one stream of the processor's CRC instruction, or, without the instruction,
+ * byte by byte. The kernel interleaves three streams for long data and is up to three times as
+ * fast.
  */
 #include "types.h"
 

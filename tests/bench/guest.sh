@@ -1,7 +1,6 @@
 #!/bin/bash
-# bench/guest.sh: runs inside user-mode Linux: the measurements of "make bench", in rounds in which
-# the drivers take turns on one wire. Leaves /results/records.tsv with one line for each
-# measurement:
+# bench/guest.sh: runs the measurements of "make bench" inside user-mode Linux. In each round, the
+# drivers use one wire in turn. Writes a line for each measurement to /results/records.tsv:
 #
 #	round driver variant test size qps mtu value
 #
@@ -19,7 +18,7 @@ rounds=${ROUNDS:-3}
 length=${SECONDS_EACH:-1}
 wanted=${ONLY:-.}
 [ "$wanted" != picture ] || wanted=.
-# those of the picture
+# sizes of messages in the picture
 sizes='64 256 1024 4096 16384 65536 262144 1048576'
 out=/results/records.tsv
 log=/results/failures.log
@@ -27,31 +26,31 @@ log=/results/failures.log
 : >"$log"
 : >/results/ooo.tsv
 
-# record TEST SIZE QPS VALUE
+# record TEST SIZE QPS VALUE: writes a line
 record() {
 	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" "$3" \
 		"$mtu" "$4" >>"$out"
 	echo "$round $driver $variant $1 size $2 qps $3 mtu $mtu: $4"
 }
 
-# table COLUMN: prints that column of perftest's only line of figures
+# table COLUMN: prints a column of the only line of perftest's table
 table() {
 	awk -v c="$1" '
 		$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= 4 && $c > 0 && $c != "inf" { v = $c }
 		END { print v ? v : "-" }' "$WORK/out"
 }
 
-# failure TEXT FILE...: logs the reason for a dash, with the files' last lines
+# failure TEXT FILE...: logs the reason for a "-", with the last lines of the files
 failure() {
 	echo "== $driver $variant mtu $mtu: $1"
 	shift
 	tail -qn 12 "$@" 2>/dev/null | tr -cd '[:print:]\n\t'
 } >>"$log"
 
-# perf PROGRAM OPTION...: runs it; the client's table is in $WORK/out. On a busy machine perftest
-# may fail to measure the processor's clock, or a slow driver may complete nothing in time, and
-# perftest prints 0.00 or inf. Only this, no other failure, is retried, for longer if it runs for
-# $seconds.
+# perf PROGRAM OPTION...: runs a program of perftest; the client's table is in $WORK/out. On a busy
+# machine perftest may fail to measure the processor's clock, or a slow driver may complete no
+# message in time; perftest then prints 0.00 or inf. Only this failure is retried, and for a longer
+# time if the program runs for $seconds.
 perf() {
 	: >"$WORK/out"
 	[ -z "$broken" ] || return
@@ -75,24 +74,25 @@ wants() {
 	[[ $1 =~ $wanted ]]
 }
 
-# bw VERB SIZE [QPS [-b]]: perftest requests a completion for every 100th message of a queue pair
-# and counts in hundreds: with large messages a slow driver does not get that far in a second.
+# bw VERB SIZE [QPS [-b]]: measures rates. perftest requests a completion for every 100th message of
+# a queue pair and counts hundreds; with large messages, a slow driver sends less than that in a
+# second.
 bw() {
 	local verb=$1 size=$2 qps=${3:-1} both=${4:+_both} options=() seconds=$length messages=25600
 	wants "${verb}_bw" || return 0
 	[ "$driver" = kwarp ] || messages=6400
 	[ "$size" -lt 65536 ] || options=(-Q 10)
 	# perftest warms up one queue pair after the other, each with as many messages as its send
-	# queue holds, and then fills all of them before it looks for the first completion. With
-	# many queue pairs that takes longer than the time limit, so count messages instead, with
-	# few in flight for each. Not with siw: its completion queues have to be long for many queue
-	# pairs, see idle.cc.
+	# queue holds, and then fills all queues before it polls for the first completion. With many
+	# queue pairs this takes longer than the time limit, so we set a number of messages instead,
+	# with few in flight for each queue pair. Not for siw, whose completion queues have to be
+	# long for many queue pairs (tests/verbs/rdma/crowd.cc).
 	if [ "$qps" -gt 16 ] && [ "$driver" = siw ]; then
 		options=(-t 120 -Q 2)
 	elif [ "$qps" -gt 1 ]; then
 		seconds='' options=(-n $((messages / qps)) -t 16)
 	fi
-	# rxe's completion queues have 32767 elements at most
+	# completion queues of rxe have at most 32767 elements
 	[ "$qps" -le 16 ] || [ "$verb" != send ] || options+=(-r 120)
 	perf "ib_${verb}_bw" -s "$size" -q "$qps" "${options[@]}" ${4:+"$4"}
 	record "$verb${both}_bw" "$size" "$qps" "$(table 4)"
@@ -100,7 +100,7 @@ bw() {
 		"$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
 }
 
-# few VERB SIZE: one queue pair, with no more in flight than each of many has
+# few VERB SIZE: one queue pair, with as few messages in flight as each of many queue pairs has
 few() {
 	wants "${1}_t16_bw" || return 0
 	local seconds='' messages=25600
@@ -109,7 +109,7 @@ few() {
 	record "${1}_t16_bw" "$2" 1 "$(table 4)"
 }
 
-# turns SIZE: how many messages of that size a test of latency has, by turns
+# turns SIZE: prints the number of round trips in a test of latency
 turns() {
 	local n=$((length * 10000 * 4096 / $1))
 	[ $n -ge 100 ] || n=100
@@ -117,14 +117,14 @@ turns() {
 	echo $n
 }
 
-# lat VERB SIZE
+# lat VERB SIZE: measures latency
 lat() {
 	wants "${1}_lat" || return 0
 	perf "ib_${1}_lat" -s "$2" -n "$(turns "$2")"
 	record "${1}_lat" "$2" 1 "$(table 5)"
 }
 
-# tcp_lat SIZE: the same by TCP alone
+# tcp_lat SIZE: measures the latency of TCP without RDMA
 tcp_lat() {
 	local value=-
 	wants send_lat || return 0
@@ -141,7 +141,7 @@ tcp_lat() {
 	record send_lat "$1" 1 "$value"
 }
 
-# stream TEST SIZE [OPTION]: iperf3 with writes of that size
+# stream TEST SIZE [OPTION]: runs iperf3 with writes of that size
 stream() {
 	local test=$1 size=$2
 	shift 2
@@ -156,14 +156,14 @@ stream() {
 	stop iperf
 }
 
-# offload on|off: segmentation offload at both ends
+# offload on|off: sets segmentation offload at both ends
 offload() {
 	on_a ethtool -K vA tso "$1" gso "$1" >"$WORK/ethtool"
 	on_b ethtool -K vB tso "$1" gso "$1" >>"$WORK/ethtool"
 }
 
-# wire VERB: TCP segments per FPDU of bulk data, counted in a capture of real segments, whichever
-# side sends them
+# wire VERB: measures TCP segments per FPDU of bulk data, counted in a capture without segmentation
+# offload, of either direction
 wire() {
 	wants wire || return 0
 	[ -z "$broken" ] || return 0
@@ -173,7 +173,7 @@ wire() {
 	perf "ib_${1}_bw" -s 65536 -n 200
 	stop capture
 	/src/build/peer/wire_check "$WORK/wire.pcap" >"$WORK/wire" 2>&1
-	# siw's pads are not zero, which does not matter for segments.
+	# Ignore the pads of siw, which are not zero.
 	grep -qx 'incomplete 0' "$WORK/wire" ||
 		failure "wire $1: the capture has holes" "$WORK/wire" "$WORK/capture.log"
 	record "wire_$1" 65536 1 "$(awk '
@@ -183,7 +183,7 @@ wire() {
 	offload on
 }
 
-# picture: rate and latency by message size
+# picture: measures rate and latency by message size
 picture() {
 	local size
 	for size in $sizes; do
@@ -192,7 +192,7 @@ picture() {
 	done
 }
 
-# all tests that every driver can be asked for
+# all: the tests of all drivers
 all() {
 	local verb size
 	picture
@@ -213,7 +213,7 @@ all() {
 	few write 65536
 }
 
-# sets what a variant changes
+# some: the tests that a variant affects
 some() {
 	local verb
 	for verb in write read send; do
@@ -223,7 +223,7 @@ some() {
 	lat send 64
 }
 
-# crc32c: speed of the kernel's function by itself
+# crc32c: measures the speed of the kernel's function alone
 crc32c() {
 	wants crc32c || return 0
 	dmesg -C
@@ -232,7 +232,7 @@ crc32c() {
 		"$(dmesg | sed -n 's/.*crc_rate: \([0-9]*\) MiB.*/\1/p' | grep . || echo -)"
 }
 
-# idle: memory of an idle queue pair
+# idle: measures the memory of an idle queue pair
 idle() {
 	wants idle_qp || return 0
 	local value=-
@@ -247,9 +247,9 @@ idle() {
 	record idle_qp 0 1 "$value"
 }
 
-# set_up DRIVER: sets up its wire and its devices on both ends; TCP has none. rxe has its sockets in
-# the initial namespace, at least before 7.0, so its ends are there, with routes that make them
-# behave as two hosts.
+# set_up DRIVER: sets up the wire, and devices on both ends, unless DRIVER is TCP. rxe, at least
+# before Linux 7.0, has its sockets in the initial namespace; so for rxe both ends are there, with
+# routes as between two hosts.
 set_up() {
 	[[ $loaded =~ $1 ]] || bail "no module $1"
 	if [ "$1" = rxe ]; then wire_up_here; else wire_up; fi
@@ -260,7 +260,7 @@ set_up() {
 	must on_a ping -qc 1 $IP_B
 }
 
-# links DRIVER: drivers that cannot be set up go into $broken and get dashes; the others continue
+# links DRIVER: sets up a driver; if this fails, adds the driver to $broken, and its results are "-"
 links() {
 	driver=$1 variant=plain mtu=1500 broken=
 	DEV_A=${1}A DEV_B=${1}B
@@ -270,7 +270,7 @@ links() {
 	failure 'cannot be set up' "$WORK/set-up"
 }
 
-# unlink_all: removes whatever exists
+# unlink_all: removes all devices and the wire, if they exist
 unlink_all() {
 	local device
 	for device in "$DEV_A" "$DEV_B"; do
@@ -298,8 +298,8 @@ large() {
 	done
 }
 
-# changed VARIANT POLICY VALUE BEFORE: measures kwarp with another policy, in the tests that it
-# affects
+# changed VARIANT POLICY VALUE BEFORE: measures kwarp with another policy, in the tests that the
+# policy affects
 changed() {
 	[ -z "$broken" ] || return
 	variant=$1
@@ -309,7 +309,7 @@ changed() {
 	variant=plain
 }
 
-# over_sctp: measures kwarp over SCTP, beside the same tests over TCP
+# over_sctp: measures kwarp over SCTP, in tests that also run over TCP
 over_sctp() {
 	local verb
 	[ -z "$broken" ] || return 0
@@ -335,7 +335,7 @@ tcp_picture() {
 	done
 }
 
-# streams: what the transports do by themselves
+# streams: measures the transports without RDMA
 streams() {
 	driver=tcp
 	stream tcp 131072
@@ -344,7 +344,7 @@ streams() {
 	driver=tcp
 }
 
-# begin DRIVER: its devices are there
+# begin DRIVER: prepares the devices of the driver, which exist
 begin() {
 	links "$1"
 	if [ "$1" = kwarp ] && [ -z "$broken" ]; then
@@ -354,7 +354,7 @@ begin() {
 	fi
 }
 
-# round_of_picture: what ONLY=picture measures
+# round_of_picture: the measurements of ONLY=picture
 round_of_picture() {
 	local name
 	for name in kwarp siw rxe; do

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// micro: Google Benchmark of kernel/proto, compiled as in the kernel except for crc32c(): the cost
-// of framing per segment, beside memcpy() and crc32c() of the same bytes in the same run. Bytes per
-// second count payload. Variants are numbers: markers 0 or 1, crc 0 or 1.
+// micro: Google Benchmark of kernel/proto, compiled as in the kernel except for crc32c(). Measures
+// the cost of framing per segment and, for comparison, memcpy() and crc32c() of the same bytes.
+// Bytes per second are those of payload. Variants are numbers: markers 0 or 1, crc 0 or 1.
 #include <algorithm>
 #include <vector>
 
@@ -128,7 +128,7 @@ void fpdu_parse(benchmark::State &state)
 	for (auto _ : state) {
 		u32 n = take(row.bytes.data() + pos, row.used - pos, pos, f, to.data());
 		if (!n) {
-			state.SkipWithError("an FPDU of our own is refused");
+			state.SkipWithError("the receiver refuses a valid FPDU");
 			break;
 		}
 		pos += n;

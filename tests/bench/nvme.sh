@@ -1,8 +1,8 @@
 #!/bin/bash
-# bench/nvme.sh: what an I/O of NVMe-oF costs over kwarp and over nvme-tcp, in instructions of both
-# ends, counted by QEMU as those of cost-guest.sh are: host and target are in one guest with one
-# processor, and the disk is null_blk, which keeps nothing. Starts the guest; its table is
-# build/results/nvme/nvme.md. ROUNDS (3): how often each is measured; the table has medians.
+# bench/nvme.sh: measures the cost of an I/O of NVMe-oF over kwarp and nvme-tcp, in instructions of
+# both ends, which QEMU counts as for cost-guest.sh. Host and target are in one guest with one
+# processor, and the disk is null_blk, which stores no data. Starts the guest; the results, medians
+# of ROUNDS (3) measurements, are in build/results/nvme/nvme.md.
 if [ ! -d /results ]; then
 	. "$(dirname "$0")/../../scripts/lib.sh"
 	"$TOP/scripts/build/stage.sh"
@@ -18,7 +18,7 @@ fi
 table=/results/nvme.tsv
 : >"$table"
 
-# port_of TRANSPORT: serves the subsystem by it
+# port_of TRANSPORT: makes a port that serves the subsystem over the transport
 port_of() {
 	local port=$TARGET/ports/1
 	mkdir "$port" || return 1
@@ -29,8 +29,8 @@ port_of() {
 	ln -s "$SUBSYS" "$port/subsystems/$NQN"
 }
 
-# fio_job NAME RW BLOCK DEPTH NUMBER: runs so many I/Os; prints the nanoseconds for each, which are
-# instructions. The first, short run has what comes once: programs' pages, caches.
+# fio_job NAME RW BLOCK DEPTH NUMBER: runs NUMBER I/Os; prints the nanoseconds, which are
+# instructions, per I/O. A short run before loads pages of programs and fills caches.
 fio_job() {
 	local name=$1 rw=$2 block=$3 depth=$4 number=$5 n
 	for n in $((number / 10)) "$number"; do
@@ -47,7 +47,7 @@ fio_job() {
 	END
 }
 
-# jobs TRANSPORT CRC MTU
+# jobs TRANSPORT CRC MTU: runs all jobs
 jobs() {
 	local name rw block depth number value
 	while read -r name rw block depth number; do
@@ -62,7 +62,7 @@ jobs() {
 	END
 }
 
-# measured TRANSPORT CRC MTU: connects, measures, and takes the port away
+# measured TRANSPORT CRC MTU: connects, measures, and removes the port
 measured() {
 	local end options=()
 	for end in vA vB; do
@@ -85,7 +85,7 @@ measured() {
 	must port_down 1
 }
 
-# report_md: medians, and the ratio nvme-tcp : kwarp
+# report_md: prints medians, and the ratio nvme-tcp : kwarp
 report_md() {
 	echo "instructions for an I/O, both ends, nvme-tcp and kwarp; their ratio"
 	echo

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # variables of guest.sh's functions
-# For guest.sh: the effect of out-of-order placement. kwarp with markers and CRC, policy ooo off and
-# on in turns, over networks that lose and reorder. Leaves /results/ooo.tsv with lines like those of
-# records.tsv:
+# For guest.sh: measures the effect of early placement: kwarp with markers and CRC, with policy ooo
+# off and on in turn, over networks that lose and reorder packets. Writes /results/ooo.tsv, whose
+# lines are like those of records.tsv:
 #
 #	round network off|on test size qps mtu value
 #
@@ -10,11 +10,11 @@
 #	lat_*                microseconds from due time to completion of messages at a fixed pace
 #	closing_*            microseconds from a gap's last segment to the last completion after it
 #	burst_*              bytes of the stream that were waiting when a gap closed
-#	copied               payload bytes of these that still had to be copied, mean per gap
-#	gaps, closings       gaps that closed; those followed by a delivery at once
+#	copied               payload bytes among these that had to be copied, mean per gap
+#	gaps, closings       gaps that closed; those that were followed by a delivery at once
 #	ooo_*                counters of the receiver
 #	early_share          percentage of out-of-order bytes that were placed early
-# All but the first line concern the paced messages and a capture of their segments on arrival.
+# All but the first line are about messages at a fixed pace and a capture of their segments.
 
 # name, microseconds between two messages, netem settings for the packets of both ends
 networks=(
@@ -26,8 +26,8 @@ networks=(
 paced_size=4096
 counters='rx_octets ooo_placed_fpdus ooo_placed_octets ooo_delivered_without_copy ooo_replaced'
 
-# suffer WORDS...: applies netem to both ends; without words removes it. Packets have at most the
-# MTU then, so that each is lost or delayed by itself.
+# suffer WORDS...: applies netem to both ends, or removes it without words. With netem, segmentation
+# offload is off, so that each segment is lost or delayed by itself.
 suffer() {
 	tc -n hostA qdisc del dev vA root
 	tc -n hostB qdisc del dev vB root
@@ -38,7 +38,7 @@ suffer() {
 		tc -n hostB qdisc add dev vB root netem limit 10000 "$@"
 } 2>"$WORK/suffer"
 
-# the receiver's counters, "name value"; the core caches values for up to 10 ms
+# received: prints the receiver's counters as "name value"; the RDMA core caches values for 10 ms
 received() {
 	local name
 	sleep 0.1
@@ -54,7 +54,7 @@ figures() {
 		FILENAME ~ /after$/ { n[$1] += $2; next }
 		{ n[$1] = $2 }
 		END {
-			# the fraction of stream bytes that is payload; waiting data include
+			# the fraction of payload in the stream, because waiting bytes include
 			# headers, markers and CRCs
 			payload = n["rx_octets"] > 0 ? n["messages"] * size / n["rx_octets"] : 0
 			waited = n["early"] * payload
@@ -73,8 +73,8 @@ figures() {
 		}' "$WORK/before" "$WORK/after" "$WORK/paced" "$WORK/gaps"
 }
 
-# paced MICROSECONDS: messages at a fixed pace, with a capture of what arrives, and the counters'
-# differences
+# paced MICROSECONDS: sends messages at a fixed pace, captures the segments that arrive, and prints
+# the differences of the counters
 paced() {
 	local name value
 	received >"$WORK/before"
@@ -84,7 +84,7 @@ paced() {
 	if LIMIT=$((length * 3 + 60)) run /src/build/bench/paced \
 		$((length * 1500000 / $1)) "$1" $paced_size "$WORK/times"; then
 		cp "$WORK/out" "$WORK/paced"
-		# tcpdump gets packets once a second; those it has not yet got when it ends are lost
+		# tcpdump gets packets once a second, and loses later ones when it ends
 		sleep 1.5
 		stop capture
 		received >"$WORK/after"
@@ -104,14 +104,14 @@ paced() {
 	rm -f "$WORK/paced.pcap" "$WORK/times"
 }
 
-# ooo: runs all of it on its own wire
+# ooo: runs all measurements on a wire of its own
 ooo() {
 	wants ooo || return 0
 	local out=/results/ooo.tsv length=$((length * 2)) wanted=.
 	local network name pace words value states=(off on)
 	links kwarp
 	[ -z "$broken" ] || return 0
-	# segments get their time stamp when they are processed, not when they are queued
+	# time stamps of segments are taken when they are processed, not when they are queued
 	sysctl -qw net.core.netdev_tstamp_prequeue=0
 	policy crc preferred
 	policy markers 1

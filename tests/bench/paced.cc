@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// paced COUNT MICROSECONDS SIZE TIMES: sends COUNT messages from host A to host B, one each
-// MICROSECONDS whatever the network does, and measures how long each took: from its due time to its
-// completion, which the kernel stamps by the same clock. Prints lines "word number": percentiles in
-// microseconds. Writes the time of each completion to the file TIMES, in nanoseconds of the real
-// time clock, which captures use.
+// paced COUNT MICROSECONDS SIZE TIMES: sends COUNT messages from host A to host B, one every
+// MICROSECONDS whatever the network does, and measures the latency of each: from its due time to
+// its completion, whose time stamp the kernel takes from the same clock. Prints lines "word
+// number": percentiles in microseconds. Writes the time of each completion to the file TIMES, in
+// nanoseconds of the real time clock, which captures use.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -15,7 +15,7 @@ using namespace rdma;
 
 namespace {
 
-// Maximum of messages in flight: enough to show the effect of a network that stalls for a while.
+// The maximum number of messages in flight: enough to show the effect of a network that stalls.
 constexpr unsigned depth = 2048;
 constexpr uint64_t patience_ns = 20'000'000'000;
 
@@ -26,7 +26,7 @@ uint64_t now(clockid_t clock = CLOCK_MONOTONIC)
 	return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// Offset of the real time clock: of many tries, the one with the least time between its readings.
+// The offset of the real time clock, from the try with the least time between the two readings.
 uint64_t real_time_ahead()
 {
 	uint64_t best = UINT64_MAX, ahead = 0;
@@ -146,7 +146,7 @@ private:
 			Stamp stamp;
 			memcpy(&stamp, reinterpret_cast<void *>(slot(pair_.server, i).addr),
 			       sizeof(stamp));
-			check(stamp.number != i ? EBADMSG : 0, "a message out of its turn");
+			check(stamp.number != i ? EBADMSG : 0, "a message out of order");
 			arrived_.push_back(ibv_wc_read_completion_ts(cq));
 			took_.push_back(arrived_.back() - stamp.due);
 			again_.push_back(i);

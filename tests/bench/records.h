@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Measurements of guest.sh: a value, or none, for a test of a column in each round.
+// Measurements of guest.sh: for each test, column and round, a value or none.
 #pragma once
 
 #include <map>

@@ -89,7 +89,7 @@ std::optional<Summary> sctp_stream(const Records &r, unsigned long mtu)
 	return r.get({"sctp", 65536, 1, mtu}, sctp);
 }
 
-// kwarp over SCTP beside itself over TCP, and beside SCTP without RDMA.
+// kwarp over SCTP, compared with kwarp over TCP and with SCTP without RDMA.
 void sctp_table(const Records &r)
 {
 	std::cout
@@ -152,9 +152,9 @@ std::optional<double> quotient(const std::optional<Summary> &a, const std::optio
 	return a->median / b->median;
 }
 
-// The part of what CRC makes possible: each byte takes the time that it takes without CRC, plus one
-// pass of crc32c() on each side. On a veth pair the sender's processor does both: its softirq is
-// the receiver.
+// The measured rate with CRC, as a fraction of the possible rate, at which each byte takes the time
+// that it takes without CRC, plus one pass of crc32c() on each side. On a veth pair one processor
+// makes both passes, because the receiver runs in the sender's softirq.
 std::optional<double> crc_share(const Records &r, const Test &t)
 {
 	auto with = r.get(t, crc), without = r.get(t, kwarp),
@@ -302,8 +302,8 @@ void plots(const Records &r, const std::filesystem::path &dir)
 		verb);
 }
 
-// The figures of README's picture: rate of Writes and latency of Sends by size, each driver beside
-// TCP. None if either was not measured.
+// The figures of README's picture: rate of Writes and latency of Sends by size, for each driver and
+// TCP. Not written if either was not measured.
 void picture(const Records &r, const std::filesystem::path &file)
 {
 	const std::vector<std::pair<std::string, Column>> columns{
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		table(records);
 		if (records.has(over_sctp))
 			sctp_table(records);
-		// Counted instructions have no goals and no place in README.
+		// Counted instructions have no goals and are not in README.
 		if (records.has(tcp)) {
 			print_goals(records);
 			readme(records, dir / "readme.md");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// tcp_lat PORT SIZE TURNS [ADDRESS]: messages of SIZE bytes by turns over TCP, without RDMA. Both
-// ends poll, as those of perftest do. Without ADDRESS the server; the client prints half of the
-// median of a round trip, in microseconds.
+// tcp_lat PORT SIZE TURNS [ADDRESS]: measures latency over TCP without RDMA: both ends send
+// messages of SIZE bytes in turn, and poll, as perftest does. Without ADDRESS it is the server; the
+// client prints half of the median of a round trip, in microseconds.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>

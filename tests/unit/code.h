@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The code under test, as C++ sees it, and byte strings: for tests/unit and tests/fuzz.
+// Declarations of the code under test for C++, and byte strings, for tests/unit and tests/fuzz.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ using Bytes = std::vector<u8>;
 // Number of crc32c() calls since it was set to zero.
 extern unsigned int crc32c_calls;
 
-// The same numbers in every run, so that a failure is repeatable.
+// Produces the same numbers in every run, so that failures can be repeated.
 inline std::mt19937_64 &rng()
 {
 	static std::mt19937_64 generator(5044);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The marks of a CQ over more completions than its indices can distinguish.
+// kernel/core/cq_marks.h: a CQ's marks of its last event and its last solicited completion, over
+// more completions than the indices of the CQ can distinguish.
 #include <gtest/gtest.h>
 
 #include "code.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr u32 ring = 1U << 20; // the largest CQ
 
-// A CQ whose consumer polls everything; it keeps its marks as core/cq.c does.
+// A CQ that is always polled empty, and keeps its marks as core/cq.c does.
 struct Queue {
 	kwarp_cq_marks marks{};
 	u32 prod = 0;
@@ -27,8 +28,8 @@ struct Queue {
 	}
 	void event() { marks.event = prod; }
 	void poll() { cons = prod; }
-	// As many completions as the ring holds, all polled: the longest run without a check of the
-	// marks.
+	// As many completions as the ring holds, all polled: more never pass without an update of
+	// the marks.
 	void ringful()
 	{
 		kwarp_cq_marks_follow(&marks, cons);

@@ -11,7 +11,7 @@ Bytes encode(const kwarp_ddp_hdr &h)
 	return o;
 }
 
-// Exactly the given bytes are at the address, for ASan.
+// Parses a copy of exact size, so that ASan detects reads beyond it.
 kwarp_err parse(const Bytes &o, kwarp_ddp_hdr &h)
 {
 	Bytes copy(o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/early.[ch]: the ledger of early FPDUs, also against a std::map.
+// kernel/proto/early.[ch]: the ledger of early FPDUs, also compared with a std::map.
 #include <map>
 
 #include "proto.h"
@@ -77,7 +77,7 @@ TEST(Early, bound)
 	EXPECT_TRUE(l.add(16, 4));
 	EXPECT_FALSE(l.add(24, 4));
 	EXPECT_FALSE(l.add(4, 4));
-	// Delivered entries make room, wherever the new one belongs.
+	// Entries that were delivered make room, wherever the new entry belongs.
 	kwarp_ledger_drop_before(&l.l, 8);
 	EXPECT_TRUE(l.add(12, 4));
 	EXPECT_FALSE(l.add(24, 4));
@@ -121,7 +121,7 @@ TEST(Early, leave)
 	EXPECT_EQ(l.written(0, 0, ~0ULL), 0U);
 }
 
-// Only entries that come later in the stream, were placed, and share a byte.
+// Overwriting makes only entries unplaced that are later in the stream, placed, and share a byte.
 TEST(Early, written)
 {
 	Ledger l(8);
@@ -141,7 +141,7 @@ TEST(Early, written)
 	EXPECT_EQ(l.written(0, 999, 1000), 1U);
 }
 
-// Two payloads in alternating pages: neither is inside the other.
+// Two payloads in alternating pages, which do not overlap.
 TEST(Early, written_between_pieces)
 {
 	Ledger l(4);
@@ -162,7 +162,7 @@ TEST(Early, written_between_pieces)
 	EXPECT_EQ(l.written(~0U, 9499, 9500), 1U);
 }
 
-// Pieces without room are not forgotten.
+// Pieces of a payload for which there is no room are still taken into account.
 TEST(Early, many_pieces)
 {
 	for (u64 i = 0; i < 8; i++) {
@@ -220,7 +220,7 @@ TEST(EarlyCost, written_elsewhere)
 	looks(l);
 	for (u32 i = 0; i < 1000; i++)
 		EXPECT_EQ(l.written(i, (1ULL << 30) + i * 100, (1ULL << 30) + i * 100 + 100), 0U);
-	// Entries that share a chain by chance; there are as many chains as entries.
+	// Some entries share a hash chain by chance; there are as many chains as entries.
 	EXPECT_LT(looks(l), 10 * 1000U);
 }
 
@@ -239,8 +239,8 @@ TEST(EarlyCost, written_among_them)
 		ASSERT_EQ(l.kind(1000 + i), KWARP_EARLY_PLACED) << i;
 }
 
-// One page, or memory too scattered for links, contains all of them: the number of useless
-// inspections is limited, and entries that are skipped for that reason are not met again.
+// All entries are in one page, or in memory that is too scattered for links: the number of useless
+// inspections is limited; entries beyond the limit become unplaced, and are not inspected again.
 void crowded(bool wide)
 {
 	Ledger l(many);
@@ -276,7 +276,7 @@ TEST(EarlyCost, all_scattered)
 	crowded(true);
 }
 
-// Each new FPDU is found to come after the known ones, or before them.
+// Each new FPDU is after, or before, all known ones.
 TEST(EarlyCost, skip)
 {
 	for (bool forward : {true, false}) {
@@ -291,8 +291,8 @@ TEST(EarlyCost, skip)
 	}
 }
 
-// Placed anywhere, written anywhere, delivered in order: whatever shares a byte is left, and
-// nothing else as long as a block has few entries.
+// FPDUs are placed anywhere, overwritten anywhere, and delivered in order. Entries that share a
+// byte become unplaced, and no others as long as the limit of inspections is not reached.
 TEST(Early, against_all_pairs)
 {
 	for (u64 room : {1ULL << 12, 1ULL << 16, 1ULL << 22}) {
@@ -348,7 +348,7 @@ TEST(Early, against_all_pairs)
 	}
 }
 
-// Any entries in any order, compared with a std::map.
+// Random entries in random order, compared with a std::map.
 TEST(Early, against_a_map)
 {
 	for (u32 base : {0U, 0U - 3000U}) {

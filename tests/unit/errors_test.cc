@@ -14,7 +14,7 @@ struct Row {
 	u8 layer, etype, code;
 };
 
-// Copied from the RFCs' tables, as numbers.
+// The tables of the RFCs, as numbers.
 const Row rows[] = {
 	// RFC 5044 8, RFC 6581 8: layer 2, type 0
 	{KWARP_ERR_MPA_CLOSED, 2, 0, 1},

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A deliberately naive model of MPA framing: one byte at a time, straight from the sentences of RFC
-// 5044, slow and with nothing in common with the code.
+// A deliberately naive model of MPA framing, written sentence by sentence from RFC 5044: it handles
+// one byte at a time, is slow, and shares no code with the module.
 #pragma once
 
 #include "code.h"
 
 namespace model {
 
-// Remainder of the division in the text of RFC 3720 12.1, bit by bit: neither table nor reflected
-// register.
+// The remainder of the division that RFC 3720 12.1 describes, bit by bit, without a table and
+// without a reflected register.
 u32 crc(const Bytes &o);
 
 // The FPDU at stream position pos.
 Bytes encode(u32 pos, const Bytes &ulpdu, bool markers, bool with_crc);
 
-// The number of bytes of an FPDU, by counting.
+// The number of bytes of an FPDU, found by counting them.
 u32 length(u32 pos, u32 ulpdu_len, bool markers);
 
 enum class Verdict { ok, crc, marker };
@@ -29,11 +29,11 @@ Decoded decode(u32 pos, const Bytes &fpdu, bool markers, bool with_crc);
 
 } // namespace model
 
-// A part of the stream in pieces of memory, each in its own heap block so that ASan sees every read
-// beside it.
+// A part of the stream in pieces of memory, each in its own heap block, so that ASan detects reads
+// outside.
 class Pieces {
 public:
-	// Cut at the offsets given; equal offsets make empty pieces.
+	// Cut at the given offsets; equal offsets make empty pieces.
 	Pieces(const Bytes &o, std::vector<size_t> cuts = {});
 	// Cut at random into pieces of up to longest bytes.
 	static Pieces random(const Bytes &o, size_t longest);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/mpa_find.[ch]: an FPDU in the middle of a stream, compared with a model that knows
-// where all of them begin.
+// kernel/proto/mpa_find.[ch]: the search for an FPDU in the middle of a stream, compared with a
+// model that knows where all FPDUs begin.
 #include <optional>
 
 #include "model.h"
@@ -37,7 +37,7 @@ std::optional<Found> find(const Bytes &o, u32 pos, size_t longest_piece = 100)
 	return f;
 }
 
-// The result of a whole marker in the stretch: the latest FPDU that begins at or before it.
+// The expected result for a complete marker in the stretch: the last FPDU that begins before it.
 std::optional<Found> expected(const Stream &s, u32 from, u32 to)
 {
 	for (u32 m = from; m != to; m++) {

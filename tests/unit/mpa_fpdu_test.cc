@@ -7,7 +7,7 @@
 
 namespace {
 
-// Critical positions: around markers, and around the wrap.
+// Critical stream positions: around markers, and around the wrap.
 const std::vector<u32> &positions()
 {
 	static const auto list = [] {
@@ -238,8 +238,8 @@ TEST(mpa_fpdu, kwarp_mulpdu__largest_that_fits)
 		}
 }
 
-// RFC 5044 4.5 has formulas: without markers ours gives the same, with markers it is never less,
-// since theirs counts the maximum number of markers.
+// RFC 5044 4.5 has formulas: without markers our result is the same; with markers it is never less,
+// because the formula assumes the maximum number of markers.
 TEST(mpa_fpdu, kwarp_mulpdu__against_rfc_formula)
 {
 	for (u32 emss = 128; emss < 9100; emss++) {
@@ -392,7 +392,7 @@ TEST(mpa_fpdu, kwarp_fpdu_verify__as_the_model)
 	}
 }
 
-// In one piece and without markers: the verdict of peek and verify in one step.
+// A contiguous FPDU without markers: the verdict is that of peek and verify.
 TEST(mpa_fpdu, kwarp_fpdu_flat__as_peek_and_verify)
 {
 	for (int round = 0; round < 2000; round++) {
@@ -490,7 +490,7 @@ TEST(mpa_fpdu, kwarp_fpdu_flat_marked__random_damage)
 	}
 }
 
-// Only markers damaged: the model decides, and it is not always an error.
+// Only markers are damaged, which is not always an error: the model decides.
 TEST(mpa_fpdu, kwarp_fpdu_flat_marked__damaged_markers)
 {
 	for (u32 pos : positions()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/mpa_negotiate.[ch]. The expectations are sentences of RFC 5044 and RFC 6581 turned
-// into conditions on the frames and parameters, checked over all combinations of flags; they do not
-// compute what the code computes.
+// kernel/proto/mpa_negotiate.[ch]. Sentences of RFC 5044 and RFC 6581 are written as conditions on
+// frames and parameters, and checked for all combinations of flags. The tests do not calculate the
+// results as the code does.
 #include <algorithm>
 
 #include "proto.h"
@@ -37,7 +37,7 @@ kwarp_mpa_frame frame(kwarp_mpa_type type, u8 rev, bool s = false)
 	return f;
 }
 
-// A frame decodes to what was encoded.
+// Encodes and decodes a frame, which must not change.
 kwarp_mpa_frame wire(const kwarp_mpa_frame &f)
 {
 	kwarp_mpa_frame got;
@@ -133,7 +133,7 @@ TEST(mpa_negotiate, kwarp_mpa_request__every_policy)
 			ASSERT_EQ(req.ird, 20);
 			ASSERT_EQ(req.ord, 128); // the device's limit
 			ASSERT_EQ(req.p2p, p.p2p);
-			// RFC 6581 9.2: each it supports with A, else none
+			// RFC 6581 9.2: each supported kind with A, else none
 			ASSERT_EQ(req.rtr, p.p2p ? supported(p) : 0);
 			break;
 		}
@@ -224,7 +224,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__unenhanced)
 				ASSERT_EQ(rep.pd_len, 512);
 				ASSERT_FALSE(rep.reject);
 				ASSERT_EQ(rep.markers, rev == 0 || p.markers);
-				// the reply's C tells the outcome
+				// the C bit of the reply is the result
 				ASSERT_EQ(rep.crc, out.crc);
 				ASSERT_EQ(out.crc, rev == 0 || p.crc || req.crc);
 				check_framing(rep, req, out);
@@ -269,7 +269,7 @@ static void responds_to_flags(u8 rtr, u8 asked, bool a, u16 limit, u16 my_ird, b
 	ASSERT_EQ(out.wait, KWARP_MPA_WAIT_FPDU);
 	ASSERT_EQ(rep.ird, fixed ? none : out.ird);
 	ASSERT_LE(out.ird, limit);
-	// a zero-length read needs a place; else IRD is unchanged
+	// a zero-length Read needs an IRD of 1; otherwise IRD is unchanged
 	if (rep.rtr & KWARP_RTR_READ) {
 		ASSERT_EQ(out.ird, std::max<u16>(own_ird, 1));
 	} else {
@@ -279,7 +279,7 @@ static void responds_to_flags(u8 rtr, u8 asked, bool a, u16 limit, u16 my_ird, b
 		ASSERT_EQ(rep.rtr, 0);
 		return;
 	}
-	// at least one, and none it does not support
+	// at least one kind, and only supported ones
 	ASSERT_NE(rep.rtr, 0);
 	ASSERT_EQ(rep.rtr & ~can, 0);
 	// for each initiator-supported option it supports
@@ -328,7 +328,7 @@ static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord,
 	} else {
 		ASSERT_EQ(rep.ird, out.ird);
 		ASSERT_GE(out.ird, own_ird);
-		// reaches the initiator's ORD unless limited
+		// the IRD reaches the initiator's ORD unless limited
 		ASSERT_TRUE(out.ird >= req_ord || out.ird == cap);
 		// and is not raised without need
 		ASSERT_TRUE(out.ird == own_ird || out.ird <= req_ord);
@@ -419,7 +419,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__revisions)
 		{0, 2, false, -KWARP_MPA_E_REV, -KWARP_MPA_E_REV},
 		{1, 0, false, -KWARP_MPA_E_REV, 0},
 		{1, 1, false, 0, 0},
-		{1, 1, true, 0, 0}, // S means nothing if not asked
+		{1, 1, true, 0, 0}, // S has no meaning if not requested
 		{1, 2, false, 0, 0},
 		{1, 2, true, -KWARP_MPA_E_ENHANCED, -KWARP_MPA_E_ENHANCED},
 		{2, 0, false, -KWARP_MPA_E_REV, -KWARP_MPA_E_FALLBACK},
@@ -524,7 +524,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__rtr_frame)
 			}
 }
 
-// An RDMAC responder to a request with S: no Rtr frame.
+// An RDMAC responder answers a request with S: no Rtr frame follows.
 TEST(mpa_negotiate, kwarp_mpa_complete__rtr_frame_not_for_rdmac)
 {
 	auto p = policy(1);
@@ -654,7 +654,7 @@ TEST(mpa_negotiate, kwarp_mpa_complete__depths)
 									my_ord, limit, manual));
 }
 
-// Both ends are kwarp, for all pairs of policies: they agree with each other.
+// Both ends are kwarp: for all pairs of policies they must agree.
 TEST(mpa_negotiate, both_ends__agree)
 {
 	std::vector<kwarp_mpa_policy> all;
@@ -708,7 +708,8 @@ TEST(mpa_negotiate, both_ends__agree)
 	EXPECT_GT(refused, 5000u);
 }
 
-// An initiator of revision 2 and a responder of revision 1: closed or rejected, then revision 1.
+// An initiator of revision 2 and a responder of revision 1: the request is rejected, or the
+// connection closed; then revision 1 is used.
 TEST(mpa_negotiate, both_ends__fallback)
 {
 	auto mine = policy(2), theirs = policy(1);
@@ -725,7 +726,8 @@ TEST(mpa_negotiate, both_ends__fallback)
 	EXPECT_EQ(i.rev, 1);
 }
 
-// Local policy, stricter than RFC 5044 7.1.1, which binds the peer to the request's C.
+// A local policy that is stricter than RFC 5044 7.1.1, by which the peer must follow the C bit of
+// the request.
 TEST(mpa_negotiate, kwarp_mpa_complete__crc_required)
 {
 	for (u8 rev : {0, 1, 2})

@@ -111,7 +111,7 @@ TEST(mpa_startup, kwarp_mpa_encode__enhanced)
 	EXPECT_EQ(encode(f), req_key + hex("10 02 0009 c102 ffff"));
 }
 
-// RFC 6581 9.2: with A zero the others are.
+// RFC 6581 9.2: if A is zero, the other bits are zero, too.
 TEST(mpa_startup, kwarp_mpa_encode__no_rtr_without_p2p)
 {
 	kwarp_mpa_frame f{};
@@ -325,7 +325,7 @@ TEST(mpa_startup, kwarp_mpa_decode__enhanced_data_missing)
 		for (u32 pd = 0; pd < 8; pd++) {
 			int want = pd < 4 ? -KWARP_MPA_E_ENHANCED : 20 + (int)pd;
 			EXPECT_EQ(decode(frame(key(type), 0x10, 2, pd, pd), type), want);
-			// without S, or in revision 1, it is all private data
+			// without S, or in revision 1, all bytes are private data
 			EXPECT_EQ(decode(frame(key(type), 0, 2, pd, pd), type), 20 + (int)pd);
 			EXPECT_EQ(decode(frame(key(type), 0x10, 1, pd, pd), type), 20 + (int)pd);
 		}

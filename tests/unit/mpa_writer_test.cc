@@ -7,7 +7,7 @@
 
 namespace {
 
-// A destination of exactly n bytes: ASan detects one more.
+// A destination of exactly n bytes, so that ASan detects writes beyond it.
 struct Room {
 	explicit Room(size_t n) : o(n, 0xee) { o.shrink_to_fit(); }
 	Bytes o;
@@ -226,7 +226,8 @@ TEST(mpa_writer, kwarp_fpdu_ref__as_the_model)
 	}
 }
 
-// One piece of memory, the first marker, if any, behind the headers: as the module writes it.
+// The form that the module writes: one piece of memory, the first marker, if any, after the
+// headers.
 TEST(mpa_writer, kwarp_fpdu_flat_end__as_the_model)
 {
 	for (int i = 0; i < 4000; i++) {
@@ -268,7 +269,7 @@ TEST(mpa_writer, kwarp_fpdu_end__marker_before_crc)
 	}
 }
 
-// ... and one after the CRC is not.
+// RFC 5044 4.4, 1): a marker after the CRC is not in this FPDU.
 TEST(mpa_writer, kwarp_fpdu_end__marker_behind_crc)
 {
 	EXPECT_EQ(write(512 - 16, random_bytes(10), true, true).size(), 16u);

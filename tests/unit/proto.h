@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Common to all tests.
+// Included by all unit tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// kernel/proto/qp_state.[ch]: the whole table, compared with rules in words and with invariants of
-// any such table.
+// kernel/proto/qp_state.[ch]: the whole table, compared with rules and with invariants of any such
+// table.
 #include "proto.h"
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 enum class Connection { none, awaited, up, lost };
 
-// Properties that a state's name implies.
+// The properties that the name of a state implies.
 struct Meaning {
 	kwarp_qp_shown shown;
 	Connection connection;
@@ -98,7 +98,7 @@ kwarp_qp_state refused()
 	return KWARP_QP_REFUSED;
 }
 
-// iWARP's queue pair: a connection moves it to RTS, modify_qp does not.
+// A queue pair of iWARP: the connection moves the queue pair to RTS, modify_qp does not.
 kwarp_qp_state expected_alone(const Meaning &from, kwarp_qp_step step)
 {
 	bool no_connection = from.connection == Connection::none ||
@@ -137,8 +137,8 @@ kwarp_qp_state expected_alone(const Meaning &from, kwarp_qp_step step)
 	}
 }
 
-// As for InfiniBand's reliable connection, except that INIT is reached by way of RESET and a
-// connection ends before that.
+// As a reliable connection of InfiniBand, except that a queue pair reaches INIT only through RESET,
+// before which its connection ends.
 kwarp_qp_state expected_with_partner(const Meaning &from, kwarp_qp_step step)
 {
 	Meaning to = from;
@@ -198,7 +198,7 @@ TEST(qp_state, kwarp_qp_next__each_state_can_be_reached)
 	EXPECT_EQ(reached.size(), states().size());
 }
 
-// From any state a consumer can get it back to the initial one.
+// A consumer can return the queue pair from any state to the initial one.
 TEST(qp_state, kwarp_qp_next__there_is_a_way_back)
 {
 	for (auto from : states()) {

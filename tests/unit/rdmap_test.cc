@@ -73,7 +73,7 @@ TEST(rdmap, kwarp_rdmap_find_op__reserved)
 		EXPECT_EQ(kwarp_rdmap_find_op(opcode), nullptr);
 }
 
-// All of opcode x model x queue x version x extensions, against the tables.
+// All combinations of opcode, model, queue, version and extensions, compared with the tables.
 static void checks_in_order(u8 opcode, bool tagged, u32 qn, u8 version, u32 v, bool ext)
 {
 	auto h = header(opcode, tagged, qn);
@@ -176,7 +176,7 @@ TEST(rdmap, kwarp_rdmap_check__terminate_of_any_length)
 		EXPECT_EQ(check(h, n), KWARP_ERR_NONE);
 }
 
-// A Terminate with an MO lacks its beginning, and with it the error that it reports.
+// A Terminate with an MO above zero lacks its beginning, which has the error code.
 TEST(rdmap, kwarp_rdmap_check__terminate_offset)
 {
 	auto h = header(RDMAP_TERMINATE, false, 2);
@@ -232,7 +232,7 @@ TEST(rdmap, kwarp_rdmap_check__own_opcodes_only_if_enabled)
 
 TEST(rdmap, kwarp_rdmap_atomic_encode__fetch_add)
 {
-	// RFC 7306 figure 4; unused fields as 5.2.1 wants them
+	// RFC 7306 figure 4; unused fields as 5.2.1 requires
 	kwarp_rdmap_atomic a{};
 	a.aop = KWARP_AOP_FETCH_ADD;
 	a.req_id = 0x01020304;
@@ -340,7 +340,7 @@ TEST(rdmap, kwarp_rdmap_atomic_value__cmp_swap)
 {
 	EXPECT_EQ(cmp_swap(5, 5, ~0ULL, 9, ~0ULL), 9u);
 	EXPECT_EQ(cmp_swap(6, 5, ~0ULL, 9, ~0ULL), 6u);
-	EXPECT_EQ(cmp_swap(0x1205, 0x05, 0xff, 0x3400, 0xff00), 0x3405u); // only what the masks say
+	EXPECT_EQ(cmp_swap(0x1205, 0x05, 0xff, 0x3400, 0xff00), 0x3405u); // bits of the masks only
 	EXPECT_EQ(cmp_swap(0x1206, 0x05, 0xff, 0x3400, 0xff00), 0x1206u);
 	EXPECT_EQ(cmp_swap(77, 0, 0, 3, ~0ULL), 3u); // plain swap
 }

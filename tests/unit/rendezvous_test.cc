@@ -113,7 +113,7 @@ TEST(rendezvous, kwarp_rdv_decode__magic_and_version)
 	}
 }
 
-// A later version may give the other bits a meaning.
+// Later versions may use reserved bits.
 TEST(rendezvous, kwarp_rdv_decode__reserved_is_not_looked_at)
 {
 	kwarp_rdv_id id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Measures the kernel's crc32c() by itself. Prints the result to the log when it is loaded, as
- * MiB/s over FPDUs of full segments at MTU 1500, and then fails to load on purpose.
+ * Measures the kernel's crc32c() alone: when the module is loaded, it prints MiB/s over FPDUs of
+ * full segments at MTU 1500 to the kernel log, and then fails to load on purpose.
  */
 #include <linux/crc32c.h>
 #include <linux/ktime.h>
@@ -10,7 +10,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#define FPDU	1444			/* bytes under a CRC */
+#define FPDU	1444			/* bytes that a CRC covers */
 #define ROUND	(64 * 1024 / FPDU)	/* in one message of 64 KiB */
 
 static int __init crc_rate_init(void)
