@@ -24,7 +24,7 @@ capture() {
 	shift 2
 	must capture_begins "$file" "$LLP"
 	ok "$NAME: session" "$@"
-	ok "$NAME: all of it is captured" wait_for captured_all "$file" "$connections"
+	ok "$NAME: the session is captured" wait_for captured_all "$file" "$connections"
 	stop tcpdump
 	decode "$file"
 }

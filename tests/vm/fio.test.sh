@@ -50,7 +50,7 @@ pair() {
 	is "$name: no error" "$(grep -aiE 'error|verify|fail' "$WORK/out")" ''
 	[ "$1" != send ] || is "$name: the server has all" \
 		"$(awk -F';' 'NF > 50 { print $6 }' "$WORK/out")" $((SIZE / 1024))
-	is "$name: all of it went over RDMA" $(($(received "$1") - before < SIZE)) 0
+	is "$name: all data went over RDMA" $(($(received "$1") - before < SIZE)) 0
 }
 
 CLIENT=
@@ -70,5 +70,5 @@ CLIENT=
 LIMIT=10 both send 4096 16 512 --verify=crc32c
 fails 'send: wrong blocks are noticed' finish fio
 cp "$WORK/fio.log" "$WORK/out"
-has 'send: what the server says' '^verify: bad (magic )?header'
+has 'send: error of the server' '^verify: bad (magic )?header'
 done_testing

@@ -92,10 +92,10 @@ must rendezvous off
 before=$(counter "$DEV_B" rendezvous_disabled)
 PORT=18515 server refused on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 fails 'policy off: client' on_a ibv_rc_pingpong -d "$DEV_A" -g "$v4" $IP_B
-has 'policy off: what the client says' "Couldn't read/write remote address"
+has 'policy off: error of the client' "Couldn't read/write remote address"
 fails 'policy off: server' finish refused
 cp "$WORK/refused.log" "$WORK/out"
-has 'policy off: what the server says' 'Failed to modify QP to RTR'
+has 'policy off: error of the server' 'Failed to modify QP to RTR'
 is 'policy off: counted' "$(counter "$DEV_B" rendezvous_disabled)" $((before + 1))
 must rendezvous on
 

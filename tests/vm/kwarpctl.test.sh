@@ -40,7 +40,7 @@ keys() {
 for k in json.load(open(sys.argv[1])):
     print(eval(sys.argv[2]))' "$WORK/keys" "$1"
 }
-is 'keys: the module has those of the table, and no others' \
+is 'keys: the keys of the module are those of the table' \
 	"$(keys 'k["key"]' | sort | paste -sd' ')" \
 	"$(find /sys/class/infiniband/kwarpT/kwarp -type f -printf '%f\n' | sort | paste -sd' ')"
 is 'keys: defaults are those of a new device' "$(kwarpctl -o policy show kwarpT)" \
@@ -93,7 +93,7 @@ refuses 'no such key' 1 'there are: llp paths' kwarpctl policy set kwarpT nosuch
 ok 'down' kwarpctl down kwarpT
 ok 'down: the device is gone' gone kwarpT
 ok 'down again: no error' kwarpctl down kwarpT
-has 'down again: said' "no RDMA device 'kwarpT'"
+has 'down again: message' "no RDMA device 'kwarpT'"
 
 # ---- up ----
 
@@ -107,20 +107,20 @@ ok 'up' ctl up kwarpT netdev lo ird 7 crc required
 is 'up: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 7
 ok 'up again: no error' ctl up kwarpT netdev lo ird 8
 is 'up again: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
-refuses 'up: a setting that is refused, of a device that was there' 2 'expected' \
+refuses 'up: a setting that is refused, of an existing device' 2 'expected' \
 	ctl up kwarpT netdev lo ird 1000
-is 'up: it is still there' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
+is 'up: the device still exists' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
 
 # ---- files ----
 
 ok 'save' ctl policy save kwarpT
-is 'save: netdev, and what is not default' "$(cat "$CONF/kwarpT.conf")" \
+is 'save: netdev, and settings that are not default' "$(cat "$CONF/kwarpT.conf")" \
 	$'netdev = lo\ncrc = required\nird = 8'
 ok 'check' ctl policy check kwarpT
 must ctl policy set kwarpT ird 9 ord 9 markers on
 ok 'apply' ctl policy apply kwarpT
 run kwarpctl status kwarpT
-has 'apply: what the file says, and defaults' 'policy: crc required, ird 8$'
+has 'apply: settings of the file, and defaults' 'policy: crc required, ird 8$'
 must ctl down kwarpT
 ok 'up by the file' ctl up kwarpT
 run kwarpctl status kwarpT
@@ -150,7 +150,7 @@ refuses 'nobody: up' 2 'run it as root' nobody kwarpctl up kwarpT netdev lo
 refuses 'nobody: policy set' 2 'run it as root' nobody kwarpctl policy set "$DEV_A" ird 1
 refuses 'nobody: down' 2 'cannot remove' nobody kwarpctl down "$DEV_A"
 ok 'nobody: status' nobody kwarpctl status "$DEV_A"
-is 'all devices are there' "$(here)" "$DEV_A $DEV_B"
+is 'all devices exist' "$(here)" "$DEV_A $DEV_B"
 
 # ---- status, stats, monitor ----
 
@@ -198,7 +198,7 @@ refuses 'doctor: nobody listens' 2 "$IP_B port 7199 refuses" \
 	ctl_a doctor "$DEV_A" --peer $IP_B --port 7199
 PORT=7174 server rping on_b rping -s -a $IP_B -P
 ok 'doctor: a peer that listens' ctl_a doctor "$DEV_A" --peer $IP_B --port 7174
-has 'doctor: it says so' "^ok   $IP_B port 7174 accepts"
+has 'doctor: a peer that listens: message' "^ok   $IP_B port 7174 accepts"
 must patient hostB vB 7198
 refuses 'doctor: no answer' 2 "$IP_B port 7198 does not answer" \
 	ctl_a doctor "$DEV_A" --peer $IP_B --port 7198
@@ -207,7 +207,7 @@ PORT=18515 server pingpong on_b ibv_rc_pingpong -d "$DEV_B" -g 0
 run on_a ibv_rc_pingpong -d "$DEV_A" -g 0 $IP_B
 ok 'doctor: queue pairs without rdma_cm' wait_for exited "${SERVERS[pingpong]}"
 run on_b kwarpctl doctor "$DEV_B"
-has 'doctor: it names the policy' \
+has 'doctor: the policy is named' \
 	"^note $DEV_B: rendezvous_disabled = 1: .* needs policy rendezvous_port"
 refuses 'doctor: --peer alone' 1 'port' ctl_a doctor --peer $IP_B
 run on_a kwarpctl -j doctor "$DEV_A"

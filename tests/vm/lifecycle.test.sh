@@ -68,7 +68,7 @@ done
 
 # ---- what rdma shows ----
 
-ok 'nothing there, nothing shown' nothing_left
+ok 'no objects are shown if none exist' nothing_left
 holds 'connection is there' connected
 is 'resources of A' "$(resources "$DEV_A")" '2 1 1 1 1 1'
 is 'resource qp: state and owner' \
@@ -151,7 +151,7 @@ sleep 0.5
 is 'connection survives netdev down and up' "$(objects qp "$DEV_A" '[q["state"] for q in all]')" \
 	"['RTS']"
 stop holdA
-holds 'and its end reaches the other side' finish holdB
+holds 'connection survives netdev down and up: its end is notified' finish holdB
 
 # ---- removal with programs attached ----
 
@@ -186,7 +186,7 @@ held open
 ok 'ip link delete with programs attached' ip -n hostA link del vA
 ok 'ip link delete: devices of both ends are gone' wait_for both_gone
 holds 'ip link delete: the programs end' both_end
-holds 'ip link delete: one that only has it open, too' finish open
+holds 'ip link delete: a program that has only opened the device ends, too' finish open
 is 'ip link delete: RDMA devices' "$(ls /sys/class/infiniband)" ''
 ip netns del hostA
 ip netns del hostB

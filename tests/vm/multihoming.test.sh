@@ -43,7 +43,7 @@ is 'policy: three netdevs are shown' "$(paths "$DEV_B")" 'pB other1 other2'
 ok 'policy: what is shown can be written' set_paths 'pB other1 other2'
 ok 'policy: one netdev' set_paths pB
 fails 'a netdev of the policy cannot have its own device' rdma_link hostB kwarpC "$DRIVER_B" pB
-is 'policy: it is shown' "$(paths "$DEV_B")" pB
+is 'policy: one netdev is shown' "$(paths "$DEV_B")" pB
 ok 'policy: off' set_paths off
 is 'policy: none is left' "$(paths "$DEV_B")" off
 fails 'policy: no privilege' setpriv --reuid 65534 --clear-groups --bounding-set=-all \

@@ -169,7 +169,7 @@ removals() {
 	stop holdB
 	ok "$1: netdev moved: a device in its new namespace" \
 		on_b rdma link add "$DEV_A" type kwarp netdev vA
-	ok "$1: and removed" no_hosts
+	ok "$1: netdev moved: and removed" no_hosts
 
 	hosts
 	holds "$1: connection, once more" connected
@@ -179,7 +179,7 @@ removals() {
 	ok "$1: netdev moved: the new device exists" wait_for anywhere "$DEV_A"
 	holds "$1: netdev moved: the old device's program has ended" finish holdA
 	stop holdB
-	ok "$1: and removed, again" no_hosts
+	ok "$1: netdev moved: the new device is removed" no_hosts
 
 	hosts
 	ip netns del hostA
@@ -264,7 +264,7 @@ loopback_connections
 server holdX on_b "$HOLD" open "$DEV_A"
 must told holdX '^ready'
 removals shared
-holds "shared: a program elsewhere that had it open was told" told holdX \
+holds "shared: a program elsewhere that had it open was notified" told holdX \
 	'async local catastrophic error'
 finish holdX
 
@@ -289,14 +289,14 @@ each_serves exclusive
 server holdA on_a "$HOLD" open "$DEV_A"
 must told holdA '^ready'
 must on_a rdma dev set "$DEV_A" netns hostB
-is 'moved: seen where it is now' "$(sees hostB)" "$DEV_A $DEV_B"
-is 'moved: no longer where it was' "$(sees hostA)" ''
+is 'moved: seen in the new namespace' "$(sees hostB)" "$DEV_A $DEV_B"
+is 'moved: not seen in the old namespace' "$(sees hostA)" ''
 holds 'moved: a program is told' told holdA 'async local catastrophic error'
 holds 'moved: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/output error'
 finish holdA
-ok 'moved: opened where it is now' on_b ibv_devinfo -d "$DEV_A"
+ok 'moved: opened in the new namespace' on_b ibv_devinfo -d "$DEV_A"
 PORT=7174 server rping on_b rping -s -a $IP_B
-ok 'moved: its netdev, which stayed, cannot use it' \
+ok 'moved: unusable for the namespace of its netdev' \
 	refused on_a timeout "$(patience 20)" rping -c -a $IP_B -C 1
 stop rping
 must on_b rdma dev set "$DEV_A" netns hostA

@@ -84,7 +84,7 @@ stop rping
 PORT=7174 server rping on_a rping -s -P
 rejected 'no device on lo' on_a 127.0.0.1
 run dmesg
-has 'no device on lo: the log says what to do' \
+has 'no device on lo: the log has a hint' \
 	"$DEV_A: 127.0.0.1:7174 needs: rdma link add NAME type kwarp netdev lo"
 stop rping
 ok 'own address: link delete' rdma link delete "$DEV_A"

@@ -26,7 +26,7 @@ messages=4000
 before_a=$(counter "$DEV_A" tx_octets) before_b=$(counter "$DEV_B" tx_octets)
 LIMIT=600 ok "$messages messages in each direction" mpirun --oversubscribe -np 2 "$WORK/rank" \
 	"$top/build/programs/mpi_exchange" $messages
-is 'both ranks have compared them' \
+is 'both ranks have compared all messages' \
 	"$(grep -c "^rank [01]: compared $((2 * messages)) messages" "$WORK/out")" 2
 ok 'A has sent messages by RDMA' test "$(counter "$DEV_A" tx_octets)" -gt $((before_a + 5000000))
 ok 'B has sent messages by RDMA' test "$(counter "$DEV_B" tx_octets)" -gt $((before_b + 5000000))

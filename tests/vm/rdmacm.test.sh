@@ -71,7 +71,7 @@ before=$(sent)
 options='-T s -S 65536 -I 5 -C 10'
 pair "librspreload: rstream $options" "$PRELOAD rstream -T v $options" \
 	"$PRELOAD rstream -T v $options -s $IP_B"
-ok 'librspreload: it went over RDMA' test "$(sent)" -gt $((before + 3000000))
+ok 'librspreload: the data went over RDMA' test "$(sent)" -gt $((before + 3000000))
 
 # ---- not supported by iWARP ----
 

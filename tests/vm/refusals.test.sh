@@ -27,25 +27,25 @@ ok 'ucx_info -d, its log' on_a env UCX_LOG_LEVEL=debug ucx_info -d
 has 'ucx_info -d: why' 'of type iWARP is not supported'
 refused 'UCX, transport rc on kwarp' \
 	on_a env UCX_NET_DEVICES="$DEV_A:1" UCX_TLS=rc ucx_info -ep -u t
-has 'UCX: what it says' "network device '$DEV_A:1' is not available, please use one or more of"
+has 'UCX: its error' "network device '$DEV_A:1' is not available, please use one or more of"
 has 'UCX: and' 'no usable transports/devices'
 
 # programs that communicate with InfiniBand's subnet manager by MADs, which iWARP does not have
 refused 'ibsrpdm' on_a ibsrpdm
-has 'ibsrpdm: what it says' 'Failed to get default CA'
+has 'ibsrpdm: its error' 'Failed to get default CA'
 refused 'ibacm' on_a ibacm -P
 grep -h ERROR /var/log/ibacm.log >"$WORK/out"
-has 'ibacm: what its log says' 'unable to open any devices'
+has 'ibacm: the error in its log' 'unable to open any devices'
 refused 'ib_acme' on_a ib_acme -d $IP_B -s $IP_A
-has 'ib_acme: what it says' 'unable to contact service'
+has 'ib_acme: its error' 'unable to contact service'
 refused 'ibnetdiscover' on_a ibnetdiscover
-has 'ibnetdiscover: what it says' "can't open UMAD port"
+has 'ibnetdiscover: its error' "can't open UMAD port"
 
 # Omni-Path's tools look for hfi1 devices by name.
 refused 'opainfo' on_a opainfo
-has 'opainfo: what it says' 'No HFIs found'
+has 'opainfo: its error' 'No HFIs found'
 refused 'opasaquery' on_a opasaquery
-has 'opasaquery: what it says' 'No hfi names found'
+has 'opasaquery: its error' 'No hfi names found'
 
 PORT=7174 server rping on_b rping -s -a $IP_B -V -C 5
 ok 'the device serves others' on_a rping -c -a $IP_B -V -C 5

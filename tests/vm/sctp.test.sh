@@ -140,7 +140,7 @@ client=$!
 # connected: true if an association is in state ESTABLISHED
 connected() { on_a awk 'NR > 1 && $5 == 3 && /10\.0\.0\.2/' /proc/net/sctp/assocs | grep -q .; }
 ok 'an association' wait_for connected
-is 'it has the address of its netdev only' \
+is 'the association has the address of its netdev only' \
 	"$(on_a sed -n 's/.*<-> *\(.*\)/\1/p' /proc/net/sctp/assocs | grep -c '192\.0\.2\.1')" 0
 is 'a stream in each direction' \
 	"$(on_a awk 'NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i }

@@ -42,7 +42,7 @@ ok 'device removed: mount' share_mount
 ok 'device removed: load' load "$MOUNT/big"
 ok 'device removed: rdma link delete' rdma link delete "$DEV_A"
 ok 'device removed: the load ends' load_is_over
-ok 'device removed: it is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
+ok 'device removed: the device is added again' rdma_link hostA "$DEV_A" "$DRIVER_A" vA
 ok 'device removed: the share is back' wait_for touch "$MOUNT/new"
 ok 'device removed: new data read back unchanged' write_and_compare "$MOUNT/new" 4M 1M
 ok "server's device removed: load" load "$MOUNT/big"

@@ -116,7 +116,7 @@ tree_goes_round() {
 # tree_goes MOUNT SERVER NAME: cases: removes the tree, which must be gone on the server, too
 tree_goes() {
 	ok "${3}the tree is removed" rm -r "$1/tree"
-	is "${3}on the server, too" "$(ls "$2")" ''
+	is "${3}the tree is removed on the server, too" "$(ls "$2")" ''
 }
 
 drop_caches() {

@@ -58,7 +58,7 @@ first() {
 	ok 'udev loads the modules that programs need: rdma_ucm' wait_for loaded rdma_ucm
 	ok 'udev loads the modules that programs need: ib_uverbs' wait_for loaded ib_uverbs
 	udevadm settle
-	is 'rdma-core knows that it is iWARP' \
+	is 'rdma-core knows the device as iWARP' \
 		"$(udevadm info -q property -p /sys/class/infiniband/kwarp0 | grep IWARP)" \
 		ID_RDMA_IWARP=1
 	ok 'rdma-core: modules for iWARP' wait_for active rdma-load-modules@iwarp.service

@@ -33,14 +33,14 @@ has 'iscsi-inq: the disk of tgt' 'Product:VIRTUAL-DISK'
 ok 'iscsi-readcapacity16' on_a iscsi-readcapacity16 -i $initiator "$url"
 has 'iscsi-readcapacity16: its size' "Total size:$(stat -c %s "$disk")"
 fails 'a name that is not in its list is refused' on_a iscsi-inq -i iqn.2026-11.example:no "$url"
-has 'it says why' 'Target not found'
+has 'a name that is not in its list: the reason' 'Target not found'
 
 head -c 20000001 /dev/urandom >"$WORK/sent"
 truncate -s 64M "$WORK/sent"
 ok 'qemu-img: an image to the target' on_a qemu-img convert -n -f raw -O raw "$WORK/sent" "$url"
-ok 'the target has it' same_data "$WORK/sent" "$disk"
-ok 'qemu-img: back again' on_a qemu-img convert -f raw -O raw "$url" "$WORK/back"
-ok 'it is the same' same_data "$WORK/sent" "$WORK/back"
+ok 'the target has the data' same_data "$WORK/sent" "$disk"
+ok 'qemu-img: read back' on_a qemu-img convert -f raw -O raw "$url" "$WORK/back"
+ok 'qemu-img: the data are the same' same_data "$WORK/sent" "$WORK/back"
 
 # patterns: prints commands for qemu-io: many small and large blocks at a time, each with a pattern
 # that qemu-io compares
@@ -60,5 +60,5 @@ ok 'qemu-io: 64 writes at a time, and reads' qemu_io
 is 'qemu-io: all blocks are read' \
 	"$(grep -oE '(wrote|read) [0-9]+/[0-9]+ bytes' "$WORK/out" | wc -l)" 128
 is 'qemu-io: no wrong pattern, no error' "$(grep -iE 'pattern|failed|error' "$WORK/out")" ''
-ok 'it went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt 40000000
+ok 'the data went over RDMA' test "$(counter "$DEV_B" rx_octets)" -gt 40000000
 done_testing
