@@ -124,7 +124,8 @@ TEST_F(meet, address__ipv6)
 	transfers(a, b);
 }
 
-// The partners use GIDs of different families, so the source address does not identify the partner.
+// GIDs of different families are refused, because the source address of the connection could not
+// identify the partner.
 TEST_F(meet, address__of_both_families)
 {
 	Player a(lab::a()), b(lab::b(), by_ip6(lab::b()));

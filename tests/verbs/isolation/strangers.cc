@@ -30,8 +30,8 @@ attach::Fd open_connection(uint16_t port)
 	return fd;
 }
 
-// Keeps as many connections as a stranger may have, and calls @act for each in turn. If @act is
-// false, the connection is replaced by a new one.
+// Keeps as many connections as a stranger may have, and calls @act for each in turn. If @act
+// returns false, a new connection replaces this one.
 template <class Act>
 Attack::Body crowd(uint16_t port, Act act)
 {
