@@ -37,7 +37,7 @@ std::optional<Found> find(const Bytes &o, u32 pos, size_t longest_piece = 100)
 	return f;
 }
 
-// The expected result for a complete marker in the stretch: the last FPDU that begins before it.
+// The expected result for a complete marker: the last FPDU that begins at or before the marker.
 std::optional<Found> expected(const Stream &s, u32 from, u32 to)
 {
 	for (u32 m = from; m != to; m++) {

@@ -89,7 +89,7 @@ private:
 	}
 };
 
-// Whether the device's host has an association that was accepted.
+// Waits until the device's host has an association that was accepted.
 bool has_accepted()
 {
 	lab::Inside inside(lab::b());
