@@ -15,7 +15,7 @@
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
  *				a shared receive queue's is taken alone
  *	cq->lock		the CQ ring; irqsave; innermost
- *	sk->sk_callback_lock	socket to connection pointer; innermost
+ *	sk->sk_callback_lock	changes of sk_user_data and the callbacks; innermost
  *	dev->counted_lock	counters of single QPs; innermost
  *	multihomed_lock		devices with policy paths (dev/addr.c); bh
  *	dev->lock		the device's lists of endpoints; irqsave; innermost
@@ -49,22 +49,10 @@ enum kwarp_limits {
 	KWARP_MAX_IRD		= 128,
 	KWARP_MAX_ORD		= 128,
 	KWARP_MAX_FAST_REG	= 1024,		/* pages in one REG_MR */
-	KWARP_MAX_PRIVATE_DATA	= 512,
 	KWARP_GIDS		= 64,		/* addresses of the netdev */
 };
 
-/*
- * Memory of a connection is charged to the memory cgroup of its QP's creator
- * (kwarp_qp_prepare()). Beyond the cgroup's limit the connection fails, without the OOM
- * killer. The creator's own calls may wait for memory; workers, which serve others, must not.
- */
-static inline gfp_t kwarp_gfp_conn(void)
-{
-	if (current->flags & PF_WQ_WORKER)
-		return GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN;
-	return GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
-}
-
+gfp_t kwarp_gfp_conn(void);
 #define KWARP_PORT		1		/* the only port */
 #define KWARP_MAX_MSG_SIZE	0x80000000U	/* bytes, as verbs reports it */
 

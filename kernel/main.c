@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Module load and unload. */
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/workqueue.h>
 #include <rdma/rdma_netlink.h>
 
@@ -12,6 +13,19 @@
 
 struct workqueue_struct *kwarp_wq;
 struct workqueue_struct *kwarp_rest_wq;
+
+/*
+ * Memory of a connection is charged to the memory cgroup of its QP's creator
+ * (kwarp_qp_prepare()). Beyond the cgroup's limit the connection fails, without the OOM
+ * killer. The creator's own calls may wait for memory; workers, which serve others, must not.
+ */
+gfp_t kwarp_gfp_conn(void)
+{
+	if (current->flags & PF_WQ_WORKER)
+		return GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN;
+	return GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+}
+
 
 static int __init kwarp_init(void)
 {

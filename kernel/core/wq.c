@@ -221,9 +221,11 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 	const struct kwarp_slot *s;
 
 	lockdep_assert_held(&sq->lock);
-	if (flush && w->done == w->fetched && sq_posted(sq)) {
+	if (w->done == w->fetched) {
 		const struct kwarp_sqe *sqe = kwarp_sq_elem(sq, w->fetched);
 
+		if (!flush || !sq_posted(sq))
+			return false;
 		kwarp_window_fetch(w, READ_ONCE(sqe->wr_id), READ_ONCE(sqe->opcode), true);
 	}
 	s = kwarp_window_oldest(w, flush);
@@ -332,7 +334,9 @@ void kwarp_sq_mark_built(struct kwarp_sq *sq, u32 slot)
 
 void kwarp_sq_complete_built(struct kwarp_sq *sq)
 {
-	if (!sq_flushed(sq) && kwarp_window_finish_built(&sq->window))
+	if (sq->window.built == sq->window.fetched || sq_flushed(sq))
+		return;
+	if (kwarp_window_finish_built(&sq->window))
 		sq_reap(sq);
 }
 

@@ -173,3 +173,14 @@ int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
 	kwarp_gid_get(to_kdev(ibdev), index, gid);
 	return 0;
 }
+
+/**
+ * kwarp_netdev_active() - can the netdev carry traffic?
+ * @netdev:	netdev
+ *
+ * Return: true if it is up and has a carrier.
+ */
+bool kwarp_netdev_active(const struct net_device *netdev)
+{
+	return netif_running(netdev) && netif_carrier_ok(netdev);
+}

@@ -48,3 +48,15 @@ bool kwarp_fpdu_find(struct kwarp_reader *r, u32 pos, u32 len, u32 *start,
 	}
 	return false;
 }
+
+/**
+ * kwarp_fpdu_contains() - do marker and length refer to the same FPDU?
+ * @f:		FPDU at the position found
+ * @marker:	position of the marker
+ *
+ * Return: true if the marker lies in the FPDU.
+ */
+bool kwarp_fpdu_contains(const struct kwarp_fpdu *f, u32 marker)
+{
+	return marker - f->pos < f->len;
+}

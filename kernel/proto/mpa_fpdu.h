@@ -96,20 +96,7 @@ static inline u32 kwarp_to_marker(u32 pos)
 	return (0U - (pos & ~3U)) % KWARP_MARKER_SPACING;
 }
 
-/**
- * kwarp_markers_in() - count the markers in a range of the stream
- * @pos:	stream position of its first byte
- * @len:	bytes
- *
- * Return: number of markers that begin in the range.
- */
-static inline u32 kwarp_markers_in(u32 pos, u32 len)
-{
-	u32 first = kwarp_to_marker(pos);
-
-	return len > first ? 1 + (len - first - 1) / KWARP_MARKER_SPACING : 0;
-}
-
+u32 kwarp_markers_in(u32 pos, u32 len);
 /**
  * kwarp_fpdu_len() - length of an FPDU on the wire
  * @ulpdu_len:	bytes of the ULPDU, at most KWARP_ULPDU_MAX
@@ -135,7 +122,33 @@ static inline u32 kwarp_fpdu_len(u32 ulpdu_len, u32 pos, bool markers)
 }
 
 u32 kwarp_marker_room(u32 room, u32 to_marker);
-u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers);
+
+/**
+ * kwarp_mulpdu() - largest ULPDU whose FPDU fits
+ * @emss:	bytes available, e.g. in a TCP segment
+ * @pos:	stream position of the FPDU
+ * @markers:	markers are in use
+ *
+ * The result accounts for the markers that fall into this FPDU. RFC 5044 4.5 has a formula
+ * for the worst case, but allows adjusting MULPDU dynamically. The caller ensures
+ * KWARP_MULPDU_MIN where RFC 5044 4.5 requires it.
+ *
+ * Return: bytes, at most KWARP_ULPDU_MAX; 0 if not even one fits.
+ */
+static inline u32 kwarp_mulpdu(u32 emss, u32 pos, bool markers)
+{
+	const u32 overhead = KWARP_MPA_HDR_LEN + KWARP_MPA_CRC_LEN;
+	u32 len = emss;
+
+	if (markers)
+		len = kwarp_marker_room(emss, kwarp_to_marker(pos));
+	len &= ~3U;
+	if (len <= overhead)
+		return 0;
+	len -= overhead;
+	return len < KWARP_ULPDU_MAX ? len : KWARP_ULPDU_MAX;
+}
+
 u32 kwarp_marker_locate(u32 pos, const u8 *marker);
 
 /**

@@ -219,3 +219,15 @@ u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f)
 	return KWARP_MPA_PD_MAX -
 	       (kwarp_mpa_enhanced(f) ? KWARP_MPA_ENH_LEN : 0);
 }
+
+/**
+ * kwarp_mpa_enhanced() - does a frame carry enhanced data?
+ * @f:		frame
+ *
+ * Return: true if so.
+ */
+bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f)
+{
+	return f->s && f->rev >= KWARP_MPA_REV_2 &&
+	       f->type != KWARP_MPA_RTR_FRAME;
+}

@@ -98,18 +98,7 @@ struct kwarp_mpa_frame {
 	u16 pd_off;
 };
 
-/**
- * kwarp_mpa_enhanced() - does a frame carry enhanced data?
- * @f:		frame
- *
- * Return: true if so.
- */
-static inline bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f)
-{
-	return f->s && f->rev >= KWARP_MPA_REV_2 &&
-	       f->type != KWARP_MPA_RTR_FRAME;
-}
-
+bool kwarp_mpa_enhanced(const struct kwarp_mpa_frame *f);
 u32 kwarp_mpa_pd_room(const struct kwarp_mpa_frame *f);
 void kwarp_mpa_enhanced_encode(const struct kwarp_mpa_frame *f, u8 *dst);
 void kwarp_mpa_enhanced_decode(const u8 *p, struct kwarp_mpa_frame *f);

@@ -156,3 +156,15 @@ void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w, bool markers, bool crc_
 	w->markers = markers;
 	w->crc_on = crc_on;
 }
+
+/**
+ * kwarp_fpdu_fit() - number of ULPDU bytes that fit into a destination
+ * @w:		writer between begin and end
+ * @room:	free bytes
+ *
+ * Return: largest @len for which kwarp_fpdu_put() writes no more than @room.
+ */
+u32 kwarp_fpdu_fit(const struct kwarp_fpdu_writer *w, u32 room)
+{
+	return w->markers ? kwarp_marker_room(room, w->to_marker) : room;
+}

@@ -44,18 +44,7 @@ void kwarp_fpdu_writer_init(struct kwarp_fpdu_writer *w, bool markers, bool crc_
 u32 kwarp_fpdu_begin(struct kwarp_fpdu_writer *w, u8 *dst, u32 pos,
 		     u32 ulpdu_len);
 
-/**
- * kwarp_fpdu_fit() - number of ULPDU bytes that fit into a destination
- * @w:		writer between begin and end
- * @room:	free bytes
- *
- * Return: largest @len for which kwarp_fpdu_put() writes no more than @room.
- */
-static inline u32 kwarp_fpdu_fit(const struct kwarp_fpdu_writer *w, u32 room)
-{
-	return w->markers ? kwarp_marker_room(room, w->to_marker) : room;
-}
-
+u32 kwarp_fpdu_fit(const struct kwarp_fpdu_writer *w, u32 room);
 u32 kwarp_fpdu_put(struct kwarp_fpdu_writer *w, u8 *dst, const void *src,
 		   u32 len);
 

@@ -95,3 +95,18 @@ bool kwarp_session_is_terminate(const u8 *p, u32 len)
 	return len == KWARP_SCTP_CODE_LEN &&
 	       get_unaligned_be16(p) == KWARP_SESSION_TERMINATE;
 }
+
+/**
+ * kwarp_session_ahead() - distance of a DDP-SSN from the next one in order
+ * @ssn:	DDP-SSN received
+ * @next:	next DDP-SSN in order
+ *
+ * Return: number of messages from @next to @ssn, less than KWARP_SCTP_WINDOW; or
+ * KWARP_SCTP_WINDOW if @ssn is not valid: repeated, or too far ahead.
+ */
+u32 kwarp_session_ahead(u16 ssn, u16 next)
+{
+	u16 ahead = ssn - next;
+
+	return ahead < KWARP_SCTP_WINDOW ? ahead : KWARP_SCTP_WINDOW;
+}

@@ -38,21 +38,7 @@ enum kwarp_session_code {
 	KWARP_SESSION_ENH_REJECT	= 7,
 };
 
-/**
- * kwarp_session_ahead() - distance of a DDP-SSN from the next one in order
- * @ssn:	DDP-SSN received
- * @next:	next DDP-SSN in order
- *
- * Return: number of messages from @next to @ssn, less than KWARP_SCTP_WINDOW; or
- * KWARP_SCTP_WINDOW if @ssn is not valid: repeated, or too far ahead.
- */
-static inline u32 kwarp_session_ahead(u16 ssn, u16 next)
-{
-	u16 ahead = ssn - next;
-
-	return ahead < KWARP_SCTP_WINDOW ? ahead : KWARP_SCTP_WINDOW;
-}
-
+u32 kwarp_session_ahead(u16 ssn, u16 next);
 int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst);
 int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 			 struct kwarp_mpa_frame *f);

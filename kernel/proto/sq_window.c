@@ -9,47 +9,6 @@ static bool window_has(const struct kwarp_sq_window *w, u32 idx)
 }
 
 /**
- * kwarp_window_posted() - count the elements that may be fetched
- * @w:		window
- * @fetched:	@w->fetched, read before @producer
- * @producer:	index after the last element posted; an untrusted number
- *
- * Return: number of elements; 0 if @producer is out of range: behind @fetched, or more than
- * the size of the ring ahead of @w->done. @w->done is read after @producer, because a poster
- * that obeys the rules has seen an older value.
- */
-u32 kwarp_window_posted(const struct kwarp_sq_window *w, u32 fetched, u32 producer)
-{
-	u32 posted = producer - fetched;
-
-	return posted > w->size - (fetched - READ_ONCE(w->done)) ? 0 : posted;
-}
-
-/**
- * kwarp_window_fetch() - add the next element of the ring, in state PENDING
- * @w:		window; kwarp_window_posted() is not 0
- * @wr_id:	wr_id of the work request
- * @opcode:	enum kwarp_opcode
- * @signaled:	a completion is requested on success
- *
- * Return: its record, of length 0; its index is the former @w->fetched.
- */
-struct kwarp_slot *kwarp_window_fetch(struct kwarp_sq_window *w, u64 wr_id, u8 opcode,
-				      bool signaled)
-{
-	struct kwarp_slot *s = kwarp_window_slot(w, w->fetched);
-
-	s->wr_id = wr_id;
-	s->opcode = opcode;
-	s->signaled = signaled;
-	s->state = KWARP_SLOT_PENDING;
-	s->len = 0;
-	/* Write the slot before the index: another context may read the slot immediately. */
-	smp_store_release(&w->fetched, w->fetched + 1);
-	return s;
-}
-
-/**
  * kwarp_window_finish() - an element is finished: its completion is due
  * @w:		window
  * @idx:	index of the element
@@ -66,19 +25,6 @@ bool kwarp_window_finish(struct kwarp_sq_window *w, u32 idx, u8 status)
 	s->state = KWARP_SLOT_DONE;
 	s->status = status;
 	return true;
-}
-
-/**
- * kwarp_window_mark_built() - the payload of the last element fetched is copied
- * @w:		window, not flushed
- * @idx:	index of the element
- */
-void kwarp_window_mark_built(struct kwarp_sq_window *w, u32 idx)
-{
-	struct kwarp_slot *s = kwarp_window_slot(w, idx);
-
-	s->state = KWARP_SLOT_BUILT;
-	s->status = 0;
 }
 
 static bool finish_if_built(struct kwarp_sq_window *w, u32 idx)
@@ -166,12 +112,6 @@ const struct kwarp_slot *kwarp_window_oldest(struct kwarp_sq_window *w, u8 flush
 	s->status = w->flush_status ? w->flush_status : flush;
 	w->flush_status = 0;
 	return s;
-}
-
-/* The oldest element is delivered: its slot may be used for another element from now on. */
-void kwarp_window_retire(struct kwarp_sq_window *w)
-{
-	smp_store_release(&w->done, w->done + 1);
 }
 
 /* Return: true if all elements are DONE. */

@@ -33,17 +33,7 @@ int kwarp_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
 int kwarp_query_gid(struct ib_device *ibdev, u32 port, int index,
 		    union ib_gid *gid);
 
-/**
- * kwarp_netdev_active() - can the netdev carry traffic?
- * @netdev:	netdev
- *
- * Return: true if it is up and has a carrier.
- */
-static inline bool kwarp_netdev_active(const struct net_device *netdev)
-{
-	return netif_running(netdev) && netif_carrier_ok(netdev);
-}
-
+bool kwarp_netdev_active(const struct net_device *netdev);
 /* limits.c */
 
 unsigned int kwarp_object_limit(enum kwarp_object kind);
