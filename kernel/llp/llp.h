@@ -63,9 +63,8 @@ struct kwarp_llp_owner_ops {
 
 /**
  * struct kwarp_llp_engine - functions of an attached QP, called by the lower layer
- * @readable:	pull the ULPDUs that have arrived. Return: false if some are left: then
- *		the engine calls kwarp_llp_poll() later, and the end of the stream must
- *		not be reported yet
+ * @readable:	data may have arrived, or the stream may have ended: pull the ULPDUs, then call
+ *		kwarp_llp_report_end(), now or later
  * @writable:	there is send space again
  * @early:	ULPDUs after a gap may have arrived; called only if llp->ledger is set
  * @ended:	the stream has ended, called once: @err is a positive errno (reset, timeout)
@@ -74,7 +73,7 @@ struct kwarp_llp_owner_ops {
  * Context: socket lock held and llp->qp set; softirq or process.
  */
 struct kwarp_llp_engine {
-	bool (*readable)(struct kwarp_llp *llp);
+	void (*readable)(struct kwarp_llp *llp);
 	void (*writable)(struct kwarp_llp *llp);
 	void (*early)(struct kwarp_llp *llp);
 	void (*ended)(struct kwarp_llp *llp, int err, u32 left);
@@ -301,6 +300,7 @@ void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 
 __printf(2, 3) void kwarp_llp_warn(const struct kwarp_llp *llp, const char *fmt, ...);
+void kwarp_llp_report_end(struct kwarp_llp *llp);
 
 /* How long softirqs run before ksoftirqd takes over (MAX_SOFTIRQ_TIME); jiffies. */
 #define KWARP_LLP_HOLD_MAX	(msecs_to_jiffies(2) + 1)

@@ -4,7 +4,7 @@
  *
  * The callbacks of a connected socket run with the socket lock held, in softirq or from
  * the backlog; some callbacks of a listener run without the lock. A callback finds its
- * connection through sk_user_data under sk_callback_lock and holds a reference.
+ * connection through sk_user_data under RCU and holds a reference.
  */
 #include "llp/socket.h"
 
@@ -211,11 +211,11 @@ struct kwarp_llp *kwarp_socket_llp(struct sock *sk)
 {
 	struct kwarp_llp *llp;
 
-	read_lock_bh(&sk->sk_callback_lock);
-	llp = __locked_read_sk_user_data_with_flags(sk, 0);
-	if (llp)
-		kwarp_llp_get(llp);
-	read_unlock_bh(&sk->sk_callback_lock);
+	rcu_read_lock();
+	llp = rcu_dereference_sk_user_data(sk);
+	if (llp && !refcount_inc_not_zero(&llp->refs))
+		llp = NULL;
+	rcu_read_unlock();
 	return llp;
 }
 
@@ -236,26 +236,33 @@ static void poll_half_closed(struct kwarp_llp *llp)
 }
 
 /*
- * Let the engine process the data that have arrived, then report the end of the stream
- * (ops->over()), once. Context: socket lock held, llp->qp set.
+ * Let the engine process the data that have arrived. Context: socket lock held, llp->qp set.
  */
 void kwarp_socket_poll(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	if (llp->eof)
+		poll_half_closed(llp);
+	else
+		llp->engine->readable(llp);
+}
+
+/**
+ * kwarp_llp_report_end() - report the end of the stream (ops->over()) to engine and owner, once
+ * @llp:	connection whose engine has processed all data that have arrived
+ *
+ * Context: socket lock held, llp->qp set.
+ */
+void kwarp_llp_report_end(struct kwarp_llp *llp)
 {
 	u32 left;
 	int over;
 
 	kwarp_llp_assert_locked(llp);
-	if (llp->eof) {
-		poll_half_closed(llp);
-		return;
-	}
-	if (!llp->engine->readable(llp))
+	if (llp->eof)
 		return;
 	over = INDIRECT_CALL_1(llp->ops->over, kwarp_mpa_over, llp, &left);
 	if (!over)
-		return;
-	/* While the engine sent, the QP may have been detached, or the end reported. */
-	if (!llp->qp || llp->eof)
 		return;
 	llp->eof = true;
 	llp->sk_err = over < 0 ? -over : 0;

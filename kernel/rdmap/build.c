@@ -36,7 +36,7 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 {
 	if (kwarp_mr_access(&s->cache, s->qp->ibqp.pd, stag, addr, len, access))
 		return -EACCES;
-	s->src.n = len;
+	s->src.n = min_t(u32, len, KWARP_TX_PIECE);
 	s->src.p = kwarp_mr_ptr(s->cache.mr, addr, &s->src.n);
 	return 0;
 }

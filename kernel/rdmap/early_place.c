@@ -190,7 +190,7 @@ void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	};
 
 	kwarp_llp_assert_locked(llp);
-	if (!pass.early || qp->rx.stopped || kwarp_rx_rtr_due(qp))
+	if (!pass.early || qp->rx.state == KWARP_RX_STOPPED || kwarp_rx_rtr_due(qp))
 		return;
 	/* For the same reason as in an in-order pass. */
 	local_bh_disable();

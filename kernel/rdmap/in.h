@@ -79,14 +79,19 @@ struct kwarp_recv {
 	u32 len;
 };
 
+/* State of the receive engine. A connection begins with RUNNING. */
+enum kwarp_rx_state {
+	KWARP_RX_RUNNING,
+	KWARP_RX_DEFERRED,	/* a pass ended before the queue was empty: qp->rest is queued,
+				 * and no pass begins until it runs
+				 */
+	KWARP_RX_STOPPED,	/* an error was raised or the connection ended: deliver nothing */
+};
+
 /**
  * struct kwarp_rx - receive engine state
  * @ulpdus:	ULPDUs processed since Full Operation, modulo 2^32
- * @stopped:	an error was raised or the connection ended: deliver nothing
- * @more:	a pass ended before the receive queue was empty: qp->rest is queued, and
- *		until it runs no other context processes ULPDUs
- * @ending:	a pass has found an error or a Terminate and is finishing: data that TCP
- *		receives meanwhile is not processed
+ * @state:	enum kwarp_rx_state
  * @got_first:	an FPDU was processed (from then on a responder may send)
  * @send_msn:	MSN expected on queue 0
  * @read_msn:	MSN expected on queue 1
@@ -107,9 +112,7 @@ struct kwarp_recv {
  */
 struct kwarp_rx {
 	u32 ulpdus;
-	bool stopped;
-	bool more;
-	bool ending;
+	enum kwarp_rx_state state;
 	bool got_first;
 	u32 send_msn;
 	u32 read_msn;

@@ -10,6 +10,7 @@
 enum kwarp_tx_limits {
 	KWARP_TX_BUDGET		= 4,		/* batches before the socket lock is released */
 	KWARP_TX_LOCALS		= 64,		/* requests per batch that send nothing */
+	KWARP_TX_PIECE		= 128 * 1024,	/* bytes of a region located at once */
 	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
 	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
 	/* Timeout of qp->coalesce_timer: passes of the engine, with limits (coalesce.c). */
@@ -108,8 +109,6 @@ struct kwarp_coalesce {
 /**
  * struct kwarp_tx - send engine state
  * @state:	enum kwarp_tx_state
- * @active:	kwarp_tx_run() is on the stack: TCP may process the backlog inside a send
- *		and so call the receive engine, which must not re-enter the send engine
  * @prefer_sq:	the send queue goes before responses when both have work
  * @send_msn:	next MSN on queue 0
  * @read_msn:	next MSN on queue 1
@@ -133,7 +132,6 @@ struct kwarp_coalesce {
  */
 struct kwarp_tx {
 	u8 state;
-	bool active;
 	bool prefer_sq;
 	u32 send_msn;
 	u32 read_msn;

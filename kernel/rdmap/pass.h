@@ -31,8 +31,9 @@ enum kwarp_rx_limits {
  * struct kwarp_rx_pass - one pass of the receive engine
  * @qp:		queue pair
  * @cache:	the region used last
- * @kick_tx:	the send engine has work
- * @terminated:	the peer's Terminate was received
+ * @answers:	found: responses are due
+ * @first:	found: the first FPDU of the connection
+ * @terminated:	found: the peer's Terminate
  * @more:	a limit was reached before the end of the queue
  * @bytes:	bytes of the ULPDUs processed
  * @cost:	work done, in units of a small ULPDU
@@ -45,7 +46,8 @@ enum kwarp_rx_limits {
 struct kwarp_rx_pass {
 	struct kwarp_qp *qp;
 	struct kwarp_mr_cache cache;
-	bool kick_tx;
+	bool answers;
+	bool first;
 	bool terminated;
 	bool more;
 	u32 bytes;

@@ -97,7 +97,7 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 	u8 status = KWARP_WC_SUCCESS;
 
 	qp->rx.read_head++;
-	pass->kick_tx = true;
+	pass->answers = true;
 	if (rd->acks)
 		qp->tx.ack_read_out = false;
 	/* The response shows that the peer has received everything before the request. */
@@ -231,7 +231,7 @@ struct kwarp_ird_entry *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass)
 	struct kwarp_rx *rx = &pass->qp->rx;
 
 	rx->read_msn++;
-	pass->kick_tx = true;
+	pass->answers = true;
 	return kwarp_rx_inread(rx, rx->in_tail++);
 }
 

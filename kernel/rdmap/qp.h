@@ -91,6 +91,25 @@ struct kwarp_rdv {
 	struct delayed_work work;
 };
 
+/* Work of the driver of the engines (drive.c). */
+enum kwarp_drive_bits {
+	KWARP_DRIVE_RX	= 1 << 0,	/* data may have arrived */
+	KWARP_DRIVE_TX	= 1 << 1,	/* the send engine may have work or room */
+	KWARP_DRIVE_END	= 1 << 2,	/* report the end of the stream, if it has ended */
+};
+
+/**
+ * struct kwarp_drive - the driver of the engines
+ * @due:	work that is due: bits of enum kwarp_drive_bits
+ * @running:	the driver runs: who brings work adds it to @due
+ * @budget:	batches that the send engine may still build in this run
+ */
+struct kwarp_drive {
+	u8 due;
+	bool running;
+	int budget;
+};
+
 /* The side that raised the error that ended a stream. */
 enum kwarp_err_from {
 	KWARP_ERR_FROM_NOBODY,
@@ -124,6 +143,7 @@ enum kwarp_err_from {
  * @last_wqe_due: of a user's QP with @srq: the next change to ERR raises
  *		IB_EVENT_QP_LAST_WQE_REACHED; set at creation and at each attach. Protected by
  *		the socket lock if a connection is attached, else by @mutex
+ * @drive:	driver of the engines
  * @tx:		send engine
  * @rx:		receive engine
  * @params:	agreed at connection setup
@@ -146,7 +166,7 @@ enum kwarp_err_from {
  * @coalesce_timer: runs the send engine after a burst; cancelled before the QP is freed
  *
  * @dev to @mmap are constant. @mutex protects changes of @llp to @rdv, the socket lock of
- * the attached connection @tx to @stats, sq.lock changes of @claimed to @claimant, and
+ * the attached connection @drive to @stats, sq.lock changes of @claimed to @claimant, and
  * dev->counted_lock @counted and @counted_link.
  */
 struct kwarp_qp {
@@ -165,6 +185,7 @@ struct kwarp_qp {
 	struct mem_cgroup *memcg;
 	struct kwarp_sq sq;
 	struct kwarp_rq rq;
+	struct kwarp_drive drive;
 	struct kwarp_tx tx;
 	struct kwarp_rx rx;
 	struct kwarp_qp_params params;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The receive engine's loop: pull a ULPDU, parse, place, deliver. The lower layer
+ * A pass of the receive engine: pull a ULPDU, parse, place, deliver. The lower layer
  * consumes the data of a pass in one step.
  */
 #include "rdmap/rx.h"
@@ -9,7 +9,6 @@
 #include "llp/llp.h"
 #include "rdmap/early.h"
 #include "rdmap/place.h"
-#include "rdmap/stream.h"
 #include "rdmap/tx.h"
 #include "trace.h"
 
@@ -19,7 +18,7 @@ static bool at_limit(const struct kwarp_rx_pass *pass)
 }
 
 /*
- * Process ULPDUs up to the limits of a pass, an error or a Terminate. The caller handles
+ * Process ULPDUs up to the limits of a pass, an error or a Terminate. The driver handles
  * the latter two with bottom halves enabled. Return: KWARP_ERR_NONE or the error to raise.
  */
 static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
@@ -51,22 +50,13 @@ static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
 	return KWARP_ERR_NONE;
 }
 
-static void first_ulpdu(struct kwarp_qp *qp, struct kwarp_llp *llp)
-{
-	qp->rx.got_first = true;
-	if (!qp->params.initiator)
-		llp->owner->event(llp, KWARP_LLP_EV_RTR);
-	/* The send queue may have waited for the first FPDU (RFC 5044 7.1.2). */
-	kwarp_tx_run(qp, llp, 1);
-}
-
 /*
  * A worker processes the rest until the queue is empty. Otherwise, while data keeps
  * arriving, each softirq would last as long as the limits of a pass allow.
  */
 static void rx_defer_rest(struct kwarp_qp *qp)
 {
-	qp->rx.more = true;
+	qp->rx.state = KWARP_RX_DEFERRED;
 	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
 	kwarp_tx_defer(qp);
 }
@@ -98,7 +88,6 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	kwarp_rx_deliver(pass, false);
 	local_bh_enable();
 
-	qp->rx.ending = err || pass->terminated;
 	llp->ops->pull_end(llp, !err, counts);
 	if (pass->more && counts->left)
 		rx_defer_rest(qp);
@@ -106,91 +95,44 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	return err;
 }
 
-/*
- * Send what the pass has made due, unless a completion handler has ended the connection
- * (rx.stopped). Then handle an error or a Terminate. Requests that precede an error are
- * answered as far as there is send space; the Terminate does not wait for more space.
- */
-static void finish_pass(struct kwarp_rx_pass *pass, struct kwarp_llp *llp,
-			enum kwarp_err err, bool any)
-{
-	struct kwarp_qp *qp = pass->qp;
-
-	if (!qp->rx.stopped && !pass->terminated) {
-		if (any && !qp->rx.got_first)
-			first_ulpdu(qp, llp);
-		else if (pass->kick_tx)
-			kwarp_tx_run(qp, llp, err ? KWARP_TX_BUDGET : 1);
-	}
-	if (err)
-		kwarp_qp_terminate(qp, err, pass->u.seg_len ? pass->u.seg : NULL,
-				   pass->u.seg_len, pass->u.len);
-	else if (pass->terminated)
-		kwarp_qp_fail(qp);
-}
-
 /**
- * kwarp_rx_run() - process the ULPDUs that have arrived
- * @qp:		attached queue pair
+ * kwarp_rx_pull() - one pass over the ULPDUs that have arrived
+ * @pass:	pass of an attached queue pair; tells what the pass has found
  * @llp:	its connection
  *
- * Consumes the processed data in one step, then answers read requests. ULPDUs beyond the
- * limits of a pass (enum kwarp_rx_limits) are left to kwarp_rx_continue().
- * Context: socket lock held; softirq or process.
- * Return: false if ULPDUs are left, or if a pass that found an error is still running:
- * the end of the stream must not be reported yet.
+ * Consumes the processed data in one step. A worker processes ULPDUs beyond the limits of a
+ * pass (enum kwarp_rx_limits). Context: socket lock held; softirq or process.
+ * Return: KWARP_ERR_NONE, or the error to raise.
  */
-bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp)
+enum kwarp_err kwarp_rx_pull(struct kwarp_rx_pass *pass, struct kwarp_llp *llp)
 {
-	struct kwarp_cqe cqes[KWARP_RX_CQES];
-	struct kwarp_rx_pass pass = {
-		.qp = qp, .cache.user = &qp->memory, .cqes = cqes,
-	};
+	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_rx *rx = &qp->rx;
 	struct kwarp_llp_counts counts;
 	enum kwarp_err err;
 
 	kwarp_llp_assert_locked(llp);
-	if (rx->stopped) {
-		llp->ops->discard(llp);
-		return true;
-	}
-	if (rx->more || rx->ending)
-		return false;
-	if (!llp->ops->pull_begin(llp))
-		return true;
+	if (rx->state != KWARP_RX_RUNNING || !llp->ops->pull_begin(llp))
+		return KWARP_ERR_NONE;
 	if (kwarp_llp_held_long(llp)) {
 		rx_defer_rest(qp);
-		return false;
+		return KWARP_ERR_NONE;
 	}
-	err = pull_all(&pass, llp, &counts);
+	err = pull_all(pass, llp, &counts);
 	trace_kwarp_rx_batch(qp, counts.frames, counts.bytes, counts.left);
-	finish_pass(&pass, llp, err, counts.frames);
-	rx->ending = false;
-	if (rx->stopped) {
-		llp->ops->discard(llp);
-		return true;
-	}
-	/* While sending, TCP may have processed its backlog and re-entered this code. */
-	return !rx->more;
+	pass->first = counts.frames && !rx->got_first && !pass->terminated &&
+		      rx->state != KWARP_RX_STOPPED;
+	/* The send queue may have waited for the first FPDU (RFC 5044 7.1.2). */
+	rx->got_first |= pass->first;
+	return err;
 }
 
-/**
- * kwarp_rx_continue() - run the next pass, if one ended before the queue was empty
- * @qp:		attached queue pair
- * @llp:	its connection
- *
- * For qp->rest only. The end of the stream is reported after the last pass.
- * Context: process, socket lock held.
- */
-void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp)
+/* The worker continues after a pass that ended before the queue was empty. Socket lock held. */
+void kwarp_rx_resume(struct kwarp_qp *qp)
 {
-	might_sleep();
-	kwarp_llp_assert_locked(llp);
-	if (!qp->rx.more)
-		return;
-	qp->rx.more = false;
-	kwarp_llp_poll(llp);
+	kwarp_qp_assert_locked(qp);
+	if (qp->rx.state == KWARP_RX_DEFERRED)
+		qp->rx.state = KWARP_RX_RUNNING;
 }
 
 /* Return: @have if that has room for @want elements, else a new array, zeroed; or NULL. */
@@ -258,7 +200,7 @@ void kwarp_rx_free(struct kwarp_qp *qp)
 	rx->ird_queue = NULL;
 	rx->ord_queue = NULL;
 	rx->recv.wqe = NULL;
-	rx->stopped = true;
+	rx->state = KWARP_RX_STOPPED;
 }
 
 /**
@@ -273,9 +215,9 @@ void kwarp_rx_stop(struct kwarp_qp *qp)
 	struct kwarp_cqe cqe = {};
 
 	kwarp_qp_assert_locked(qp);
-	if (rx->stopped)
+	if (rx->state == KWARP_RX_STOPPED)
 		return;
-	rx->stopped = true;
+	rx->state = KWARP_RX_STOPPED;
 	if (!rx->recv.active)
 		return;
 	rx->recv.active = false;

@@ -6,6 +6,7 @@
 #ifndef _KWARP_RDMAP_RX_H
 #define _KWARP_RDMAP_RX_H
 
+#include "rdmap/pass.h"
 #include "rdmap/qp.h"
 
 int kwarp_rx_alloc(struct kwarp_qp *qp);
@@ -13,8 +14,8 @@ int kwarp_rx_alloc(struct kwarp_qp *qp);
 /* Reset the engine for a new stream; the allocated memory stays. */
 void kwarp_rx_begin(struct kwarp_qp *qp);
 void kwarp_rx_free(struct kwarp_qp *qp);
-bool kwarp_rx_run(struct kwarp_qp *qp, struct kwarp_llp *llp);
-void kwarp_rx_continue(struct kwarp_qp *qp, struct kwarp_llp *llp);
+enum kwarp_err kwarp_rx_pull(struct kwarp_rx_pass *pass, struct kwarp_llp *llp);
+void kwarp_rx_resume(struct kwarp_qp *qp);
 void kwarp_rx_stop(struct kwarp_qp *qp);
 
 #endif /* _KWARP_RDMAP_RX_H */

@@ -6,6 +6,7 @@
 #include <linux/sched/mm.h>
 
 #include "llp/llp.h"
+#include "rdmap/drive.h"
 #include "rdmap/early.h"
 #include "rdmap/error.h"
 #include "rdmap/rx.h"
@@ -172,7 +173,7 @@ void kwarp_qp_terminate(struct kwarp_qp *qp, enum kwarp_err err,
 	enter_error(qp);
 	kwarp_qp_event(qp, kwarp_error_event(err));
 	llp->owner->event(llp, KWARP_LLP_EV_QP_ERR);
-	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 }
 
 /* Enter ERR, without a Terminate; not in ERR yet. The caller informs llp->owner. */
@@ -183,7 +184,7 @@ static void fail_stream(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	enter_error(qp);
 	if (qp->err_from >= KWARP_ERR_FROM_PEER)
 		kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
-	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 }
 
 /**
@@ -205,9 +206,9 @@ void kwarp_qp_fail(struct kwarp_qp *qp)
 
 /* ---- connection ---------------------------------------------------------- */
 
-static bool engine_readable(struct kwarp_llp *llp)
+static void engine_readable(struct kwarp_llp *llp)
 {
-	return kwarp_rx_run(llp->qp, llp);
+	kwarp_drive(llp->qp, llp, KWARP_DRIVE_RX);
 }
 
 static void engine_writable(struct kwarp_llp *llp)
@@ -215,12 +216,10 @@ static void engine_writable(struct kwarp_llp *llp)
 	struct kwarp_qp *qp = llp->qp;
 
 	/* Run the engine here: a worker would wait for the CPU of a program that polls. */
-	if (qp->tx.active)
-		kwarp_tx_kick(qp);
-	else if (kwarp_llp_held_long(llp))
+	if (!qp->drive.running && kwarp_llp_held_long(llp))
 		kwarp_tx_defer(qp);
 	else
-		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 }
 
 static void engine_early(struct kwarp_llp *llp)
@@ -256,7 +255,7 @@ static bool partner_gone(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		kwarp_qp_step(qp, KWARP_QP_LOSE);
 	kwarp_rx_stop(qp);
 	kwarp_tx_stop(qp);
-	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 	return true;
 }
 
@@ -375,6 +374,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_qp_get(qp);
 	kwarp_llp_get(llp);
 
+	qp->drive = (struct kwarp_drive){};
 	llp->engine = &qp_engine;
 	llp->qp = qp;
 	/*
@@ -415,7 +415,7 @@ void kwarp_qp_start(struct kwarp_qp *qp)
 	if (llp->qp == qp) {
 		kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT_CLOSING ?
 				     KWARP_TX_CLOSING : KWARP_TX_RUNNING);
-		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+		kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 	}
 	kwarp_llp_unlock(llp);
 	kwarp_llp_put(llp);
@@ -493,7 +493,7 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT ?
 			     KWARP_TX_WAIT_CLOSING : KWARP_TX_CLOSING);
 	llp->owner->event(llp, KWARP_LLP_EV_DRAIN);
-	kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
+	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 }
 
 /**

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The send engine's loop: build a batch, hand it over, report completions.
+ * The send engine's loop: build a batch, push it, report completions.
  *
- * The engine runs in the context that brings work (a user's doorbell, an arriving read
- * request, an acknowledgment that makes room) until it would block. If its budget is used
- * up and too little is in flight to expect an acknowledgment, it continues on kwarp_wq.
+ * The driver (drive.c) runs the engine in the context that brings work (a user's doorbell, an
+ * arriving read request, an acknowledgment that makes room) until it would block. If its budget
+ * is used up and too little is in flight to expect an acknowledgment, it continues on kwarp_wq.
  */
 #include "rdmap/tx.h"
 
 #include "llp/llp.h"
-#include "rdmap/rx.h"
-#include "rdmap/stream.h"
 
 #define TX_RETRY	(HZ / 50 + 1)
 
@@ -45,17 +43,6 @@ static bool has_work(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 	       kwarp_tx_due(qp, llp) != KWARP_TX_IDLE;
 }
 
-/* A work request failed: raise its error after the batch. */
-static void raise_failed(struct kwarp_qp *qp)
-{
-	struct kwarp_tx *tx = &qp->tx;
-	enum kwarp_err err = tx->failed;
-
-	tx->failed = KWARP_ERR_NONE;
-	kwarp_qp_terminate(qp, err, tx->failed_len ? tx->failed_seg : NULL,
-			   tx->failed_len, tx->failed_len);
-}
-
 /* Push what is built, then build the next batch. Return: true to continue. */
 static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
@@ -75,7 +62,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	kwarp_tx_complete_sent(qp);
-	if ((*budget)-- <= 0 && has_work(qp, llp)) {
+	if (tx->state < KWARP_TX_STOPPED && (*budget)-- <= 0 && has_work(qp, llp)) {
 		/* Continue on the next acknowledgment, if one is expected. */
 		if (llp->ops->in_flight(llp))
 			llp->ops->want_space(llp);
@@ -88,13 +75,7 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	ret = has_work(qp, llp) ? kwarp_tx_build(qp, llp) : 0;
-	if (unlikely(tx->failed)) {
-		raise_failed(qp);
-		/* Send the Terminate now: the consumer may close when it sees the error. */
-		*budget = max(*budget, 1);
-		return true;
-	}
-	if (ret > 0)
+	if (ret > 0 || unlikely(tx->failed))
 		return true;
 	/* Local work requests complete without sending a byte. */
 	kwarp_tx_complete_sent(qp);
@@ -111,27 +92,27 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
  * kwarp_tx_run() - send until there is nothing to do, TCP is full, or the budget ends
  * @qp:		attached queue pair
  * @llp:	its connection
- * @budget:	maximum number of batches
+ * @budget:	batches that may still be built; the end of the stream needs none
  *
  * When TCP is full, the write-space event resumes the engine, in the receive path; when the
- * budget is used up, the next acknowledgment does or, with little in flight, a worker.
- * The engine requests a doorbell from user space only when it goes idle.
+ * budget is used up, the next acknowledgment does or, with little in flight, a worker. The
+ * engine requests a doorbell from user space only when it goes idle. For the driver only.
  * Context: socket lock held; softirq or process.
+ *
+ * Return: true if a work request failed: raise tx->failed, then call again.
  */
-void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget)
+bool kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_llp_assert_locked(llp);
-	if (!tx->wqe || tx->active)
-		return;
-	tx->active = true;
 	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
 		kwarp_sq_cancel_sleep(&qp->sq);
-	while (run_once(qp, llp, &budget))
-		;
-	tx->active = false;
+	while (run_once(qp, llp, budget))
+		if (unlikely(tx->failed))
+			return true;
+	return false;
 }
 
 /* Queue the engine on kwarp_wq. Context: any, any locks. */
@@ -152,55 +133,6 @@ void kwarp_tx_defer(struct kwarp_qp *qp)
 	kwarp_qp_get(qp);
 	if (!queue_work(kwarp_rest_wq, &qp->rest))
 		kwarp_qp_put(qp);
-}
-
-static void enter_engine(struct kwarp_qp *qp, bool rest)
-{
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
-
-	if (!llp)
-		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp) {
-		if (rest)
-			kwarp_rx_continue(qp, llp);
-		kwarp_tx_run(qp, llp, KWARP_TX_BUDGET);
-	}
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
-}
-
-/* Take the socket lock and run, if a connection is attached. Context: process. */
-void kwarp_tx_enter(struct kwarp_qp *qp)
-{
-	enter_engine(qp, false);
-}
-
-static void run_worker(struct kwarp_qp *qp, bool rest)
-{
-	enter_engine(qp, rest);
-	if (kwarp_qp_lost(qp))
-		kwarp_qp_check_lost(qp);
-	kwarp_qp_put(qp);
-}
-
-void kwarp_tx_work(struct work_struct *work)
-{
-	run_worker(container_of(work, struct kwarp_qp, work), false);
-}
-
-void kwarp_tx_rest_work(struct work_struct *work)
-{
-	run_worker(container_of(work, struct kwarp_qp, rest), true);
-}
-
-void kwarp_tx_retry_work(struct work_struct *work)
-{
-	struct kwarp_qp *qp =
-		container_of(to_delayed_work(work), struct kwarp_qp, retry);
-
-	kwarp_tx_enter(qp);
-	kwarp_qp_put(qp);
 }
 
 int kwarp_tx_alloc(struct kwarp_qp *qp)

@@ -12,7 +12,7 @@
 int kwarp_tx_alloc(struct kwarp_qp *qp);
 void kwarp_tx_begin(struct kwarp_qp *qp);
 void kwarp_tx_free(struct kwarp_qp *qp);
-void kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int budget);
+bool kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget);
 int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
 enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 				const struct kwarp_llp *llp);
@@ -33,7 +33,6 @@ bool kwarp_tx_ack_read_due(const struct kwarp_qp *qp, u32 reads);
 u32 kwarp_tx_ack_read_sent(struct kwarp_qp *qp);
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status);
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
-void kwarp_tx_enter(struct kwarp_qp *qp);
 void kwarp_tx_kick(struct kwarp_qp *qp);
 void kwarp_tx_defer(struct kwarp_qp *qp);
 
@@ -46,10 +45,6 @@ void kwarp_tx_coalesce_exit(struct kwarp_qp *qp);
 void kwarp_tx_woken(struct kwarp_qp *qp);
 bool kwarp_tx_coalesce(struct kwarp_qp *qp);
 
-/* Functions of qp->work, qp->rest and qp->retry; no locks held */
-void kwarp_tx_work(struct work_struct *work);
-void kwarp_tx_rest_work(struct work_struct *work);
-void kwarp_tx_retry_work(struct work_struct *work);
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode);
 void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len);

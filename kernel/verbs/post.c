@@ -3,6 +3,7 @@
 #include "verbs/verbs.h"
 
 #include "core/srq.h"
+#include "rdmap/drive.h"
 #include "rdmap/tx.h"
 
 static int wr_opcode(enum ib_wr_opcode op)
@@ -137,7 +138,7 @@ static int wr_to_sqe(const struct kwarp_sq *sq, const struct ib_send_wr *wr,
 /* A user's doorbell: run the send engine in the user's context and on its CPU time. */
 static void ring_doorbell(struct kwarp_qp *qp)
 {
-	kwarp_tx_enter(qp);
+	kwarp_drive_enter(qp);
 	if (kwarp_qp_failed(qp))
 		kwarp_wq_flush(&qp->sq, &qp->rq);
 	else if (kwarp_qp_lost(qp))

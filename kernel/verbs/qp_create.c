@@ -13,6 +13,7 @@
 
 #include "cm/cm.h"
 #include "core/srq.h"
+#include "rdmap/drive.h"
 #include "rdmap/tx.h"
 
 static int check_create_attr(const struct ib_qp_init_attr *attr)
@@ -103,9 +104,9 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	mutex_init(&qp->mutex);
 	kwarp_wq_init(&qp->sq, &qp->rq);
 	INIT_LIST_HEAD(&qp->counted_link);
-	INIT_WORK(&qp->work, kwarp_tx_work);
-	INIT_WORK(&qp->rest, kwarp_tx_rest_work);
-	INIT_DELAYED_WORK(&qp->retry, kwarp_tx_retry_work);
+	INIT_WORK(&qp->work, kwarp_drive_work);
+	INIT_WORK(&qp->rest, kwarp_drive_rest_work);
+	INIT_DELAYED_WORK(&qp->retry, kwarp_drive_retry_work);
 	kwarp_tx_coalesce_init(qp);
 	kwarp_rdv_init(qp);
 	if (!qp->sq.kernel)

@@ -229,6 +229,11 @@ static void drop(struct kwarp_llp *llp)
 	list_free(&to_mock(llp)->batch);
 }
 
+static int over(const struct kwarp_llp *llp, u32 *left)
+{
+	return 0;
+}
+
 static void poll(struct kwarp_llp *llp)
 {
 	if (llp->qp)
@@ -280,6 +285,7 @@ static const struct kwarp_llp_ops mock_ops = {
 	.batch_end = batch_end,
 	.push = push,
 	.drop = drop,
+	.over = over,
 	.poll = poll,
 	.writeable = writeable,
 	.want_space = want_space,

@@ -371,7 +371,7 @@ u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 
 /*
  * Send the rest of the batch, without the socket lock. Nothing else changes the batch,
- * because this engine runs (qp->tx.active).
+ * because the driver of the engines runs (qp->drive).
  */
 static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The driver of a stream's engines. A pass of an engine collects: it returns what it has found
+ * (answers due, an error, the end of the stream), and the driver acts on it.
+ *
+ * Each context that brings work holds the socket lock and calls kwarp_drive(). Sending may
+ * process TCP's backlog, or release the lock (SCTP), so callbacks of the socket may arrive while
+ * the driver runs. They only add to the work that is due: engines are never entered twice.
+ */
+#include "rdmap/drive.h"
+
+#include "llp/llp.h"
+#include "rdmap/pass.h"
+#include "rdmap/rx.h"
+#include "rdmap/stream.h"
+#include "rdmap/tx.h"
+
+/* A work request failed: raise its error after the batch. */
+static void raise_failed(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	enum kwarp_err err = tx->failed;
+
+	tx->failed = KWARP_ERR_NONE;
+	kwarp_qp_terminate(qp, err, tx->failed_len ? tx->failed_seg : NULL,
+			   tx->failed_len, tx->failed_len);
+}
+
+static void drive_tx(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	while (kwarp_tx_run(qp, llp, &qp->drive.budget))
+		raise_failed(qp);
+}
+
+/*
+ * Process what has arrived, then act on what the pass has found. Requests that precede an error
+ * are answered as far as there is send space; the Terminate does not wait for more space.
+ */
+static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_drive *d = &qp->drive;
+	struct kwarp_cqe cqes[KWARP_RX_CQES];
+	struct kwarp_rx_pass pass = {
+		.qp = qp, .cache.user = &qp->memory, .cqes = cqes,
+	};
+	enum kwarp_err err = kwarp_rx_pull(&pass, llp);
+	bool answers = pass.first || pass.answers;
+
+	if (pass.first && !qp->params.initiator)
+		llp->owner->event(llp, KWARP_LLP_EV_RTR);
+	/* A completion handler may have ended the connection. */
+	if (qp->rx.state == KWARP_RX_STOPPED || pass.terminated)
+		answers = false;
+	if (err) {
+		if (answers) {
+			d->budget = KWARP_TX_BUDGET;
+			drive_tx(qp, llp);
+		}
+		kwarp_qp_terminate(qp, err, pass.u.seg_len ? pass.u.seg : NULL,
+				   pass.u.seg_len, pass.u.len);
+	} else if (pass.terminated) {
+		kwarp_qp_fail(qp);
+	} else if (answers) {
+		d->due |= KWARP_DRIVE_TX;
+	}
+	/* The stream ends after its last ULPDU. */
+	if (qp->rx.state != KWARP_RX_DEFERRED)
+		d->due |= KWARP_DRIVE_END;
+}
+
+/**
+ * kwarp_drive() - do work of the engines
+ * @qp:		attached queue pair
+ * @llp:	its connection
+ * @work:	bits of enum kwarp_drive_bits
+ *
+ * If the driver runs already, below this call or in a context that has released the socket lock
+ * while it sends, it does the work when the engine that it runs returns. Context: socket lock
+ * held; softirq or process.
+ */
+void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work)
+{
+	struct kwarp_drive *d = &qp->drive;
+
+	kwarp_llp_assert_locked(llp);
+	d->due |= work;
+	if (d->running)
+		return;
+	d->running = true;
+	/* A pass answers one batch of requests here, and the rest on acknowledgments. */
+	d->budget = work & KWARP_DRIVE_TX ? KWARP_TX_BUDGET : 1;
+	while (d->due && llp->qp == qp) {
+		if (d->due & KWARP_DRIVE_RX) {
+			d->due &= ~KWARP_DRIVE_RX;
+			drive_rx(qp, llp);
+		} else if (d->due & KWARP_DRIVE_TX) {
+			d->due &= ~KWARP_DRIVE_TX;
+			drive_tx(qp, llp);
+		} else {
+			d->due &= ~KWARP_DRIVE_END;
+			if (qp->rx.state == KWARP_RX_STOPPED)
+				llp->ops->discard(llp);
+			kwarp_llp_report_end(llp);
+		}
+	}
+	d->running = false;
+}
+
+/* Take the socket lock and do work, if a connection is attached. */
+static void lock_and_drive(struct kwarp_qp *qp, u8 work)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return;
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp) {
+		if (work & KWARP_DRIVE_RX)
+			kwarp_rx_resume(qp);
+		kwarp_drive(qp, llp, work);
+	}
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
+}
+
+/* Run the send engine, if a connection is attached. Context: process, no locks held. */
+void kwarp_drive_enter(struct kwarp_qp *qp)
+{
+	lock_and_drive(qp, KWARP_DRIVE_TX);
+}
+
+static void run_worker(struct kwarp_qp *qp, u8 work)
+{
+	lock_and_drive(qp, work);
+	if (kwarp_qp_lost(qp))
+		kwarp_qp_check_lost(qp);
+	kwarp_qp_put(qp);
+}
+
+void kwarp_drive_work(struct work_struct *work)
+{
+	run_worker(container_of(work, struct kwarp_qp, work), KWARP_DRIVE_TX);
+}
+
+void kwarp_drive_rest_work(struct work_struct *work)
+{
+	run_worker(container_of(work, struct kwarp_qp, rest),
+		   KWARP_DRIVE_RX | KWARP_DRIVE_TX);
+}
+
+void kwarp_drive_retry_work(struct work_struct *work)
+{
+	struct kwarp_qp *qp =
+		container_of(to_delayed_work(work), struct kwarp_qp, retry);
+
+	kwarp_drive_enter(qp);
+	kwarp_qp_put(qp);
+}
