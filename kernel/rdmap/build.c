@@ -183,7 +183,7 @@ static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w
 	w->hdr_len = msg->raw ? 0 : kwarp_ddp_hdr_len(msg->tagged);
 	/* A Read Request may ask for 2^32 - 1 bytes: keep left + hdr_len within 32 bits. */
 	w->left = min_t(u32, msg->len - msg->done, KWARP_MAX_MSG_SIZE);
-	w->next_len = kwarp_tx_ack_read_follows(qp) ?
+	w->next_len = unlikely(qp->params.ack) && kwarp_tx_ack_read_follows(qp) ?
 		    KWARP_DDP_UNTAGGED_LEN + KWARP_RDMAP_READ_LEN : 0;
 	/* Not for long messages, nor for inline data and headers (msg->data). */
 	w->may_split = !msg->done && !msg->data && msg->len <= KWARP_TX_FILL_LEN &&

@@ -471,7 +471,8 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 						       KWARP_TX_IDLE;
 	if (tx->rtr)
 		return KWARP_TX_RTR;
-	if (kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx)))
+	if (unlikely(tx->unacked) &&
+	    kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx)))
 		return KWARP_TX_ACK_READ;
 	if (inread && !tx->prefer_sq)
 		return KWARP_TX_RESPONSE;
