@@ -26,7 +26,6 @@ gfp_t kwarp_gfp_conn(void)
 	return GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 }
 
-
 static int __init kwarp_init(void)
 {
 	int ret;

@@ -118,9 +118,10 @@ static inline void kwarp_window_mark_built(struct kwarp_sq_window *w, u32 idx)
 	s->status = 0;
 }
 
-/* The oldest element is delivered: its slot may be used for another element from now on. */
+/* The oldest element is delivered. */
 static inline void kwarp_window_retire(struct kwarp_sq_window *w)
 {
+	/* Read the slot before: another element may use it from now on. */
 	smp_store_release(&w->done, w->done + 1);
 }
 

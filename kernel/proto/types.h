@@ -35,6 +35,7 @@ typedef int s32;
 #define U32_MAX (~0U)
 
 #define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+/* As in the kernel: earlier accesses are complete before the store. */
 #define smp_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

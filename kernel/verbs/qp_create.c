@@ -125,10 +125,11 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 static int alloc_rings(struct kwarp_qp *qp, struct ib_udata *udata,
 		       const struct kwarp_uresp_create_qp *resp)
 {
-	qp->sq.window.slots = kvcalloc(qp->sq.window.size, sizeof(*qp->sq.window.slots),
-				GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL |
-				__GFP_NOWARN);
-	if (!qp->sq.window.slots)
+	struct kwarp_sq_window *w = &qp->sq.window;
+
+	w->slots = kvcalloc(w->size, sizeof(*w->slots),
+			    GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+	if (!w->slots)
 		return -ENOMEM;
 	qp->mem = kwarp_ring_alloc(udata, resp->mmap_size, &qp->mmap);
 	if (IS_ERR(qp->mem)) {

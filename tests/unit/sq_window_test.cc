@@ -212,8 +212,8 @@ public:
 	}
 	bool all_done() const
 	{
-		return std::ranges::all_of(
-			list, [](auto &e) { return e.state == KWARP_SLOT_DONE; });
+		return std::ranges::all_of(list,
+					   [](auto &e) { return e.state == KWARP_SLOT_DONE; });
 	}
 
 	std::deque<Element> list;
@@ -253,7 +253,8 @@ void one_life(u32 size, u32 first, bool acks)
 			// any element, also one that was delivered
 			if (v.w.fetched == first)
 				break;
-			u32 idx = v.w.fetched - 1 - pick(0, std::min(v.w.fetched - first, size) - 1);
+			u32 idx = v.w.fetched - 1 -
+				  pick(0, std::min(v.w.fetched - first, size) - 1);
 			u8 status = static_cast<u8>(pick(0, 3));
 			bool there = static_cast<s32>(idx - oldest) >= 0;
 			EXPECT_EQ(kwarp_window_finish(&v.w, idx, status), there);
