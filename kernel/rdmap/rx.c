@@ -56,6 +56,9 @@ static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
  */
 static void rx_defer_rest(struct kwarp_qp *qp)
 {
+	/* A completion handler may have stopped the engine in this pass. */
+	if (qp->rx.state != KWARP_RX_RUNNING)
+		return;
 	qp->rx.state = KWARP_RX_DEFERRED;
 	kwarp_qp_count(qp, KWARP_STAT_RX_CONTINUED);
 	kwarp_tx_defer(qp);
