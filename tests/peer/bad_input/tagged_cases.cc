@@ -1,220 +1,117 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RDMA Write and other tagged segments: STag, tagged offset, rights, versions, opcodes.
-#include "../session/session.h"
+#include "../session/cases.h"
 
 namespace peer {
 namespace {
 
-using RegionOf = std::unique_ptr<Region> Victim::*;
+constexpr uint32_t size = 8192; // of each region
+constexpr uint64_t top = ~uint64_t{0};
 
-// Write of len bytes at an offset from the base of one of the victim's regions.
-Act write(RegionOf region, int64_t at, size_t len, uint32_t stag_xor = 0)
+void add_stags(Table &t)
 {
-	return [=](Session &s) {
-		Region &r = *(s.v.*region);
-		s.offend(write_segment(r.rkey() ^ stag_xor, r.base() + static_cast<uint64_t>(at),
-				       pattern(len)));
-	};
-}
-
-// Write that ends or begins relative to the end of the region.
-Act write_near_end(int64_t at, size_t len)
-{
-	return [=](Session &s) {
-		s.offend(write_segment(s.v.rw->rkey(), s.v.rw->end() + static_cast<uint64_t>(at),
-				       pattern(len)));
-	};
-}
-
-Act write_stag(uint32_t stag, uint64_t to, size_t len)
-{
-	return [=](Session &s) { s.offend(write_segment(stag, to, pattern(len))); };
-}
-
-// A good write, changed in one place.
-Act changed(std::function<void(Segment &)> change, size_t len = 40)
-{
-	return offends([=](Session &s) { return write_to(*s.v.rw, 0, pattern(len)); },
-		       std::move(change));
-}
-
-Act placed(std::function<void(Segment &)> change)
-{
-	return [=](Session &s) {
-		Segment g = write_to(*s.v.rw, 0, pattern(40));
-		change(g);
-		s.p.send(g);
-		s.places(*s.v.rw, 0, g.payload);
-		s.message();
-	};
-}
-
-const RegionOf rw = &Victim::rw, ro = &Victim::ro, local = &Victim::local, alien = &Victim::alien;
-
-// RFC 5041 7.2 has no code for missing rights: check 2 of 7.1 fails, so the STag is invalid for
-// this; RFC 5040 figure 9 has "access rights violation".
-const Verdict no_right = terminates(ddp::tagged_stag, rdmap::prot_access);
-// TO + length wraps and is out of bounds at the same time.
-const Verdict wrapped = terminates(ddp::tagged_wrap, ddp::tagged_bounds);
-
-Act without_right(Act act)
-{
-	return [=](Session &s) {
-		s.message();
-		s.c().allow(IBV_ACCESS_REMOTE_READ);
-		act(s);
-	};
-}
-
-void add_stags(std::vector<Case> &c)
-{
-	const char *rfc = "RFC 5041 7.1 tagged 1, 7.2";
-	c.insert(c.end(),
-		 {
-			 {"stag_0", rfc, terminates(ddp::tagged_stag), write_stag(0, 0, 40)},
-			 {"stag_ffffffff", rfc, terminates(ddp::tagged_stag),
-			  write_stag(~0U, 0, 40)},
-			 {"stag_unknown_index", rfc, terminates(ddp::tagged_stag),
-			  write(rw, 0, 40, 0x40000000)},
-			 {"stag_deregistered", rfc, terminates(ddp::tagged_stag),
-			  [](Session &s) {
-				  auto gone =
-					  std::make_unique<Region>(s.v.pd(), 4096,
-								   IBV_ACCESS_LOCAL_WRITE |
-									   IBV_ACCESS_REMOTE_WRITE);
-				  uint32_t stag = gone->rkey();
-				  uint64_t to = gone->base();
-				  gone.reset();
-				  s.offend(write_segment(stag, to, pattern(40)));
-			  }},
-			 {"other_pd", "RFC 5041 8.2, 7.2; RFC 5042 6.1.1",
-			  terminates(ddp::tagged_stream), write(alien, 0, 40)},
-			 {"region_is_read_only", "RFC 5041 7.1 tagged 2", no_right,
-			  write(ro, 0, 40)},
-			 {"region_is_local", "RFC 5041 7.1 tagged 2", no_right,
-			  write(local, 0, 40)},
-			 {"qp_has_no_remote_write", "RFC 5041 7.1 tagged 2", no_right,
-			  without_right(write(rw, 0, 40))},
-		 });
+	Rule stag(t, "RFC 5041 7.1 tagged 1, 7.2", terminates(ddp::tagged_stag));
+	stag.add("stag_0", wrong_write({.stag = 0, .to = 0}));
+	stag.add("stag_ffffffff", wrong_write({.stag = ~0U, .to = 0}));
+	stag.add("stag_unknown_index", wrong_write({.stag_xor = 0x40000000}));
 	for (int bit = 0; bit < 8; bit++)
-		c.push_back({"stag_key_bit_" + std::to_string(bit) + "_wrong", rfc,
-			     terminates(ddp::tagged_stag), write(rw, 0, 40, 1U << bit)});
+		stag.add(std::format("stag_key_bit_{}_wrong", bit),
+			 wrong_write({.stag_xor = 1U << bit}));
+	stag.add("stag_deregistered", wrong_write_to_deregistered());
+	Rule(t, "RFC 5041 8.2, 7.2; RFC 5042 6.1.1", terminates(ddp::tagged_stream))
+		.add("other_pd", wrong_write({.region = alien}));
+	// RFC 5041 7.2 has no code for missing rights: check 2 of 7.1 fails, so the STag is invalid
+	// for this; RFC 5040 figure 9 has "access rights violation".
+	Rule(t, "RFC 5041 7.1 tagged 2", terminates(ddp::tagged_stag, rdmap::prot_access))
+		.add("region_is_read_only", wrong_write({.region = ro}))
+		.add("region_is_local", wrong_write({.region = local}))
+		.add("qp_has_no_remote_write", with_access(IBV_ACCESS_REMOTE_READ, wrong_write()));
 }
 
-void add_bounds(std::vector<Case> &c)
+void add_bounds(Table &t)
 {
 	const char *rfc = "RFC 5041 7.1 tagged 3 and 4; RFC 5042 6.2.1";
-	const Verdict bounds = terminates(ddp::tagged_bounds);
-	c.insert(c.end(),
-		 {
-			 {"byte_before_base", rfc, bounds, write(rw, -1, 1)},
-			 {"across_base", rfc, bounds, write(rw, -1, 2)},
-			 {"up_to_base", rfc, bounds, write(rw, -40, 40)},
-			 {"page_before_base", rfc, bounds, write(rw, -4096, 40)},
-			 {"byte_at_end", rfc, bounds, write_near_end(0, 1)},
-			 {"across_end", rfc, bounds, write_near_end(-1, 2)},
-			 {"byte_behind_end", rfc, bounds, write_near_end(1, 1)},
-			 {"page_behind_end", rfc, bounds, write_near_end(4096, 40)},
-			 {"whole_region_and_one", rfc, bounds, write(rw, 0, 8193)},
-			 {"to_0", rfc, bounds,
-			  [](Session &s) {
-				  s.offend(write_segment(s.v.rw->rkey(), 0, pattern(40)));
-			  }},
-			 {"to_4g_too_high", rfc, bounds, write(rw, int64_t{1} << 32, 40)},
-			 {"to_4g_too_low", rfc, bounds, write(rw, -(int64_t{1} << 32), 40)},
-			 {"to_top_bit", rfc, bounds, write(rw, INT64_MIN, 40)},
-			 {"to_2_64_minus_1_len_1", "RFC 5041 7.1 tagged 5", wrapped,
-			  [](Session &s) {
-				  s.offend(write_segment(s.v.rw->rkey(), ~uint64_t{0}, pattern(1)));
-			  }},
-			 {"to_2_64_minus_1_len_2", "RFC 5041 7.1 tagged 5", wrapped,
-			  [](Session &s) {
-				  s.offend(write_segment(s.v.rw->rkey(), ~uint64_t{0}, pattern(2)));
-			  }},
-			 {"to_wraps_into_the_region", "RFC 5041 7.1 tagged 5", wrapped,
-			  [](Session &s) {
-				  s.offend(write_segment(s.v.rw->rkey(), 0 - uint64_t{100},
-							 pattern(1000)));
-			  }},
-			 {"second_segment_runs_out", rfc, bounds,
-			  [](Session &s) {
-				  s.may_touch(*s.v.rw, {8192 - 100, 100});
-				  s.p.send(write_segment(s.v.rw->rkey(), s.v.rw->end() - 100,
-							 pattern(100), false));
-				  s.offend(write_segment(s.v.rw->rkey(), s.v.rw->end(),
-							 pattern(4)));
-			  }},
-			 {"last_byte", "RFC 5041 7.1: in range", lives(),
-			  [](Session &s) {
-				  s.writes(*s.v.rw, 8191, Bytes(1, 0xA5));
-				  s.message();
-			  }},
-			 {"whole_region", "RFC 5041 7.1: in range", lives(),
-			  [](Session &s) {
-				  s.writes(*s.v.rw, 0, pattern(8192, 9));
-				  s.message();
-			  }},
-		 });
+	Rule bounds(t, rfc, terminates(ddp::tagged_bounds));
+	bounds.add("byte_before_base", wrong_write({.at = -1, .len = 1}));
+	bounds.add("across_base", wrong_write({.at = -1, .len = 2}));
+	bounds.add("up_to_base", wrong_write({.at = -40, .len = 40}));
+	bounds.add("page_before_base", wrong_write({.at = -4096}));
+	bounds.add("byte_at_end", wrong_write({.at = size, .len = 1}));
+	bounds.add("across_end", wrong_write({.at = size - 1, .len = 2}));
+	bounds.add("byte_behind_end", wrong_write({.at = size + 1, .len = 1}));
+	bounds.add("page_behind_end", wrong_write({.at = size + 4096}));
+	bounds.add("whole_region_and_one", wrong_write({.at = 0, .len = size + 1}));
+	bounds.add("to_0", wrong_write({.to = 0}));
+	bounds.add("to_4g_too_high", wrong_write({.at = int64_t{1} << 32}));
+	bounds.add("to_4g_too_low", wrong_write({.at = -(int64_t{1} << 32)}));
+	bounds.add("to_top_bit", wrong_write({.at = INT64_MIN}));
+	bounds.add("second_segment_runs_out", [](Session &s) {
+		s.may_touch(*s.v.rw, {size - 100, 100});
+		s.p.send(write_to(*s.v.rw, size - 100, pattern(100), false));
+		s.offend(write_to(*s.v.rw, size, pattern(4)));
+	});
+	// TO + length wraps and is out of bounds at the same time.
+	Rule(t, "RFC 5041 7.1 tagged 5", terminates(ddp::tagged_wrap, ddp::tagged_bounds))
+		.add("to_2_64_minus_1_len_1", wrong_write({.len = 1, .to = top}))
+		.add("to_2_64_minus_1_len_2", wrong_write({.len = 2, .to = top}))
+		.add("to_wraps_into_the_region", wrong_write({.len = 1000, .to = top - 99}));
+	Rule(t, "RFC 5041 7.1: in range", lives())
+		.add("last_byte", then_message(right_write({.at = size - 1, .len = 1})))
+		.add("whole_region", then_message(right_write({.len = size})));
 }
 
-void add_zero_length(std::vector<Case> &c)
+void add_zero_length(Table &t)
 {
-	const char *rfc = "RFC 5041 5.2: STag and TO MUST NOT be checked";
-	c.insert(c.end(),
-		 {
-			 {"zero_length_stag_0", rfc, lives(), write_stag(0, 0, 0)},
-			 {"zero_length_stag_unknown", rfc, lives(), write(rw, 0, 0, 0x40000000)},
-			 {"zero_length_wrong_key", rfc, lives(), write(rw, 0, 0, 1)},
-			 {"zero_length_other_pd", rfc, lives(), write(alien, 0, 0)},
-			 {"zero_length_read_only", rfc, lives(), write(ro, 0, 0)},
-			 {"zero_length_to_2_64_minus_1", rfc, lives(),
-			  write_stag(~0U, ~uint64_t{0}, 0)},
-			 {"zero_length_no_remote_write", rfc, lives(),
-			  without_right(write(rw, 0, 0))},
-			 {"zero_length_ddp_version_0",
-			  "RFC 5041 5.2: the control field MUST be valid",
-			  terminates(ddp::tagged_version),
-			  changed([](Segment &g) { g.dv = 0; }, 0)},
-			 {"zero_length_not_last", "RFC 5041 5.2: exactly one segment", either(),
-			  [](Session &s) { s.p.send(write_segment(0, 0, {}, false)); }},
-		 });
+	Rule(t, "RFC 5041 5.2: STag and TO MUST NOT be checked", lives())
+		.add("zero_length_stag_0", right_write({.len = 0, .stag = 0, .to = 0}))
+		.add("zero_length_stag_unknown", right_write({.len = 0, .stag_xor = 0x40000000}))
+		.add("zero_length_wrong_key", right_write({.len = 0, .stag_xor = 1}))
+		.add("zero_length_other_pd", right_write({.region = alien, .len = 0}))
+		.add("zero_length_read_only", right_write({.region = ro, .len = 0}))
+		.add("zero_length_to_2_64_minus_1", right_write({.len = 0, .stag = ~0U, .to = top}))
+		.add("zero_length_no_remote_write",
+		     with_access(IBV_ACCESS_REMOTE_READ, right_write({.len = 0})));
+	Rule(t, "RFC 5041 5.2: the control field MUST be valid", terminates(ddp::tagged_version))
+		.add("zero_length_ddp_version_0",
+		     wrong_write({.len = 0}, [](Segment &g) { g.dv = 0; }));
+	Rule(t, "RFC 5041 5.2: exactly one segment", either())
+		.add("zero_length_not_last", offends(write_segment(0, 0, {}, false)));
 }
 
-void add_control(std::vector<Case> &c)
+void add_control(Table &t)
 {
+	Rule ddp_version(t, "RFC 5041 7.2", terminates(ddp::tagged_version));
+	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
+			   terminates(rdmap::op_version));
 	for (uint8_t v : {0, 2, 3}) {
-		c.push_back({"ddp_version_" + std::to_string(v), "RFC 5041 7.2",
-			     terminates(ddp::tagged_version),
-			     changed([v](Segment &g) { g.dv = v; })});
-		c.push_back({"rdmap_version_" + std::to_string(v),
-			     "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
-			     terminates(rdmap::op_version),
-			     changed([v](Segment &g) { g.rv = v; })});
+		ddp_version.add(std::format("ddp_version_{}", v),
+				wrong_write({}, [v](Segment &g) { g.dv = v; }));
+		rdmap_version.add(std::format("rdmap_version_{}", v),
+				  wrong_write({}, [v](Segment &g) { g.rv = v; }));
 	}
+	Rule opcode(t, "RFC 5040 4.8, 7.2, figure 4", terminates(rdmap::op_opcode));
 	for (uint8_t op = 0; op < 16; op++)
 		if (op != op_write && op != op_read_response)
-			c.push_back({"opcode_" + std::to_string(op), "RFC 5040 4.8, 7.2, figure 4",
-				     terminates(rdmap::op_opcode),
-				     changed([op](Segment &g) { g.opcode = op; })});
-	c.insert(c.end(),
-		 {
-			 {"ddp_reserved_bits_set", "RFC 5041 4.1: not checked on receive", lives(),
-			  placed([](Segment &g) { g.ddp_reserved = 15; })},
-			 {"rdmap_reserved_bits_set", "RFC 5040 4.1: ignored by the receiver",
-			  lives(), placed([](Segment &g) { g.rdmap_reserved = 3; })},
-			 {"message_never_finished", "RFC 5041 5.3: messages in order", either(),
-			  [](Session &s) {
-				  s.may_touch(*s.v.rw, {0, 40});
-				  s.p.send(write_to(*s.v.rw, 0, pattern(40), false));
-			  }},
-			 {"stag_changes_in_message", "RFC 5041 4.2: same in each segment", either(),
-			  [](Session &s) {
-				  s.may_touch(*s.v.rw, {0, 40});
-				  s.may_touch(*s.v.wo, {40, 40});
-				  s.p.send(write_to(*s.v.rw, 0, pattern(40), false));
-				  s.p.send(write_to(*s.v.wo, 40, pattern(40)));
-			  }},
-		 });
+			opcode.add(std::format("opcode_{}", op),
+				   wrong_write({}, [op](Segment &g) { g.opcode = op; }));
+	Rule(t, "RFC 5041 4.1: not checked on receive", lives())
+		.add("ddp_reserved_bits_set",
+		     then_message(right_write({}, [](Segment &g) { g.ddp_reserved = 15; })));
+	Rule(t, "RFC 5040 4.1: ignored by the receiver", lives())
+		.add("rdmap_reserved_bits_set",
+		     then_message(right_write({}, [](Segment &g) { g.rdmap_reserved = 3; })));
+	Rule(t, "RFC 5041 5.3: messages in order", either())
+		.add("message_never_finished", [](Session &s) {
+			s.may_touch(*s.v.rw, {0, 40});
+			s.p.send(write_to(*s.v.rw, 0, pattern(40), false));
+		});
+	Rule(t, "RFC 5041 4.2: same in each segment", either())
+		.add("stag_changes_in_message", [](Session &s) {
+			s.may_touch(*s.v.rw, {0, 40});
+			s.may_touch(*s.v.wo, {40, 40});
+			s.p.send(write_to(*s.v.rw, 0, pattern(40), false));
+			s.p.send(write_to(*s.v.wo, 40, pattern(40)));
+		});
 }
 
 INSTANTIATE_TEST_SUITE_P(tagged, Wire, rows(add_stags, add_bounds, add_zero_length, add_control),

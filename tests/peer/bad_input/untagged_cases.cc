@@ -1,286 +1,211 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Send and other untagged segments: queue, MSN, MO, buffers, versions, opcodes.
-#include "../session/session.h"
+#include "../session/cases.h"
 
 namespace peer {
 namespace {
 
-// A good Send, changed in one place.
-Act changed(std::function<void(Segment &)> change, size_t len = 40)
-{
-	return offends([=](Session &) { return send_segment(1, pattern(len)); }, std::move(change));
-}
+constexpr uint32_t size = 1024; // of a receive
 
-// A first segment of 100 bytes, then one that does not follow it.
-Act after_first(Segment second)
+void add_queues(Table &t)
 {
-	return [=](Session &s) {
-		s.begins(pattern(100));
-		s.offend(second);
-	};
-}
-
-const Terms one_receive{.victim = Options{.receives = 1}};
-const Terms small_receive{.victim = Options{.receive_size = 128}};
-
-void add_queues(std::vector<Case> &c)
-{
-	const char *rfc = "RFC 5041 7.1 untagged 1; RFC 5040 3.1: queues 0 to 2, RFC 7306: 3";
+	Rule queue(t, "RFC 5041 7.1 untagged 1; RFC 5040 3.1: queues 0 to 2, RFC 7306: 3",
+		   terminates(ddp::untagged_qn));
 	for (uint32_t qn : {4U, 255U, 256U, 0x01000000U, 0x80000000U, 0xFFFFFFFFU})
-		c.push_back({"queue_" + std::to_string(qn), rfc, terminates(ddp::untagged_qn),
-			     changed([qn](Segment &g) { g.qn = qn; })});
+		queue.add(std::format("queue_{}", qn), wrong_send([qn](Segment &g) { g.qn = qn; }));
 	// The queue exists, but not for this opcode: RDMAP's "unexpected opcode"; DDP's "invalid
 	// QN" is a possible reading of "the QN is valid".
 	const Verdict mismatch = terminates(rdmap::op_opcode, ddp::untagged_qn);
-	const char *fig4 = "RFC 5040 figure 4";
-	c.insert(c.end(), {
-				  {"queue_3", "RFC 7306 figure 2: for atomics, if at all", mismatch,
-				   changed([](Segment &g) { g.qn = 3; })},
-				  {"send_on_read_queue", fig4, mismatch,
-				   changed([](Segment &g) { g.qn = q_read; }, ReadRequest::len)},
-				  {"send_on_terminate_queue", fig4, mismatch,
-				   changed([](Segment &g) { g.qn = q_terminate; }, 4)},
-				  {"read_request_on_send_queue", fig4, mismatch,
-				   changed([](Segment &g) { g.opcode = op_read_request; },
-					   ReadRequest::len)},
-				  {"read_request_on_terminate_queue", fig4, mismatch,
-				   changed(
-					   [](Segment &g) {
-						   g.opcode = op_read_request;
-						   g.qn = q_terminate;
-					   },
-					   ReadRequest::len)},
-				  {"terminate_on_send_queue", fig4, mismatch,
-				   changed([](Segment &g) { g.opcode = op_terminate; }, 4)},
-				  {"terminate_on_read_queue", fig4, mismatch,
-				   changed(
-					   [](Segment &g) {
-						   g.opcode = op_terminate;
-						   g.qn = q_read;
-					   },
-					   4)},
-			  });
+	Rule(t, "RFC 7306 figure 2: for atomics, if at all", mismatch)
+		.add("queue_3", wrong_send([](Segment &g) { g.qn = 3; }));
+	Rule fig4(t, "RFC 5040 figure 4", mismatch);
+	struct Mismatch {
+		const char *name;
+		uint8_t opcode;
+		uint32_t qn;
+		size_t len;
+	};
+	for (const Mismatch &m :
+	     {Mismatch{"send_on_read_queue", op_send, q_read, ReadRequest::len},
+	      {"send_on_terminate_queue", op_send, q_terminate, 4},
+	      {"read_request_on_send_queue", op_read_request, q_send, ReadRequest::len},
+	      {"read_request_on_terminate_queue", op_read_request, q_terminate, ReadRequest::len},
+	      {"terminate_on_send_queue", op_terminate, q_send, 4},
+	      {"terminate_on_read_queue", op_terminate, q_read, 4}})
+		fig4.add(m.name, wrong_send(
+					 [m](Segment &g) {
+						 g.opcode = m.opcode;
+						 g.qn = m.qn;
+					 },
+					 m.len));
 }
 
-void add_msn(std::vector<Case> &c)
+void add_msn(Table &t)
 {
 	const char *rfc = "RFC 5041 7.1 untagged 5, 4.3: begins with 1, one more each";
-	const Verdict msn = terminates(ddp::untagged_msn);
+	Rule(t, rfc, terminates(ddp::untagged_msn))
+		.add("msn_2_first", offends(send_segment(2, pattern(40))))
+		.add("msn_repeated", after_messages(1, wrong_send()))
+		.add("msn_skipped", after_messages(2, offends(send_segment(4, pattern(40)))));
 	// Beyond the last posted buffer both codes are true.
-	const Verdict beyond = terminates(ddp::untagged_msn, ddp::untagged_no_buffer);
-	auto is = [](uint32_t m) { return changed([m](Segment &g) { g.msn = m; }); };
-	c.insert(c.end(), {
-				  {"msn_0_first", rfc, beyond, is(0)},
-				  {"msn_2_first", rfc, msn, is(2)},
-				  {"msn_100_first", rfc, beyond, is(100)},
-				  {"msn_ffffffff_first", rfc, beyond, is(~0U)},
-				  {"msn_repeated", rfc, msn,
-				   [](Session &s) {
-					   s.message();
-					   s.offend(send_segment(1, pattern(40)));
-				   }},
-				  {"msn_skipped", rfc, msn,
-				   [](Session &s) {
-					   s.message();
-					   s.message();
-					   s.offend(send_segment(4, pattern(40)));
-				   }},
-				  {"msn_changes_in_message", "RFC 5041 4.3: same in each segment",
-				   terminates(ddp::untagged_msn, ddp::untagged_mo),
-				   after_first(send_segment(2, pattern(100), 100))},
-				  {"message_never_finished", "RFC 5041 5.4",
-				   terminates(ddp::untagged_msn, ddp::untagged_mo),
-				   after_first(send_segment(2, pattern(100)))},
-			  });
+	Rule(t, rfc, terminates(ddp::untagged_msn, ddp::untagged_no_buffer))
+		.add("msn_0_first", offends(send_segment(0, pattern(40))))
+		.add("msn_100_first", offends(send_segment(100, pattern(40))))
+		.add("msn_ffffffff_first", offends(send_segment(~0U, pattern(40))));
+	const Verdict either_field = terminates(ddp::untagged_msn, ddp::untagged_mo);
+	Rule(t, "RFC 5041 4.3: same in each segment", either_field)
+		.add("msn_changes_in_message", after_first(send_segment(2, pattern(100), 100)));
+	Rule(t, "RFC 5041 5.4", either_field)
+		.add("message_never_finished", after_first(send_segment(2, pattern(100))));
 }
 
-void add_mo(std::vector<Case> &c)
+void add_mo(Table &t)
 {
 	// A receiver in stream order takes segments in MO order (RFC 5041 5.3: SHOULD).
-	const char *rfc = "RFC 5041 7.1 untagged 3, 5.2, 5.4: all of the message";
-	const Verdict mo = terminates(ddp::untagged_mo);
-	auto is = [](uint32_t m) { return changed([m](Segment &g) { g.mo = m; }); };
-	c.insert(c.end(),
-		 {
-			 {"mo_4_first", rfc, mo, is(4)},
-			 {"mo_at_buffer_end", rfc, mo, is(1024)},
-			 {"mo_behind_buffer", rfc, mo, is(100000)},
-			 {"mo_ffffffff", rfc, mo, is(~0U)},
-			 {"mo_plus_length_wraps", rfc, mo, is(~0U - 20)},
-			 {"mo_gap", rfc, mo, after_first(send_segment(1, pattern(100), 200))},
-			 {"mo_gap_of_one", rfc, mo,
-			  after_first(send_segment(1, pattern(100), 101))},
-			 {"mo_overlap", rfc, mo, after_first(send_segment(1, pattern(100), 50))},
-			 {"mo_repeated", rfc, mo, after_first(send_segment(1, pattern(100), 0))},
-			 {"mo_ffffffff_second", rfc, mo,
-			  after_first(send_segment(1, pattern(100), ~0U))},
-		 });
+	Rule mo(t, "RFC 5041 7.1 untagged 3, 5.2, 5.4: all of the message",
+		terminates(ddp::untagged_mo));
+	struct Offset {
+		const char *name;
+		uint32_t mo;
+	};
+	for (const Offset &o : {Offset{"mo_4_first", 4},
+				{"mo_at_buffer_end", size},
+				{"mo_behind_buffer", 100000},
+				{"mo_ffffffff", ~0U},
+				{"mo_plus_length_wraps", ~0U - 20}})
+		mo.add(o.name, offends(send_segment(1, pattern(40), o.mo)));
+	for (const Offset &o : {Offset{"mo_gap", 200},
+				{"mo_gap_of_one", 101},
+				{"mo_overlap", 50},
+				{"mo_repeated", 0},
+				{"mo_ffffffff_second", ~0U}})
+		mo.add(o.name, after_first(send_segment(1, pattern(100), o.mo)));
 }
 
-void add_buffers(std::vector<Case> &c)
+Act too_long(size_t len)
 {
-	const char *too_long = "RFC 5041 7.1 untagged 4; RFC 5040 5.3";
-	c.insert(c.end(),
-		 {
-			 {"no_receive_posted", "RFC 5041 7.1 untagged 2",
-			  terminates(ddp::untagged_no_buffer),
-			  [](Session &s) {
-				  s.message();
-				  s.offend(send_segment(2, pattern(40)));
-			  },
-			  one_receive},
-			 {"no_receive_posted_zero_length", "RFC 5040 5.3: MUST consume a buffer",
-			  terminates(ddp::untagged_no_buffer),
-			  [](Session &s) {
-				  s.message();
-				  s.offend(send_segment(2, {}));
-			  },
-			  one_receive},
-			 {"message_one_byte_too_long", too_long, terminates(ddp::untagged_too_long),
-			  [](Session &s) {
-				  s.may_touch_slot();
-				  s.offend(send_segment(1, pattern(1025)));
-			  }},
-			 {"message_of_60000", too_long, terminates(ddp::untagged_too_long),
-			  [](Session &s) {
-				  s.may_touch_slot();
-				  s.offend(send_segment(1, pattern(60000)));
-			  }},
-			 {"second_segment_too_long", too_long, terminates(ddp::untagged_too_long),
-			  [](Session &s) {
-				  s.begins(pattern(1000));
-				  s.offend(send_segment(1, pattern(25), 1000));
-			  }},
-			 {"second_segment_at_buffer_end", too_long,
-			  terminates(ddp::untagged_too_long, ddp::untagged_mo),
-			  [](Session &s) {
-				  s.begins(pattern(128));
-				  s.offend(send_segment(1, pattern(1), 128));
-			  },
-			  small_receive},
-			 {"message_fills_the_buffer", "RFC 5040 5.3: less or equal", lives(),
-			  [](Session &s) { s.message(1024); }},
-			 {"message_of_zero", "RFC 5040 5.3: MUST consume a buffer", lives(),
-			  [](Session &s) { s.message(0); }},
-			 {"empty_last_segment", "RFC 5041 5.2 does not forbid it", either(),
-			  [](Session &s) {
-				  s.may_touch_slot();
-				  s.p.send(send_segment(1, pattern(40), 0, false));
-				  s.p.send(send_segment(s.p.send_msn++, {}, 40));
-			  }},
-		 });
+	return [len](Session &s) {
+		s.may_touch_slot();
+		s.offend(send_segment(1, pattern(len)));
+	};
 }
 
-void add_control(std::vector<Case> &c)
+void add_buffers(Table &t)
 {
+	const Terms one_receive{.victim = Options{.receives = 1}};
+	const Terms small_receive{.victim = Options{.receive_size = 128}};
+	const Verdict no_buffer = terminates(ddp::untagged_no_buffer);
+	Rule(t, "RFC 5041 7.1 untagged 2", no_buffer, one_receive)
+		.add("no_receive_posted", after_messages(1, offends(send_segment(2, pattern(40)))));
+	Rule(t, "RFC 5040 5.3: MUST consume a buffer", no_buffer, one_receive)
+		.add("no_receive_posted_zero_length",
+		     after_messages(1, offends(send_segment(2, {}))));
+	const char *rfc = "RFC 5041 7.1 untagged 4; RFC 5040 5.3";
+	Rule(t, rfc, terminates(ddp::untagged_too_long))
+		.add("message_one_byte_too_long", too_long(size + 1))
+		.add("message_of_60000", too_long(60000))
+		.add("second_segment_too_long",
+		     after_first(send_segment(1, pattern(25), 1000), 1000));
+	Rule(t, rfc, terminates(ddp::untagged_too_long, ddp::untagged_mo), small_receive)
+		.add("second_segment_at_buffer_end",
+		     after_first(send_segment(1, pattern(1), 128), 128));
+	Rule(t, "RFC 5040 5.3: less or equal", lives())
+		.add("message_fills_the_buffer", [](Session &s) { s.message(size); });
+	Rule(t, "RFC 5040 5.3: MUST consume a buffer", lives())
+		.add("message_of_zero", [](Session &s) { s.message(0); });
+	Rule(t, "RFC 5041 5.2 does not forbid it", either())
+		.add("empty_last_segment", [](Session &s) {
+			s.may_touch_slot();
+			s.p.send(send_segment(1, pattern(40), 0, false));
+			s.p.send(send_segment(s.p.send_msn++, {}, 40));
+		});
+}
+
+void add_control(Table &t)
+{
+	Rule ddp_version(t, "RFC 5041 7.2", terminates(ddp::untagged_version));
+	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
+			   terminates(rdmap::op_version));
 	for (uint8_t v : {0, 2, 3}) {
-		c.push_back({"ddp_version_" + std::to_string(v), "RFC 5041 7.2",
-			     terminates(ddp::untagged_version),
-			     changed([v](Segment &g) { g.dv = v; })});
-		c.push_back({"rdmap_version_" + std::to_string(v),
-			     "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
-			     terminates(rdmap::op_version),
-			     changed([v](Segment &g) { g.rv = v; })});
+		ddp_version.add(std::format("ddp_version_{}", v),
+				wrong_send([v](Segment &g) { g.dv = v; }));
+		rdmap_version.add(std::format("rdmap_version_{}", v),
+				  wrong_send([v](Segment &g) { g.rv = v; }));
 	}
-	for (uint8_t op : {0, 2, 12, 13, 14, 15})
-		c.push_back({"opcode_" + std::to_string(op), "RFC 5040 4.8, 7.2, figure 4",
-			     terminates(rdmap::op_opcode),
-			     changed([op](Segment &g) { g.opcode = op; })});
+	auto opcodes = [&](const Rule &rule, std::initializer_list<uint8_t> all) {
+		for (uint8_t op : all)
+			rule.add(std::format("opcode_{}", op),
+				 wrong_send([op](Segment &g) { g.opcode = op; }));
+	};
+	opcodes({t, "RFC 5040 4.8, 7.2, figure 4", terminates(rdmap::op_opcode)},
+		{0, 2, 12, 13, 14, 15});
 	// Immediate data must be 8 bytes, and is unknown without RFC 7306.
-	for (uint8_t op : {8, 9})
-		c.push_back({"opcode_" + std::to_string(op),
-			     "RFC 5040 figure 4, or RFC 7306 6.3 without a code", ends(),
-			     [op](Session &s) {
-				     Segment g = send_segment(1, pattern(40));
-				     g.opcode = op;
-				     s.p.send(g);
-			     }});
-	for (uint8_t op : {10, 11})
-		c.push_back({"opcode_" + std::to_string(op),
-			     "RFC 5040 figure 4, RFC 7306 figure 2: not on queue 0",
-			     terminates(rdmap::op_opcode, ddp::untagged_qn),
-			     changed([op](Segment &g) { g.opcode = op; })});
-	c.insert(c.end(),
-		 {
-			 {"reserved_bits_and_invalidate_stag_set",
-			  "RFC 5041 4.1, RFC 5040 4.1: ignored", lives(),
-			  [](Session &s) {
-				  Segment g = s.segment(pattern(40));
-				  g.ddp_reserved = 15;
-				  g.rdmap_reserved = 3;
-				  g.inv_stag = s.v.rw->rkey();
-				  s.sends(g);
-			  }},
-			 {"opcode_changes_in_message", "RFC 5041 4.3: not required to verify",
-			  either(),
-			  [](Session &s) {
-				  Segment second = send_segment(s.p.send_msn++, pattern(40), 40);
-				  second.opcode = op_send_se;
-				  s.may_touch_slot();
-				  s.p.send(send_segment(1, pattern(40), 0, false));
-				  s.p.send(second);
-			  }},
-			 {"write_between_two_segments", "RFC 5041 5.3: messages in order", either(),
-			  [](Session &s) {
-				  s.may_touch_slot();
-				  s.may_touch(*s.v.rw, {0, 40});
-				  s.p.send(send_segment(1, pattern(40), 0, false));
-				  s.p.send(write_to(*s.v.rw, 0, pattern(40)));
-				  s.p.send(send_segment(s.p.send_msn++, pattern(40), 40));
-			  }},
-			 {"read_request_between_two_segments", "RFC 5041 5.3: messages in order",
-			  either(),
-			  [](Session &s) {
-				  s.may_touch_slot();
-				  s.p.send(send_segment(1, pattern(40), 0, false));
-				  s.p.read({1, 2, 40, s.v.rw->rkey(), s.v.rw->base()});
-				  s.p.send(send_segment(s.p.send_msn++, pattern(40), 40));
-			  }},
-		 });
+	opcodes({t, "RFC 5040 figure 4, or RFC 7306 6.3 without a code", ends()}, {8, 9});
+	opcodes({t, "RFC 5040 figure 4, RFC 7306 figure 2: not on queue 0",
+		 terminates(rdmap::op_opcode, ddp::untagged_qn)},
+		{10, 11});
+	Rule(t, "RFC 5041 4.1, RFC 5040 4.1: ignored", lives())
+		.add("reserved_bits_and_invalidate_stag_set", [](Session &s) {
+			Segment g = s.segment(pattern(40));
+			g.ddp_reserved = 15;
+			g.rdmap_reserved = 3;
+			g.inv_stag = s.v.rw->rkey();
+			s.sends(g);
+		});
+}
+
+// A Send in two segments, and what comes between them.
+Act in_two(const Act &between, uint8_t second_opcode = op_send)
+{
+	return [=](Session &s) {
+		Segment second = send_segment(s.p.send_msn++, pattern(40), 40);
+		second.opcode = second_opcode;
+		s.may_touch_slot();
+		s.p.send(send_segment(1, pattern(40), 0, false));
+		if (between)
+			between(s);
+		s.p.send(second);
+	};
+}
+
+void add_order(Table &t)
+{
+	Rule(t, "RFC 5041 4.3: not required to verify", either())
+		.add("opcode_changes_in_message", in_two({}, op_send_se));
+	Rule order(t, "RFC 5041 5.3: messages in order", either());
+	order.add("write_between_two_segments", in_two([](Session &s) {
+			  s.may_touch(*s.v.rw, {0, 40});
+			  s.p.send(write_to(*s.v.rw, 0, pattern(40)));
+		  }));
+	order.add("read_request_between_two_segments",
+		  in_two([](Session &s) { s.p.send(Place{}.read(s)); }));
 }
 
 // RFC 5040 figure 9 lists code 9 under both error types.
-void add_invalidate(std::vector<Case> &c)
+void add_invalidate(Table &t)
 {
-	const char *rfc = "RFC 5040 5.3, 7.2 (4, 5), figure 9; RFC 5042 6.4.5";
 	using rdmap::op_invalidate, rdmap::prot_invalidate, rdmap::prot_stag, rdmap::prot_stream;
-	auto invalidate = [](uint8_t op, std::function<uint32_t(Session &)> stag) {
-		return [=](Session &s) {
-			Segment g = send_segment(1, pattern(40));
-			g.opcode = op;
-			g.inv_stag = stag(s);
-			s.may_touch_slot();
-			s.offend(g);
-		};
-	};
+	const char *rfc = "RFC 5040 5.3, 7.2 (4, 5), figure 9; RFC 5042 6.4.5";
 	for (uint8_t op : {op_send_inv, op_send_se_inv}) {
-		std::string name = op == op_send_inv ? "invalidate_" : "se_invalidate_";
-		c.insert(c.end(),
-			 {
-				 {name + "ordinary_region", rfc,
-				  terminates(op_invalidate, prot_invalidate),
-				  invalidate(op, [](Session &s) { return s.v.rw->rkey(); })},
-				 {name + "local_region", rfc,
-				  terminates(op_invalidate, prot_invalidate),
-				  invalidate(op, [](Session &s) { return s.v.local->rkey(); })},
-				 {name + "other_pd", rfc,
-				  terminates(op_invalidate, prot_invalidate, prot_stream),
-				  invalidate(op, [](Session &s) { return s.v.alien->rkey(); })},
-				 {name + "wrong_key", rfc,
-				  terminates(op_invalidate, prot_invalidate, prot_stag),
-				  invalidate(op, [](Session &s) { return s.v.rw->rkey() ^ 1; })},
-				 {name + "stag_0", rfc,
-				  terminates(op_invalidate, prot_invalidate, prot_stag),
-				  invalidate(op, [](Session &) { return 0U; })},
-				 {name + "stag_ffffffff", rfc,
-				  terminates(op_invalidate, prot_invalidate, prot_stag),
-				  invalidate(op, [](Session &) { return ~0U; })},
-			 });
+		auto add = [&](const char *name, const Verdict &verdict, const Place &place) {
+			Rule(t, rfc, verdict)
+				.add(std::string(op == op_send_inv ? "" : "se_") + "invalidate_" +
+					     name,
+				     invalidates(op, place));
+		};
+		const Verdict no_region = terminates(op_invalidate, prot_invalidate, prot_stag);
+		add("ordinary_region", terminates(op_invalidate, prot_invalidate), {});
+		add("local_region", terminates(op_invalidate, prot_invalidate), {.region = local});
+		add("other_pd", terminates(op_invalidate, prot_invalidate, prot_stream),
+		    {.region = alien});
+		add("wrong_key", no_region, {.stag_xor = 1});
+		add("stag_0", no_region, {.stag = 0});
+		add("stag_ffffffff", no_region, {.stag = ~0U});
 	}
 }
 
 INSTANTIATE_TEST_SUITE_P(untagged, Wire,
-			 rows(add_queues, add_msn, add_mo, add_buffers, add_control,
+			 rows(add_queues, add_msn, add_mo, add_buffers, add_control, add_order,
 			      add_invalidate),
 			 RowName());
 

@@ -1,116 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Read Requests as untagged messages: length, MSN, MO, depth.
-#include "../session/session.h"
+#include "../session/cases.h"
 #include "../session/traffic.h"
 
 namespace peer {
 namespace {
 
-ReadRequest small(Session &s)
+const Place small{.region = ro};
+const Terms rev_2{.rev = 2};
+
+Act reads(unsigned n, const Act &then)
 {
-	return {1, 2, 40, s.v.ro->rkey(), s.v.ro->base()};
+	return [=](Session &s) {
+		for (unsigned i = 0; i < n; i++)
+			right_read(small)(s);
+		then(s);
+	};
 }
 
-void expect_answers(Session &s, unsigned n, uint32_t len)
+void add_header(Table &t)
 {
-	for (unsigned i = 0; i < n; i++)
-		EXPECT_EQ(receive_message(s.p, op_read_response).payload.size(), len);
-}
-
-std::function<void(Session &)> changed(std::function<void(Segment &)> change)
-{
-	return offends([](Session &s) { return read_request_segment(1, small(s)); },
-		       std::move(change));
-}
-
-void add_header(std::vector<Case> &c)
-{
+	auto length_is = [](size_t n) {
+		return wrong_read(small, [n](Segment &g) { g.payload.resize(n); });
+	};
 	// 28 bytes, no more, no fewer: RFC 5040 4.4. Too short has no code; too long is longer
 	// than the buffer that the queue has for a request.
+	Rule too_short(t, "RFC 5040 4.4, no code", ends());
 	for (size_t n = 0; n < ReadRequest::len; n += 3)
-		c.push_back({"request_of_" + std::to_string(n), "RFC 5040 4.4, no code", ends(),
-			     changed([n](Segment &g) { g.payload.resize(n); })});
+		too_short.add(std::format("request_of_{}", n), length_is(n));
+	Rule too_long(t, "RFC 5040 4.4; RFC 5041 7.1 untagged 4",
+		      terminates(ddp::untagged_too_long));
 	for (size_t n : {29, 32, 56, 1000})
-		c.push_back({"request_of_" + std::to_string(n),
-			     "RFC 5040 4.4; RFC 5041 7.1 untagged 4",
-			     terminates(ddp::untagged_too_long),
-			     changed([n](Segment &g) { g.payload.resize(n); })});
+		too_long.add(std::format("request_of_{}", n), length_is(n));
 	for (uint32_t mo : {1U, 4U, 27U, 28U, 0x80000000U, 0xFFFFFFFFU})
-		c.push_back({"mo_" + hex(mo), "RFC 5041 7.1 untagged 3, 4",
-			     mo < 28 ? terminates(ddp::untagged_mo, ddp::untagged_too_long) :
-				       terminates(ddp::untagged_mo),
-			     changed([mo](Segment &g) { g.mo = mo; })});
+		Rule(t, "RFC 5041 7.1 untagged 3, 4",
+		     mo < ReadRequest::len ? terminates(ddp::untagged_mo, ddp::untagged_too_long) :
+					     terminates(ddp::untagged_mo))
+			.add(std::format("mo_{:x}", mo),
+			     wrong_read(small, [mo](Segment &g) { g.mo = mo; }));
 }
 
-void add_msn(std::vector<Case> &c)
+void add_msn(Table &t)
 {
-	const char *rfc = "RFC 5041 7.1 untagged 5; RFC 5040 5.2.1";
 	for (unsigned before : {0U, 1U, 4U, 5U})
-		for (uint32_t off : {1U, 3U, 4U, 5U, 0x80000000U, 0xFFFFFFFFU}) {
-			bool in_range = off < depth;
-			c.push_back({"msn_off_by_" + hex(off) + "_after_" + std::to_string(before),
-				     rfc,
-				     in_range ?
-					     terminates(ddp::untagged_msn) :
-					     terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
-				     [=](Session &s) {
-					     for (unsigned i = 0; i < before; i++) {
-						     s.p.read(small(s));
-						     expect_answers(s, 1, 40);
-					     }
-					     s.offend(read_request_segment(1 + before + off,
-									   small(s)));
-				     },
-				     {.rev = 2}});
-		}
+		for (uint32_t off : {1U, 3U, 4U, 5U, 0x80000000U, 0xFFFFFFFFU})
+			Rule(t, "RFC 5041 7.1 untagged 5; RFC 5040 5.2.1",
+			     off < depth ? terminates(ddp::untagged_msn) :
+					   terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
+			     rev_2)
+				.add(std::format("msn_off_by_{:x}_after_{}", off, before),
+				     reads(before,
+					   wrong_read(small, [off](Segment &g) { g.msn += off; })));
 	// The queues count by themselves.
-	c.push_back({"msn_is_of_its_own_queue",
-		     "RFC 5041 4.3",
-		     lives(),
-		     [](Session &s) {
-			     s.message();
-			     s.message();
-			     s.p.read(small(s));
-			     expect_answers(s, 1, 40);
-		     },
-		     {.rev = 2}});
+	Rule(t, "RFC 5041 4.3", lives(), rev_2)
+		.add("msn_is_of_its_own_queue", after_messages(2, right_read(small)));
+}
+
+// At once: the first answer might fit into the victim's send buffer meanwhile.
+void ask(Session &s, unsigned n, uint32_t size)
+{
+	std::vector<Segment> all;
+	for (unsigned i = 0; i < n; i++)
+		all.push_back(Place{.len = size}.read(s));
+	s.p.send_at_once(all);
 }
 
 // IRD is 4. Nobody reads the answers, so that requests stay in the queue.
-void add_depth(std::vector<Case> &c)
+void add_depth(Table &t)
 {
-	const char *rfc = "RFC 5041 7.1 untagged 2; RFC 5040 5.2.2; RFC 6581 9.1";
-	constexpr uint32_t len = 100 * 1000;
-	// At once: the first answer might fit into the victim's send buffer meanwhile.
-	auto ask = [](Session &s, unsigned n, uint32_t size) {
-		std::vector<Segment> all;
-		for (unsigned i = 0; i < n; i++)
-			all.push_back(read_request_segment(s.p.read_msn++,
-							   {1, 2, size, s.v.rw->rkey(),
-							    s.v.rw->base()}));
-		s.p.send_at_once(all);
-	};
+	Rule right(t, "RFC 6581 9.1: IRD", lives(), rev_2);
 	for (unsigned n = 1; n <= depth; n++)
-		c.push_back({std::to_string(n) + "_requests_at_once",
-			     "RFC 6581 9.1: IRD",
-			     lives(),
-			     [=](Session &s) {
-				     ask(s, n, len);
-				     expect_answers(s, n, len);
-			     },
-			     {.rev = 2}});
+		right.add(std::format("{}_requests_at_once", n), [n](Session &s) {
+			constexpr uint32_t len = 100 * 1000;
+			ask(s, n, len);
+			for (unsigned i = 0; i < n; i++)
+				EXPECT_EQ(receive_message(s.p, op_read_response).payload.size(),
+					  len);
+		});
+	// Room for a few packets: on s390x each takes 4 KiB and more, and SCTP's sender waits for
+	// its timers if not even two have room.
+	Rule too_many(t, "RFC 5041 7.1 untagged 2; RFC 5040 5.2.2; RFC 6581 9.1",
+		      terminates(ddp::untagged_no_buffer, ddp::untagged_msn),
+		      {.rev = 2, .rcvbuf = 16384});
 	for (unsigned more : {1U, 2U, 100U})
-		c.push_back({std::to_string(more) + "_requests_too_many",
-			     rfc,
-			     terminates(ddp::untagged_no_buffer, ddp::untagged_msn),
-			     [=](Session &s) {
-				     ask(s, depth + more, rw_size);
-				     // It has read them all before the answers have room to go.
-				     wait_acknowledged(s.p.connection());
-			     },
-			     // Room for a few packets: on s390x each takes 4 KiB and more, and
-			     // SCTP's sender waits for its timers if not even two have room.
-			     {.rev = 2, .rcvbuf = 16384}});
+		too_many.add(std::format("{}_requests_too_many", more), [more](Session &s) {
+			ask(s, depth + more, rw_size);
+			// It has read them all before the answers have room to go.
+			wait_acknowledged(s.p.connection());
+		});
 }
 
 INSTANTIATE_TEST_SUITE_P(ReadQueue, Wire, rows(add_header, add_msn, add_depth), RowName());

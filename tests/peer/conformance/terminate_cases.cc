@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Terminates that the victim receives: every layer, type and code, every form.
-#include "../session/session.h"
+#include "../session/cases.h"
 
 namespace peer {
 namespace {
 
 // RFC 5040 5.4: the receiver passes nothing more and sends none itself. No code is an answer to it.
+const Verdict received = closes("rx_terminate");
 const char *rfc = "RFC 5040 4.8, 5.4, 6.2.2";
 
-Verdict received()
-{
-	return closes("rx_terminate");
-}
-
 // RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8; and what no document defines.
-const std::vector<Code> &codes()
-{
-	static const std::vector<Code> c{
-		{0, 0, 0},    {0, 0, 0x55}, {0, 1, 0},	  {0, 1, 1},	  {0, 1, 2}, {0, 1, 3},
-		{0, 1, 4},    {0, 1, 9},    {0, 1, 0xFF}, {0, 2, 5},	  {0, 2, 6}, {0, 2, 7},
-		{0, 2, 8},    {0, 2, 9},    {0, 2, 0xFF}, {1, 0, 0},	  {1, 1, 0}, {1, 1, 1},
-		{1, 1, 2},    {1, 1, 3},    {1, 1, 4},	  {1, 2, 1},	  {1, 2, 2}, {1, 2, 3},
-		{1, 2, 4},    {1, 2, 5},    {1, 2, 6},	  {1, 3, 0},	  {2, 0, 1}, {2, 0, 2},
-		{2, 0, 3},    {2, 0, 4},    {2, 0, 5},	  {2, 0, 6},	  {2, 0, 7}, {0, 3, 0},
-		{0, 1, 0x0A}, {2, 1, 1},    {3, 0, 0},	  {15, 15, 0xFF},
-	};
-	return c;
-}
+constexpr Code codes[] = {
+	{0, 0, 0},    {0, 0, 0x55}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2},	  {0, 1, 3}, {0, 1, 4},
+	{0, 1, 9},    {0, 1, 0xFF}, {0, 2, 5}, {0, 2, 6}, {0, 2, 7},	  {0, 2, 8}, {0, 2, 9},
+	{0, 2, 0xFF}, {1, 0, 0},    {1, 1, 0}, {1, 1, 1}, {1, 1, 2},	  {1, 1, 3}, {1, 1, 4},
+	{1, 2, 1},    {1, 2, 2},    {1, 2, 3}, {1, 2, 4}, {1, 2, 5},	  {1, 2, 6}, {1, 3, 0},
+	{2, 0, 1},    {2, 0, 2},    {2, 0, 3}, {2, 0, 4}, {2, 0, 5},	  {2, 0, 6}, {2, 0, 7},
+	{0, 3, 0},    {0, 1, 0x0A}, {2, 1, 1}, {3, 0, 0}, {15, 15, 0xFF},
+};
 
 struct Form {
 	const char *name;
@@ -46,147 +37,115 @@ constexpr Form forms[] = {
 
 Terminate make(const Code &code, const Form &f)
 {
-	Terminate t{.code = code, .m = f.m, .d = f.d, .r = f.r};
-	t.segment_len = 46;
-	if (f.d)
-		t.ddp_header =
-			(f.tagged ? write_segment(1, 2, {}) : read_request_segment(1, {})).header();
-	if (f.r)
-		t.rdmap_header = ReadRequest{}.encode();
+	Terminate t = quoting_read(code);
+	t.m = f.m;
+	t.d = f.d;
+	t.r = f.r;
+	if (f.tagged)
+		t.ddp_header = write_segment(1, 2, {}).header();
+	if (!f.d)
+		t.ddp_header.clear();
+	if (!f.r)
+		t.rdmap_header.clear();
 	return t;
 }
 
-Case payload(std::string name, Bytes o)
+void add_payloads(Table &t)
 {
-	return {std::move(name), rfc, received(),
-		[o](Session &s) { s.p.send(terminate_segment(o)); }};
-}
-
-void add_codes(std::vector<Case> &c)
-{
-	for (const Code &code : codes())
-		for (const Form &f : forms)
-			c.push_back(payload("layer_" + std::to_string(code.layer) + "_type_" +
-						    std::to_string(code.etype) + "_code_" +
-						    hex(code.code) + "_" + f.name,
-					    make(code, f).encode()));
-}
-
-void add_lengths(std::vector<Case> &c)
-{
-	const Bytes whole = make(rdmap::prot_access, forms[4]).encode();
-	for (size_t n = 0; n < whole.size(); n++)
-		c.push_back(payload("cut_to_" + std::to_string(n), slice(whole, 0, n)));
-	for (size_t n : {1, 4, 100, 1400, 60000})
-		c.push_back(payload(std::to_string(n) + "_bytes_too_long",
-				    join({whole, pattern(n)})));
-	for (uint16_t bits : {1, 0x1000, 0x1FFF}) {
-		Terminate t = make(mpa::crc, forms[0]);
-		t.reserved = bits;
-		c.push_back(payload("reserved_" + hex(bits), t.encode()));
-	}
-}
-
-Segment plain()
-{
-	return terminate_segment(mpa::crc);
-}
-
-void add_order(std::vector<Case> &c)
-{
-	auto with = [&](std::string name, const char *why, Verdict o,
-			std::function<void(Session &)> act) {
-		c.push_back({std::move(name), why, std::move(o), std::move(act)});
+	Rule rule(t, rfc, received);
+	auto payload = [&](std::string name, const Bytes &o) {
+		rule.add(std::move(name), offends(terminate_segment(o)));
 	};
-	with("after_data", "RFC 5041 5.3: what was sent before is delivered", received(),
-	     [](Session &s) {
-		     s.message();
-		     s.p.send(plain());
-	     });
-	with("in_one_segment_with_data_before", "RFC 5041 5.3", received(), [](Session &s) {
-		Segment g = s.segment(pattern(50));
-		s.p.send_at_once({g, plain()});
-		s.delivers(g.payload);
-	});
-	with("in_one_segment_with_data_behind", "RFC 5040 5.4: the last message", received(),
-	     [](Session &s) { s.p.send_at_once({plain(), send_segment(1, pattern(50))}); });
-	with("then_a_write", "RFC 5040 5.4", received(),
-	     [](Session &s) { s.p.send_at_once({plain(), write_to(*s.v.rw, 0, pattern(50))}); });
-	with("second_one", "RFC 5040 5.4", received(),
-	     [](Session &s) { s.p.send_at_once({plain(), plain()}); });
-	with("within_a_message", "RFC 5041 5.4: the message is never delivered", received(),
-	     [](Session &s) {
-		     s.begins(pattern(50));
-		     s.p.send(plain());
-	     });
-	with("then_fin", rfc, received(), [](Session &s) {
-		s.p.send(plain());
-		s.p.finish();
-	});
-	with("with_sends_waiting", "RFC 5040 5.4: they are flushed", received(), [](Session &s) {
-		for (int i = 0; i < 5; i++)
-			s.c().post_send(*s.v.spare, 0, 4000); // waits for the first FPDU
-		s.p.send(plain());
-	});
-	with("with_a_read_outstanding", "RFC 5040 5.4", received(), [](Session &s) {
-		s.message();
-		s.c().post_read(*s.v.local, 0, 100, 1, 2);
-		const Segment g = s.p.next();
-		Terminate t{.code = rdmap::prot_stag, .m = true, .d = true, .r = true};
-		t.segment_len = static_cast<uint16_t>(g.encode().size());
-		t.ddp_header = g.header();
-		t.rdmap_header = g.payload;
-		s.p.send(terminate_segment(t.encode()));
-	});
-	with("while_the_victim_answers_a_read", "RFC 5040 5.4", received(), [](Session &s) {
-		s.p.read({1, 2, rw_size, s.v.rw->rkey(), s.v.rw->base()});
-		ASSERT_TRUE(s.p.receive());
-		s.p.send(plain());
-	});
+	for (const Code &c : codes)
+		for (const Form &f : forms)
+			payload(std::format("layer_{}_type_{}_code_{:x}_{}", c.layer, c.etype,
+					    c.code, f.name),
+				make(c, f).encode());
+	const Bytes whole = quoting_read(rdmap::prot_access).encode();
+	for (size_t n = 0; n < whole.size(); n++)
+		payload(std::format("cut_to_{}", n), slice(whole, 0, n));
+	for (size_t n : {1, 4, 100, 1400, 60000})
+		payload(std::format("{}_bytes_too_long", n), join({whole, pattern(n)}));
+	for (uint16_t bits : {1, 0x1000, 0x1FFF})
+		payload(std::format("reserved_{:x}", bits),
+			Terminate{.code = mpa::crc, .reserved = bits}.encode());
 }
 
-Act changed(std::function<void(Segment &)> change)
+const Segment plain = terminate_segment(mpa::crc);
+
+// The victim reads, and the peer says that it may not.
+void refuse_read(Session &s)
 {
-	return offends([](Session &) { return plain(); }, std::move(change));
+	s.message();
+	s.c().post_read(*s.v.local, 0, 100, 1, 2);
+	const Segment g = s.p.next();
+	Terminate t = quoting_read(rdmap::prot_stag);
+	t.ddp_header = g.header();
+	t.rdmap_header = g.payload;
+	s.p.send(terminate_segment(t.encode()));
+}
+
+void add_order(Table &t)
+{
+	const Segment send = send_segment(1, pattern(50));
+	Rule(t, "RFC 5041 5.3: what was sent before is delivered", received)
+		.add("after_data", after_messages(1, offends(plain)));
+	Rule(t, "RFC 5041 5.3", received).add("in_one_segment_with_data_before", [=](Session &s) {
+		s.p.send_at_once({send, plain});
+		s.delivers(send.payload);
+	});
+	Rule(t, "RFC 5040 5.4: the last message", received)
+		.add("in_one_segment_with_data_behind", at_once({plain, send}));
+	Rule last(t, "RFC 5040 5.4", received);
+	last.add("then_a_write",
+		 [](Session &s) { s.p.send_at_once({plain, write_to(*s.v.rw, 0, pattern(50))}); });
+	last.add("second_one", at_once({plain, plain}));
+	Rule(t, "RFC 5041 5.4: the message is never delivered", received)
+		.add("within_a_message", after_first(plain, 50));
+	Rule(t, rfc, received).add("then_fin", then_fin(offends(plain)));
+	Rule(t, "RFC 5040 5.4: they are flushed", received)
+		.add("with_sends_waiting", [](Session &s) {
+			for (int i = 0; i < 5; i++)
+				s.c().post_send(*s.v.spare, 0, 4000); // waits for the first FPDU
+			s.p.send(plain);
+		});
+	last.add("with_a_read_outstanding", refuse_read);
+	last.add("while_the_victim_answers_a_read", [](Session &s) {
+		s.p.send(Place{.len = rw_size}.read(s));
+		ASSERT_TRUE(s.p.receive());
+		s.p.send(plain);
+	});
 }
 
 // It is an untagged message like others, with queue 2's own MSN (RFC 5040 3.1; RFC 5041 7.1).
-void add_header(std::vector<Case> &c)
+void add_header(Table &t)
 {
 	const char *untagged = "RFC 5041 7.1 untagged 3, 5";
+	Rule msns(t, untagged, terminates(ddp::untagged_msn, ddp::untagged_no_buffer));
 	for (uint32_t msn : {0U, 2U, 3U, 0x80000000U, 0xFFFFFFFFU})
-		c.push_back({"msn_" + hex(msn), untagged,
-			     terminates(ddp::untagged_msn, ddp::untagged_no_buffer),
-			     changed([msn](Segment &g) { g.msn = msn; })});
+		msns.add(std::format("msn_{:x}", msn),
+			 wrong_terminate([msn](Segment &g) { g.msn = msn; }));
+	Rule offsets(t, untagged, terminates(ddp::untagged_mo, ddp::untagged_too_long));
 	for (uint32_t mo : {1U, 4U, 1000U, 0x80000000U, 0xFFFFFFFFU})
-		c.push_back({"mo_" + hex(mo), untagged,
-			     terminates(ddp::untagged_mo, ddp::untagged_too_long),
-			     changed([mo](Segment &g) { g.mo = mo; })});
-	c.push_back({"ddp_version_0", "RFC 5041 7.2", terminates(ddp::untagged_version),
-		     changed([](Segment &g) { g.dv = 0; })});
+		offsets.add(std::format("mo_{:x}", mo),
+			    wrong_terminate([mo](Segment &g) { g.mo = mo; }));
+	Rule(t, "RFC 5041 7.2", terminates(ddp::untagged_version))
+		.add("ddp_version_0", wrong_terminate([](Segment &g) { g.dv = 0; }));
 }
 
-void add_fpdu(std::vector<Case> &c)
+void add_fpdu(Table &t)
 {
-	c.push_back({"then_a_crc_error", "RFC 5040 5.4", received(), [](Session &s) {
-			     s.p.socket.send(join({s.p.out.encode(plain().encode()),
-						   s.p.out.encode(plain().encode(),
-								  {.crc_xor = 1})}));
-		     }});
-	c.push_back({"crc_wrong", "RFC 5044 8 code 2", terminates(mpa::crc),
-		     [](Session &s) { s.p.send(plain(), {.crc_xor = 1}); }});
-	c.push_back({"marker_wrong",
-		     "RFC 5044 8 code 3",
-		     terminates(mpa::marker),
-		     [](Session &s) {
-			     s.p.send(plain(), {.marker = [](Marker) { return Marker{0, 8}; }});
-		     },
-		     {.markers_in = true}});
+	Rule(t, "RFC 5040 5.4", received)
+		.add("then_a_crc_error", fpdus({{plain}, {plain, {.crc_xor = 1}}}));
+	Rule(t, "RFC 5044 8 code 2", terminates(mpa::crc))
+		.add("crc_wrong", offends(plain, {.crc_xor = 1}));
+	Rule(t, "RFC 5044 8 code 3", terminates(mpa::marker), {.markers_in = true})
+		.add("marker_wrong",
+		     offends(plain, {.marker = [](Marker) { return Marker{0, 8}; }}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Terminate, Wire,
-			 rows(add_codes, add_lengths, add_order, add_header, of_mpa(add_fpdu)),
-			 RowName());
+			 rows(add_payloads, add_order, add_header, of_mpa(add_fpdu)), RowName());
 
 } // namespace
 } // namespace peer

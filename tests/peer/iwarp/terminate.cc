@@ -59,6 +59,18 @@ std::optional<Terminate> Terminate::decode(View v)
 	return t;
 }
 
+Terminate quoting_read(const Code &code, uint32_t msn)
+{
+	const Segment read = read_request_segment(msn, {});
+	return {.code = code,
+		.m = true,
+		.d = true,
+		.r = true,
+		.segment_len = static_cast<uint16_t>(read.encode().size()),
+		.ddp_header = read.header(),
+		.rdmap_header = read.payload};
+}
+
 Segment terminate_segment(Bytes payload)
 {
 	Segment s = send_segment(1, std::move(payload));

@@ -73,6 +73,9 @@ struct Terminate {
 	static std::optional<Terminate> decode(View payload);
 };
 
+// With all that a Terminate can quote: a Read Request of this MSN.
+Terminate quoting_read(const Code &code, uint32_t msn = 1);
+
 Segment terminate_segment(Bytes payload);
 Segment terminate_segment(const Code &code); // without headers
 

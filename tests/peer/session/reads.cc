@@ -39,13 +39,15 @@ void done(Session &s, size_t n, size_t at)
 	s.places(*s.v.local, static_cast<ptrdiff_t>(at), pattern(n));
 }
 
-void answer_in_parts(Session &s, size_t n, const std::vector<size_t> &cuts)
+Act answer_in_parts(const std::vector<size_t> &cuts, size_t n)
 {
-	s.p.send(cut_at(answer(asked(s, n)), cuts));
-	done(s, n);
+	return [=](Session &s) {
+		s.p.send(cut_at(answer(asked(s, n)), cuts));
+		done(s, n);
+	};
 }
 
-Act answer_with(std::function<void(Segment &)> change)
+Act answer_with(const Edit &change)
 {
 	return [=](Session &s) {
 		Segment g = answer(asked(s));
@@ -55,12 +57,36 @@ Act answer_with(std::function<void(Segment &)> change)
 	};
 }
 
-void answer_in_two(Session &s, size_t first, size_t at, size_t second)
+Act answer_of(size_t n)
 {
-	const ReadRequest rr = asked(s);
-	s.may_touch(*s.v.local, {sink_at, read_len});
-	s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(first), false));
-	s.offend(read_response_segment(rr.sink_stag, rr.sink_to + at, pattern(second)));
+	return answer_with([n](Segment &g) { g.payload.resize(n); });
+}
+
+Act answer_in_two(size_t first, size_t at, size_t second)
+{
+	return [=](Session &s) {
+		const ReadRequest rr = asked(s);
+		s.may_touch(*s.v.local, {sink_at, read_len});
+		s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(first), false));
+		s.offend(read_response_segment(rr.sink_stag, rr.sink_to + at, pattern(second)));
+	};
+}
+
+Act answer_twice()
+{
+	return [](Session &s) {
+		const Segment g = answer(asked(s));
+		s.p.send(g);
+		done(s);
+		s.offend(g);
+	};
+}
+
+Act response_into_rw()
+{
+	return [](Session &s) {
+		s.offend(read_response_segment(s.v.rw->rkey(), s.v.rw->base(), pattern(40)));
+	};
 }
 
 } // namespace peer

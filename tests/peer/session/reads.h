@@ -2,7 +2,7 @@
 // The victim's RDMA Reads of the peer, and their answers.
 #pragma once
 
-#include "session.h"
+#include "cases.h"
 
 namespace peer {
 
@@ -21,11 +21,17 @@ Segment answer(const ReadRequest &rr);
 void done(Session &s, size_t n = read_len, size_t at = sink_at);
 
 // Asked for n bytes, the peer answers in segments that begin where told.
-void answer_in_parts(Session &s, size_t n, const std::vector<size_t> &cuts);
-// A response that is right except for one change; what it says may be placed before it is seen.
-Act answer_with(std::function<void(Segment &)> change);
+Act answer_in_parts(const std::vector<size_t> &cuts, size_t n = read_len);
+// A response that is right except for one change, or for its length; what it says may be placed
+// before it is seen.
+Act answer_with(const Edit &change);
+Act answer_of(size_t n);
 // A first segment that is right, and one that is not: of so many bytes, so far behind the sink's
 // beginning.
-void answer_in_two(Session &s, size_t first, size_t at, size_t second);
+Act answer_in_two(size_t first, size_t at, size_t second);
+// The right answer once more.
+Act answer_twice();
+// A response to a region that the peer may write to, and the victim has not named.
+Act response_into_rw();
 
 } // namespace peer

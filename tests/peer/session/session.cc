@@ -70,12 +70,8 @@ void Session::dial(const StartupFrame &request, size_t cut, const PeerOptions &o
 	if (!cut) {
 		p.send_request(request);
 	} else {
-		const Bytes bytes = request.encode();
 		p.request = request;
-		p.socket.send(View(bytes).first(cut));
-		// A segment of its own: the next bytes do not leave before it is acknowledged.
-		wait_acknowledged(p.socket);
-		p.socket.send(View(bytes).subspan(cut));
+		send_cut(p.socket, request.encode(), cut);
 	}
 	p.receive_reply();
 	if (p.reply.rev == 0) {
@@ -393,15 +389,6 @@ void Session::check_memory()
 		else
 			EXPECT_TRUE(same(there, *q.bytes));
 	}
-}
-
-Act offends(std::function<Segment(Session &)> right, std::function<void(Segment &)> change)
-{
-	return [=](Session &s) {
-		Segment g = right(s);
-		change(g);
-		s.offend(g);
-	};
 }
 
 Segment write_to(const Region &r, int64_t at, Bytes payload, bool last)

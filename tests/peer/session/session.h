@@ -124,21 +124,6 @@ private:
 	bool dropped_ = false;
 };
 
-// What a case does with a session.
-using Act = std::function<void(Session &)>;
-
-// Sends a segment that is right but for one change.
-Act offends(std::function<Segment(Session &)> right, std::function<void(Segment &)> change);
-
-struct Case : Row {
-	Verdict verdict;
-	Act act;
-	Terms terms{};
-};
-
-// One test per row.
-class Wire : public testing::TestWithParam<Case> {};
-
 // An RDMA Write into a region, at an offset from its base.
 Segment write_to(const Region &r, int64_t at, Bytes payload, bool last = true);
 

@@ -57,6 +57,13 @@ void wait_acknowledged(const Socket &s)
 	}
 }
 
+void send_cut(Socket &s, View bytes, size_t first)
+{
+	s.send(bytes.first(first));
+	wait_acknowledged(s);
+	s.send(bytes.subspan(first));
+}
+
 Testbed &Testbed::the(const Options &o)
 {
 	Victim &victim = lasting_victim(o); // outlives it

@@ -81,5 +81,7 @@ bool eventually(const std::function<bool()> &condition);
 
 // Until all that was sent is acknowledged: what TCP sends then is another segment.
 void wait_acknowledged(const Socket &s);
+// In two segments of TCP: so many bytes first.
+void send_cut(Socket &s, View bytes, size_t first);
 
 } // namespace peer
