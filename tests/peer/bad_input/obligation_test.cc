@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What the RFCs ask of the victim's own sending, and of its Terminate, that no table of faults
 // shows.
-#include "../session/frames.h"
+#include "../session/session.h"
 #include "../session/traffic.h"
 
 namespace peer {
@@ -10,15 +10,11 @@ namespace {
 // RFC 5044 4.4: "The default configuration for a connection MUST be to use CRCs."
 TEST(Conformance, crc_is_wanted_by_default)
 {
-	Victim v;
-	StartupFrame request = StartupFrame::request(1);
-	request.c = false;
-	Peer responder = Peer::connect(v.address(), request, lab().peer_socket());
-	EXPECT_TRUE(responder.reply.c) << "as responder";
-
-	Listener listener;
-	v.connect(listener.address());
-	EXPECT_TRUE(listener.asked().request.c) << "as initiator";
+	Session responder;
+	responder.dial(request_with(1, false, false));
+	EXPECT_TRUE(responder.p.reply.c) << "as responder";
+	Session initiator;
+	EXPECT_TRUE(initiator.attempt().request.c) << "as initiator";
 }
 
 // RFC 5040 6.1: no more outbound reads than were negotiated.
@@ -84,17 +80,11 @@ TEST(Conformance, send_with_invalidate_names_the_stag)
 	s.message();
 	for (bool solicited : {false, true}) {
 		SCOPED_TRACE(solicited);
-		ibv_sge sge{s.v.rw->base(), 50, s.v.rw->lkey()};
-		ibv_send_wr wr{}, *bad;
-		wr.wr_id = s.v.ledger_open(s.c().index(), true, 1000U + solicited);
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
+		ibv_send_wr wr{};
 		wr.opcode = IBV_WR_SEND_WITH_INV;
 		wr.invalidate_rkey = stag;
-		wr.send_flags = IBV_SEND_SIGNALED;
-		if (solicited)
-			wr.send_flags |= IBV_SEND_SOLICITED;
-		ASSERT_EQ(ibv_post_send(s.c().qp(), &wr, &bad), 0);
+		wr.send_flags = solicited ? IBV_SEND_SOLICITED : 0;
+		s.c().post(wr, *s.v.rw, 0, 50);
 		const Segment g = s.p.next();
 		EXPECT_EQ(g.opcode, solicited ? op_send_se_inv : op_send_inv);
 		EXPECT_EQ(g.inv_stag, stag);
@@ -182,15 +172,7 @@ TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 			s.c().post_read(*s.v.rw, i * 100, 100, 0x77, 0);
 			ASSERT_TRUE(s.p.receive());
 		}
-		s.p.send(terminate_segment(Terminate{
-			.code = row.code,
-			.m = true,
-			.d = true,
-			.r = true,
-			.segment_len = 46,
-			.ddp_header = read_request_segment(row.quoted, {}).header(),
-			.rdmap_header = ReadRequest{}.encode()}
-						   .encode()));
+		s.p.send(terminate_segment(quoting_read(row.code, row.quoted).encode()));
 		ASSERT_TRUE(s.v.settled(s.c().index()));
 		unsigned n = 0;
 		for (const ibv_wc &wc : s.v.history()) {

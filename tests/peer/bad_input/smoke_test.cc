@@ -27,27 +27,17 @@ TEST_P(Smoke, all_operations_both_ways)
 			.markers_in = m.markers_in,
 			.markers_out = m.markers_out,
 			.victim = large});
-	Peer &p = s.p;
-	Victim &v = s.v;
-	Connection &c = s.c();
-	EXPECT_EQ(p.reply.rev, m.rev);
-	EXPECT_EQ(p.reply.m, m.markers_in);
-	EXPECT_EQ(p.reply.c, m.crc);
+	EXPECT_EQ(s.p.reply.rev, m.rev);
+	EXPECT_EQ(s.p.reply.m, m.markers_in);
+	EXPECT_EQ(s.p.reply.c, m.crc);
 	if (m.rev == 2) {
-		ASSERT_TRUE(p.reply.enhanced);
-		EXPECT_GE(p.reply.enhanced->ird, p.request.enhanced->ord);
-		EXPECT_LE(p.reply.enhanced->ord, p.request.enhanced->ird);
+		ASSERT_TRUE(s.p.reply.enhanced);
+		EXPECT_GE(s.p.reply.enhanced->ird, s.p.request.enhanced->ord);
+		EXPECT_LE(s.p.reply.enhanced->ord, s.p.request.enhanced->ird);
 	}
-	expect_data_both_ways(v, c, p, 1, {0, 1, 3, 4, 100, 511, 1400, 1448, 5000, 70000});
-	EXPECT_EQ(p.markers_received > 0, m.markers_out);
-	for (Region *r : {v.ro.get(), v.wo.get(), v.local.get(), v.alien.get()})
-		EXPECT_EQ(r->changed(), "");
-	EXPECT_EQ(v.ledger_fault(), "");
-	// Graceful end from the peer's side.
-	p.finish();
-	EXPECT_TRUE(p.end().closed());
-	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; }));
-	EXPECT_TRUE(v.settled(c.index()));
+	s.data_both_ways({0, 1, 3, 4, 100, 511, 1400, 1448, 5000, 70000});
+	EXPECT_EQ(s.p.markers_received > 0, m.markers_out);
+	s.judge(lives());
 }
 
 std::vector<Mode> modes()
@@ -77,9 +67,7 @@ INSTANTIATE_TEST_SUITE_P(modes, Smoke, testing::ValuesIn(modes()), [](const auto
 // Without them nothing below could fail for a missing count.
 TEST(Conformance, counters_are_there)
 {
-	if (!lab().device.policy("crc"))
-		GTEST_SKIP() << "not a kwarp device";
-	EXPECT_EQ(lab().device.missing_counters(), "");
+	EXPECT_EQ(Testbed::the().missing_counters(), "");
 }
 
 // RFC 5044 7.1.2 rule 4: not one byte before the first FPDU of the initiator.
@@ -101,33 +89,28 @@ TEST(Conformance, responder_waits_for_the_first_fpdu)
 // RFC 6581 9.2: a reply to a peer-to-peer request, and the responder sends after the RTR message.
 TEST(Conformance, peer_to_peer_responder_sends_after_rtr)
 {
-	for (int kind = 0; kind < 2; kind++) {
-		SCOPED_TRACE(kind ? "read" : "write");
-		Victim v;
-		Enhanced e{.ird = 4, .ord = 4, .a = true};
-		(kind ? e.d : e.c) = true;
-		Peer p = Peer::reach(v.address(), lab().peer_socket());
-		p.send_request(StartupFrame::request(2, e));
-		p.receive_reply(); // sends the RTR message if the kinds match
-		ASSERT_TRUE(p.reply.enhanced);
-		EXPECT_TRUE(p.reply.enhanced->a);
-		EXPECT_TRUE(p.reply.enhanced->b || p.reply.enhanced->c || p.reply.enhanced->d);
-		v.connection(0).post_send(*v.rw, 0, 100);
-		const Segment g = p.next();
-		EXPECT_EQ(g.payload.size(), 100U);
+	for (bool read : {false, true}) {
+		SCOPED_TRACE(read ? "read" : "write");
+		Session s;
+		// the peer sends the RTR message if the kinds match
+		s.dial(StartupFrame::request(
+			2, Enhanced{.ird = 4, .ord = 4, .a = true, .c = !read, .d = read}));
+		ASSERT_TRUE(s.p.reply.enhanced);
+		EXPECT_TRUE(s.p.reply.enhanced->a);
+		EXPECT_TRUE(s.p.reply.enhanced->b || s.p.reply.enhanced->c ||
+			    s.p.reply.enhanced->d);
+		s.victim_sends(100);
 	}
 }
 
 // RFC 6581 9.1: 0x3FFF is answered with 0x3FFF.
 TEST(Conformance, no_negotiation_is_answered_alike)
 {
-	Victim v;
-	Peer p = Peer::connect(v.address(),
-			       StartupFrame::request(2, Enhanced{.ird = 0x3FFF, .ord = 0x3FFF}),
-			       lab().peer_socket());
-	ASSERT_TRUE(p.reply.enhanced);
-	EXPECT_EQ(p.reply.enhanced->ird, 0x3FFF);
-	EXPECT_EQ(p.reply.enhanced->ord, 0x3FFF);
+	Session s;
+	s.dial(StartupFrame::request(2, Enhanced{.ird = 0x3FFF, .ord = 0x3FFF}));
+	ASSERT_TRUE(s.p.reply.enhanced);
+	EXPECT_EQ(s.p.reply.enhanced->ird, 0x3FFF);
+	EXPECT_EQ(s.p.reply.enhanced->ord, 0x3FFF);
 }
 
 // RFC 5044 4.2, 4.4: the victim's FPDUs have zero pad and right CRC (Peer checks each), for all
@@ -165,15 +148,9 @@ TEST(Conformance, ird_reads_at_once)
 TEST(Conformance, disconnect_by_the_victim)
 {
 	Session s(Terms{});
-	Connection &c = s.c();
 	s.message();
-	c.disconnect();
-	End e = s.p.end();
-	EXPECT_EQ(e.event, Event::fin);
-	EXPECT_FALSE(e.terminate);
-	s.p.close();
-	EXPECT_TRUE(s.v.wait([&] { return c.happened.disconnected; }));
-	EXPECT_TRUE(s.v.settled(c.index()));
+	s.c().disconnect();
+	s.judge(closes());
 }
 
 } // namespace

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The peer leaves, by FIN or by RST (over SCTP: by Session Terminate or by ABORT), at every step of
 // a connection; half-close; and the victim leaves.
-#include "../session/frames.h"
+#include "../session/cases.h"
+#include "../session/reads.h"
 
 namespace peer {
 namespace {
 
 struct Leaving : Row {
 	bool rst;
-	std::function<void(Session &)> before;
+	Act before;
 	// How many errors of which class; empty: it is a graceful end.
 	std::string counter;
 	bool terminate = false; // the victim's own half still stands, and it says why
@@ -30,114 +31,82 @@ TEST_P(Leave, is_noticed)
 		return s.judge_gone(c.counter);
 	}
 	s.p.finish();
-	if (c.terminate) {
-		Verdict o = terminates(mpa::closed);
-		o.counter = c.counter;
-		return s.judge(o);
-	}
-	s.judge(closes(c.counter));
+	Verdict verdict = closes(c.counter);
+	if (c.terminate)
+		verdict = {Fate::terminates, {mpa::closed}, c.counter};
+	s.judge(verdict);
 }
 
 // The first bytes of a good FPDU.
-std::function<void(Session &)> part(size_t n, bool tagged)
-{
-	return [=](Session &s) {
-		Segment g = tagged ? write_to(*s.v.rw, 0, pattern(101)) :
-				     send_segment(1, pattern(101));
-		s.p.socket.send(View(s.p.out.encode(g.encode())).first(n));
-	};
-}
-
 void add_in_fpdu(std::vector<Leaving> &c)
 {
-	const char *rfc = "RFC 5044 8 code 1; RFC 5040 6.2.1: SHOULD send a Terminate";
+	auto add = [&](const std::string &name, bool markers, size_t n) {
+		for (bool rst : {false, true})
+			c.push_back({{(rst ? "rst_" : "fin_") + name,
+				      "RFC 5044 8 code 1; RFC 5040 6.2.1: SHOULD send a Terminate"},
+				     rst,
+				     [n](Session &s) {
+					     first_bytes(write_to(*s.v.rw, 0, pattern(101)), n)(s);
+				     },
+				     "llp_lost",
+				     !rst,
+				     {.markers_in = markers}});
+	};
 	struct Cut {
 		const char *name;
 		size_t at;
 	};
 	// Write of 101: length 0, header 2..15, payload 16..116, pad 117..119, CRC 120..123
-	for (bool rst : {false, true})
-		for (bool markers : {false, true})
-			for (const Cut &k : {Cut{"behind_one_byte", 1},
-					     {"behind_the_length", 2},
-					     {"in_the_control_bytes", 3},
-					     {"in_the_stag", 6},
-					     {"in_the_to", 12},
-					     {"behind_the_header", 16},
-					     {"in_the_payload", 70},
-					     {"before_the_pad", 117},
-					     {"in_the_pad", 118},
-					     {"before_the_crc", 120},
-					     {"in_the_crc", 122},
-					     {"before_the_last_byte", 123}})
-				c.push_back({std::string(rst ? "rst_" : "fin_") + k.name +
-						     (markers ? "_marked" : ""),
-					     rfc,
-					     rst,
-					     part(k.at + (markers ? 4 : 0), true),
-					     "llp_lost",
-					     !rst,
-					     {.markers_in = markers}});
-	for (bool rst : {false, true})
-		for (size_t n : {1, 2, 4})
-			c.push_back({std::string(rst ? "rst" : "fin") + "_in_the_first_marker_" +
-					     std::to_string(n),
-				     rfc,
-				     rst,
-				     part(n, true),
-				     "llp_lost",
-				     !rst,
-				     {.markers_in = true}});
+	for (const Cut &k : {Cut{"behind_one_byte", 1},
+			     {"behind_the_length", 2},
+			     {"in_the_control_bytes", 3},
+			     {"in_the_stag", 6},
+			     {"in_the_to", 12},
+			     {"behind_the_header", 16},
+			     {"in_the_payload", 70},
+			     {"before_the_pad", 117},
+			     {"in_the_pad", 118},
+			     {"before_the_crc", 120},
+			     {"in_the_crc", 122},
+			     {"before_the_last_byte", 123}}) {
+		add(k.name, false, k.at);
+		add(std::string(k.name) + "_marked", true, k.at + 4);
+	}
+	for (size_t n : {1, 2, 4})
+		add(std::format("in_the_first_marker_{}", n), true, n);
 }
 
 void add_between(std::vector<Leaving> &c)
 {
-	auto both = [&](std::string name, const char *rfc, std::function<void(Session &)> before,
-			std::string on_fin, Terms terms = {}) {
-		c.push_back({"fin_" + name, rfc, false, before, on_fin, false, terms});
-		c.push_back({"rst_" + name, "RFC 5044 8 code 1", true, before, "llp_lost", false,
-			     terms});
+	auto both = [&](const std::string &name, const char *rfc, const Act &before,
+			const std::string &on_fin = "") {
+		c.push_back({{"fin_" + name, rfc}, false, before, on_fin});
+		c.push_back({{"rst_" + name, "RFC 5044 8 code 1"}, true, before, "llp_lost"});
 	};
-	both("after_the_reply", "RFC 5041 6.2.1: graceful", [](Session &) {}, "");
-	both(
-		"after_the_reply_with_a_send_waiting", "RFC 5041 6.2.1",
-		[](Session &s) { s.c().post_send(*s.v.spare, 0, 100); }, "");
-	both("after_a_message", "RFC 5041 6.2.1: graceful", [](Session &s) { s.message(); }, "");
-	both(
-		"after_a_write", "RFC 5041 6.2.1: graceful",
-		[](Session &s) { s.writes(*s.v.rw, 0, pattern(50)); }, "");
-	both(
-		"after_traffic_both_ways", "RFC 5041 6.2.1: graceful",
-		[](Session &s) {
-			s.message();
-			s.victim_sends(500);
-			s.p.read({1, 2, 100, s.v.ro->rkey(), s.v.ro->base()});
-			ASSERT_TRUE(s.p.receive());
-		},
-		"");
+	const char *graceful = "RFC 5041 6.2.1: graceful", *cut = "RFC 5044 8 code 1: FIN received";
+	both("after_the_reply", graceful, [](Session &) {});
+	both("after_the_reply_with_a_send_waiting", "RFC 5041 6.2.1",
+	     [](Session &s) { s.c().post_send(*s.v.spare, 0, 100); });
+	both("after_a_message", graceful, [](Session &s) { s.message(); });
+	both("after_a_write", graceful, right_write({.len = 50}));
+	both("after_traffic_both_ways", graceful, [](Session &s) {
+		s.message();
+		s.victim_sends(500);
+		right_read({.region = ro, .len = 100})(s);
+	});
 	// A message of which the last segment can no longer come.
 	both(
-		"between_two_segments_of_a_send", "RFC 5044 8 code 1: FIN received",
-		[](Session &s) { s.begins(pattern(50)); }, "llp_lost");
-	// A response that can no longer come.
-	both(
-		"before_a_read_response", "RFC 5044 8 code 1: FIN received",
-		[](Session &s) {
-			s.message();
-			s.c().post_read(*s.v.local, 0, 100, 1, 2);
-			ASSERT_TRUE(s.p.receive());
-		},
+		"between_two_segments_of_a_send", cut, [](Session &s) { s.begins(pattern(50)); },
 		"llp_lost");
+	// A response that can no longer come.
+	both("before_a_read_response", cut, [](Session &s) { asked(s); }, "llp_lost");
 	both(
-		"within_a_read_response", "RFC 5044 8 code 1: FIN received",
+		"within_a_read_response", cut,
 		[](Session &s) {
-			s.message();
-			s.c().post_read(*s.v.local, 0, 100, 1, 2);
-			const Segment g = s.p.next();
-			ReadRequest rr = ReadRequest::decode(g.payload);
+			const ReadRequest rr = asked(s);
 			s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(50),
 						       false));
-			s.may_touch(*s.v.local, {0, 50});
+			s.may_touch(*s.v.local, {sink_at, 50});
 		},
 		"llp_lost");
 }
@@ -220,7 +189,7 @@ class LeaveEarly : public testing::TestWithParam<std::tuple<bool, size_t>> {};
 
 StartupFrame whole_request()
 {
-	StartupFrame f = request(2, false, true, false, true);
+	StartupFrame f = request_with(2, true);
 	f.private_data = pattern(16);
 	return f;
 }
@@ -229,15 +198,14 @@ StartupFrame whole_request()
 TEST_P(LeaveEarly, is_no_connection)
 {
 	auto [rst, n] = GetParam();
-	apply(Testbed::the().policy, {});
-	expect_no_answer(View(whole_request().encode()).first(n), rst ? Then::rst : Then::fin,
-			 "startup_closed");
+	Session(Wishes{}).unanswered(View(whole_request().encode()).first(n),
+				     rst ? Then::rst : Then::fin, "startup_closed");
 }
 
 std::string early_name(const testing::TestParamInfo<std::tuple<bool, size_t>> &info)
 {
-	return std::string(std::get<0>(info.param) ? "rst" : "fin") + "_after_" +
-	       std::to_string(std::get<1>(info.param));
+	return std::format("{}_after_{}", std::get<0>(info.param) ? "rst" : "fin",
+			   std::get<1>(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ending, LeaveEarly,
@@ -250,35 +218,28 @@ class LeaveUnanswered : public testing::TestWithParam<bool> {};
 
 TEST_P(LeaveUnanswered, is_noticed)
 {
-	Testbed &bed = Testbed::the();
-	apply(bed.policy, {});
-	bed.begin();
-	const unsigned n = bed.v.connections();
-	bed.v.answers(Answer::hold);
-	Peer p = Peer::reach(bed.v.address(), lab().peer_socket());
-	p.send_request(whole_request());
-	Connection &c = bed.v.connection(n);
-	bed.v.answers(Answer::accept);
+	Session s(Wishes{});
+	s.v.answers(Answer::hold);
+	s.p = Peer::reach(s.v.address(), lab().peer_socket());
+	s.p.send_request(whole_request());
+	Connection &c = s.c();
+	s.v.answers(Answer::accept);
 	if (GetParam())
-		p.reset();
+		s.p.reset();
 	else
-		p.close();
-	bed.expect_count("startup_closed");
+		s.p.close();
+	s.bed.expect_count("startup_closed");
 	// Until the device has seen it; then it can no longer be accepted.
-	EXPECT_TRUE(eventually([&] { return bed.all_counted(); }));
+	EXPECT_TRUE(eventually([&] { return s.bed.all_counted(); }));
 	EXPECT_THROW(
 		{
 			c.accept();
 			// rdma_cm may learn of the failure by event.
-			if (bed.v.wait([&] {
-				    return c.happened.connect &&
-					   *c.happened.connect != RDMA_CM_EVENT_ESTABLISHED;
-			    }))
+			if (s.told() && *s.told() != RDMA_CM_EVENT_ESTABLISHED)
 				throw std::runtime_error("no connection");
 		},
 		std::runtime_error);
-	bed.v.drop(n);
-	bed.finish();
+	s.give_up();
 }
 
 INSTANTIATE_TEST_SUITE_P(Ending, LeaveUnanswered, testing::Bool(),

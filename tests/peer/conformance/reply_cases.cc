@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The victim as initiator: every combination of a reply's flags, IRD and ORD; malformed replies;
 // fallback.
-#include "../session/frames.h"
+#include "../session/session.h"
 #include "../session/traffic.h"
 
 namespace peer {
 namespace {
-
-Listener &listener()
-{
-	static Listener l;
-	return l;
-}
 
 struct ReplyCase : Row {
 	Change change;
@@ -42,36 +36,18 @@ void check_request(const StartupFrame &req, const Wishes &w)
 	EXPECT_EQ(req.enhanced->b || req.enhanced->c || req.enhanced->d, p2p);
 }
 
-// RFC 6581 9.1, 9.2: the Terminate goes out, and the consumer gets no connection.
-void expect_terminate(Session &s, const Code &code)
-{
-	End e = s.p.end();
-	ASSERT_TRUE(e.terminate) << "no Terminate";
-	EXPECT_EQ(e.terminate->code, code);
-	EXPECT_FALSE(e.terminate->m || e.terminate->d || e.terminate->r);
-	EXPECT_EQ(e.event, Event::fin);
-	EXPECT_TRUE(e.before.empty()) << "the victim sends an FPDU before the Terminate";
-	ASSERT_TRUE(told(s.v, s.c()));
-	EXPECT_NE(*s.c().happened.connect, RDMA_CM_EVENT_ESTABLISHED);
-	s.bed.expect_count("tx_terminate");
-	s.bed.expect_count("startup_negotiation_errors");
-	s.give_up();
-}
-
 TEST_P(Reply, is_taken_as_the_rfc_says)
 {
 	const ReplyCase &c = GetParam();
-	Session s;
-	apply(s.bed.policy, c.wishes);
-	s.call(listener(), [&](const Peer &p) { return changed(fitting(p), c.change); });
+	Session s(c.wishes);
+	s.call_fitting(c.change);
 	check_request(s.p.request, c.wishes);
 	if (c.verdict.fate == Fate::terminates)
-		return expect_terminate(s, c.verdict.codes.front());
+		return s.reply_terminated(c.verdict.codes.front());
 	s.p.receive_rtr(); // throws if it is none of those agreed on
 	// One that is a Send has taken MSN 1, which the peer does not check, and no receive of a
 	// consumer.
-	EXPECT_EQ(told(s.v, s.c()), RDMA_CM_EVENT_ESTABLISHED);
-	s.bed.expect_count("connects");
+	s.established();
 	s.judge(lives());
 }
 
@@ -88,28 +64,27 @@ Change set_mcr(unsigned bits)
 
 void add_flags(std::vector<ReplyCase> &c)
 {
-	for (uint8_t rev : {1, 2})
-		for (unsigned bits = 0; bits < 8; bits++)
-			for (bool crc : {true, false})
-				for (bool markers : {false, true})
-					for (bool p2p : {true, false}) {
-						std::string name =
-							"rev_" + std::to_string(rev) +
-							named_bits(bits, mcr) +
-							(crc ? "" : "_victim_no_crc") +
-							(markers ? "_victim_markers" : "") +
-							(p2p ? "_peer_to_peer" : "");
-						if (rev == 1 && p2p)
-							continue; // the 2007 proposal: elsewhere
-						c.push_back({name,
-							     "RFC 5044 7.1.1",
-							     set_mcr(bits),
-							     lives(),
-							     {.rev = rev,
-							      .crc = crc,
-							      .markers = markers,
-							      .p2p = p2p}});
-					}
+	for (unsigned bits = 0; bits < 8; bits++)
+		for (bool crc : {true, false})
+			for (bool markers : {false, true}) {
+				auto add = [&](uint8_t rev, bool p2p) {
+					c.push_back({{std::format("rev_{}{}{}{}{}", rev,
+								  named_bits(bits, mcr),
+								  crc ? "" : "_victim_no_crc",
+								  markers ? "_victim_markers" : "",
+								  p2p ? "_peer_to_peer" : ""),
+						      "RFC 5044 7.1.1"},
+						     set_mcr(bits),
+						     lives(),
+						     {.rev = rev,
+						      .crc = crc,
+						      .markers = markers,
+						      .p2p = p2p}});
+				};
+				add(1, false); // true is the 2007 proposal: elsewhere
+				add(2, false);
+				add(2, true);
+			}
 }
 
 void add_model(std::vector<ReplyCase> &c)
@@ -125,14 +100,11 @@ void add_model(std::vector<ReplyCase> &c)
 			Verdict o = lives();
 			if ((p2p && !a) || (a && !(bits & 14)))
 				o = terminates(mpa::no_rtr);
-			c.push_back({(p2p ? "asked" : "not_asked") +
-					     named_bits(bits, {"A", "B", "C", "D"}),
-				     "RFC 6581 9.2",
+			c.push_back({{(p2p ? "asked" : "not_asked") + kinds_name(bits),
+				      "RFC 6581 9.2"},
 				     [=](StartupFrame &f) {
-					     f.enhanced->a = a;
-					     f.enhanced->b = bits & 2;
-					     f.enhanced->c = bits & 4;
-					     f.enhanced->d = bits & 8;
+					     f.enhanced = enhanced_with(bits, f.enhanced->ird,
+									f.enhanced->ord);
 				     },
 				     o,
 				     {.p2p = p2p}});
@@ -144,12 +116,12 @@ void add_model(std::vector<ReplyCase> &c)
 void add_depths(std::vector<ReplyCase> &c)
 {
 	for (uint16_t ord : {0, 1, 3, 4, 5, 31, 32, 33, 0x100, 0x3FFE, 0x3FFF})
-		c.push_back({"ord_" + hex(ord), "RFC 6581 9.1, 8 code 6",
+		c.push_back({std::format("ord_{:x}", ord), "RFC 6581 9.1, 8 code 6",
 			     [=](StartupFrame &f) { f.enhanced->ord = ord; },
 			     ord > 32 && ord != 0x3FFF ? terminates(mpa::insufficient_ird) :
 							 lives()});
 	for (uint16_t ird : {0, 1, 4, 5, 33, 0x3FFE, 0x3FFF})
-		c.push_back({"ird_" + hex(ird), "RFC 6581 9.1",
+		c.push_back({std::format("ird_{:x}", ird), "RFC 6581 9.1",
 			     [=](StartupFrame &f) { f.enhanced->ird = ird; }});
 }
 
@@ -164,28 +136,15 @@ struct Refusal : Row {
 
 class BadReply : public testing::TestWithParam<Refusal> {};
 
-void expect_refused(Session &s)
-{
-	ASSERT_TRUE(told(s.v, s.c())) << "the consumer was never told";
-	EXPECT_NE(*s.c().happened.connect, RDMA_CM_EVENT_ESTABLISHED);
-	EXPECT_LT(s.c().happened.status, 0);
-}
-
 // RFC 5044 7.1.2 rule 3: close and exit MPA. The request is of revision 1, so that nothing is tried
 // again.
 TEST_P(BadReply, ends_the_attempt)
 {
 	const Refusal &c = GetParam();
-	Session s;
-	apply(s.bed.policy, {.rev = 1, .p2p = false});
-	s.v.connect(listener().address());
-	s.p = listener().asked();
+	Session s(Wishes{.rev = 1, .p2p = false});
+	s.p = s.attempt();
 	c.act(s.p);
-	expect_refused(s);
-	if (s.p.socket)
-		expect_silent_end(s.p.socket);
-	s.bed.expect_count(c.counter);
-	s.give_up();
+	s.reply_refused(c.counter);
 }
 
 std::vector<Refusal> refusals()
@@ -199,22 +158,22 @@ std::vector<Refusal> refusals()
 	const char *key = "RFC 5044 7.1.1 Key, 7.1.2 rule 5", *len = "RFC 5044 7.1.1 PD_Length",
 		   *closed = "RFC 5044 8 code 1";
 	for (size_t i = 0; i < 16; i++)
-		frame("key_byte_" + std::to_string(i), key, "startup_key_errors",
+		frame(std::format("key_byte_{}", i), key, "startup_key_errors",
 		      [i](StartupFrame &f) { f.key[i] ^= 1; });
 	frame("request_instead", "RFC 5044 7.1.2 rule 8: initiator/initiator", "startup_key_errors",
 	      [](StartupFrame &f) { f.key = bytes(request_key); });
 	for (uint8_t rev : {3, 4, 128, 255})
-		frame("rev_" + std::to_string(rev), "RFC 5044 7.1.1 Rev", "startup_revision_errors",
+		frame(std::format("rev_{}", rev), "RFC 5044 7.1.1 Rev", "startup_revision_errors",
 		      [rev](StartupFrame &f) { f.rev = rev; });
 	for (size_t n : {513, 1024, 65535})
-		frame("private_data_of_" + std::to_string(n), len, "startup_length_errors",
+		frame(std::format("private_data_of_{}", n), len, "startup_length_errors",
 		      [n](StartupFrame &f) { f.private_data = pattern(n); });
 	for (size_t n : {256, 511, 512})
-		frame("private_data_of_" + std::to_string(n) + "_for_a_consumer_of_255",
+		frame(std::format("private_data_of_{}_for_a_consumer_of_255", n),
 		      "RFC 5044 7.1.2 rule 3: not acceptable", "startup_length_errors",
 		      [n](StartupFrame &f) { f.private_data = pattern(n); });
 	for (size_t n : {0, 1, 196, 255})
-		frame("rejected_with_" + std::to_string(n), "RFC 5044 7.1.1 R, 7.1.2 rule 3",
+		frame(std::format("rejected_with_{}", n), "RFC 5044 7.1.1 R, 7.1.2 rule 3",
 		      "rx_rejects", [n](StartupFrame &f) {
 			      f.r = true;
 			      f.private_data = pattern(n);
@@ -227,9 +186,9 @@ std::vector<Refusal> refusals()
 		      });
 	for (bool rst : {false, true})
 		for (size_t n : {0, 1, 15, 16, 17, 19, 20, 21, 119})
-			c.push_back({std::string(rst ? "rst" : "fin") + "_after_" +
-					     std::to_string(n),
-				     closed, "startup_closed", [=](Peer &p) {
+			c.push_back({{std::format("{}_after_{}", rst ? "rst" : "fin", n), closed},
+				     "startup_closed",
+				     [=](Peer &p) {
 					     StartupFrame f = fitting(p);
 					     f.private_data = pattern(100);
 					     p.socket.send(View(f.encode()).first(n));
@@ -245,19 +204,12 @@ INSTANTIATE_TEST_SUITE_P(Startup, BadReply, testing::ValuesIn(refusals()), RowNa
 TEST(StartupReject, private_data_reach_the_consumer)
 {
 	for (uint8_t rev : {1, 2}) {
-		Session s;
-		apply(s.bed.policy, {.rev = rev, .p2p = false});
-		s.call(listener(), [](const Peer &p) {
-			StartupFrame f = fitting(p);
+		Session s(Wishes{.rev = rev, .p2p = false});
+		s.call_fitting([](StartupFrame &f) {
 			f.r = true;
 			f.private_data = pattern(77);
-			return f;
 		});
-		EXPECT_EQ(told(s.v, s.c()), RDMA_CM_EVENT_REJECTED);
-		EXPECT_EQ(s.c().happened.status, -ECONNREFUSED);
-		EXPECT_EQ(s.c().happened.reply_data, pattern(77));
-		s.bed.expect_count("rx_rejects");
-		s.give_up();
+		s.reply_rejected(pattern(77));
 	}
 }
 
@@ -266,10 +218,8 @@ class Fallback : public testing::TestWithParam<int> {};
 
 TEST_P(Fallback, to_revision_1)
 {
-	Session s;
-	apply(s.bed.policy, {});
-	s.v.connect(listener().address());
-	Peer p = listener().asked();
+	Session s(Wishes{});
+	Peer p = s.attempt();
 	EXPECT_EQ(p.request.rev, 2);
 	if (GetParam() == 0) {
 		p.close();
@@ -277,26 +227,23 @@ TEST_P(Fallback, to_revision_1)
 		p.send_reply(StartupFrame::reply(1));
 		p.end();
 	}
-	s.p = listener().asked();
+	s.p = s.listener.asked();
 	EXPECT_EQ(s.p.request.rev, 1);
 	EXPECT_TRUE(s.p.request.private_data.empty());
 	s.p.send_reply(StartupFrame::reply(1));
-	EXPECT_EQ(told(s.v, s.c()), RDMA_CM_EVENT_ESTABLISHED);
+	s.established();
 	s.bed.expect_count("revision_fallbacks");
-	s.bed.expect_count("connects");
 	s.judge(lives());
 }
 
 // A reset says nothing of revisions: a busy host resets, too.
 TEST(Startup, no_fallback__after_rst)
 {
-	Session s;
-	apply(s.bed.policy, {});
-	s.v.connect(listener().address());
-	Peer p = listener().asked();
+	Session s(Wishes{});
+	Peer p = s.attempt();
 	EXPECT_EQ(p.request.rev, 2);
 	p.reset();
-	EXPECT_EQ(told(s.v, s.c()), RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(s.told(), RDMA_CM_EVENT_REJECTED);
 	EXPECT_EQ(s.c().happened.status, -ECONNRESET);
 	s.bed.expect_count("startup_closed");
 	s.give_up();

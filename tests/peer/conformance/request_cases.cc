@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The victim as responder: every combination of a request's flags, revisions, IRD and ORD, against
 // every policy; each connection is then used in both directions under what was agreed.
-#include "../session/frames.h"
+#include "../session/session.h"
 
 namespace peer {
 namespace {
@@ -68,8 +68,7 @@ void check_model(const Enhanced &req, const Enhanced &rep)
 TEST_P(Request, is_answered)
 {
 	const RequestCase &c = GetParam();
-	Session s;
-	apply(s.bed.policy, c.wishes);
+	Session s(c.wishes);
 	s.dial(c.frame);
 	check_frame(c.frame, s.p.reply, c.wishes);
 	if (c.frame.enhanced) {
@@ -87,32 +86,32 @@ TEST_P(Request, is_answered)
 	s.judge(lives());
 }
 
-std::string flags(const StartupFrame &f)
-{
-	return "rev_" + std::to_string(f.rev) + bits_name(f.m | f.c << 1 | f.r << 2 | f.s << 3) +
-	       (f.reserved ? "_reserved_" + hex(f.reserved) : "");
-}
-
 void add_flags(std::vector<RequestCase> &c)
 {
-	for (uint8_t rev : {1, 2})
+	auto add = [&](const char *rfc, const StartupFrame &f, const Wishes &w = {}) {
+		const unsigned bits = f.m | f.c << 1 | f.r << 2 | f.s << 3;
+		c.push_back({{std::format("rev_{}{}{}{}{}", f.rev, bits_name(bits),
+					  f.reserved ? std::format("_reserved_{:x}", f.reserved) :
+						       "",
+					  w.crc ? "" : "_victim_no_crc",
+					  w.markers ? "_victim_markers" : ""),
+			      rfc},
+			     f,
+			     w});
+	};
+	for (uint8_t rev : {1, 2}) {
+		// Of the reserved bits, all or none; each alone is below.
 		for (unsigned bits = 0; bits < 32; bits++)
 			for (bool crc : {true, false})
-				for (bool markers : {false, true}) {
-					// Of the reserved bits, all or none; each alone is below.
-					StartupFrame f = request(rev, bits & 1, bits & 2, bits & 4,
-								 bits & 8, bits & 16 ? 15 : 0);
-					c.push_back({flags(f) + (crc ? "" : "_victim_no_crc") +
-							     (markers ? "_victim_markers" : ""),
-						     "RFC 5044 7.1.1, RFC 6581 6 and 10",
-						     f,
-						     {.crc = crc, .markers = markers}});
-				}
-	for (uint8_t rev : {1, 2})
+				for (bool markers : {false, true})
+					add("RFC 5044 7.1.1, RFC 6581 6 and 10",
+					    request(rev, bits & 1, bits & 2, bits & 4, bits & 8,
+						    bits & 16 ? 15 : 0),
+					    {.crc = crc, .markers = markers});
 		for (uint8_t bit : {1, 2, 4, 8})
-			c.push_back({flags(request(rev, false, true, false, rev == 2, bit)),
-				     "RFC 5044 7.1.1 Res: not checked",
-				     request(rev, false, true, false, rev == 2, bit)});
+			add("RFC 5044 7.1.1 Res: not checked",
+			    request(rev, false, true, false, rev == 2, bit));
+	}
 }
 
 void add_enhanced(std::vector<RequestCase> &c)
@@ -124,16 +123,12 @@ void add_enhanced(std::vector<RequestCase> &c)
 	};
 	for (unsigned bits = 0; bits < 16; bits++)
 		for (const auto &[ird, ord] : depths) {
-			StartupFrame f = request(2, false, true, false, true);
-			f.enhanced = Enhanced{.ird = ird,
-					      .ord = ord,
-					      .a = bool(bits & 1),
-					      .b = bool(bits & 2),
-					      .c = bool(bits & 4),
-					      .d = bool(bits & 8)};
-			c.push_back({"enhanced" + named_bits(bits, {"A", "B", "C", "D"}) + "_ird_" +
-					     hex(ird) + "_ord_" + hex(ord),
-				     "RFC 6581 9.1, 9.2", f});
+			StartupFrame f = request_with(2, true);
+			f.enhanced = enhanced_with(bits, ird, ord);
+			c.push_back({{std::format("enhanced{}_ird_{:x}_ord_{:x}", kinds_name(bits),
+						  ird, ord),
+				      "RFC 6581 9.1, 9.2"},
+				     f});
 		}
 }
 

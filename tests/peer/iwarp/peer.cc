@@ -341,7 +341,8 @@ End Peer::end(Millis timeout)
 	while (std::optional<Segment> s = receive(deadline.left())) {
 		if (!s->tagged && s->qn == q_terminate && s->opcode == op_terminate) {
 			e.terminate = Terminate::decode(s->payload);
-			e.bad_terminate = !e.terminate;
+			e.bad_terminate = !e.terminate || s->dv != s->rv;
+			e.version = s->dv;
 			continue;
 		}
 		e.before.push_back(std::move(*s));

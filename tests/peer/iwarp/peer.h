@@ -20,6 +20,7 @@ inline constexpr Millis moment{150}; // for what must not come
 struct End {
 	std::optional<Terminate> terminate;
 	bool bad_terminate = false;  // one came that does not parse
+	uint8_t version = 1;	     // of its headers
 	Event event = Event::quiet;  // fin, reset, or quiet: it did not end
 	std::vector<Segment> before; // what came before
 

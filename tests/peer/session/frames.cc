@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "frames.h"
 
-#include "traffic.h"
+#include "rows.h"
 
 namespace peer {
 
-void apply(Policy &p, const Wishes &w)
+Knobs Wishes::knobs() const
 {
-	p.must("mpa_rev", w.rev);
-	p.must("crc", w.crc);
-	p.must("markers", w.markers);
-	if (!p.set("p2p", w.p2p ? "send write read" : "off"))
-		p.must("p2p", w.p2p);
+	return {{"mpa_rev", std::to_string(rev)},
+		{"crc", crc ? "1" : "0"},
+		{"markers", markers ? "1" : "0"},
+		{"p2p", p2p ? "send write read" : "off"}};
 }
 
 StartupFrame changed(StartupFrame f, const Change &change)
@@ -48,6 +47,33 @@ std::string bits_name(unsigned bits)
 	return named_bits(bits, {"M", "C", "R", "S", "reserved"});
 }
 
+Enhanced enhanced_with(unsigned bits, uint16_t ird, uint16_t ord)
+{
+	return {.ird = ird,
+		.ord = ord,
+		.a = bool(bits & 1),
+		.b = bool(bits & 2),
+		.c = bool(bits & 4),
+		.d = bool(bits & 8)};
+}
+
+std::string kinds_name(unsigned bits)
+{
+	return named_bits(bits, {"A", "B", "C", "D"});
+}
+
+StartupFrame request_with(uint8_t rev, bool s, bool c, bool m)
+{
+	return request(rev, m, c, false, s);
+}
+
+StartupFrame reply_with(uint8_t rev, bool s, bool c, bool m)
+{
+	StartupFrame f = request_with(rev, s, c, m);
+	f.key = bytes(reply_key);
+	return f;
+}
+
 StartupFrame fitting(const Peer &p)
 {
 	StartupFrame f = StartupFrame::reply(p.request.rev);
@@ -57,33 +83,6 @@ StartupFrame fitting(const Peer &p)
 		std::swap(f.enhanced->ird, f.enhanced->ord);
 	}
 	return f;
-}
-
-std::optional<rdma_cm_event_type> told(Victim &v, Connection &c, Millis limit)
-{
-	v.wait([&] { return c.happened.connect.has_value(); }, limit);
-	return c.happened.connect;
-}
-
-void expect_no_answer(View bytes, Then then, const std::string &counter)
-{
-	Testbed &bed = Testbed::the();
-	bed.begin();
-	const unsigned before = bed.v.connections();
-	Socket s = Socket::connect(bed.v.address(), lab().peer_socket());
-	s.try_send(bytes);
-	if (then != Then::waits)
-		wait_acknowledged(s);
-	if (then == Then::rst)
-		s.reset();
-	else if (then == Then::fin)
-		s.finish();
-	if (s)
-		expect_silent_end(s);
-	s.close();
-	bed.expect_count(counter);
-	EXPECT_EQ(bed.v.connections(), before) << "the consumer was told of it";
-	bed.finish();
 }
 
 } // namespace peer

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Startup frames, and the policy that a row wants.
+// Startup frames, and the policy of the device when they come.
 #pragma once
 
-#include "session.h"
+#include <functional>
+#include <map>
+
+#include "testbed.h"
 
 namespace peer {
+
+using namespace iwarp;
+
+// Knobs of the device's policy, by name.
+using Knobs = std::map<std::string, std::string>;
 
 // What the device under test is told before a case.
 struct Wishes {
@@ -12,9 +20,9 @@ struct Wishes {
 	bool crc = true;
 	bool markers = false;
 	bool p2p = true; // RFC 6581's peer-to-peer model: asked for, and all of its RTR messages
-};
 
-void apply(Policy &p, const Wishes &w);
+	Knobs knobs() const;
+};
 
 using Change = std::function<void(StartupFrame &)>;
 
@@ -25,16 +33,13 @@ StartupFrame request(uint8_t rev, bool m, bool c, bool r, bool s, uint8_t reserv
 // Likewise any frame: from its lowest bit M, C, R, S, and all reserved ones.
 StartupFrame with_bits(StartupFrame f, unsigned bits);
 std::string bits_name(unsigned bits);
+// Likewise enhanced data: from its lowest bit A, B, C, D.
+Enhanced enhanced_with(unsigned bits, uint16_t ird = depth, uint16_t ord = depth);
+std::string kinds_name(unsigned bits);
+// A request, or a reply, with these flags and no other ones.
+StartupFrame request_with(uint8_t rev, bool s, bool c = true, bool m = false);
+StartupFrame reply_with(uint8_t rev, bool s, bool c = true, bool m = false);
 // A reply that fits the peer's request.
 StartupFrame fitting(const Peer &p);
-
-// What the consumer has been told of the connection; nothing within the time.
-std::optional<rdma_cm_event_type> told(Victim &v, Connection &c, Millis limit = patience);
-
-// What the peer does behind its bytes.
-enum class Then { waits, fin, rst };
-
-// Bytes that a responder must not answer: it closes, tells no consumer, counts once.
-void expect_no_answer(View bytes, Then then, const std::string &counter);
 
 } // namespace peer

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "session.h"
 
+#include "traffic.h"
+
 namespace peer {
 namespace {
 
-unsigned begin(Testbed &bed)
+unsigned begin(Testbed &bed, const Knobs &policy)
 {
 	bed.begin();
+	for (const auto &[knob, value] : policy)
+		bed.policy.must(knob, value);
 	return bed.v.connections();
 }
 
@@ -33,27 +37,25 @@ Peer Listener::accept(Millis timeout)
 	return std::visit([=](auto &l) { return Peer(l.accept(timeout)); }, listener_);
 }
 
-Peer Listener::asked()
+Peer Listener::asked(Millis timeout)
 {
-	Peer p = accept();
+	Peer p = accept(timeout);
 	p.receive_request();
 	EXPECT_EQ(p.request.key, bytes(request_key));
 	return p;
 }
 
-Session::Session(const Options &o)
-	: bed(Testbed::the(o)), v(bed.v), p(Socket()), index_(begin(bed)),
+Session::Session(const Options &o, const Knobs &policy)
+	: bed(Testbed::the(o)), v(bed.v), p(Socket()), index_(begin(bed, policy)),
 	  history_(v.history().size())
 {
 }
 
-Session::Session(const Terms &t) : Session(t.victim.value_or(usual.victim))
+Session::Session(const Terms &t)
+	: Session(t.victim.value_or(usual.victim), {{"mpa_rev", "2"},
+						    {"crc", t.crc ? "1" : "0"},
+						    {"markers", t.markers_in ? "1" : "0"}})
 {
-	if (lab().device.policy("crc")) { // others have the defaults
-		bed.policy.must("mpa_rev", 2U);
-		bed.policy.must("crc", t.crc);
-		bed.policy.must("markers", t.markers_in);
-	}
 	StartupFrame r = StartupFrame::request(t.rev);
 	if (t.rev >= 2) {
 		r.s = true;
@@ -73,23 +75,154 @@ void Session::dial(const StartupFrame &request, size_t cut, const PeerOptions &o
 		p.request = request;
 		send_cut(p.socket, request.encode(), cut);
 	}
+	replied();
+}
+
+void Session::replied()
+{
 	p.receive_reply();
-	if (p.reply.rev == 0) {
-		// RFC 5044 figure 14: whatever the frames say.
-		version = 0;
-		p.out = FpduEncoder({true, true});
-		p.in = FpduDecoder({true, true});
-	}
+	begin_operation();
 	if (!p.reply.r)
 		bed.expect_count("accepts");
 	v.connection(index_);
 }
 
-void Session::call(Listener &listener, const std::function<StartupFrame(const Peer &)> &reply)
+Peer Session::attempt()
 {
+	initiator_ = true;
 	v.connect(listener.address());
-	p = listener.asked();
+	return listener.asked();
+}
+
+void Session::call(const std::function<StartupFrame(const Peer &)> &reply)
+{
+	p = attempt();
 	p.send_reply(reply(p));
+	begin_operation();
+}
+
+void Session::call_fitting(const Change &change)
+{
+	call([&](const Peer &asked) {
+		StartupFrame f = fitting(asked);
+		if (change)
+			change(f);
+		return f;
+	});
+}
+
+// RFC 5044 figure 14: whatever the frames say.
+void Session::begin_operation()
+{
+	if (p.reply.rev)
+		return;
+	version = 0;
+	p.out = FpduEncoder({true, true});
+	p.in = FpduDecoder({true, true});
+}
+
+void Session::unanswered(View bytes, Then then, const std::string &counter)
+{
+	p = Peer(Socket::connect(v.address(), lab().peer_socket()));
+	p.socket.try_send(bytes);
+	if (then != Then::waits)
+		wait_acknowledged(p.socket);
+	if (then == Then::rst)
+		p.reset();
+	else if (then == Then::fin)
+		p.finish();
+	if (p)
+		expect_silent_end(p.socket);
+	p.close();
+	bed.expect_count(counter);
+	EXPECT_EQ(v.connections(), index_) << "the consumer was told of it";
+	bed.finish();
+}
+
+// The reply has R and then the victim has left MPA: no FPDU comes (RFC 5044 7.1.2 rule 2). Over
+// SCTP a Session Terminate is the answer, unless the consumer rejects (RFC 5043 6.3, 6.4).
+void Session::rejected(const StartupFrame &request, const Bytes &data, bool by_consumer)
+{
+	p = Peer::reach(v.address(), lab().peer_socket());
+	p.send_request(request);
+	if (by_consumer || !lab().sctp) {
+		p.receive_reply();
+		EXPECT_TRUE(p.reply.r);
+		EXPECT_EQ(p.reply.rev, request.rev);
+		EXPECT_EQ(p.reply.s, request.s);
+		EXPECT_EQ(p.reply.private_data, data);
+	}
+	expect_silent_end(p);
+	EXPECT_TRUE(!lab().sctp || p.last_event == Event::fin) << "no Session Terminate";
+	p.close();
+	bed.expect_count("tx_rejects");
+	if (!by_consumer)
+		bed.expect_count("startup_length_errors");
+	EXPECT_EQ(v.connections(), index_ + by_consumer);
+	if (by_consumer)
+		v.drop(index_);
+	dropped_ = true;
+	bed.finish();
+}
+
+std::optional<rdma_cm_event_type> Session::told(Millis limit)
+{
+	Connection &con = c();
+	v.wait([&] { return con.happened.connect.has_value(); }, limit);
+	return con.happened.connect;
+}
+
+void Session::established()
+{
+	EXPECT_EQ(told(), RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_EQ(c().happened.status, 0);
+	if (initiator_)
+		bed.expect_count("connects");
+}
+
+void Session::told_of_failure()
+{
+	ASSERT_TRUE(told()) << "the consumer was never told";
+	EXPECT_LT(c().happened.status, 0);
+	if (initiator_) {
+		EXPECT_NE(told(), RDMA_CM_EVENT_ESTABLISHED);
+	}
+}
+
+// RFC 5044 7.1.2 rule 3
+void Session::reply_rejected(const Bytes &private_data)
+{
+	EXPECT_EQ(told(), RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(c().happened.status, -ECONNREFUSED);
+	EXPECT_EQ(c().happened.reply_data, private_data);
+	bed.expect_count("rx_rejects");
+	give_up();
+}
+
+// RFC 5044 7.1.2 rule 3: close and exit MPA.
+void Session::reply_refused(const std::string &counter)
+{
+	told_of_failure();
+	if (p.socket)
+		expect_silent_end(p.socket);
+	bed.expect_count(counter);
+	give_up();
+}
+
+// RFC 6581 9.1, 9.2: the Terminate goes out, and the consumer gets no connection.
+void Session::reply_terminated(const Code &code, const std::vector<std::string> &counters)
+{
+	End e = p.end();
+	ASSERT_TRUE(e.terminate) << "no Terminate";
+	EXPECT_EQ(e.terminate->code, code);
+	EXPECT_FALSE(e.terminate->m || e.terminate->d || e.terminate->r);
+	EXPECT_EQ(e.event, Event::fin);
+	EXPECT_TRUE(e.before.empty()) << "the victim sends an FPDU before the Terminate";
+	told_of_failure();
+	bed.expect_count("tx_terminate");
+	for (const std::string &name : counters)
+		bed.expect_count(name);
+	give_up();
 }
 
 Session::~Session()
@@ -146,8 +279,9 @@ void Session::delivers(const Bytes &message)
 	EXPECT_EQ(wc->opcode, IBV_WC_RECV);
 	EXPECT_EQ(wc->byte_len, message.size());
 	EXPECT_EQ(Victim::connection_of(wc->wr_id), index_);
-	EXPECT_EQ(Victim::index_of(wc->wr_id), delivered_) << "not the oldest receive";
-	places(c().recv, c().slot(delivered_++).at, message);
+	EXPECT_EQ(Victim::index_of(wc->wr_id), slot()) << "not the oldest receive";
+	places(c().recv, c().slot(slot()).at, message);
+	delivered_++;
 }
 
 Segment Session::segment(Bytes payload)
@@ -268,6 +402,21 @@ void Session::victim_sends(size_t len)
 	completes(IBV_WC_SEND);
 }
 
+void Session::data_both_ways(const std::vector<size_t> &sizes)
+{
+	may_touch(*v.rw, {0, v.rw->size()});
+	may_touch(c().recv, {0, c().recv.size()});
+	expect_data_both_ways(v, c(), p, version, sizes);
+	delivered_ += static_cast<unsigned>(sizes.size());
+	reads_ += static_cast<unsigned>(sizes.size());
+}
+
+void Session::judge_working()
+{
+	data_both_ways();
+	judge(lives());
+}
+
 void Session::check_end(const Verdict &verdict)
 {
 	End end = p.end();
@@ -304,6 +453,7 @@ void Session::check_terminate(const End &end, const Verdict &verdict)
 	EXPECT_TRUE(verdict.fits(got))
 		<< "Terminate says " << got << "; expected " << verdict.codes.front()
 		<< (verdict.codes.size() > 1 ? " or another" : "");
+	EXPECT_EQ(end.version, version);
 	// A reset could take the Terminate away from the peer.
 	EXPECT_EQ(end.event, Event::fin) << "no FIN behind the Terminate";
 	check_headers(*end.terminate);

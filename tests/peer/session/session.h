@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One connection in Full Operation and how it must end. Cases are rows of tables: name, RFC
-// section, verdict, and what the peer does.
+// One connection with the victim, from startup to its end, and the judgement how it was.
 #pragma once
 
 #include <functional>
 #include <variant>
 
+#include "frames.h"
 #include "rows.h"
 #include "testbed.h"
 #include "verdict.h"
@@ -29,17 +29,21 @@ public:
 	Address address() const;
 	Peer accept(Millis timeout = patience);
 	// With its request.
-	Peer asked();
+	Peer asked(Millis timeout = patience);
 	void close() { listener_ = Socket(); }
 
 private:
 	std::variant<Socket, sctp::Listener> listener_;
 };
 
+// What the peer does behind its bytes.
+enum class Then { waits, fin, rst };
+
 class Session {
 public:
-	// The account begins; then one of dial() and call().
-	explicit Session(const Options &o = usual.victim);
+	// The account begins, with this policy of the device; then one of dial() and call().
+	explicit Session(const Options &o = usual.victim, const Knobs &policy = {});
+	explicit Session(const Wishes &w) : Session(usual.victim, w.knobs()) {}
 	// The victim as responder, startup as usual under these terms.
 	explicit Session(const Terms &t);
 	~Session();
@@ -48,12 +52,34 @@ public:
 	// reply.
 	void dial(const StartupFrame &request, size_t cut = 0,
 		  const PeerOptions &o = lab().peer_socket());
-	// The victim is the initiator: it connects to the listener.
-	void call(Listener &listener, const std::function<StartupFrame(const Peer &)> &reply);
+	// Behind a request that the case has sent itself.
+	void replied();
+	// The victim is the initiator: it connects to the listener, and the peer has its request.
+	Peer attempt();
+	// The same, and the peer's reply.
+	void call(const std::function<StartupFrame(const Peer &)> &reply);
+	void call_fitting(const Change &change = {});
+	// Bytes that a responder must not answer: it closes, tells no consumer, counts once.
+	void unanswered(View bytes, Then then, const std::string &counter);
+
+	// A request that is rejected, by the consumer with its data, or else for its length.
+	void rejected(const StartupFrame &request, const Bytes &data, bool by_consumer);
+
+	// What the consumer has been told of the connection; nothing within the time.
+	std::optional<rdma_cm_event_type> told(Millis limit = patience);
+	void established();
+	void told_of_failure();
+	// The reply has R, and the consumer gets its private data.
+	void reply_rejected(const Bytes &private_data);
+	// An initiator finds the reply wrong: it closes without a word, or sends a Terminate.
+	void reply_refused(const std::string &counter);
+	void reply_terminated(const Code &code, const std::vector<std::string> &counters = {
+							"startup_negotiation_errors"});
 
 	Testbed &bed;
 	Victim &v;
 	Peer p;
+	Listener listener;
 
 	// Of DDP and RDMAP: 0 for a peer of the RDMA Consortium's revision (RFC 5044 appendix C).
 	uint8_t version = 1;
@@ -75,9 +101,9 @@ public:
 	// error.
 	void places(Region &r, ptrdiff_t at, Bytes bytes);
 	void may_touch(Region &r, Range range);
-	void may_touch_slot() { may_touch(c().recv, c().slot(delivered_)); }
+	void may_touch_slot() { may_touch(c().recv, c().slot(slot())); }
 	// The first bytes of the next receive.
-	void fills_slot(const Bytes &data) { places(c().recv, c().slot(delivered_).at, data); }
+	void fills_slot(const Bytes &data) { places(c().recv, c().slot(slot()).at, data); }
 	// The victim has received this as its next message.
 	void delivers(const Bytes &message);
 	// A correct message, and its delivery.
@@ -87,6 +113,8 @@ public:
 	void completes(ibv_wc_opcode opcode);
 	// The victim sends, the peer receives.
 	void victim_sends(size_t len);
+	// Every operation, of each size, by both sides.
+	void data_both_ways(const std::vector<size_t> &sizes = {1, 500, 1400, 5000});
 
 	// Does the next message arrive? Others may, before it.
 	bool alive();
@@ -96,6 +124,8 @@ public:
 	void judge(const Verdict &verdict);
 	// The peer has gone; the counter moves by one, or none does.
 	void judge_gone(const std::string &counter);
+	// The same for data both ways and an orderly end.
+	void judge_working();
 	// The end of a startup that led to no connection.
 	void give_up();
 
@@ -106,6 +136,8 @@ private:
 		std::optional<Bytes> bytes;
 	};
 
+	void begin_operation();
+	unsigned slot() const { return delivered_ % v.options().receives; }
 	void judge_life();
 	void check_end(const Verdict &verdict);
 	void check_terminate(const End &end, const Verdict &verdict);
@@ -121,6 +153,7 @@ private:
 	unsigned delivered_ = 0;
 	unsigned reads_ = 0;
 	unsigned sends_ = 0;
+	bool initiator_ = false; // the victim
 	bool dropped_ = false;
 };
 

@@ -32,15 +32,6 @@ const std::set<std::string> errors{
 const std::set<std::string> events{"accepts",	   "connects",	 "revision_fallbacks", "rx_rejects",
 				   "rx_terminate", "tx_rejects", "tx_terminate"};
 
-// Not those of traffic, which the other connection has, too.
-Counts known(Counts all)
-{
-	std::erase_if(all, [](const auto &c) {
-		return !errors.contains(c.first) && !events.contains(c.first);
-	});
-	return all;
-}
-
 } // namespace
 
 bool eventually(const std::function<bool()> &condition)
@@ -93,14 +84,14 @@ Testbed::Testbed(Victim &victim)
 
 void Testbed::begin()
 {
-	Counts now = known(nldev_.counters());
+	const Counts all = nldev_.counters();
 	if (judged_ && !usual.shared) {
-		EXPECT_EQ(difference(now, counters_), "")
+		EXPECT_EQ(difference(judged(all), judged(counters_)), "")
 			<< "counted after the case before was judged";
 	}
 	if (!judged_) // nobody has judged the session before
 		restore();
-	counters_ = now;
+	counters_ = all;
 	resources_ = nldev_.resources();
 	expected_.clear();
 	some_error_ = anything_ = judged_ = false;
@@ -122,10 +113,44 @@ void Testbed::restore()
 		r->restore();
 }
 
+// Not those of traffic, which the other connection has, too, unless the case expects them.
+Counts Testbed::judged(Counts all) const
+{
+	std::erase_if(all, [this](const auto &c) {
+		return !errors.contains(c.first) && !events.contains(c.first) &&
+		       !expected_.contains(c.first);
+	});
+	return all;
+}
+
+Counts Testbed::now()
+{
+	return judged(nldev_.counters());
+}
+
+bool Testbed::any_error()
+{
+	Counts all = nldev_.counters();
+	return std::ranges::any_of(errors, [&](const std::string &name) {
+		return all[name] > counters_[name];
+	});
+}
+
+std::string Testbed::missing_counters()
+{
+	const Counts all = nldev_.counters();
+	std::string names;
+	for (const auto *class_of : {&errors, &events})
+		for (const std::string &name : *class_of)
+			if (!all.contains(name))
+				names += name + " ";
+	return names;
+}
+
 // What the counters are to be; names that do not exist are a failure.
 Counts Testbed::wanted() const
 {
-	Counts all = counters_;
+	Counts all = judged(counters_);
 	for (const auto &[name, n] : expected_) {
 		EXPECT_TRUE(all.contains(name)) << "no such counter: " << name;
 		all[name] += n;
@@ -135,35 +160,33 @@ Counts Testbed::wanted() const
 
 bool Testbed::all_counted()
 {
-	return known(nldev_.counters()) == wanted();
+	return now() == wanted();
 }
 
 void Testbed::check_counters()
 {
-	if (counters_.empty()) // another driver
-		return;
 	const Counts want = wanted();
-	Counts now;
+	Counts got;
 	auto right = [&] {
-		now = known(nldev_.counters());
+		got = now();
 		if (anything_)
 			return true;
 		if (!some_error_)
-			return now == want;
+			return got == want;
 		// At least one error, each of its classes once.
 		bool any = false;
-		for (auto &[name, n] : now) {
+		for (auto &[name, n] : got) {
 			const bool error = errors.contains(name) || name == "rx_terminate";
 			if ((!error && name != "tx_terminate") || n > want.at(name) + 1)
 				continue;
 			any |= error && n > want.at(name);
 			n = want.at(name);
 		}
-		return any && now == want;
+		return any && got == want;
 	};
-	EXPECT_TRUE(eventually(right)) << "counters: " << difference(now, want)
+	EXPECT_TRUE(eventually(right)) << "counters: " << difference(got, want)
 				       << (some_error_ ? "no error counted, or one twice" : "");
-	counters_ = known(nldev_.counters());
+	counters_ = nldev_.counters();
 }
 
 void Testbed::check_resources()

@@ -38,6 +38,14 @@ struct Usual {
 	bool shared = false;
 };
 inline Usual usual;
+// Large enough for data both ways.
+inline const Options roomy{.receive_size = 8192, .rw_size = 32768};
+
+// A counter of the device.
+inline uint64_t counter(const std::string &name)
+{
+	return lab().device.counter(name);
+}
 
 class Testbed {
 public:
@@ -53,6 +61,10 @@ public:
 	void expect_count(const std::string &name, uint64_t n = 1) { expected_[name] += n; }
 	// Have they?
 	bool all_counted();
+	// Those of errors and events that the device does not have.
+	std::string missing_counters();
+	// Has any error been counted?
+	bool any_error();
 	// One error of a class that no RFC names.
 	void expect_some_error() { some_error_ = true; }
 	// Whatever else is counted from now on.
@@ -64,6 +76,8 @@ public:
 private:
 	explicit Testbed(Victim &victim);
 	void restore();
+	Counts judged(Counts all) const;
+	Counts now();
 	Counts wanted() const;
 	void check_counters();
 	void check_resources();

@@ -78,15 +78,21 @@ void Connection::post_receive(unsigned n)
 void Connection::post(ibv_wr_opcode op, const Region &r, size_t at, size_t len, uint32_t stag,
 		      uint64_t to)
 {
+	ibv_send_wr wr{};
+	wr.opcode = op;
+	wr.wr.rdma.remote_addr = to;
+	wr.wr.rdma.rkey = stag;
+	post(wr, r, at, len);
+}
+
+void Connection::post(ibv_send_wr wr, const Region &r, size_t at, size_t len)
+{
 	ibv_sge sge{r.base() + at, static_cast<uint32_t>(len), r.lkey()};
-	ibv_send_wr wr{}, *bad;
+	ibv_send_wr *bad;
 	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
 	wr.sg_list = &sge;
 	wr.num_sge = 1;
-	wr.opcode = op;
-	wr.send_flags = IBV_SEND_SIGNALED;
-	wr.wr.rdma.remote_addr = to;
-	wr.wr.rdma.rkey = stag;
+	wr.send_flags |= IBV_SEND_SIGNALED;
 	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
 }
 

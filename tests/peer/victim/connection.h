@@ -47,6 +47,9 @@ public:
 		post(IBV_WR_RDMA_READ, into, at, len, stag, to);
 	}
 
+	// Any other work request on these bytes.
+	void post(ibv_send_wr wr, const Region &r, size_t at, size_t len);
+
 	// Remote rights of the QP from now on, instead of rdma_cm's default (all).
 	void allow(int access);
 

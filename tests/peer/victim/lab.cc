@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "lab.h"
 
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <system_error>
@@ -9,28 +8,6 @@
 
 namespace victim {
 namespace {
-
-constexpr std::array error_counters{
-	"rx_terminate",
-	"crc_errors",
-	"marker_errors",
-	"length_errors",
-	"llp_lost",
-	"ddp_tagged_errors",
-	"ddp_untagged_errors",
-	"rdmap_protection_errors",
-	"rdmap_operation_errors",
-	"local_errors",
-	"startup_key_errors",
-	"startup_revision_errors",
-	"startup_length_errors",
-	"startup_timeouts",
-	"startup_closed",
-	"startup_negotiation_errors",
-	"backlog_drops",
-	"rx_rejects",
-	"cq_overflows",
-};
 
 std::string env(const char *name, const char *otherwise)
 {
@@ -58,57 +35,6 @@ bool Device::policy(const std::string &knob, const std::string &value) const
 {
 	std::ofstream f(dir() + "kwarp/" + knob);
 	return f && f << value << std::flush;
-}
-
-Counts Device::counters() const
-{
-	try {
-		return Nldev(name_).counters();
-	} catch (const std::system_error &error) {
-		// of a driver without counters; any other must not look like zeros
-		if (error.code() != std::errc::invalid_argument)
-			throw;
-		return {};
-	}
-}
-
-std::optional<uint64_t> Device::counter(const std::string &name) const
-{
-	Counts all = counters();
-	auto found = all.find(name);
-	return found == all.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::string Device::missing_counters() const
-{
-	Counts all = counters();
-	std::string names;
-	for (const char *name : error_counters)
-		if (!all.contains(name))
-			names += std::string(name) + " ";
-	return names;
-}
-
-uint64_t Device::errors() const
-{
-	Counts all = counters();
-	uint64_t sum = 0;
-	for (const char *name : error_counters)
-		sum += all[name];
-	return sum;
-}
-
-PolicyScope::PolicyScope(const Device &d, std::string knob, const std::string &value)
-	: device_(d), knob_(std::move(knob)), before_(d.policy(knob_))
-{
-	if (before_)
-		holds_ = *before_ == value || device_.policy(knob_, value);
-}
-
-PolicyScope::~PolicyScope()
-{
-	if (before_)
-		device_.policy(knob_, *before_);
 }
 
 Policy::Policy() : device_(lab().device) {}

@@ -23,39 +23,11 @@ public:
 	std::optional<std::string> policy(const std::string &knob) const;
 	// False if the device has no such knob or refuses the value.
 	bool policy(const std::string &knob, const std::string &value) const;
-	// Nothing if the device has no such counter.
-	std::optional<uint64_t> counter(const std::string &name) const;
-	// False for drivers without any; a kwarp device must have each that the suite asks for.
-	bool has_counters() const { return counter("crc_errors").has_value(); }
-	// Those of errors() that are missing.
-	std::string missing_counters() const;
-	// Sum of all counters that mean "somebody did something wrong".
-	uint64_t errors() const;
+	uint64_t counter(const std::string &name) const { return Nldev(name_).counters().at(name); }
 
 private:
-	// Empty if the driver has none.
-	Counts counters() const;
 	std::string dir() const { return "/sys/class/infiniband/" + name_ + "/"; }
 	std::string name_;
-};
-
-// Sets a knob for the length of a scope.
-class PolicyScope {
-public:
-	PolicyScope(const Device &d, std::string knob, const std::string &value);
-	~PolicyScope();
-	PolicyScope(const PolicyScope &) = delete;
-	PolicyScope &operator=(const PolicyScope &) = delete;
-
-	// Whether the value is in force.
-	bool holds() const { return holds_; }
-	bool exists() const { return before_.has_value(); }
-
-private:
-	const Device &device_;
-	std::string knob_;
-	std::optional<std::string> before_;
-	bool holds_ = false;
 };
 
 // Any number of knobs. One is written only when its value changes, and all are put back at the end.
