@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The victim connects; the peer that listens answers badly.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {
@@ -25,7 +24,7 @@ bool tries_again(Session &s)
 	bool again = false;
 	EXPECT_TRUE(soon([&] {
 		try {
-			s.p = s.listener.asked(Millis{20});
+			s.p = s.asked(Millis{20});
 			again = true;
 		} catch (const Timeout &) {
 			// not yet

@@ -2,7 +2,6 @@
 // Peers that do not close when the victim has: how many of its sockets they can keep, and when it
 // learns the rest.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 #include <fstream>
 #include <sstream>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The peer goes away, by FIN or RST, at every step of a connection's life.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "attack.h"
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {

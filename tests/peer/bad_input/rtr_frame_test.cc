@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The Rtr frame of the 2007 proposal, in either role.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {
@@ -44,7 +43,7 @@ TEST(Forms, rtr_frame__responder_may_speak_first)
 			StartupFrame::rtr(s.p.reply.c, f.key, pattern(f.private_data)).encode());
 		s.established();
 		// FPDUs and markers count from behind the frame
-		expect_victim_sends(s.v, s.c(), s.p, 3000);
+		s.victim_sends(3000);
 		s.judge_working();
 	}
 }
@@ -183,7 +182,7 @@ void plain_revision_1(const Knobs &policy, bool asks_for_it)
 	});
 	s.established();
 	// the first bytes are those of an FPDU
-	expect_victim_sends(s.v, s.c(), s.p, 200);
+	s.victim_sends(200);
 	s.judge_working();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The positive side: what a correct peer and a correct victim do together.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {
@@ -82,7 +81,7 @@ TEST(Conformance, responder_waits_for_the_first_fpdu)
 		s.p.send(write_segment(0, 0, {})); // zero-length: enough
 		const Segment g = s.p.next();
 		EXPECT_TRUE(same(g.payload, s.v.rw->original(0, 100)));
-		expect_success(s.v);
+		s.completes(IBV_WC_SEND);
 	}
 }
 
@@ -124,7 +123,7 @@ TEST(Conformance, every_length_of_fpdu)
 		const Segment g = s.p.next();
 		EXPECT_TRUE(same(g.payload, s.v.rw->original(n, n)));
 		EXPECT_EQ(g.msn, n + 1);
-		expect_success(s.v);
+		s.completes(IBV_WC_SEND);
 	}
 }
 
@@ -136,7 +135,7 @@ TEST(Conformance, ird_reads_at_once)
 		s.p.read({static_cast<uint32_t>(i + 1), 0, 256 * 1024, s.v.rw->rkey(),
 			  s.v.rw->base()});
 	for (uint32_t i = 0; i < 4; i++) {
-		const Segment answer = receive_message(s.p, op_read_response);
+		const Segment answer = s.receives(op_read_response);
 		EXPECT_EQ(answer.stag, i + 1);
 		EXPECT_EQ(answer.to, 0U);
 		EXPECT_TRUE(same(answer.payload, s.v.rw->original(0, 256 * 1024)));

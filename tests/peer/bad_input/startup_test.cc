@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Startup frames that the listening victim receives: malformed, unusual, slow, cut off.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "../session/cases.h"
-#include "../session/traffic.h"
 
 namespace peer {
 

@@ -2,7 +2,6 @@
 // Forms of startup older than RFC 6581: the RDMA Consortium's revision 0 (RFC 5044 appendix C) and
 // the Rtr frame of the peer-to-peer proposal of 2007.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {

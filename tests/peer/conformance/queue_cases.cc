@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Read Requests as untagged messages: length, MSN, MO, depth.
 #include "../session/cases.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {
@@ -74,8 +73,7 @@ void add_depth(Table &t)
 			constexpr uint32_t len = 100 * 1000;
 			ask(s, n, len);
 			for (unsigned i = 0; i < n; i++)
-				EXPECT_EQ(receive_message(s.p, op_read_response).payload.size(),
-					  len);
+				EXPECT_EQ(s.receives(op_read_response).payload.size(), len);
 		});
 	// Room for a few packets: on s390x each takes 4 KiB and more, and SCTP's sender waits for
 	// its timers if not even two have room.

@@ -2,7 +2,6 @@
 // The victim as initiator: every combination of a reply's flags, IRD and ORD; malformed replies;
 // fallback.
 #include "../session/session.h"
-#include "../session/traffic.h"
 
 namespace peer {
 namespace {
@@ -227,7 +226,7 @@ TEST_P(Fallback, to_revision_1)
 		p.send_reply(StartupFrame::reply(1));
 		p.end();
 	}
-	s.p = s.listener.asked();
+	s.p = s.asked();
 	EXPECT_EQ(s.p.request.rev, 1);
 	EXPECT_TRUE(s.p.request.private_data.empty());
 	s.p.send_reply(StartupFrame::reply(1));

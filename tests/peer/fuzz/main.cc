@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fuzzes live connections of the device under test. TAP, one line for each batch of sessions; a
-// session that fails says its seed, and "--seed SEED --sessions 1" does the same again.
+// Fuzzes live connections of the device under test, which the environment names (victim/lab.h).
+// TAP, one line for each batch of sessions; a session that fails says its seed, and "--seed SEED
+// --sessions 1" does the same again. --verbose prints the plan of each session.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -23,12 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds hang_limit{200}; // for one session; more than all waits in it
 constexpr unsigned most_failures = 10;
+constexpr unsigned every = 25; // sessions between two looks at the device
 
 struct Options {
 	uint64_t seed = std::random_device()();
 	uint64_t sessions = UINT64_MAX;
 	std::chrono::seconds time{UINT32_MAX};
-	unsigned every = 25;
 	bool verbose = false;
 };
 
@@ -130,9 +131,8 @@ private:
 		uint64_t first = options_.seed + totals_.sessions;
 		unsigned failures = totals_.failures;
 
-		for (unsigned i = 0; i < options_.every && totals_.sessions < options_.sessions &&
-				     Clock::now() < end_;
-		     i++)
+		for (unsigned i = 0;
+		     i < every && totals_.sessions < options_.sessions && Clock::now() < end_; i++)
 			session();
 		set({});
 		std::string fault = witness_.turn();
@@ -168,21 +168,6 @@ private:
 	victim::Counts resources_;
 };
 
-int usage(const char *name, int status)
-{
-	(status ? std::cerr : std::cout)
-		<< "usage: " << name
-		<< " [--seed N] [--sessions N] [--seconds N] [--every N] [--verbose]\n"
-		   "  --seed      of the first session; each next one has the next number "
-		   "(default: random)\n"
-		   "  --sessions  how many (default: no limit)\n"
-		   "  --seconds   how long (default: no limit)\n"
-		   "  --every     sessions between two looks at the device (default: 25)\n"
-		   "  --verbose   tell what each session does\n"
-		   "The environment names the device: see tests/peer/victim/lab.h\n";
-	return status;
-}
-
 } // namespace
 } // namespace live_fuzz
 
@@ -192,9 +177,7 @@ try {
 	static const option longs[] = {{"seed", required_argument, nullptr, 's'},
 				       {"sessions", required_argument, nullptr, 'n'},
 				       {"seconds", required_argument, nullptr, 't'},
-				       {"every", required_argument, nullptr, 'e'},
 				       {"verbose", no_argument, nullptr, 'v'},
-				       {"help", no_argument, nullptr, 'h'},
 				       {}};
 	Options o;
 
@@ -209,14 +192,12 @@ try {
 		case 't':
 			o.time = std::chrono::seconds(std::stoul(optarg));
 			break;
-		case 'e':
-			o.every = static_cast<unsigned>(std::stoul(optarg));
-			break;
 		case 'v':
 			o.verbose = true;
 			break;
 		default:
-			return usage(argv[0], c == 'h' ? 0 : 2);
+			throw std::invalid_argument("usage: [--seed N] [--sessions N] [--seconds "
+						    "N] [--verbose]");
 		}
 	}
 	signal(SIGPIPE, SIG_IGN);

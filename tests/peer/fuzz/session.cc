@@ -331,8 +331,7 @@ std::string Session::run()
 			drain();
 		if (p_)
 			finish();
-		listener_.close();
-		sctp_listener_.reset();
+		listener_.reset();
 		if (p_)
 			p_->close();
 		judge();

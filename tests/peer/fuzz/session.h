@@ -82,9 +82,7 @@ private:
 
 	const Plan &plan_;
 	std::unique_ptr<victim::Victim> v_;
-	// One of the two, if the victim initiates.
-	iwarp::Socket listener_;
-	std::optional<iwarp::sctp::Listener> sctp_listener_;
+	std::optional<iwarp::PeerListener> listener_; // if the victim initiates
 	std::optional<iwarp::Peer> p_;
 	victim::Connection *c_ = nullptr;
 	std::string faults_;

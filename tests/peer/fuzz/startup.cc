@@ -185,17 +185,9 @@ void Session::follow(const StartupFrame &reply)
 // The victim connects.
 bool Session::respond()
 {
-	const Address any(lab().peer_ip, 0);
-	if (plan_.sctp)
-		sctp_listener_.emplace(any, sctp::Options{.netns = lab().peer_netns});
-	else
-		listener_ = Socket::listen(any, lab().peer_socket());
-	c_ = &v_->connect(Address(lab().peer_ip,
-				  plan_.sctp ? sctp_listener_->port() : listener_.local().port()));
-	if (plan_.sctp)
-		p_.emplace(sctp_listener_->accept(long_patience));
-	else
-		p_.emplace(listener_.accept(long_patience));
+	listener_.emplace(Address(lab().peer_ip, 0), lab().peer_socket());
+	c_ = &v_->connect(listener_->address());
+	p_.emplace(listener_->accept(long_patience));
 	p_->receive_request(long_patience);
 	// In revision 1, S announces no enhanced data.
 	if (p_->request.rev < 2)

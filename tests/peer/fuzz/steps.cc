@@ -23,18 +23,8 @@ bool tagged_opcode(uint8_t opcode)
 
 Region &Session::region(Area a)
 {
-	switch (a) {
-	case Area::rw:
-		return *v_->rw;
-	case Area::wo:
-		return *v_->wo;
-	case Area::ro:
-		return *v_->ro;
-	case Area::local:
-		return *v_->local;
-	default:
-		return *v_->alien;
-	}
+	const std::unique_ptr<Region> *all[] = {&v_->rw, &v_->wo, &v_->ro, &v_->local, &v_->alien};
+	return **all[static_cast<size_t>(a)];
 }
 
 void Session::perform(const Step &s, Dice dice)
@@ -69,7 +59,7 @@ void Session::right(const Step &s, Dice &dice)
 	case Act::write:
 		allowed_[&r].push_back({s.at, s.len});
 		std::copy(data.begin(), data.end(), image_[&r].begin() + s.at);
-		message(write_segment(r.rkey(), r.base() + s.at, data), s, dice);
+		message(write_to(r, s.at, data), s, dice);
 		break;
 	case Act::read: {
 		if (right_ && reads_.size() >= reads_at_once)
@@ -227,8 +217,7 @@ Segment Session::wrong_segment(const Step &s, Dice &dice)
 {
 	Region &r = region(s.area);
 	Bytes data = dice.bytes(s.len);
-	Segment w = write_segment(r.rkey(), r.base() + s.at, data),
-		m = send_segment(p_->send_msn, data);
+	Segment w = write_to(r, s.at, data), m = send_segment(p_->send_msn, data);
 
 	switch (s.act) {
 	case Act::send_too_long:

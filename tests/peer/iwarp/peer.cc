@@ -393,4 +393,25 @@ bool Peer::shut_down(Millis timeout)
 	}
 }
 
+PeerListener::PeerListener(const Address &at, const PeerOptions &o) : at_(at)
+{
+	if (o.sctp)
+		listener_ = sctp::Listener(at, {.netns = o.netns});
+	else
+		listener_ = Socket::listen(at, o);
+}
+
+Address PeerListener::address() const
+{
+	const auto *sctp = std::get_if<sctp::Listener>(&listener_);
+	Address a = at_;
+	a.port(sctp ? sctp->port() : std::get<Socket>(listener_).local().port());
+	return a;
+}
+
+Peer PeerListener::accept(Millis timeout)
+{
+	return std::visit([=](auto &l) { return Peer(l.accept(timeout)); }, listener_);
+}
+
 } // namespace iwarp

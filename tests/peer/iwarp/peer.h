@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 
 #include "fpdu.h"
 #include "sctp.h"
@@ -118,6 +119,19 @@ private:
 
 	// Over SCTP: accepted; Session Terminate sent; received.
 	bool operating_ = false, finished_ = false, ended_ = false;
+};
+
+// Where initiators connect to.
+class PeerListener {
+public:
+	explicit PeerListener(const Address &at, const PeerOptions &o = {});
+	Address address() const;
+	Peer accept(Millis timeout = patience);
+	void close() { listener_ = Socket(); }
+
+private:
+	Address at_;
+	std::variant<Socket, sctp::Listener> listener_;
 };
 
 } // namespace iwarp

@@ -10,16 +10,9 @@ namespace {
 
 constexpr size_t len = 1000;
 
-// The stream's bytes from an FPDU on, with another payload in that FPDU.
-Bytes other_payload(const Session &s, const Span &f, const Segment &seg)
-{
-	FpduEncoder e(s.out.mode(), f.from);
-	return e.encode(seg.encode());
-}
-
 Segment rw_segment(Session &s, size_t at, uint32_t seed)
 {
-	return write_segment(s.v.rw->rkey(), s.v.rw->base() + at, pattern(len, seed));
+	return write_to(*s.v.rw, static_cast<int64_t>(at), pattern(len, seed));
 }
 
 struct Early : testing::Test {
@@ -36,7 +29,7 @@ struct Early : testing::Test {
 		ASSERT_TRUE(s.written(5000, len, 2));
 	}
 	// The other contents with which the sender goes on.
-	Bytes other() { return other_payload(s, f, rw_segment(s, 5000, 77)); }
+	Bytes other() { return s.instead_of(f, rw_segment(s, 5000, 77)); }
 };
 
 // A segment that covers the gap and all of the early one: TCP throws that away.
@@ -56,7 +49,7 @@ TEST_F(Early, overlapped_by_other_bytes)
 	s.send(b.from, c.to, 1460 * 2);
 	// too long for one segment of the wire, but not for a tun device
 	ASSERT_EQ(s.counted(), (Counted{2, 0, 0}));
-	const Bytes b2 = other_payload(s, b, rw_segment(s, 9000, 78));
+	const Bytes b2 = s.instead_of(b, rw_segment(s, 9000, 78));
 	const Bytes over = join({s.part({gap.from, b.from}), b2});
 	s.send_other(gap.from, over, over.size());
 	s.fill();
@@ -129,41 +122,6 @@ TEST_F(Early, doubled)
 	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// TCP reneges: it drops what it has told the sender it has, the last first. Then other bytes come,
-// or the same.
-void renege(bool same)
-{
-	FixedBuffers fixed;
-	Session s;
-	Span gap = s.write(0, 40, 1);
-	constexpr size_t large = 30000;
-	s.write_much(20000, large, 9);
-	Span f = s.write(5000, len, 2);
-	s.send(f);
-	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
-	// single bytes that are no neighbours: much overhead, and nothing to be saved
-	ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP keeps everything";
-	const uint32_t seed = same ? 2 : 77;
-	const Bytes f2 = other_payload(s, f, rw_segment(s, 5000, seed));
-	std::copy(f2.begin(), f2.end(), s.stream.begin() + f.from);
-	s.fill_and_deliver();
-	EXPECT_TRUE(s.written(5000, len, seed)) << "delivered is not what TCP has acknowledged";
-	EXPECT_TRUE(s.much_written(20000, large, 9));
-	EXPECT_TRUE(s.written(0, 40, 1));
-	const Counted c = s.counted();
-	EXPECT_EQ(c.replaced, same ? 0U : 1U);
-	EXPECT_GE(c.delivered, same ? 1U : 0U);
-}
-
-TEST(Renege, other_bytes)
-{
-	renege(false);
-}
-TEST(Renege, same_bytes)
-{
-	renege(true);
-}
-
 // Two Writes to one place: the later one's bytes stay, though they came first.
 TEST(Order, two_writes_to_one_place)
 {
@@ -192,50 +150,48 @@ TEST(Order, both_early)
 	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// The region is another one when the turn comes, under the same STag.
-TEST(Rights, registered_anew)
-{
+struct Rights : testing::Test {
 	Session s;
-	ibv_pd *pd = s.v.pd();
-	Bytes first(8192), second(8192);
-	ibv_mr *mr = ibv_reg_mr(pd, first.data(), first.size(),
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	ASSERT_TRUE(mr);
+	Bytes memory = Bytes(8192);
+	ibv_mr *mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(), access);
+	static constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+	// A Write into the region.
+	Span write(size_t at, uint32_t seed)
+	{
+		const uint64_t to = reinterpret_cast<uint64_t>(memory.data()) + at;
+		return s.add(write_segment(mr->rkey, to, pattern(len, seed)));
+	}
+	// One that is placed; then its bytes are wiped away.
+	void SetUp() override
+	{
+		ASSERT_TRUE(mr);
+		s.write(0, 40, 1);
+		s.send(write(0, 2));
+		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
+		std::fill(memory.begin(), memory.end(), 0);
+	}
+};
+
+// The region is another one when the turn comes, under the same STag.
+TEST_F(Rights, registered_anew)
+{
 	const uint32_t stag = mr->rkey;
-	const uint64_t to = reinterpret_cast<uint64_t>(first.data());
-	s.write(0, 40, 1);
-	Span f = s.add(write_segment(stag, to, pattern(len, 2)));
-	s.send(f);
-	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
-	std::fill(first.begin(), first.end(), 0);
-	ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, pd, nullptr, 0,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				       IBV_ACCESS_REMOTE_READ),
+	ASSERT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, s.v.pd(), nullptr, 0,
+			       access | IBV_ACCESS_REMOTE_READ),
 		  0);
 	ASSERT_EQ(mr->rkey, stag);
 	s.fill_and_deliver();
-	EXPECT_TRUE(same(View(first).first(len), pattern(len, 2))) << "delivered, and not there";
+	EXPECT_TRUE(same(View(memory).first(len), pattern(len, 2))) << "delivered, and not there";
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 	ibv_dereg_mr(mr);
 }
 
 // Deregistered in between: nothing more is written, and in its turn it is the error that it is.
-TEST(Rights, taken_away)
+TEST_F(Rights, taken_away)
 {
-	Session s;
-	Bytes memory(8192);
-	ibv_mr *mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(),
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	ASSERT_TRUE(mr);
-	s.write(0, 40, 1);
-	Span f = s.add(write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()),
-				     pattern(len, 2)));
-	Span g = s.add(write_segment(mr->rkey, reinterpret_cast<uint64_t>(memory.data()) + 4000,
-				     pattern(len, 3)));
-	s.send(f);
-	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
+	Span g = write(4000, 3);
 	ibv_dereg_mr(mr);
-	std::fill(memory.begin(), memory.end(), 0);
 	s.send(g);
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	s.nothing_delivered();
@@ -245,12 +201,19 @@ TEST(Rights, taken_away)
 }
 
 // An error waits for its turn: what comes before it is delivered, and it may never have its turn.
-void held(const FpduFault &fault, Code code)
+struct Wrong {
+	FpduFault fault{};
+	uint32_t stag_xor = 0;
+};
+
+void held(const Wrong &what, Code code)
 {
 	const char *const wrong = "wrong data: placed in spite of an error";
 	Session s;
 	s.message(40, 1);
-	Span bad = s.add(rw_segment(s, 5000, 2), fault), behind = s.write(8000, len, 3);
+	Segment segment = rw_segment(s, 5000, 2);
+	segment.stag ^= what.stag_xor;
+	Span bad = s.add(segment, what.fault), behind = s.write(8000, len, 3);
 	uint64_t terminates = s.counter("tx_terminate");
 	s.send(bad.from, behind.to);
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
@@ -264,25 +227,19 @@ void held(const FpduFault &fault, Code code)
 
 TEST(Error, crc)
 {
-	held({.crc_xor = 1}, mpa::crc);
+	held({{.crc_xor = 1}}, mpa::crc);
 }
 
 TEST(Error, marker)
 {
-	held({.marker = [](Marker m) { return Marker{0, static_cast<uint16_t>(m.fpdu_ptr ^ 4)}; }},
+	held({{.marker =
+		       [](Marker m) { return Marker{0, static_cast<uint16_t>(m.fpdu_ptr ^ 4)}; }}},
 	     mpa::marker);
 }
 
 TEST(Error, stag)
 {
-	Session s;
-	s.message(40, 1);
-	Span bad = s.add(write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(len, 2)));
-	s.send(bad);
-	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
-	s.send(0, bad.from);
-	s.delivers(40, 1);
-	s.terminates(ddp::tagged_stag);
+	held(Wrong{.stag_xor = 1}, ddp::tagged_stag);
 }
 
 // What was wrong is sent again, right, and covers it.
@@ -291,8 +248,7 @@ TEST(Error, made_good)
 	Session s;
 	Span gap = s.message(40, 1), f = s.add(rw_segment(s, 5000, 2), {.crc_xor = 1});
 	s.send(f);
-	s.send_other(gap.from, join({s.part(gap), other_payload(s, f, rw_segment(s, 5000, 2))}),
-		     1460);
+	s.send_other(gap.from, join({s.part(gap), s.instead_of(f, rw_segment(s, 5000, 2))}), 1460);
 	s.delivers(40, 1);
 	EXPECT_TRUE(s.written(5000, len, 2));
 }

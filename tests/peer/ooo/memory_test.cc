@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory windows that are closed or opened elsewhere between placement and delivery, and a machine
-// that is short of memory for TCP.
+// Memory windows that are closed or opened elsewhere between placement and delivery, and a socket
+// or a machine that is short of memory for TCP.
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -235,50 +235,81 @@ private:
 	}
 };
 
-// The machine, and not this socket's buffer, is out of memory: TCP gives back what it has told the
-// sender it has. Then other bytes come.
-TEST(MemoryPressure, tcp_reneges)
-{
+// A gap, much behind it, and behind that a Write that is placed early. Then TCP is crowded.
+struct Crowded {
+	static constexpr size_t large = 30000;
+
 	Session s;
-	Span gap = s.write(0, 40, 1);
-	constexpr size_t large = 30000;
-	s.write_much(20000, large, 9);
-	Span f = s.write(5000, len, 2);
-	s.send(f);
-	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
+	Span gap = s.write(0, 40, 1), f;
+
+	Crowded()
 	{
-		TcpMemory none;
+		s.write_much(20000, large, 9);
+		f = s.write(5000, len, 2);
+		s.send(f);
+		EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
+	}
+	// TCP reneges: it drops what it has told the sender it has, the last first. Single bytes
+	// that are no neighbours: much overhead, and nothing to be saved.
+	void renege()
+	{
 		ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP keeps everything";
 	}
-	FpduEncoder e(s.out.mode(), f.from);
-	const Bytes other = e.encode(
-		write_segment(s.v.rw->rkey(), s.v.rw->base() + 5000, pattern(len, 77)).encode());
-	std::copy(other.begin(), other.end(), s.stream.begin() + f.from);
-	s.fill_and_deliver();
-	EXPECT_TRUE(s.written(5000, len, 77)) << "delivered is not what TCP has acknowledged";
-	EXPECT_TRUE(s.much_written(20000, large, 9));
-	EXPECT_TRUE(s.written(0, 40, 1));
-	EXPECT_GE(s.counted().replaced, 1U);
+	// The Write of another payload, or of the same, is what comes now.
+	void delivers(uint32_t seed)
+	{
+		const Bytes now = s.instead_of(f, write_to(*s.v.rw, 5000, pattern(len, seed)));
+		std::copy(now.begin(), now.end(), s.stream.begin() + f.from);
+		s.fill_and_deliver();
+		EXPECT_TRUE(s.written(5000, len, seed))
+			<< "delivered is not what TCP has acknowledged";
+		EXPECT_TRUE(s.much_written(20000, large, 9));
+		EXPECT_TRUE(s.written(0, 40, 1));
+	}
+};
+
+TEST(Renege, other_bytes)
+{
+	FixedBuffers fixed;
+	Crowded c;
+	c.renege();
+	c.delivers(77);
+	EXPECT_EQ(c.s.counted().replaced, 1U);
+}
+
+TEST(Renege, same_bytes)
+{
+	FixedBuffers fixed;
+	Crowded c;
+	c.renege();
+	c.delivers(2);
+	const Counted counts = c.s.counted();
+	EXPECT_EQ(counts.replaced, 0U);
+	EXPECT_GE(counts.delivered, 1U);
+}
+
+// The machine, and not this socket's buffer, is out of memory. Then other bytes come.
+TEST(MemoryPressure, tcp_reneges)
+{
+	Crowded c;
+	{
+		TcpMemory none;
+		c.renege();
+	}
+	c.delivers(77);
+	EXPECT_GE(c.s.counted().replaced, 1U);
 }
 
 // The bytes stay, in another place: TCP has copied small segments together. They are still known.
 TEST(MemoryPressure, tcp_collapses)
 {
 	FixedBuffers fixed;
-	Session s;
-	Span gap = s.write(0, 40, 1);
-	constexpr size_t large = 30000;
-	s.write_much(20000, large, 9);
-	Span f = s.write(5000, len, 2);
-	s.send(f);
-	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
+	Crowded c;
 	// neighbours, the last first: TCP does not join them when they come
-	ASSERT_TRUE(s.crowd(gap.to, f.from - 1, 1, "TCPRcvCollapsed")) << "TCP copies nothing";
-	s.fill_and_deliver();
-	EXPECT_TRUE(s.written(5000, len, 2));
-	EXPECT_TRUE(s.much_written(20000, large, 9));
-	EXPECT_TRUE(s.written(0, 40, 1));
-	EXPECT_GE(s.counted().delivered, 1U);
+	ASSERT_TRUE(c.s.crowd(c.gap.to, c.f.from - 1, 1, "TCPRcvCollapsed"))
+		<< "TCP copies nothing";
+	c.delivers(2);
+	EXPECT_GE(c.s.counted().delivered, 1U);
 }
 
 } // namespace

@@ -79,7 +79,7 @@ Session::~Session()
 
 Span Session::write(size_t at, size_t len, uint32_t seed)
 {
-	return add(write_segment(v.rw->rkey(), v.rw->base() + at, pattern(len, seed)));
+	return add(write_to(*v.rw, static_cast<int64_t>(at), pattern(len, seed)));
 }
 
 testing::AssertionResult Session::written(size_t at, size_t len, uint32_t seed)

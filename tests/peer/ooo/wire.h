@@ -88,6 +88,11 @@ public:
 	uint32_t acknowledged() const { return tcp_.acknowledged() - base_; }
 	// Where the window that is offered ends.
 	uint32_t edge() const { return tcp_.edge() - base_; }
+	// An FPDU of the stream with another segment in it.
+	Bytes instead_of(Span fpdu, const Segment &s) const
+	{
+		return FpduEncoder(out.mode(), fpdu.from).encode(s.encode());
+	}
 	Bytes part(Span s) const { return slice(stream, s.from, s.to - s.from); }
 	uint32_t end() const { return static_cast<uint32_t>(stream.size()); }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "cases.h"
 
-#include "traffic.h"
-
 namespace peer {
 namespace {
 
@@ -148,7 +146,7 @@ Act right_read(const Place &where)
 {
 	return [=](Session &s) {
 		s.p.send(where.read(s));
-		const Segment answer = receive_message(s.p, op_read_response);
+		const Segment answer = s.receives(op_read_response);
 		EXPECT_EQ(answer.stag, sink_stag);
 		EXPECT_EQ(answer.to, sink_to);
 		const size_t at = where.len ? static_cast<size_t>(where.at) : 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "frames.h"
 
-#include "rows.h"
-
 namespace peer {
 
 Knobs Wishes::knobs() const
@@ -40,6 +38,17 @@ StartupFrame with_bits(StartupFrame f, unsigned bits)
 	f.s = bits & 8;
 	f.reserved = bits & 16 ? 15 : 0;
 	return f;
+}
+
+std::string named_bits(unsigned bits, std::initializer_list<const char *> names)
+{
+	std::string all;
+	for (const char *name : names) {
+		if (bits & 1)
+			all += std::string("_") + name;
+		bits >>= 1;
+	}
+	return all;
 }
 
 std::string bits_name(unsigned bits)

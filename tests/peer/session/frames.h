@@ -33,6 +33,8 @@ StartupFrame request(uint8_t rev, bool m, bool c, bool r, bool s, uint8_t reserv
 // Likewise any frame: from its lowest bit M, C, R, S, and all reserved ones.
 StartupFrame with_bits(StartupFrame f, unsigned bits);
 std::string bits_name(unsigned bits);
+// "_A_C" for the bits 5 of {"A", "B", "C"}.
+std::string named_bits(unsigned bits, std::initializer_list<const char *> names);
 // Likewise enhanced data: from its lowest bit A, B, C, D.
 Enhanced enhanced_with(unsigned bits, uint16_t ird = depth, uint16_t ord = depth);
 std::string kinds_name(unsigned bits);

@@ -52,9 +52,4 @@ auto of_mpa(void (*add)(std::vector<T> &))
 	};
 }
 
-// "_A_C" for the bits 5 of {"A", "B", "C"}.
-std::string named_bits(unsigned bits, std::initializer_list<const char *> names);
-
-std::string hex(uint64_t n);
-
 } // namespace peer

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "session.h"
 
-#include "traffic.h"
-
 namespace peer {
 namespace {
 
@@ -15,35 +13,6 @@ unsigned begin(Testbed &bed, const Knobs &policy)
 }
 
 } // namespace
-
-Listener::Listener()
-{
-	const Address any(lab().peer_ip, 0);
-	if (lab().sctp)
-		listener_ = sctp::Listener(any, {.netns = lab().peer_netns});
-	else
-		listener_ = Socket::listen(any, lab().peer_socket());
-}
-
-Address Listener::address() const
-{
-	const auto *sctp = std::get_if<sctp::Listener>(&listener_);
-	return Address(lab().peer_ip,
-		       sctp ? sctp->port() : std::get<Socket>(listener_).local().port());
-}
-
-Peer Listener::accept(Millis timeout)
-{
-	return std::visit([=](auto &l) { return Peer(l.accept(timeout)); }, listener_);
-}
-
-Peer Listener::asked(Millis timeout)
-{
-	Peer p = accept(timeout);
-	p.receive_request();
-	EXPECT_EQ(p.request.key, bytes(request_key));
-	return p;
-}
 
 Session::Session(const Options &o, const Knobs &policy)
 	: bed(Testbed::the(o)), v(bed.v), p(Socket()), index_(begin(bed, policy)),
@@ -91,7 +60,15 @@ Peer Session::attempt()
 {
 	initiator_ = true;
 	v.connect(listener.address());
-	return listener.asked();
+	return asked();
+}
+
+Peer Session::asked(Millis timeout)
+{
+	Peer next = listener.accept(timeout);
+	next.receive_request();
+	EXPECT_EQ(next.request.key, bytes(request_key));
+	return next;
 }
 
 void Session::call(const std::function<StartupFrame(const Peer &)> &reply)
@@ -250,7 +227,7 @@ void Session::begins(const Bytes &first)
 
 void Session::writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault)
 {
-	p.send(write_segment(r.rkey(), r.base() + at, data), fault);
+	p.send(write_to(r, static_cast<int64_t>(at), data), fault);
 	places(r, static_cast<ptrdiff_t>(at), data);
 }
 
@@ -263,6 +240,10 @@ void Session::offend(const Segment &s, const FpduFault &fault)
 
 void Session::places(Region &r, ptrdiff_t at, Bytes bytes)
 {
+	// A receive may be filled more than once.
+	std::erase_if(placed_, [&](const Placed &q) {
+		return q.region == &r && q.range.at == at && q.bytes;
+	});
 	placed_.push_back({&r, {at, bytes.size()}, std::move(bytes)});
 }
 
@@ -284,11 +265,15 @@ void Session::delivers(const Bytes &message)
 	delivered_++;
 }
 
-Segment Session::segment(Bytes payload)
+Segment Session::in_version(Segment s) const
 {
-	Segment s = send_segment(p.send_msn++, std::move(payload));
 	s.dv = s.rv = version;
 	return s;
+}
+
+Segment Session::segment(Bytes payload)
+{
+	return in_version(send_segment(p.send_msn++, std::move(payload)));
 }
 
 void Session::message(size_t len)
@@ -384,31 +369,97 @@ void Session::check_life()
 
 void Session::victim_sends(size_t len)
 {
-	const Bytes answer = v.spare->copy(0, len);
-	c().post_send(*v.spare, 0, len);
-	for (;;) {
-		std::optional<Segment> s = p.receive();
-		ASSERT_TRUE(s) << "the victim does not send";
-		ASSERT_NE(s->opcode, op_terminate)
-			<< "it is legal, and is answered with a Terminate";
-		// Others may be Read Responses that the case has not waited for.
-		if (s->opcode != op_send)
-			continue;
-		EXPECT_TRUE(same(s->payload, answer));
-		EXPECT_EQ(s->dv, version);
-		EXPECT_EQ(s->rv, version);
-		break;
-	}
+	const Bytes sent = v.rw->copy(0, len);
+	c().post_send(*v.rw, 0, len);
+	EXPECT_TRUE(same(receives(op_send).payload, sent));
 	completes(IBV_WC_SEND);
+}
+
+Segment Session::receives(uint8_t opcode)
+{
+	const uint32_t msn = p.last_msn + 1;
+	std::optional<Segment> all;
+	for (size_t at = 0;;) {
+		const Segment s = p.next();
+		// Others may be Read Responses that the case has not waited for.
+		if (opcode == op_send && s.opcode == op_read_response)
+			continue;
+		EXPECT_EQ(s.opcode, opcode);
+		EXPECT_EQ(s.dv, version);
+		EXPECT_EQ(s.rv, version);
+		EXPECT_EQ(s.ddp_reserved, 0);
+		EXPECT_EQ(s.rdmap_reserved, 0);
+		EXPECT_EQ(s.inv_stag, 0U);
+		if (!all) {
+			all = s;
+			all->payload.clear();
+		}
+		if (s.tagged) {
+			EXPECT_EQ(s.stag, all->stag);
+			EXPECT_EQ(s.to, all->to + at);
+		} else {
+			EXPECT_EQ(s.qn, opcode == op_read_request ? q_read : q_send);
+			EXPECT_EQ(s.msn, s.qn == q_send ? msn : all->msn);
+			EXPECT_EQ(s.mo, at);
+		}
+		put(all->payload, s.payload);
+		at = all->payload.size();
+		if (s.last)
+			return *all;
+	}
 }
 
 void Session::data_both_ways(const std::vector<size_t> &sizes)
 {
 	may_touch(*v.rw, {0, v.rw->size()});
 	may_touch(c().recv, {0, c().recv.size()});
-	expect_data_both_ways(v, c(), p, version, sizes);
-	delivered_ += static_cast<unsigned>(sizes.size());
-	reads_ += static_cast<unsigned>(sizes.size());
+	for (size_t n : sizes) {
+		SCOPED_TRACE(n);
+		peer_acts(n);
+		victim_acts(n);
+	}
+}
+
+void Session::peer_acts(size_t n)
+{
+	constexpr size_t most = 1400, most_of_write = 60000; // payload of a segment
+	const Segment message = segment(pattern(n, 60));
+	const unsigned receive = slot();
+	p.send(cut_every(message, most));
+	delivers(message.payload);
+	c().post_receive(receive);
+
+	const Segment write = in_version(write_to(*v.rw, 5, pattern(n, 61)));
+	p.send(cut_every(write, most_of_write));
+	const ReadRequest rr{99, 1000, static_cast<uint32_t>(n), v.rw->rkey(), write.to};
+	p.send(in_version(read_request_segment(p.read_msn++, rr)));
+	const Segment answer = receives(op_read_response);
+	EXPECT_EQ(answer.stag, rr.sink_stag);
+	EXPECT_EQ(answer.to, rr.sink_to);
+	EXPECT_TRUE(same(answer.payload, write.payload));
+	EXPECT_TRUE(same(v.rw->copy(5, n), write.payload));
+}
+
+void Session::victim_acts(size_t n)
+{
+	victim_sends(n);
+	c().post_write(*v.rw, 7, n, 0xABCD, 0x10000);
+	const Segment write = receives(op_write);
+	EXPECT_EQ(write.stag, 0xABCDU);
+	EXPECT_EQ(write.to, 0x10000U);
+	EXPECT_TRUE(same(write.payload, v.rw->copy(7, n)));
+	completes(IBV_WC_RDMA_WRITE);
+
+	const size_t sink = v.rw->size() / 2;
+	c().post_read(*v.rw, sink, n, 0xEE, 0x20000);
+	const ReadRequest rr = ReadRequest::decode(receives(op_read_request).payload);
+	EXPECT_EQ(rr.size, n);
+	EXPECT_EQ(rr.src_stag, 0xEEU);
+	EXPECT_EQ(rr.src_to, 0x20000U);
+	const Bytes data = pattern(n, 62);
+	p.send(cut_every(in_version(read_response_segment(rr.sink_stag, rr.sink_to, data)), 1400));
+	completes(IBV_WC_RDMA_READ);
+	EXPECT_TRUE(same(v.rw->copy(sink, n), data));
 }
 
 void Session::judge_working()
@@ -539,12 +590,6 @@ void Session::check_memory()
 		else
 			EXPECT_TRUE(same(there, *q.bytes));
 	}
-}
-
-Segment write_to(const Region &r, int64_t at, Bytes payload, bool last)
-{
-	return write_segment(r.rkey(), r.base() + static_cast<uint64_t>(at), std::move(payload),
-			     last);
 }
 
 } // namespace peer

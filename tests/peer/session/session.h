@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <variant>
 
 #include "frames.h"
 #include "rows.h"
@@ -20,20 +19,6 @@ struct Terms {
 	bool markers_out = false;	 // in what it sends
 	int rcvbuf = 0;			 // of the peer, 0: the system's choice
 	std::optional<Options> victim{}; // other than usual
-};
-
-// Where the victim connects to.
-class Listener {
-public:
-	Listener();
-	Address address() const;
-	Peer accept(Millis timeout = patience);
-	// With its request.
-	Peer asked(Millis timeout = patience);
-	void close() { listener_ = Socket(); }
-
-private:
-	std::variant<Socket, sctp::Listener> listener_;
 };
 
 // What the peer does behind its bytes.
@@ -56,6 +41,8 @@ public:
 	void replied();
 	// The victim is the initiator: it connects to the listener, and the peer has its request.
 	Peer attempt();
+	// Its next one.
+	Peer asked(Millis timeout = patience);
 	// The same, and the peer's reply.
 	void call(const std::function<StartupFrame(const Peer &)> &reply);
 	void call_fitting(const Change &change = {});
@@ -79,7 +66,7 @@ public:
 	Testbed &bed;
 	Victim &v;
 	Peer p;
-	Listener listener;
+	PeerListener listener{Address(lab().peer_ip, 0), lab().peer_socket()};
 
 	// Of DDP and RDMAP: 0 for a peer of the RDMA Consortium's revision (RFC 5044 appendix C).
 	uint8_t version = 1;
@@ -113,6 +100,8 @@ public:
 	void completes(ibv_wc_opcode opcode);
 	// The victim sends, the peer receives.
 	void victim_sends(size_t len);
+	// The peer's next message, its segments as one; every field of their headers is checked.
+	Segment receives(uint8_t opcode);
 	// Every operation, of each size, by both sides.
 	void data_both_ways(const std::vector<size_t> &sizes = {1, 500, 1400, 5000});
 
@@ -137,6 +126,9 @@ private:
 	};
 
 	void begin_operation();
+	Segment in_version(Segment s) const;
+	void peer_acts(size_t n);
+	void victim_acts(size_t n);
 	unsigned slot() const { return delivered_ % v.options().receives; }
 	void judge_life();
 	void check_end(const Verdict &verdict);
@@ -156,8 +148,5 @@ private:
 	bool initiator_ = false; // the victim
 	bool dropped_ = false;
 };
-
-// An RDMA Write into a region, at an offset from its base.
-Segment write_to(const Region &r, int64_t at, Bytes payload, bool last = true);
 
 } // namespace peer

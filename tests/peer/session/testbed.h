@@ -63,7 +63,7 @@ public:
 	bool all_counted();
 	// Those of errors and events that the device does not have.
 	std::string missing_counters();
-	// Has any error been counted?
+	// Has any error been counted, or has the peer told of one?
 	bool any_error();
 	// One error of a class that no RFC names.
 	void expect_some_error() { some_error_ = true; }
@@ -97,5 +97,12 @@ bool eventually(const std::function<bool()> &condition);
 void wait_acknowledged(const Socket &s);
 // In two segments of TCP: so many bytes first.
 void send_cut(Socket &s, View bytes, size_t first);
+
+// A fresh connection to the same listener does Send, Write and Read correctly.
+void expect_healthy(Victim &v);
+
+// The other side ends the stream and sends nothing.
+void expect_silent_end(Socket &s, Millis timeout = patience);
+void expect_silent_end(Peer &p);
 
 } // namespace peer

@@ -58,4 +58,10 @@ std::string Region::changed(const std::vector<Range> &allowed) const
 	       std::to_string(size_) + " was changed";
 }
 
+iwarp::Segment write_to(const Region &r, int64_t at, iwarp::Bytes payload, bool last)
+{
+	return iwarp::write_segment(r.rkey(), r.base() + static_cast<uint64_t>(at),
+				    std::move(payload), last);
+}
+
 } // namespace victim

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../iwarp/bytes.h"
+#include "../iwarp/segment.h"
 
 namespace victim {
 
@@ -50,5 +50,8 @@ private:
 	iwarp::Bytes original_;
 	ibv_mr *mr_;
 };
+
+// An RDMA Write into a region, at an offset from its base.
+iwarp::Segment write_to(const Region &r, int64_t at, iwarp::Bytes payload, bool last = true);
 
 } // namespace victim

@@ -51,7 +51,7 @@ try {
 std::string Witness::send_and_write(const Bytes &sent, const Bytes &written)
 {
 	Connection &c = v_.connection(index_);
-	p_.send(write_segment(v_.spare->rkey(), v_.spare->base(), written));
+	p_.send(write_to(*v_.spare, 0, written));
 	p_.send_message(sent);
 	const std::optional<ibv_wc> wc = completion();
 	if (!wc || wc->status != IBV_WC_SUCCESS || Victim::connection_of(wc->wr_id) != index_)
