@@ -135,6 +135,13 @@ Lessons learn(Victim &v)
 	return lessons;
 }
 
+ibv_qp_state state_of(ibv_qp *qp)
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_ERR : attr.qp_state;
+}
+
 constexpr unsigned rounds_in_error = 5;
 
 // Two threads in the same memory: one also rings the doorbell. Ends soon after the QP has.
@@ -160,11 +167,6 @@ void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed,
 	auto begin = Clock::now();
 	bool turned = !halfway;
 	unsigned in_error = 0;
-	auto dead = [&] {
-		ibv_qp_attr attr{};
-		ibv_qp_init_attr init{};
-		return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
-	};
 	for (uint32_t round = 0; Clock::now() < begin + time && in_error < rounds_in_error;
 	     round++) {
 		for (Scribbler &s : mine) {
@@ -181,7 +183,7 @@ void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed,
 			halfway();
 			turned = true;
 		}
-		in_error += dead();
+		in_error += state_of(qp) == IBV_QPS_ERR;
 	}
 	stop = true;
 	second.join();
@@ -251,8 +253,7 @@ int mapping()
 	const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 	constexpr off_t pages_tried = 4096;
 	Victim v;
-	std::vector<Mapping> before = device_mappings();
-	std::vector<Mapping> own;
+	Maps before = device_mappings(), own;
 	std::vector<std::pair<uint8_t *, size_t>> kept;
 	int faults = 0;
 	auto fault = [&](const char *what) {
@@ -356,10 +357,7 @@ int backwards()
 			words[n] = good[n];
 		}
 	ring_doorbell(c.qp(), false);
-	ibv_qp_attr attr{};
-	ibv_qp_init_attr init{};
-	int ret = ibv_query_qp(c.qp(), &attr, IBV_QP_STATE, &init);
-	return ret || attr.qp_state != IBV_QPS_RTS ? 3 : moved ? 0 : 4;
+	return c.state() != IBV_QPS_RTS ? 3 : moved ? 0 : 4;
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What the RFCs ask of the victim's own sending, and of its Terminate, that no table of faults
 // shows.
-#include "../session/session.h"
+#include "../session/reads.h"
 
 namespace peer {
 namespace {
@@ -19,31 +19,9 @@ TEST(Conformance, crc_is_wanted_by_default)
 // RFC 5040 6.1: no more outbound reads than were negotiated.
 TEST(Conformance, no_more_reads_than_ord)
 {
-	constexpr uint8_t ord = 2;
-	constexpr unsigned reads = 5;
-	constexpr uint32_t len = 100;
-	Session s(Terms{.rev = 2, .victim = Options{.ord = ord}});
-	s.message();
-	for (unsigned i = 0; i < reads; i++)
-		s.c().post_read(*s.v.rw, i * len, len, 0x77, i * len);
-	unsigned asked = 0, answered = 0;
-	std::vector<ReadRequest> open;
-	while (answered < reads) {
-		while (asked < reads && asked - answered < ord) {
-			const Segment g = s.p.next();
-			ASSERT_EQ(g.opcode, op_read_request);
-			EXPECT_EQ(g.msn, ++asked);
-			open.push_back(ReadRequest::decode(g.payload));
-			EXPECT_EQ(open.back().src_to, (asked - 1) * len) << "not in order";
-		}
-		if (asked < reads) {
-			EXPECT_FALSE(s.p.receive(moment)) << "more than ORD are outstanding";
-		}
-		const ReadRequest &rr = open[answered++];
-		s.p.send(read_response_segment(rr.sink_stag, rr.sink_to, pattern(len, answered)));
-		s.completes(IBV_WC_RDMA_READ);
-		EXPECT_TRUE(same(s.v.rw->copy((answered - 1) * len, len), pattern(len, answered)));
-	}
+	Session s(Terms{.rev = 2, .victim = Options{.ord = 2}});
+	more_reads_than_ord(s, 5, 2);
+	s.judge(lives());
 }
 
 // RFC 5044 4.5: what is left of a segment makes no ULPDU smaller than 128 bytes; a message that

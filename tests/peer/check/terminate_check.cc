@@ -20,13 +20,8 @@ TEST(terminate, decode__tagged_header)
 
 TEST(terminate, decode__read_request)
 {
-	Terminate t{.code = rdmap::prot_access,
-		    .m = true,
-		    .d = true,
-		    .r = true,
-		    .segment_len = 46,
-		    .ddp_header = read_request_segment(1, {}).header(),
-		    .rdmap_header = ReadRequest{1, 2, 3, 4, 5}.encode()};
+	Terminate t = quoting_read(rdmap::prot_access);
+	t.rdmap_header = ReadRequest{1, 2, 3, 4, 5}.encode();
 	std::optional<Terminate> g = Terminate::decode(t.encode());
 	ASSERT_TRUE(g);
 	EXPECT_EQ(g->rdmap_header, t.rdmap_header);
@@ -42,14 +37,7 @@ TEST(terminate, decode__mpa_has_no_headers)
 
 TEST(terminate, decode__truncated)
 {
-	Terminate t{.code = rdmap::prot_access,
-		    .m = true,
-		    .d = true,
-		    .r = true,
-		    .segment_len = 46,
-		    .ddp_header = read_request_segment(1, {}).header(),
-		    .rdmap_header = ReadRequest{}.encode()};
-	Bytes o = t.encode();
+	const Bytes o = quoting_read(rdmap::prot_access).encode();
 	for (size_t n = 0; n < o.size(); n++)
 		EXPECT_FALSE(Terminate::decode(View(o).first(n))) << n;
 }

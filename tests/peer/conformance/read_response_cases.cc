@@ -113,33 +113,13 @@ void add_crc(Table &t)
 	});
 }
 
-// More reads than the ORD agreed on.
-void too_many_reads(Session &s, unsigned all)
-{
-	constexpr size_t len = 100;
-	s.message();
-	for (unsigned i = 0; i < all; i++)
-		s.c().post_read(*s.v.local, i * len, len, source_stag, source_to);
-	std::vector<ReadRequest> asked;
-	for (unsigned i = 0; i < depth; i++)
-		asked.push_back(next_request(s));
-	EXPECT_FALSE(s.p.receive(Millis{30})) << "more reads than ORD";
-	ASSERT_EQ(s.p.last_event, Event::quiet);
-	for (unsigned i = 0; i < all; i++) {
-		s.p.send(answer(asked[i]));
-		done(s, len, i * len);
-		if (asked.size() < all)
-			asked.push_back(next_request(s));
-	}
-}
-
 // RFC 6581 9.1: no more reads are outstanding than the ORD agreed on, 4.
 void add_depth(Table &t)
 {
 	Rule ord(t, "RFC 6581 9.1", lives(), {.rev = 2});
 	for (unsigned all : {depth + 1U, depth + 3U})
 		ord.add(std::format("{}_reads_with_ord_4", all),
-			[all](Session &s) { too_many_reads(s, all); });
+			[all](Session &s) { more_reads_than_ord(s, all, depth); });
 }
 
 INSTANTIATE_TEST_SUITE_P(ReadResponse, Wire,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Tables of cases on one connection, and what the peer does in them.
+// Tables of cases: what the peer does on a connection, and what an RFC says of the outcome.
 #pragma once
 
 #include <format>
@@ -20,7 +20,7 @@ using Table = std::vector<Case>;
 // One test per row.
 class Wire : public testing::TestWithParam<Case> {};
 
-// Rows of a table for which an RFC says the same.
+// A section of an RFC and its verdict. add() makes a row of the table from them.
 class Rule {
 public:
 	Rule(Table &table, const char *rfc, Verdict verdict, Terms terms = {})
@@ -47,18 +47,18 @@ inline constexpr const char *op_names[] = {
 	"op_12",       "op_13",	       "op_14",		"op_15",
 };
 
-// A change to a segment that is right without it.
+// A change to a segment that is right otherwise.
 using Edit = std::function<void(Segment &)>;
 
 using RegionOf = std::unique_ptr<Region> Victim::*;
 inline constexpr RegionOf rw = &Victim::rw, ro = &Victim::ro, wo = &Victim::wo,
 			  local = &Victim::local, alien = &Victim::alien;
 
-// The peer's own, where it wants answers to its reads.
+// Where the peer wants the answers to its reads.
 inline constexpr uint32_t sink_stag = 0x12345600;
 inline constexpr uint64_t sink_to = 0x1000;
 
-// What a segment names: memory in one of the victim's regions, unless stag or to says otherwise.
+// What a segment names: memory in a region of the victim, unless stag or to says otherwise.
 struct Place {
 	RegionOf region = rw;
 	int64_t at = 0;
@@ -74,15 +74,19 @@ struct Place {
 	Segment read(Session &s) const;
 };
 
-// A segment that is wrong: as it is, or one that would be right without the change. Those on queues
-// have MSN 1.
+// Sends a wrong segment: this one, or one that only the change makes wrong. Untagged ones have
+// MSN 1.
 Act offends(const Segment &wrong, const FpduFault &fault = {});
 Act wrong_send(const Edit &change = {}, size_t len = 40, const FpduFault &fault = {});
 Act wrong_write(const Place &where = {}, const Edit &change = {}, const FpduFault &fault = {});
 Act wrong_read(const Place &where = {}, const Edit &change = {});
 Act wrong_terminate(const Edit &change);
 Act wrong_write_to_deregistered();
-// These segments in one call, all bytes of their FPDUs, or the first bytes of one.
+// Sends a wrong segment behind the first segment of a message.
+Act after_first(const Segment &second, size_t first = 100, const FpduFault &fault = {});
+// Sends a Send with Invalidate of the place's STag.
+Act invalidates(uint8_t opcode, const Place &where, size_t len = 40);
+// Sends these segments, or FPDUs, in one call; or only the first bytes of an FPDU.
 Act at_once(const std::vector<Segment> &all);
 struct FaultyFpdu {
 	Segment segment;
@@ -90,21 +94,17 @@ struct FaultyFpdu {
 };
 Act fpdus(const std::vector<FaultyFpdu> &all);
 Act first_bytes(const Segment &whole, size_t n);
-// Wrong behind so many messages; or behind the first segment of a message.
-Act after_messages(unsigned n, const Act &act);
-Act after_first(const Segment &second, size_t first = 100, const FpduFault &fault = {});
-// The QP has only these rights.
-Act with_access(int access, const Act &act);
-// A Send with Invalidate (opcode) of this place's STag.
-Act invalidates(uint8_t opcode, const Place &where, size_t len = 40);
 
-// What is right: the next message, a Write, a Read with its answer.
+// Sends what is right: the next message, a Write, a Read, which is answered.
 Act right_send(const Edit &change = {}, size_t len = 40, const FpduFault &fault = {});
 Act right_write(const Place &where = {}, const Edit &change = {});
 Act right_read(const Place &where = {});
-// The same, and a message behind.
+
+// The act behind so many messages, or with these rights of the QP only.
+Act after_messages(unsigned n, const Act &act);
+Act with_access(int access, const Act &act);
+// The act, and behind it a message, or the end of the stream.
 Act then_message(const Act &act);
-// The peer ends the stream behind it.
 Act then_fin(const Act &act);
 
 } // namespace peer

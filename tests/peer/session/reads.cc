@@ -89,4 +89,29 @@ Act response_into_rw()
 	};
 }
 
+void more_reads_than_ord(Session &s, unsigned reads, unsigned ord)
+{
+	constexpr size_t len = 100;
+	s.message();
+	for (unsigned i = 0; i < reads; i++)
+		s.c().post_read(*s.v.local, i * len, len, source_stag, source_to + i);
+	std::vector<ReadRequest> asked;
+	auto next = [&] {
+		asked.push_back(next_request(s));
+		EXPECT_EQ(asked.back().src_to, source_to + asked.size() - 1) << "not in order";
+	};
+	for (unsigned i = 0; i < ord; i++)
+		next();
+	for (unsigned i = 0; i < reads; i++) {
+		if (asked.size() < reads) {
+			EXPECT_FALSE(s.p.receive(Millis{30})) << "more reads than ORD";
+			ASSERT_EQ(s.p.last_event, Event::quiet);
+		}
+		s.p.send(answer(asked[i]));
+		done(s, len, i * len);
+		if (asked.size() < reads)
+			next();
+	}
+}
+
 } // namespace peer

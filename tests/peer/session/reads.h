@@ -34,4 +34,7 @@ Act answer_twice();
 // A response to a region that the peer may write to, and the victim has not named.
 Act response_into_rw();
 
+// The victim has more reads than its ORD allows at once; each is answered in its turn.
+void more_reads_than_ord(Session &s, unsigned reads, unsigned ord);
+
 } // namespace peer

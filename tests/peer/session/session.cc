@@ -222,7 +222,7 @@ void Session::sends(const Segment &s, const FpduFault &fault)
 void Session::begins(const Bytes &first)
 {
 	p.send(send_segment(p.send_msn, first, 0, false));
-	fills_slot(first);
+	places(c().recv, c().slot(slot()).at, first);
 }
 
 void Session::writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault)
@@ -287,7 +287,7 @@ void Session::completes(ibv_wc_opcode opcode)
 	ASSERT_TRUE(wc) << "no completion of the victim's own work request";
 	EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
 	EXPECT_EQ(wc->opcode, opcode);
-	(opcode == IBV_WC_RDMA_READ ? reads_ : sends_)++;
+	reads_ += opcode == IBV_WC_RDMA_READ;
 }
 
 void Session::judge(const Verdict &verdict)
@@ -314,6 +314,7 @@ void Session::judge_life()
 	let_go();
 }
 
+// Whether the next message arrives; others may, before it.
 bool Session::alive()
 {
 	const Bytes data = pattern(64, 4711);
@@ -323,7 +324,7 @@ bool Session::alive()
 		if (wc->status != IBV_WC_SUCCESS)
 			return false;
 		if (Victim::is_send(wc->wr_id)) {
-			(wc->opcode == IBV_WC_RDMA_READ ? reads_ : sends_)++;
+			reads_ += wc->opcode == IBV_WC_RDMA_READ;
 			continue;
 		}
 		const unsigned slot = Victim::index_of(wc->wr_id);
@@ -358,6 +359,7 @@ void Session::give_up()
 	let_go();
 }
 
+// Both directions work. Then the peer sends FIN.
 void Session::check_life()
 {
 	message(64);

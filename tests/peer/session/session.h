@@ -26,42 +26,52 @@ enum class Then { waits, fin, rst };
 
 class Session {
 public:
-	// The account begins, with this policy of the device; then one of dial() and call().
+	// Sets the device's policy and begins the account of counters and objects. The case then
+	// takes one of the ways to start up.
 	explicit Session(const Options &o = usual.victim, const Knobs &policy = {});
 	explicit Session(const Wishes &w) : Session(usual.victim, w.knobs()) {}
-	// The victim as responder, startup as usual under these terms.
+	// Starts up with the victim as responder, under these terms.
 	explicit Session(const Terms &t);
 	~Session();
 
-	// The victim is the responder: this request, cut in two (0: not cut); throws without a
-	// reply.
+	// ---- startup, the victim as responder
+
+	// Sends the request, in two TCP segments if cut is not 0, and receives the reply.
 	void dial(const StartupFrame &request, size_t cut = 0,
 		  const PeerOptions &o = lab().peer_socket());
-	// Behind a request that the case has sent itself.
+	// The second half of dial(), for a case that has sent its request itself.
 	void replied();
-	// The victim is the initiator: it connects to the listener, and the peer has its request.
-	Peer attempt();
-	// Its next one.
-	Peer asked(Millis timeout = patience);
-	// The same, and the peer's reply.
-	void call(const std::function<StartupFrame(const Peer &)> &reply);
-	void call_fitting(const Change &change = {});
-	// Bytes that a responder must not answer: it closes, tells no consumer, counts once.
+	// Sends bytes that a responder must not answer: the victim closes, its consumer is not
+	// told, the counter moves by one. Ends the session.
 	void unanswered(View bytes, Then then, const std::string &counter);
-
-	// A request that is rejected, by the consumer with its data, or else for its length.
+	// Sends a request that the consumer rejects with these data, or the device for its length.
+	// Ends the session.
 	void rejected(const StartupFrame &request, const Bytes &data, bool by_consumer);
 
-	// What the consumer has been told of the connection; nothing within the time.
-	std::optional<rdma_cm_event_type> told(Millis limit = patience);
-	void established();
-	void told_of_failure();
-	// The reply has R, and the consumer gets its private data.
+	// ---- startup, the victim as initiator
+
+	// Lets the victim connect to the listener. Returns the peer, which has received the
+	// request.
+	Peer attempt();
+	// The peer of the victim's next attempt.
+	Peer asked(Millis timeout = patience);
+	// attempt(), and sends a reply: this one, or one that fits, with a change.
+	void call(const std::function<StartupFrame(const Peer &)> &reply);
+	void call_fitting(const Change &change = {});
+	// The reply had R, and the consumer receives its private data. Ends the session.
 	void reply_rejected(const Bytes &private_data);
-	// An initiator finds the reply wrong: it closes without a word, or sends a Terminate.
+	// The reply was wrong: the victim closes without a Terminate, or with one. Ends the
+	// session.
 	void reply_refused(const std::string &counter);
 	void reply_terminated(const Code &code, const std::vector<std::string> &counters = {
 							"startup_negotiation_errors"});
+
+	// ---- the victim's consumer
+
+	// What it was told of the connection; nothing within the time.
+	std::optional<rdma_cm_event_type> told(Millis limit = patience);
+	void established();
+	void told_of_failure();
 
 	Testbed &bed;
 	Victim &v;
@@ -72,50 +82,45 @@ public:
 	uint8_t version = 1;
 
 	Connection &c() { return v.connection(index_); }
-	Segment segment(Bytes payload); // a Send, the next
+	Segment segment(Bytes payload); // the next Send
 
-	// Sends what is right, and the victim has received it as its next message.
+	// ---- Full Operation
+
+	// Sends a segment that is right and the whole of the victim's next message.
 	void sends(const Segment &s, const FpduFault &fault = {});
-	// The first segment of the next message, which is placed; others are to follow.
+	// Sends the first segment of the next message, which the victim places.
 	void begins(const Bytes &first);
-	// Sends an RDMA Write that is right: of these bytes, to this place in the region.
+	// Sends an RDMA Write that is right.
 	void writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault = {});
-	// Sends the segment that is wrong; the Terminate must quote its header.
+	// Sends a segment that is wrong. The Terminate must quote its header.
 	void offend(const Segment &s, const FpduFault &fault = {});
-	// What a Terminate must quote although it was sent in another way.
-	void quotes(const Segment &s) { offence_ = s; }
-	// Memory: exactly these bytes there; or: may have changed, because it was part of an
-	// error.
-	void places(Region &r, ptrdiff_t at, Bytes bytes);
-	void may_touch(Region &r, Range range);
-	void may_touch_slot() { may_touch(c().recv, c().slot(slot())); }
-	// The first bytes of the next receive.
-	void fills_slot(const Bytes &data) { places(c().recv, c().slot(slot()).at, data); }
-	// The victim has received this as its next message.
+	// The victim has received this message, its next one.
 	void delivers(const Bytes &message);
-	// A correct message, and its delivery.
+	// Sends a correct message, which the victim receives.
 	void message(size_t len = 40);
-	void read_answered() { reads_++; }
-	// A completion of the victim's own work request.
+	// A work request of the victim has completed.
 	void completes(ibv_wc_opcode opcode);
 	// The victim sends, the peer receives.
 	void victim_sends(size_t len);
-	// The peer's next message, its segments as one; every field of their headers is checked.
+	// The peer's next message, its segments as one. Every field of their headers is checked.
 	Segment receives(uint8_t opcode);
-	// Every operation, of each size, by both sides.
+	// Each operation, of each size, by both sides.
 	void data_both_ways(const std::vector<size_t> &sizes = {1, 500, 1400, 5000});
 
-	// Does the next message arrive? Others may, before it.
-	bool alive();
-	// It is alive: both directions. Then the peer sends FIN.
-	void check_life();
-	// The judgement, as GoogleTest failures. Ends the connection.
+	// Memory of the victim: these bytes must be there in the end; any may, since they were part
+	// of an error.
+	void places(Region &r, ptrdiff_t at, Bytes bytes);
+	void may_touch(Region &r, Range range);
+	void may_touch_slot() { may_touch(c().recv, c().slot(slot())); } // the next receive
+
+	// ---- judgement, as GoogleTest failures; each ends the session
+
 	void judge(const Verdict &verdict);
 	// The peer has gone; the counter moves by one, or none does.
 	void judge_gone(const std::string &counter);
-	// The same for data both ways and an orderly end.
+	// data_both_ways(), then an orderly end.
 	void judge_working();
-	// The end of a startup that led to no connection.
+	// Startup has led to no connection.
 	void give_up();
 
 private:
@@ -126,6 +131,8 @@ private:
 	};
 
 	void begin_operation();
+	bool alive();
+	void check_life();
 	Segment in_version(Segment s) const;
 	void peer_acts(size_t n);
 	void victim_acts(size_t n);
@@ -144,7 +151,6 @@ private:
 	size_t history_;
 	unsigned delivered_ = 0;
 	unsigned reads_ = 0;
-	unsigned sends_ = 0;
 	bool initiator_ = false; // the victim
 	bool dropped_ = false;
 };
