@@ -71,7 +71,7 @@ void expect_ready(Session &s, Kind kind)
 	// nothing of it for the consumer: its first receive is for the first message
 	EXPECT_FALSE(s.v.completion(moment));
 	s.message(50);
-	s.judge(lives());
+	s.judge_working();
 }
 
 void expect_terminated(Session &s)
@@ -89,7 +89,7 @@ void expect_terminated(Session &s)
 TEST_P(Rtr, first_message)
 {
 	const RtrCase &param = GetParam();
-	Session s({}, {{"p2p", words[param.agreed]}});
+	Session s(roomy, {{"p2p", words[param.agreed]}});
 	dial_silently(s, {.ird = 4, .ord = 4, .a = true, .b = true, .c = true, .d = true});
 	const Enhanced &e = *s.p.reply.enhanced;
 	EXPECT_TRUE(e.a);

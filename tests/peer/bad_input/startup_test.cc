@@ -29,6 +29,7 @@ void expect_harmless(const StartupCase &c)
 {
 	Victim v;
 	Peer p(Socket::connect(v.address(), lab().peer_socket()));
+	p.request = StartupFrame::decode(View(c.bytes).first(StartupFrame::length(c.bytes)));
 	p.socket.try_send(c.bytes);
 	if (c.fin)
 		p.socket.finish();

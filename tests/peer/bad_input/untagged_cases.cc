@@ -187,11 +187,9 @@ void add_invalidate(Table &t)
 	using rdmap::op_invalidate, rdmap::prot_invalidate, rdmap::prot_stag, rdmap::prot_stream;
 	const char *rfc = "RFC 5040 5.3, 7.2 (4, 5), figure 9; RFC 5042 6.4.5";
 	for (uint8_t op : {op_send_inv, op_send_se_inv}) {
+		const std::string prefix = op == op_send_inv ? "invalidate_" : "se_invalidate_";
 		auto add = [&](const char *name, const Verdict &verdict, const Place &place) {
-			Rule(t, rfc, verdict)
-				.add(std::string(op == op_send_inv ? "" : "se_") + "invalidate_" +
-					     name,
-				     invalidates(op, place));
+			Rule(t, rfc, verdict).add(prefix + name, invalidates(op, place));
 		};
 		const Verdict no_region = terminates(op_invalidate, prot_invalidate, prot_stag);
 		add("ordinary_region", terminates(op_invalidate, prot_invalidate), {});
