@@ -120,7 +120,7 @@ public:
 	void judge_gone(const std::string &counter);
 	// data_both_ways(), then an orderly end.
 	void judge_working();
-	// Startup has led to no connection.
+	// No verdict: memory, counters and objects are as they should be.
 	void give_up();
 
 private:
@@ -142,7 +142,6 @@ private:
 	void check_terminate(const End &end, const Verdict &verdict);
 	void check_headers(const Terminate &t);
 	void check_victim(bool fatal);
-	void let_go();
 	void check_memory();
 
 	unsigned index_;
