@@ -41,7 +41,7 @@ TEST_P(Active, bad_reply)
 	if (c.name == "silence")
 		policy = {{"startup_timeout_ms", short_timeout},
 			  {"answer_timeout_ms", short_timeout}};
-	Session s({}, policy);
+	Session s(policy);
 	s.bed.expect_anything();
 	s.p = s.attempt();
 	// The victim may try again with another revision: treat each attempt alike.
@@ -200,7 +200,7 @@ TEST_F(Active, falls_back_to_rev_1)
 // RFC 6581 9.1: the responder's ORD is more than the initiator can serve: Terminate 2/0/6.
 TEST_F(Active, insufficient_ird_terminates)
 {
-	Session s({}, {{"ird", "8"}});
+	Session s(Knobs{{"ird", "8"}});
 	s.call_fitting([](StartupFrame &f) { f.enhanced.value().ord = 9; });
 	s.reply_terminated(mpa::insufficient_ird);
 }
@@ -208,7 +208,7 @@ TEST_F(Active, insufficient_ird_terminates)
 // RFC 6581 9.2: no RTR kind in common: Terminate 2/0/7.
 TEST_F(Active, rtr_mismatch_terminates)
 {
-	Session s({}, {{"p2p", "write"}});
+	Session s(Knobs{{"p2p", "write"}});
 	s.call_fitting([](StartupFrame &f) {
 		EXPECT_TRUE(f.enhanced.value().a);
 		f.enhanced->b = f.enhanced->c = false;

@@ -41,7 +41,7 @@ TEST(Forms, rev_0__version_1_is_an_error)
 // RFC 5044 7.1.1, Rev: who cannot interoperate closes.
 TEST(Forms, rev_0__responder_not_permissive)
 {
-	Session s({}, {{"permissive", "0"}});
+	Session s(Knobs{{"permissive", "0"}});
 	s.unanswered(request_0.encode(), Then::waits, "startup_revision_errors");
 }
 
@@ -77,7 +77,7 @@ TEST(Forms, rev_0__answers_rev_1)
 // RFC 5044 C.2.2: the non-permissive initiator closes.
 TEST(Forms, rev_0__answers_rev_1_not_permissive)
 {
-	Session s({}, {{"mpa_rev", "1"}, {"permissive", "0"}});
+	Session s(Knobs{{"mpa_rev", "1"}, {"permissive", "0"}});
 	s.call([](const Peer &) { return reply_0; });
 	s.reply_refused("startup_revision_errors");
 }

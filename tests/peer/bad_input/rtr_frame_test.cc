@@ -95,7 +95,7 @@ TEST(Forms, rtr_frame__something_else_comes)
 		     FpduEncoder().encode(send_segment(1, pattern(60)).encode()),
 		     bytes("MPA ID RTR Frame0000"),
 	     }) {
-		Session s({}, patient);
+		Session s(patient);
 		s.dial(asks);
 		s.p.socket.try_send(o);
 		expect_silent_end(s.p);
@@ -124,7 +124,7 @@ TEST(Forms, rtr_frame__never_comes)
 TEST(Forms, rtr_frame__end_of_stream_instead)
 {
 	for (size_t n : {0, 1, 19, 20}) {
-		Session s({}, patient);
+		Session s(patient);
 		s.dial(asks);
 		if (n < 20) {
 			s.p.socket.send(View(StartupFrame::rtr().encode()).first(n));
@@ -139,7 +139,7 @@ TEST(Forms, rtr_frame__end_of_stream_instead)
 
 TEST(Forms, rtr_frame__qp_destroyed_before_it)
 {
-	Session s({}, patient);
+	Session s(patient);
 	s.dial(asks);
 	EXPECT_FALSE(s.told(Millis{20}));
 	rdma_destroy_qp(s.c().id());

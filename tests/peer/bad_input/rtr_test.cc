@@ -151,7 +151,7 @@ class RtrReply : public testing::TestWithParam<ReplyCase> {};
 TEST_P(RtrReply, is_terminated)
 {
 	const ReplyCase &param = GetParam();
-	Session s({}, {{"p2p", "write"}});
+	Session s(Knobs{{"p2p", "write"}});
 	for (const std::string &name : param.counters)
 		s.bed.expect_count(name);
 	s.call_fitting(param.change);

@@ -47,7 +47,7 @@ TEST_P(Startup, is_taken_as_the_rfc_says)
 	const StartupCase &c = GetParam();
 	if (c.outcome == Outcome::either)
 		return expect_harmless(c);
-	Session s({}, {{"startup_timeout_ms", c.counter == timed_out ? short_timeout : "60000"}});
+	Session s(Knobs{{"startup_timeout_ms", c.counter == timed_out ? short_timeout : "60000"}});
 	if (c.outcome == Outcome::closes)
 		return s.unanswered(c.bytes, c.fin ? Then::fin : Then::waits, c.counter);
 	const StartupFrame request = StartupFrame::decode(c.bytes);

@@ -69,9 +69,9 @@ TEST(StartupNonPermissive, closes_on_revision_0)
 	Knobs policy = Wishes{}.knobs();
 	policy["permissive"] = "0";
 	for (unsigned bits = 0; bits < 16; bits++)
-		Session(usual.victim, policy)
-			.unanswered(request(0, bits & 1, bits & 2, bits & 4, bits & 8).encode(),
-				    Then::waits, "startup_revision_errors");
+		Session(policy).unanswered(
+			request(0, bits & 1, bits & 2, bits & 4, bits & 8).encode(), Then::waits,
+			"startup_revision_errors");
 	Testbed::the().policy.must("permissive", "1");
 }
 
@@ -100,7 +100,7 @@ Knobs with_frame(const Wishes &w)
 TEST_P(RtrFrame, makes_the_responder_speak)
 {
 	const RtrCase &c = GetParam();
-	Session s(usual.victim, with_frame(c.wishes));
+	Session s(with_frame(c.wishes));
 	s.dial(c.frame);
 	ASSERT_TRUE(s.p.reply.s) << "the proposal's reply has S";
 	EXPECT_EQ(s.p.reply.rev, 1);
@@ -188,7 +188,7 @@ class RtrFrameSent : public testing::TestWithParam<unsigned> {};
 TEST_P(RtrFrameSent, if_the_reply_has_s)
 {
 	const unsigned bits = GetParam();
-	Session s(usual.victim, with_frame({.rev = 1}));
+	Session s(with_frame({.rev = 1}));
 	s.call([&](const Peer &p) {
 		EXPECT_EQ(p.request.rev, 1);
 		EXPECT_TRUE(p.request.s);

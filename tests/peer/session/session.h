@@ -29,7 +29,8 @@ public:
 	// Sets the device's policy and begins the account of counters and objects. The case then
 	// takes one of the ways to start up.
 	explicit Session(const Options &o = usual.victim, const Knobs &policy = {});
-	explicit Session(const Wishes &w) : Session(usual.victim, w.knobs()) {}
+	explicit Session(const Knobs &policy) : Session(usual.victim, policy) {}
+	explicit Session(const Wishes &w) : Session(w.knobs()) {}
 	// Starts up with the victim as responder, under these terms.
 	explicit Session(const Terms &t);
 	~Session();
