@@ -78,8 +78,13 @@ Act too_many(unsigned extra)
 {
 	return [extra](Session &s) {
 		const uint64_t before = counter("ddp_untagged_errors");
+		// In one call, since a slow peer would still be sending when the device, which has
+		// raised the error and waited for the end of the stream, resets the connection.
+		std::vector<Segment> requests;
 		for (unsigned i = 0; i < s.v.options().ird + extra; i++)
-			s.p.send(Place{.len = static_cast<uint32_t>(s.v.rw->size())}.read(s));
+			requests.push_back(
+				Place{.len = static_cast<uint32_t>(s.v.rw->size())}.read(s));
+		s.p.send_at_once(requests);
 		// Until socket buffers are full and the last request is seen.
 		ASSERT_TRUE(eventually([&] { return counter("ddp_untagged_errors") > before; }))
 			<< "not noticed";
