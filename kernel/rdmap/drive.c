@@ -38,7 +38,7 @@ static void drive_tx(struct kwarp_qp *qp, struct kwarp_llp *llp)
  */
 static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
-	struct kwarp_drive *d = &qp->drive;
+	struct kwarp_drive_state *d = &qp->drive;
 	struct kwarp_cqe cqes[KWARP_RX_CQES];
 	struct kwarp_rx_pass pass = {
 		.qp = qp, .cache.user = &qp->memory, .cqes = cqes,
@@ -80,7 +80,7 @@ static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
  */
 void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work)
 {
-	struct kwarp_drive *d = &qp->drive;
+	struct kwarp_drive_state *d = &qp->drive;
 
 	kwarp_llp_assert_locked(llp);
 	d->due |= work;

@@ -99,12 +99,12 @@ enum kwarp_drive_bits {
 };
 
 /**
- * struct kwarp_drive - the driver of the engines
+ * struct kwarp_drive_state - the driver of the engines
  * @due:	work that is due: bits of enum kwarp_drive_bits
  * @running:	the driver runs: who brings work adds it to @due
  * @budget:	batches that the send engine may still build in this run
  */
-struct kwarp_drive {
+struct kwarp_drive_state {
 	u8 due;
 	bool running;
 	int budget;
@@ -185,7 +185,7 @@ struct kwarp_qp {
 	struct mem_cgroup *memcg;
 	struct kwarp_sq sq;
 	struct kwarp_rq rq;
-	struct kwarp_drive drive;
+	struct kwarp_drive_state drive;
 	struct kwarp_tx tx;
 	struct kwarp_rx rx;
 	struct kwarp_qp_params params;

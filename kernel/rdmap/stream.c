@@ -374,7 +374,7 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_qp_get(qp);
 	kwarp_llp_get(llp);
 
-	qp->drive = (struct kwarp_drive){};
+	qp->drive = (struct kwarp_drive_state){};
 	llp->engine = &qp_engine;
 	llp->qp = qp;
 	/*

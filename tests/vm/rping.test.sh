@@ -73,8 +73,10 @@ crowd() {
 }
 
 # The server asks for a backlog of 3. The other clients must wait; none may be refused, and none may
-# need to send its request again.
+# need to send its request again. The first client waits for the start of the last one.
 before=$(overflows)
+echo 600000 >"/sys/class/infiniband/$DEV_B/kwarp/answer_timeout_ms"
+echo 600000 >"/sys/class/infiniband/$DEV_A/kwarp/answer_timeout_ms"
 ok '32 clients at once' crowd 32
 is "32 clients at once: the listener's queue had room for all" "$(overflows)" "$before"
 stop rping
