@@ -216,21 +216,17 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 /* If the connection already exists, its depth can only be reduced. */
 static void limit_ord(struct kwarp_qp *qp)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
+	u16 ord;
 
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp) {
-		u16 ord = qp->params.ord;
-
-		/* One read is reserved for acknowledgments, if there is more than one. */
-		if (qp->params.ack && ord > 1)
-			ord--;
-		qp->params.user_ord = min(ord, qp->rdv.ord);
-	}
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
+	/* One read is reserved for acknowledgments, if there is more than one. */
+	ord = qp->params.ord;
+	if (qp->params.ack && ord > 1)
+		ord--;
+	qp->params.user_ord = min(ord, qp->rdv.ord);
+	kwarp_qp_unlock_llp(llp);
 }
 
 /**

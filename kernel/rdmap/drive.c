@@ -109,19 +109,14 @@ void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work)
 /* Take the socket lock and do work, if a connection is attached. */
 static void lock_and_drive(struct kwarp_qp *qp, u8 work)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
 
-	might_sleep();
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp) {
-		if (work & KWARP_DRIVE_RX)
-			kwarp_rx_resume(qp);
-		kwarp_drive(qp, llp, work);
-	}
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
+	if (work & KWARP_DRIVE_RX)
+		kwarp_rx_resume(qp);
+	kwarp_drive(qp, llp, work);
+	kwarp_qp_unlock_llp(llp);
 }
 
 /* Run the send engine, if a connection is attached. Context: process, no locks held. */

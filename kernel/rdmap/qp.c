@@ -51,6 +51,33 @@ struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp)
 	return llp;
 }
 
+/**
+ * kwarp_qp_lock_llp() - take the socket lock of the attached connection
+ * @qp:		queue pair
+ *
+ * Context: process, may sleep.
+ * Return: the connection, locked until kwarp_qp_unlock_llp(), or NULL if none is attached.
+ */
+struct kwarp_llp *kwarp_qp_lock_llp(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return NULL;
+	kwarp_llp_lock(llp);
+	if (llp->qp == qp)
+		return llp;
+	kwarp_qp_unlock_llp(llp);
+	return NULL;
+}
+
+void kwarp_qp_unlock_llp(struct kwarp_llp *llp)
+{
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
+}
+
 /* Claim an unclaimed QP: @always, or only if idle, with a partner as @partner says. */
 static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kwarp_llp *llp)
 {

@@ -267,6 +267,8 @@ struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
 
 /* The QP's connection with a reference, or NULL. Context: any. */
 struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
+struct kwarp_llp *kwarp_qp_lock_llp(struct kwarp_qp *qp);
+void kwarp_qp_unlock_llp(struct kwarp_llp *llp);
 bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp);
 struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp);
 bool kwarp_qp_reserve(struct kwarp_qp *qp);

@@ -406,19 +406,14 @@ out:
  */
 void kwarp_qp_start(struct kwarp_qp *qp)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
 
-	might_sleep();
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp) {
-		kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT_CLOSING ?
-				     KWARP_TX_CLOSING : KWARP_TX_RUNNING);
-		kwarp_drive(qp, llp, KWARP_DRIVE_TX);
-	}
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
+	kwarp_tx_to(&qp->tx, qp->tx.state == KWARP_TX_WAIT_CLOSING ?
+			     KWARP_TX_CLOSING : KWARP_TX_RUNNING);
+	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
+	kwarp_qp_unlock_llp(llp);
 }
 
 static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
@@ -506,20 +501,15 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
  */
 void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
-	bool attached = false;
+	struct kwarp_llp *llp;
 
 	lockdep_assert_held(&qp->mutex);
-	might_sleep();
+	llp = kwarp_qp_lock_llp(qp);
 	if (llp) {
-		kwarp_llp_lock(llp);
-		attached = llp->qp == qp;
-		if (attached)
-			disconnect_locked(qp, llp, abrupt);
-		kwarp_llp_unlock(llp);
-		kwarp_llp_put(llp);
-	}
-	/* No engine runs, so the caller's qp->mutex is enough to change the state. */
-	if (!attached && abrupt)
+		disconnect_locked(qp, llp, abrupt);
+		kwarp_qp_unlock_llp(llp);
+	} else if (abrupt) {
+		/* No engine runs, so the caller's qp->mutex is enough to change the state. */
 		enter_error(qp);
+	}
 }

@@ -181,14 +181,10 @@ void kwarp_tx_stop(struct kwarp_qp *qp)
  */
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
 
-	might_sleep();
 	if (!llp)
 		return;
-	kwarp_llp_lock(llp);
-	if (llp->qp == qp)
-		qp->tx.rtr = opcode + 1;
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
+	qp->tx.rtr = opcode + 1;
+	kwarp_qp_unlock_llp(llp);
 }
