@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A thread that stays inside the kernel's send function: tests/kernel/hold.c, whose parameters
-// these are. A thread with the name "holder" does, and with workers() each worker that sends by
-// SCTP.
+// The parameters of tests/kernel/hold.c, which stops threads inside the kernel's send functions: a
+// thread named "holder" and, with workers(true), each worker that sends by SCTP.
 #pragma once
 
 #include <fstream>
@@ -20,6 +19,7 @@ inline void set(const std::string &parameter, bool yes)
 		throw std::runtime_error("cannot set " + parameter);
 }
 
+// Releases stopped threads and stops no other one (true), or stops threads again (false).
 inline void go_on(bool yes)
 {
 	set("go_on", yes);
@@ -30,7 +30,7 @@ inline void workers(bool yes)
 	set("workers", yes);
 }
 
-// Whether a thread stays there now.
+// Returns whether a thread is stopped now.
 inline bool holding()
 {
 	char c = 'N';

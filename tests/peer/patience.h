@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// How long the programs here and in tests/verbs wait for what must come. Only what hangs is to
-// reach such a limit, however busy the machine is; it decides nothing else. The environment
-// variable KWARP_PATIENCE is a percentage: 300 where the machine has a third of the usual speed.
+// Limits for waiting, in the programs here and in tests/verbs. Only a hang may reach such a limit,
+// however busy the machine is; no limit decides the outcome of a test that does not hang. The
+// environment variable KWARP_PATIENCE scales the limits, in percent: 300 if the machine has a third
+// of the usual speed. Values below 100 have no effect.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace machine {
 
-// The limit that is as much on this machine.
+// Scales a limit for a machine of the usual speed to this machine.
 inline std::chrono::milliseconds patience(std::chrono::milliseconds limit)
 {
 	static const int percent = [] {
@@ -20,10 +21,10 @@ inline std::chrono::milliseconds patience(std::chrono::milliseconds limit)
 	return limit * percent / 100;
 }
 
-// For one event.
+// Limit for one event.
 inline const std::chrono::milliseconds one_event = patience(std::chrono::seconds(30));
 
-// For alarm().
+// As patience(), in seconds for alarm().
 inline unsigned int patience_s(std::chrono::seconds limit)
 {
 	return static_cast<unsigned int>(patience(limit).count() / 1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The victim connects; the peer that listens answers badly.
+// The victim connects; the listening peer sends invalid replies.
 #include "../session/session.h"
 
 namespace peer {
@@ -10,15 +10,16 @@ constexpr auto short_timeout = "700"; // ms
 using PeerAct = std::function<void(Peer &)>;
 
 struct ReplyCase : Row {
-	// What to send for a request.
+	// Sends the reply to a request.
 	PeerAct act;
-	// The consumer must be told of failure; else of success or failure.
+	// The consumer's event must report a failure; otherwise either result is allowed.
 	bool must_fail = true;
 };
 
 class Active : public testing::TestWithParam<ReplyCase> {};
 
-// The victim's next attempt; false if the consumer is told before.
+// Accepts the victim's next attempt as s.p. Returns false if the consumer receives its event
+// before.
 bool tries_again(Session &s)
 {
 	bool again = false;
@@ -44,7 +45,7 @@ TEST_P(Active, bad_reply)
 	Session s(policy);
 	s.bed.expect_anything();
 	s.p = s.attempt();
-	// The victim may try again with another revision: treat each attempt alike.
+	// The victim may retry with another revision; each attempt gets the same reply.
 	do {
 		c.act(s.p);
 		Bytes rest;
@@ -52,10 +53,10 @@ TEST_P(Active, bad_reply)
 		while (e == Event::data || (e == Event::quiet && !s.told(Millis{0})))
 			e = s.p.socket.receive(rest, Millis{1500});
 	} while (tries_again(s));
-	ASSERT_TRUE(s.told()) << "the consumer was never told";
+	ASSERT_TRUE(s.told()) << "the consumer received no event";
 	if (c.must_fail) {
 		EXPECT_NE(s.told(), RDMA_CM_EVENT_ESTABLISHED)
-			<< "a connection on a malformed reply";
+			<< "established although the reply is malformed";
 	}
 	if (s.told() != RDMA_CM_EVENT_ESTABLISHED) {
 		EXPECT_NE(s.c().happened.status, 0);
@@ -130,7 +131,7 @@ void add_either(std::vector<ReplyCase> &c)
 				    change(*f.enhanced);
 		    }));
 	};
-	add("reply_twice", "RFC 5044 8 code 2: the second is no FPDU", [](Peer &p) {
+	add("reply_twice", "RFC 5044 8 code 2: the second reply is no valid FPDU", [](Peer &p) {
 		const Bytes o = fitting(p).encode();
 		p.socket.try_send(join({o, o, pattern(25000)}));
 	});
@@ -159,7 +160,8 @@ TEST_F(Active, good_reply_rev_as_asked)
 	s.judge(lives());
 }
 
-// RFC 5044 7.1.2 rule 3; design.md: a consumer's reject is -ECONNREFUSED with its private data.
+// RFC 5044 7.1.2 rule 3. A rejection by the peer's consumer is a REJECTED event with status
+// -ECONNREFUSED and the private data.
 TEST_F(Active, reject_reaches_the_consumer)
 {
 	Session s;
@@ -183,7 +185,7 @@ TEST_F(Active, nobody_listens)
 	}
 }
 
-// RFC 6581 10: a responder that knows rev 1 only closes; the initiator MAY try rev 1.
+// RFC 6581 10: a responder without revision 2 closes; the initiator MAY retry with revision 1.
 TEST_F(Active, falls_back_to_rev_1)
 {
 	Session s;
@@ -197,7 +199,7 @@ TEST_F(Active, falls_back_to_rev_1)
 	s.judge(lives());
 }
 
-// RFC 6581 9.1: the responder's ORD is more than the initiator can serve: Terminate 2/0/6.
+// RFC 6581 9.1: the responder's ORD exceeds the initiator's IRD: Terminate 2/0/6.
 TEST_F(Active, insufficient_ird_terminates)
 {
 	Session s(Knobs{{"ird", "8"}});
@@ -205,7 +207,7 @@ TEST_F(Active, insufficient_ird_terminates)
 	s.reply_terminated(mpa::insufficient_ird);
 }
 
-// RFC 6581 9.2: no RTR kind in common: Terminate 2/0/7.
+// RFC 6581 9.2: no kind of RTR message in common: Terminate 2/0/7.
 TEST_F(Active, rtr_mismatch_terminates)
 {
 	Session s(Knobs{{"p2p", "write"}});

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t depth = 16;
 
-// A QP that belongs to nobody, in INIT.
+// A QP in INIT without a connection.
 class InitQp {
 public:
 	explicit InitQp(Victim &v)
@@ -50,7 +50,7 @@ public:
 	ibv_qp *qp;
 };
 
-// Reads whatever comes, so that the victim can send.
+// Receives and discards all data of the victim, so that TCP's window stays open.
 class Drain {
 public:
 	explicit Drain(const Peer &p)
@@ -85,7 +85,7 @@ const Lesson &lesson_for(const Lessons &lessons, const Mapping &m)
 	return none;
 }
 
-// A connection of the victim with its peer, and the memory that its QP shares with the kernel.
+// A connection between the victim and a peer, and the memory that its QP shares with the kernel.
 struct Link {
 	explicit Link(Victim &v, bool accept = true)
 	{
@@ -105,7 +105,7 @@ struct Link {
 	std::optional<Peer> peer;
 	Connection *connection;
 	Maps maps;
-	bool works = false; // a message arrives
+	bool works = false; // the first message arrived
 };
 
 Lessons learn(Victim &v)
@@ -144,7 +144,8 @@ ibv_qp_state state_of(ibv_qp *qp)
 
 constexpr unsigned rounds_in_error = 5;
 
-// Two threads in the same memory: one also rings the doorbell. Ends soon after the QP has.
+// Two threads corrupt the same mappings; one of them also rings the doorbells. Ends after @time, or
+// a few rounds after the QP has entered the error state. Calls @halfway after half the time.
 void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed, Millis time,
 	    const std::function<void()> &halfway = {})
 {
@@ -192,7 +193,8 @@ void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed,
 constexpr Millis round_time{15};
 constexpr unsigned links_per_victim = 12;
 
-// In INIT, alone; in INIT, with the connection accepted over the garbage.
+// Attacks a QP in INIT without a connection, then a QP in INIT whose connection is accepted during
+// the attack.
 void in_init(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 {
 	for (auto end = Clock::now() + time; Clock::now() < end; seed++) {
@@ -214,7 +216,7 @@ void in_init(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 	}
 }
 
-// In RTS: the QP's rings of many connections, then also the CQ's.
+// Attacks QPs in RTS: the rings of the QPs of many connections, then those of a QP and its CQ.
 void in_rts(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 {
 	for (auto end = Clock::now() + time; Clock::now() < end; seed++) {
@@ -228,7 +230,7 @@ void in_rts(Victim &v, const Lessons &lessons, uint32_t seed, Millis time)
 			while (v.completion(Millis{0}))
 				;
 		}
-		// Whoever spoils the CQ's ring cannot poll it any more: a victim for this alone.
+		// A corrupted CQ can no longer be polled, so this attack has its own victim.
 		Maps before = device_mappings();
 		Victim other;
 		Link link(other);
@@ -247,7 +249,8 @@ bool maps_somewhere(int fd, off_t offset, size_t len)
 	return true;
 }
 
-// Offsets of others, lengths too long, and memory whose owner is gone.
+// Maps offsets of another context, lengths beyond a ring, and rings of a destroyed QP. Returns the
+// number of mappings that succeeded and must not.
 int mapping()
 {
 	const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -265,7 +268,7 @@ int mapping()
 		own = added(before, device_mappings());
 		for (const Mapping &m : own) {
 			if (maps_somewhere(v.verbs()->cmd_fd, m.offset, m.len + page))
-				fault("a ring and a page more");
+				fault("a ring and the page after it");
 			void *k = mmap(nullptr, m.len, PROT_READ | PROT_WRITE, MAP_SHARED,
 				       v.verbs()->cmd_fd, m.offset);
 			if (k != MAP_FAILED)
@@ -278,10 +281,10 @@ int mapping()
 			for (size_t len : {1, 2, 5, 64})
 				if (maps_somewhere(other->cmd_fd, n * static_cast<off_t>(page),
 						   len * page))
-					fault("something in a context that has nothing");
+					fault("memory in a context without objects");
 		ibv_close_device(other);
 	}
-	// The QP is gone; its memory stays ours until unmapped, and harmless.
+	// After the QP is destroyed its memory stays mapped, and writing to it has no effect.
 	for (auto &[m, len] : kept) {
 		for (size_t at = 0; at < len; at++)
 			m[at] = static_cast<uint8_t>(at);
@@ -293,7 +296,7 @@ int mapping()
 	return faults;
 }
 
-// The words of the mappings, one behind the other.
+// The 32-bit words of all mappings as one array.
 class Words {
 public:
 	explicit Words(const Maps &maps)
@@ -317,9 +320,10 @@ private:
 	std::vector<volatile uint32_t *> all_;
 };
 
-// The send queue's producer index moves backwards, behind a Read that is never answered, and all
-// elements of the ring are requests that send nothing: the kernel does not run on until the index
-// comes round.
+// Moves the producer index of the send queue backwards while a Read without a response is
+// outstanding, with a ring full of LOCAL_INVs, which send nothing. The kernel must not process the
+// ring until its own index wraps around to the producer index. Returns 0 if the QP stays in RTS,
+// else the number of the step that failed.
 int backwards()
 {
 	Victim v;
@@ -334,7 +338,7 @@ int backwards()
 		wr.opcode = IBV_WR_LOCAL_INV;
 		wr.invalidate_rkey = window->rkey;
 		int ret = ibv_post_send(c.qp(), &wr, &bad);
-		ring_doorbell(c.qp(), false); // now, not when a timer says so
+		ring_doorbell(c.qp(), false); // processes it now, without the kernel's timer
 		return ret;
 	};
 	const Words words(link.maps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A hostile program: what it does to the rings it shares with the kernel. It runs as a
-// process of its own, since nothing is promised to it.
+// A hostile program, which corrupts the rings that it shares with the kernel. It is a separate
+// process, because the driver guarantees nothing to a program that does this.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace peer {
 
-// main() of the hostile program. Return: 0 if all could be done and undone.
+// The main() of the hostile program. Returns 0 if all objects could be created and destroyed, and
+// no attack found a fault.
 int attack_main(const std::vector<std::string> &args);
 
-// Starts it. Return: pid.
+// Starts the hostile program with these arguments of attack_main(). Returns its pid.
 int start_attack(const std::vector<std::string> &args);
 
 } // namespace peer

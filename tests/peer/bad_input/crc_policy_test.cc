@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the CRC policy says and what is in use then: RFC 5044 7.1.1, C.
+// The CRC policy, and the resulting use of CRCs (RFC 5044 7.1.1, C).
 #include "../session/session.h"
 
 namespace peer {
@@ -48,12 +48,12 @@ TEST(Forms, crc__responder)
 			SCOPED_TRACE(trace(f, rev));
 			Session s(roomy, {{"crc", f.policy}});
 			s.dial(request_with(rev, rev == 2, f.peer_wants));
-			EXPECT_EQ(s.p.reply.c, f.in_use); // it tells the outcome
+			EXPECT_EQ(s.p.reply.c, f.in_use); // the result for both sides
 			s.judge_working();
 		}
 }
 
-// The responder's policy "required" is met by its own C (RFC 5044 7.1.1).
+// The responder's own C is enough for its policy "required" (RFC 5044 7.1.1).
 TEST(Forms, crc__required_by_the_responder)
 {
 	Session s(roomy, {{"crc", "required"}});
@@ -62,7 +62,8 @@ TEST(Forms, crc__required_by_the_responder)
 	s.judge_working();
 }
 
-// A reply that denies what policy requires: RFC 6581 9.3 has code 5 for errors without their own.
+// The reply has no C although the victim's policy requires CRCs. RFC 6581 9.3 has code 5 for errors
+// without a code of their own.
 TEST(Forms, crc__required_and_denied)
 {
 	for (int rev : {1, 2}) {

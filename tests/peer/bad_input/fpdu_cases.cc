@@ -37,7 +37,7 @@ void add_crc(Table &t)
 		});
 }
 
-// An FPDU with another length, and bytes enough to complete whatever it announces.
+// Sends an FPDU with another length field, and @filler bytes after it.
 Act length_is(size_t length, size_t filler)
 {
 	return [=](Session &s) {
@@ -46,7 +46,7 @@ Act length_is(size_t length, size_t filler)
 	};
 }
 
-// An FPDU that is right except that its ULPDU is cut.
+// Sends a valid FPDU whose ULPDU is only the first @len bytes of a segment.
 Act short_ulpdu(const Segment &whole, size_t len)
 {
 	return [=](Session &s) { s.p.send_ulpdu(View(whole.encode()).first(len)); };
@@ -59,11 +59,11 @@ void add_lengths(Table &t)
 	for (int by : {-8, -4, 1, 4, 8, 400})
 		crc.add(std::format("length_off_by_{}{}", by < 0 ? "minus_" : "", abs(by)),
 			length_is(plain.encode().size() + static_cast<size_t>(by), 2000));
-	Rule(t, "no code: RFC 5041 6.2.2 only says fatal", ends())
+	Rule(t, "no code: RFC 5041 6.2.2 says only that the error is fatal", ends())
 		.add("length_zero", [](Session &s) { s.p.send_ulpdu({}); });
 	Rule(t, "RFC 5044 8 code 1", ends())
 		.add("length_65535_announced_then_fin", then_fin(length_is(65535, 0)));
-	Rule(t, "RFC 5044 8 code 2, or length over 3's limit", ends())
+	Rule(t, "RFC 5044 8 code 2, or a length beyond the limit of 3", ends())
 		.add("length_65535_announced_then_garbage", length_is(65535, 70000));
 	const Terms large{.victim = Options{.rw_size = 128 * 1024}};
 	Rule(t, "RFC 5044 3: the largest ULPDU", lives(), large)
@@ -87,7 +87,7 @@ void add_lengths(Table &t)
 			then_fin(first_bytes(plain, len)));
 }
 
-// No FPDU at all.
+// Sends these bytes, which are no FPDU, and @filler more.
 Act sends_bytes(const Bytes &o, size_t filler = 0)
 {
 	return [=](Session &s) { s.p.socket.try_send(join({o, pattern(filler, 5)})); };
@@ -106,7 +106,7 @@ void add_garbage(Table &t)
 	Rule(t, "RFC 5044 8 code 1", ends())
 		.add("second_request_frame",
 		     then_fin(sends_bytes(StartupFrame::request(1).encode())));
-	Rule(t, "no document", ends()).add("urgent_byte", [](Session &s) {
+	Rule(t, "no RFC", ends()).add("urgent_byte", [](Session &s) {
 		s.p.socket.urgent(0);
 		s.p.socket.try_send(pattern(70000, 5));
 	});

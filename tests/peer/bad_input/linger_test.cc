@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Peers that do not close when the victim has: how many of its sockets they can keep, and when it
-// learns the rest.
+// Peers that do not close after the victim has sent its FIN: the number of sockets that they can
+// occupy, and the end of the connection when the peer resets.
 #include "../session/session.h"
 
 #include <fstream>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned backlog = 4;
 
-// The victim's sockets of that port that have sent FIN, and wait for the peer's. This process is in
-// its namespace.
+// Returns the number of sockets with this local port that have sent FIN and wait for the peer's
+// FIN. This process is in the victim's namespace.
 unsigned half_closed(uint16_t port)
 {
 	std::ifstream table("/proc/thread-self/net/tcp");
@@ -41,7 +41,7 @@ protected:
 	void SetUp() override
 	{
 		policy_.must("backlog", backlog);
-		policy_.must("startup_timeout_ms", 600000); // nothing ends by itself
+		policy_.must("startup_timeout_ms", 600000); // no timeout during the test
 	}
 	static uint64_t drops() { return counter("linger_drops"); }
 
@@ -64,17 +64,17 @@ TEST_P(Linger, refused__few_stay)
 					      StartupFrame::request(1, {}, pattern(c.private_data)),
 					      lab().peer_socket()));
 		EXPECT_TRUE(peers.back().reply.r);
-		// the one that is displaced goes a moment later
+		// a displaced endpoint is closed asynchronously
 		ASSERT_TRUE(soon([&] { return half_closed(port) <= backlog; }))
 			<< half_closed(port);
 	}
 	EXPECT_TRUE(soon([&] { return drops() == before + crowd - backlog; })) << drops() - before;
-	// the one that is displaced goes a moment later
+	// a displaced endpoint is closed asynchronously
 	EXPECT_TRUE(soon([&] { return half_closed(port) == backlog; })) << half_closed(port);
-	// they are in nobody's way
+	// lingering endpoints do not block new connections
 	v.answers(Answer::accept);
 	expect_healthy(v);
-	// the youngest have their places
+	// the youngest endpoints still linger
 	EXPECT_TRUE(soon([&] { return half_closed(port) == backlog; })) << half_closed(port);
 	for (unsigned i = 0; i < backlog; i++) {
 		peers.back().close();
@@ -92,7 +92,7 @@ const Refusal refusals[] = {
 INSTANTIATE_TEST_SUITE_P(peer, Linger, testing::ValuesIn(refusals),
 			 [](const auto &info) { return info.param.name; });
 
-// Those that were made have places of their own, eight times as many.
+// Connections that were established have a separate limit, also the backlog.
 TEST_F(Ends, connections__few_stay)
 {
 	const uint64_t before = drops();
@@ -109,8 +109,8 @@ TEST_F(Ends, connections__few_stay)
 	expect_healthy(v);
 }
 
-// The victim has more to send than there is room for, so that its FIN has to wait. It need not when
-// the peer has reset.
+// The victim has more data to send than the peer's window takes, so its FIN cannot be sent. When
+// the peer resets, the victim must not wait any longer.
 TEST_F(Ends, connection__reset_behind_fin)
 {
 	Victim v({.rw_size = 1 << 20});
@@ -123,7 +123,7 @@ TEST_F(Ends, connection__reset_behind_fin)
 	p.finish();
 	EXPECT_TRUE(soon([&] { return c.state() == IBV_QPS_ERR; }));
 	p.reset();
-	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; })) << "it was not told";
+	EXPECT_TRUE(v.wait([&] { return c.happened.disconnected; })) << "no DISCONNECTED event";
 	EXPECT_TRUE(v.settled(0));
 	expect_healthy(v);
 }

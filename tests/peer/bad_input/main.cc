@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Bad input from the wire and from user space, and what the RFCs say happens then.
+// Invalid input from the wire and from user space, and the outcome that the RFCs require.
 #include <csignal>
 #include <cstring>
 #include <exception>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Markers that the victim asked for.
+// Markers in the stream that the victim receives, as its M requested.
 #include "../session/cases.h"
 
 namespace peer {
@@ -9,8 +9,8 @@ using MarkerEdit = std::function<Marker(Marker)>;
 
 const Terms markers{.markers_in = true};
 
-// Only markers inside an FPDU: of 600 bytes, the first one begins with a marker of value 0 and has
-// one more inside.
+// Changes FPDUPTR by @by in markers inside an FPDU. The first FPDU of a connection, with a message
+// of 600 bytes, begins with a marker whose FPDUPTR is 0, and contains a second one.
 MarkerEdit inside(int by)
 {
 	return [by](Marker m) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the RFCs ask of the victim's own sending, and of its Terminate, that no table of faults
-// shows.
+// Requirements of the RFCs on what the victim sends, Terminates included, that the tables of cases
+// do not cover.
 #include "../session/reads.h"
 
 namespace peer {
@@ -16,7 +16,7 @@ TEST(Conformance, crc_is_wanted_by_default)
 	EXPECT_TRUE(initiator.attempt().request.c) << "as initiator";
 }
 
-// RFC 5040 6.1: no more outbound reads than were negotiated.
+// RFC 5040 6.1: no more outstanding Read Requests than the negotiated ORD.
 TEST(Conformance, no_more_reads_than_ord)
 {
 	Session s(Terms{.rev = 2, .victim = Options{.ord = 2}});
@@ -24,8 +24,8 @@ TEST(Conformance, no_more_reads_than_ord)
 	s.judge(lives());
 }
 
-// RFC 5044 4.5: what is left of a segment makes no ULPDU smaller than 128 bytes; a message that
-// does not fit there begins in the next one.
+// RFC 5044 4.5: if the rest of a TCP segment has no room for a ULPDU of 128 bytes, a message that
+// does not fit there begins in the next segment.
 TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
 {
 	constexpr unsigned rounds = 20, in_flight = 6;
@@ -49,7 +49,7 @@ TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
 	}
 }
 
-// RFC 5040 5.3, 4.1: opcode and STag of a Send with Invalidate; a Send after it has none.
+// RFC 5040 5.3, 4.1: opcode and STag of a Send with Invalidate. The STag is 0 in a Send after it.
 TEST(Conformance, send_with_invalidate_names_the_stag)
 {
 	constexpr uint32_t stag = 0x12345678;
@@ -74,7 +74,7 @@ TEST(Conformance, send_with_invalidate_names_the_stag)
 	EXPECT_EQ(g.inv_stag, 0U);
 }
 
-// RFC 5040 7.1 rule 4: two errors at once, and the first is told, whichever it is.
+// RFC 5040 7.1 rule 4: of two errors the Terminate reports the first, in either order.
 TEST(Conformance, first_of_two_errors_is_told)
 {
 	for (bool stag_first : {true, false}) {
@@ -93,8 +93,8 @@ TEST(Conformance, first_of_two_errors_is_told)
 	}
 }
 
-// design.rst, invariant 6: what is delivered before an error is answered before the Terminate that
-// tells of it, also by a responder that has been silent until then.
+// design.rst, invariant 6: Read Requests before an error are answered before the Terminate, also by
+// a responder that has not sent an FPDU before.
 TEST(Conformance, requests_before_an_error_are_answered)
 {
 	constexpr uint32_t reads = 3, len = 300;
@@ -124,7 +124,8 @@ TEST(Conformance, requests_before_an_error_are_answered)
 	}
 }
 
-// RFC 5040 4.8: a Terminate quotes the read that is wrong; those before it need not be answered.
+// RFC 5040 4.8: a Terminate quotes the Read Request that failed. Only this read gets the error
+// status; the other outstanding reads are flushed.
 TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 {
 	constexpr unsigned reads = 4;
@@ -137,7 +138,7 @@ TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 		{1, 0, rdmap::prot_access, IBV_WC_REM_ACCESS_ERR},
 		{3, 2, rdmap::prot_bounds, IBV_WC_REM_ACCESS_ERR},
 		{4, 3, rdmap::op_opcode, IBV_WC_REM_OP_ERR},
-		// none of ours: then the oldest
+		// no outstanding read has this MSN: the error is the oldest one's
 		{0, 0, rdmap::prot_stag, IBV_WC_REM_ACCESS_ERR},
 		{5, 0, rdmap::prot_stag, IBV_WC_REM_ACCESS_ERR},
 	};
@@ -164,15 +165,16 @@ TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 	}
 }
 
-// RFC 5040 4.8: the source of a read goes while it is answered. The Terminate says what is left.
+// RFC 5040 4.8: the source region of a read is deregistered while the victim sends the response.
+// The Read Request that the Terminate quotes describes the part that was not sent.
 TEST(Conformance, read_cut_off_says_what_is_left)
 {
 	constexpr uint32_t len = 8 << 20, sink = 0x4711;
 	constexpr uint64_t sink_to = 0x1000;
-	// Little room at the peer, so that the victim cannot be done with it.
+	// With a small receive buffer at the peer the victim cannot send the whole response.
 	Session s(Terms{.rcvbuf = 4096});
 	auto source = std::make_unique<Region>(s.v.pd(), len, IBV_ACCESS_REMOTE_READ);
-	// Another read before it is answered in full: MSN and header are of the second.
+	// A read before it is answered in full; the Terminate must quote the second one.
 	s.p.read({sink + 1, 0, 100, s.v.rw->rkey(), s.v.rw->base()});
 	ASSERT_TRUE(s.p.receive());
 	const ReadRequest asked{sink, sink_to, len, source->rkey(), source->base()};
@@ -188,7 +190,7 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 		EXPECT_FALSE(b.last);
 		done += static_cast<uint32_t>(b.payload.size());
 	}
-	ASSERT_LT(done, len) << "all was sent before the region went";
+	ASSERT_LT(done, len) << "the response was complete before deregistration";
 	ASSERT_TRUE(e.terminate);
 	EXPECT_EQ(e.terminate->code, rdmap::prot_stag);
 	EXPECT_TRUE(e.terminate->m && e.terminate->d && e.terminate->r);

@@ -47,11 +47,11 @@ void add_bounds(Table &t)
 
 void add_header(Table &t)
 {
-	Rule length(t, "no code: RFC 5040 4.4 wants 28 bytes", ends());
+	Rule length(t, "no code: RFC 5040 4.4 requires 28 bytes", ends());
 	for (size_t len : {0, 1, 4, 27, 29, 60})
 		length.add(std::format("header_of_{}", len),
 			   wrong_read({}, [len](Segment &g) { g.payload.resize(len); }));
-	Rule(t, "RFC 5040 5.2.1: one untagged buffer; never needs two", either())
+	Rule(t, "RFC 5040 5.2.1: one untagged buffer, so one segment", either())
 		.add("not_last", wrong_read({}, [](Segment &g) { g.last = false; }));
 	Rule(t, "RFC 5041 7.1 untagged 3, 4", terminates(ddp::untagged_mo, ddp::untagged_too_long))
 		.add("mo_4", wrong_read({}, [](Segment &g) { g.mo = 4; }));
@@ -73,21 +73,22 @@ void add_header(Table &t)
 		.add("rdmap_version_2", wrong_read({}, [](Segment &g) { g.rv = 2; }));
 }
 
-// More than IRD while the first is still being answered, because nobody reads.
+// Sends @extra more Read Requests than IRD. The peer receives nothing, so the first response cannot
+// be completed.
 Act too_many(unsigned extra)
 {
 	return [extra](Session &s) {
 		const uint64_t before = counter("ddp_untagged_errors");
-		// In one call, since a slow peer would still be sending when the device, which has
-		// raised the error and waited for the end of the stream, resets the connection.
+		// One call: a slow peer would still be sending when the device, after the error and
+		// its wait for the peer's FIN, resets the connection.
 		std::vector<Segment> requests;
 		for (unsigned i = 0; i < s.v.options().ird + extra; i++)
 			requests.push_back(
 				Place{.len = static_cast<uint32_t>(s.v.rw->size())}.read(s));
 		s.p.send_at_once(requests);
-		// Until socket buffers are full and the last request is seen.
+		// Receives nothing before the victim has processed the request beyond IRD.
 		ASSERT_TRUE(eventually([&] { return counter("ddp_untagged_errors") > before; }))
-			<< "not noticed";
+			<< "the Read Request beyond IRD raises no error";
 	};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Read Responses to the victim's own reads, and to reads it never asked for.
+// Read Responses to the victim's reads, and Read Responses without a Read Request.
 #include "../session/reads.h"
 
 namespace peer {
@@ -16,7 +16,7 @@ void add_right(Table &t)
 	});
 }
 
-// To a region that is not the one that the read named.
+// Answers a read with a response to @region instead of the read's sink.
 Act answer_into(RegionOf region)
 {
 	return [=](Session &s) {
@@ -36,12 +36,12 @@ void add_sink(Table &t)
 		.add("sink_stag_wrong_key", answer_with([](Segment &g) { g.stag ^= 1; }))
 		.add("sink_stag_wrong_index",
 		     answer_with([](Segment &g) { g.stag ^= 0x20000000; }));
-	// Valid for writing, but not what the read named: the STag or its range does not fit.
+	// The region permits remote writes, but is not the read's sink. Either code describes this.
 	Rule(t, stag, terminates(ddp::tagged_stag, ddp::tagged_bounds))
 		.add("sink_stag_of_another_region", answer_into(rw));
 	Rule(t, stag, terminates(ddp::tagged_stag, ddp::tagged_stream, ddp::tagged_bounds))
 		.add("sink_stag_other_pd", answer_into(alien));
-	// The victim chooses the sink's TO: if that is 0, one less wraps.
+	// The victim chooses the sink's TO, which may be 0, so that TO - 1 wraps.
 	Rule(t, bounds, terminates(ddp::tagged_bounds, ddp::tagged_wrap))
 		.add("sink_to_one_less", answer_with([](Segment &g) { g.to--; }));
 	Rule(t, bounds, terminates(ddp::tagged_bounds))
@@ -64,10 +64,10 @@ void add_length(Table &t)
 		.add("second_segment_too_long", answer_in_two(300, 300, read_len - 300 + 1));
 	Rule(t, "RFC 5041 5.2: an empty last segment is not forbidden", either())
 		.add("full_but_not_last", answer_in_two(read_len, read_len, 0));
-	Rule(t, "RFC 5040 5.2.2 MAY validate; a success means all bytes", ends())
+	Rule(t, "RFC 5040 5.2.2: MAY validate; no success without all bytes", ends())
 		.add("too_short", answer_of(read_len - 1))
 		.add("empty", answer_of(0));
-	Rule(t, "RFC 5041 5.4: all of the message", ends())
+	Rule(t, "RFC 5041 5.4: complete only with all of the message", ends())
 		.add("hole_in_the_middle", answer_in_two(100, 200, 200));
 	Rule(t, "RFC 5044 8 code 1", ends()).add("never_finished_then_fin", [](Session &s) {
 		const ReadRequest rr = asked(s);
@@ -79,7 +79,7 @@ void add_length(Table &t)
 
 void add_unasked(Table &t)
 {
-	// RDMAP: opcode not expected now. DDP: no such sink STag.
+	// Errors of two layers apply: RDMAP's unexpected opcode, and DDP's invalid STag.
 	Rule(t, "RFC 5040 5.2, figure 9; RFC 5041 7.1 tagged 1",
 	     terminates(rdmap::op_opcode, ddp::tagged_stag))
 		.add("unasked", offends(read_response_segment(source_stag, source_to, pattern(40))))

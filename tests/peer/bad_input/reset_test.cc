@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer goes away, by FIN or RST, at every step of a connection's life.
+// The peer closes or resets the connection in every state.
 #include "../session/session.h"
 
 namespace peer {
 namespace {
 
-// How far the connection has come. FIN is no error in the last two kinds: the stream ends between
-// messages; or, over SCTP, behind a Session Terminate that follows a message unread.
+// A state of the connection. Closing is no error in "between", where the stream ends between
+// messages. In "unread" the peer closes with unread data: an error over TCP, which sends RST then,
+// but not over SCTP, where the peer sends a Session Terminate.
 struct Step {
 	const char *name;
 	std::function<void(Peer &, Victim &)> reach;
 	enum { cut_off, unfinished, between, unread } state;
-	bool connection = true; // the consumer has one
+	bool connection = true; // the consumer has received a request
 };
 
 const StartupFrame request = StartupFrame::request(1, {}, pattern(100));
@@ -62,9 +63,9 @@ const Step steps[] = {
 	in_request("before_flags", 16),
 	in_request("after_header", startup_header_len),
 	in_request("in_private_data", 60),
-	// the consumer has not answered yet
+	// the consumer has not accepted yet
 	{"after_request_held", ask, Step::unfinished},
-	// and the peer has not read the reply
+	// the peer has not read the reply
 	{"after_request", ask, Step::between},
 	{"after_reply", operating([](Peer &, Victim &) {}), Step::between},
 	in_fpdu("in_fpdu_length", 1),
@@ -76,13 +77,13 @@ const Step steps[] = {
 	 operating([](Peer &p, Victim &) { p.send(send_segment(1, pattern(100), 0, false)); }),
 	 Step::unfinished},
 	{"after_message", operating(message), Step::between},
-	// the victim is sending much
+	// the victim is sending a long Read Response
 	{"in_read_response", operating([](Peer &p, Victim &v) {
 		 p.read({1, 2, static_cast<uint32_t>(v.rw->size()), v.rw->rkey(), v.rw->base()});
 		 EXPECT_TRUE(p.receive());
 	 }),
 	 Step::unread},
-	// the victim waits for a response
+	// the victim waits for a Read Response
 	{"read_outstanding", operating([](Peer &p, Victim &v) {
 		 message(p, v);
 		 v.connection(0).post_read(*v.local, 0, 100, 1, 2);
@@ -129,7 +130,7 @@ TEST_P(Leave, leaves_nothing_behind)
 
 	if (held) {
 		std::this_thread::sleep_for(moment);
-		// It may fail here or tell later, but it must not pretend.
+		// accept() may fail, or an event may report the failure later.
 		try {
 			v.connection(0).accept();
 		} catch (const std::system_error &) {
@@ -157,7 +158,7 @@ std::vector<Going> all()
 	std::vector<Going> g;
 	for (const Step &s : steps)
 		for (bool rst : {false, true})
-			if (!lab().sctp || s.state != Step::cut_off) // no part of a message
+			if (!lab().sctp || s.state != Step::cut_off) // SCTP delivers whole messages
 				g.push_back({s, rst});
 	return g;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Revision 0, RFC 5044 appendix C: either side may be an RDMA Consortium RNIC.
+// Revision 0 (RFC 5044 appendix C): the peer is an RDMA Consortium RNIC, in either role.
 #include "../session/session.h"
 
 namespace peer {
@@ -8,10 +8,11 @@ namespace {
 const StartupFrame request_0 = request_with(0, false, true, true),
 		   reply_0 = reply_with(0, false, true, true);
 
-// RFC 5044 C.2.4: Reply with revision zero and M and C; then version 0 both ways.
+// RFC 5044 C.2.4: the reply has revision 0, M and C. Then DDP and RDMAP have version 0 in both
+// directions.
 TEST(Forms, rev_0__responder)
 {
-	// what the request says of M and C is beside the point (figure 14)
+	// M and C of the request have no effect (figure 14)
 	for (bool bits : {true, false})
 		for (const char *own : {"0", "1"}) {
 			Session s(roomy, {{"markers", own}, {"crc", own}});
@@ -28,7 +29,7 @@ TEST(Forms, rev_0__responder)
 		}
 }
 
-// RFC 5044 C.1: no mixing of versions. The Terminate is of version 0, too.
+// RFC 5044 C.1: versions are not mixed. The Terminate has version 0, too.
 TEST(Forms, rev_0__version_1_is_an_error)
 {
 	Session s;
@@ -38,14 +39,14 @@ TEST(Forms, rev_0__version_1_is_an_error)
 	s.judge(terminates(ddp::untagged_version));
 }
 
-// RFC 5044 7.1.1, Rev: who cannot interoperate closes.
+// RFC 5044 7.1.1, Rev: a responder that cannot interoperate closes.
 TEST(Forms, rev_0__responder_not_permissive)
 {
 	Session s(Knobs{{"permissive", "0"}});
 	s.unanswered(request_0.encode(), Then::waits, "startup_revision_errors");
 }
 
-// The victim begins with this revision, and is answered with 0.
+// The victim sends a request of this revision; the reply has revision 0.
 void answered_with_rev_0(const Knobs &policy, uint8_t rev)
 {
 	Session s(roomy, policy);
@@ -68,7 +69,8 @@ TEST(Forms, rev_0__initiator)
 	answered_with_rev_0({{"mpa_rev", "0"}}, 0);
 }
 
-// RFC 5044 C.2.5: revision 1 asked, 0 answered: version 0, markers and CRC, whatever was asked.
+// RFC 5044 C.2.5: a reply of revision 0 to a request of revision 1 leads to version 0 with markers
+// and CRC, whatever M and C of the request are.
 TEST(Forms, rev_0__answers_rev_1)
 {
 	answered_with_rev_0({{"mpa_rev", "1"}, {"crc", "off"}}, 1);

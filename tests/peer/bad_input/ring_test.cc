@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A user's rings filled with random bytes: the kernel survives, others notice nothing, and
-// all is given back. (RFC 5042 6.4.3, 7; reliability.md "Local (ring) cases", S14)
+// A program fills its rings with random bytes. The kernel must survive, other connections must not
+// be affected, and all objects must be released (RFC 5042 6.4.3, 7).
 #include <sys/wait.h>
 
 #include "attack.h"
@@ -19,7 +19,7 @@ Counts resources()
 
 class Ring : public testing::Test {
 protected:
-	// Exit status, or -1 if it does not end in time.
+	// Returns the wait status of the process, or -1 if it does not end in time.
 	static int wait_for(int pid, Millis time)
 	{
 		int status;
@@ -32,11 +32,11 @@ protected:
 		return -1;
 	}
 
-	// A connection of somebody else, open all the time.
+	// Checks a connection that was open during the attack, and that all objects were released.
 	static void expect_bystander_unharmed(Session &s, const Counts &before)
 	{
 		EXPECT_TRUE(soon([&] { return resources() == before; }))
-			<< "something was not given back";
+			<< "objects were not released";
 		s.message();
 		for (Region *r : s.v.all())
 			EXPECT_EQ(r->changed(), "");
@@ -50,7 +50,7 @@ protected:
 		s.message();
 		const Counts before = resources();
 		int status = wait_for(start_attack(args), teardown);
-		EXPECT_NE(status, -1) << "the hostile program cannot be torn down";
+		EXPECT_NE(status, -1) << "the hostile program does not end";
 		EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 		expect_bystander_unharmed(s, before);
 	}
@@ -63,7 +63,7 @@ protected:
 		int pid = start_attack(args);
 		std::this_thread::sleep_for(after);
 		kill(pid, SIGKILL);
-		EXPECT_NE(wait_for(pid, teardown), -1) << "a killed program does not go away";
+		EXPECT_NE(wait_for(pid, teardown), -1) << "the killed program does not end";
 		expect_bystander_unharmed(s, before);
 	}
 };
@@ -73,8 +73,8 @@ TEST_F(Ring, random_bytes_in_init)
 	attack({"init", "1", attack_time});
 }
 
-// It has to reach the checks of work requests, or it proves nothing: as often as a slow machine
-// needs.
+// The attack must reach the checks of work requests, which local_errors shows. On a slow machine
+// this takes several attacks.
 TEST_F(Ring, random_bytes_in_rts)
 {
 	constexpr uint64_t enough = 10;
@@ -110,7 +110,7 @@ TEST_F(Ring, index_moved_backwards)
 	attack({"backwards"});
 }
 
-// Doorbells in every state a QP can be brought to, with nothing in the rings.
+// Work requests posted in the error state are flushed.
 TEST_F(Ring, doorbell_in_each_state)
 {
 	Session s(Terms{});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The Rtr frame of the 2007 proposal, in either role.
+// The Rtr frame of the 2007 proposal, with the victim in either role.
 #include "../session/session.h"
 
 namespace peer {
@@ -8,7 +8,7 @@ namespace {
 const Knobs patient{{"startup_timeout_ms", "60000"}};
 const StartupFrame asks = request_with(1, true);
 
-// Where the Rtr frame's initiator is the peer.
+// Startup with the peer as initiator, which sends the Rtr frame.
 struct FrameForm {
 	bool request_c, markers_to_victim, markers_to_peer;
 	std::string_view key = rtr_key;
@@ -42,7 +42,7 @@ TEST(Forms, rtr_frame__responder_may_speak_first)
 		s.p.socket.send(
 			StartupFrame::rtr(s.p.reply.c, f.key, pattern(f.private_data)).encode());
 		s.established();
-		// FPDUs and markers count from behind the frame
+		// the positions of markers count from the end of the Rtr frame
 		s.victim_sends(3000);
 		s.judge_working();
 	}
@@ -65,7 +65,7 @@ TEST(Forms, rtr_frame__in_pieces_and_with_what_follows)
 	}
 }
 
-// 2007 proposal 2: S zero in the reply: not supported, plain revision 1.
+// 2007 proposal 2: a reply without S means no support, so plain revision 1 follows.
 TEST(Forms, rtr_frame__responder_without_it)
 {
 	for (const char *policy : {"off", "send write read"}) {
@@ -77,7 +77,7 @@ TEST(Forms, rtr_frame__responder_without_it)
 	}
 }
 
-// 2007 proposal 2: S zero in the request: plain revision 1.
+// 2007 proposal 2: a request without S is plain revision 1.
 TEST(Forms, rtr_frame__not_asked_for)
 {
 	Session s(roomy);
@@ -86,7 +86,7 @@ TEST(Forms, rtr_frame__not_asked_for)
 	s.judge_working();
 }
 
-// RFC 5044 7.1.2 rule 5: another key ends the connection.
+// RFC 5044 7.1.2 rule 5: any other key ends the connection.
 TEST(Forms, rtr_frame__something_else_comes)
 {
 	for (const Bytes &o : {
@@ -163,15 +163,15 @@ TEST(Forms, rtr_frame__initiator_sends_it)
 			const StartupFrame f = s.p.receive_rtr_frame();
 			EXPECT_EQ(f.key, bytes(rtr_key));
 			EXPECT_EQ(f.rev, 1);
-			EXPECT_EQ(f.c, c); // 2: as in the reply
+			EXPECT_EQ(f.c, c); // 2007 proposal 2: as in the reply
 			EXPECT_FALSE(f.s || f.r);
-			EXPECT_EQ(f.pd_length, 0); // 3
+			EXPECT_EQ(f.pd_length, 0); // 2007 proposal 3
 			s.established();
 			s.judge_working();
 		}
 }
 
-// The victim's request with S or without, and a reply without: plain revision 1.
+// A request of the victim, with S or without, and a reply without S: plain revision 1.
 void plain_revision_1(const Knobs &policy, bool asks_for_it)
 {
 	Session s(roomy, policy);
@@ -181,18 +181,18 @@ void plain_revision_1(const Knobs &policy, bool asks_for_it)
 		return reply_with(1, false);
 	});
 	s.established();
-	// the first bytes are those of an FPDU
+	// the first bytes of the victim are an FPDU, not an Rtr frame
 	s.victim_sends(200);
 	s.judge_working();
 }
 
-// 2007 proposal 5: the reply's S decides.
+// 2007 proposal 5: S of the reply decides whether an Rtr frame follows.
 TEST(Forms, rtr_frame__initiator_without_an_answer)
 {
 	plain_revision_1({{"mpa_rev", "1"}}, true);
 }
 
-// RFC 5044 7.1.1: reserved bits are zero, unless the proposal is wanted.
+// RFC 5044 7.1.1: reserved bits, S among them, are zero unless policy p2p has "rtr-frame".
 TEST(Forms, rtr_frame__initiator_does_not_ask)
 {
 	for (const char *policy : {"off", "send write read"})

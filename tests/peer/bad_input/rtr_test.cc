@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Ready-to-receive indications of RFC 6581 9.2, and the Terminates of its startup errors.
+// RTR messages of RFC 6581 9.2, and the Terminates of its startup errors.
 #include "../session/session.h"
 
 namespace peer {
@@ -7,7 +7,7 @@ namespace {
 
 enum Kind { none, by_send, by_write, by_read, end_at_once };
 
-// What the initiator sends first, and which indication it is.
+// The initiator's first message, and the kind of RTR message that it is.
 struct First {
 	std::string name;
 	Kind kind;
@@ -51,7 +51,7 @@ void PrintTo(const RtrCase &c, std::ostream *os)
 
 class Rtr : public testing::TestWithParam<RtrCase> {};
 
-// What Peer would send by itself is left out.
+// Starts up with a request with @e, without the RTR message that Peer would send by itself.
 void dial_silently(Session &s, const Enhanced &e)
 {
 	s.p = Peer::reach(s.v.address(), lab().peer_socket());
@@ -68,7 +68,7 @@ void expect_ready(Session &s, Kind kind)
 		EXPECT_EQ(g.opcode, op_read_response);
 		EXPECT_TRUE(g.payload.empty());
 	}
-	// nothing of it for the consumer: its first receive is for the first message
+	// the RTR message completes nothing and takes no receive
 	EXPECT_FALSE(s.v.completion(moment));
 	s.message(50);
 	s.judge_working();
@@ -85,7 +85,7 @@ void expect_terminated(Session &s)
 	s.judge_gone("");
 }
 
-// RFC 6581 9.2: the initiator MUST generate one of the negotiated indications.
+// RFC 6581 9.2: the initiator MUST begin with one of the negotiated RTR messages.
 TEST_P(Rtr, first_message)
 {
 	const RtrCase &param = GetParam();
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(first, Rtr, testing::ValuesIn(cases()), [](const auto &
 	       "_comes";
 });
 
-// A zero: client-server model, any first message will do, and none is special.
+// A = 0, the client-server model: any first message is allowed, and handled like a later one.
 TEST(RtrNone, any_message_may_be_first)
 {
 	for (const First &f : firsts) {
@@ -188,7 +188,7 @@ const ReplyCase replies[] = {
 	 mpa::no_rtr,
 	 rtr,
 	 [](StartupFrame &f) { f.enhanced->a = false; }},
-	// more private data than the consumer's interface can carry
+	// an rdma_cm event carries at most 255 bytes of private data
 	{{"private_data_256", "RFC 6581 9.3"},
 	 mpa::local_catastrophic,
 	 {"startup_length_errors"},
@@ -197,7 +197,8 @@ const ReplyCase replies[] = {
 
 INSTANTIATE_TEST_SUITE_P(reply, RtrReply, testing::ValuesIn(replies), RowName());
 
-// RFC 6581 9.1: 0x3FFF leaves depths to the ULPs, and is answered alike.
+// RFC 6581 9.1: 0x3FFF leaves a depth to the ULPs. The reply has 0x3FFF in the corresponding field:
+// ORD for the request's IRD, IRD for its ORD.
 TEST(RtrDepths, no_negotiation)
 {
 	constexpr uint16_t none = 0x3FFF;
@@ -218,7 +219,7 @@ TEST(RtrDepths, no_negotiation_in_the_reply)
 		return StartupFrame::reply(2, Enhanced{.ird = 0x3FFF, .ord = 0x3FFF});
 	});
 	s.established();
-	// the initiator's own depths, unchanged
+	// the initiator keeps its own depths
 	EXPECT_EQ(s.c().happened.ird + s.c().happened.ord, roomy.ird + roomy.ord);
 	s.judge_working();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The positive side: what a correct peer and a correct victim do together.
+// Correct operation: a correct peer and the victim, with all operations and modes.
 #include "../session/session.h"
 
 namespace peer {
@@ -42,7 +42,7 @@ TEST_P(Smoke, all_operations_both_ways)
 std::vector<Mode> modes()
 {
 	std::vector<Mode> m;
-	if (lab().sctp) // neither CRCs nor markers
+	if (lab().sctp) // no CRCs and no markers over SCTP
 		return {{1, false, false, false, false},
 			{2, false, false, false, false},
 			{2, false, false, false, true}};
@@ -63,13 +63,13 @@ INSTANTIATE_TEST_SUITE_P(modes, Smoke, testing::ValuesIn(modes()), [](const auto
 	       (m.ipv6 ? "_ipv6" : "");
 });
 
-// Without them nothing below could fail for a missing count.
+// All counters of errors and events exist. Otherwise no test could fail because one did not move.
 TEST(Conformance, counters_are_there)
 {
 	EXPECT_EQ(Testbed::the().missing_counters(), "");
 }
 
-// RFC 5044 7.1.2 rule 4: not one byte before the first FPDU of the initiator.
+// RFC 5044 7.1.2 rule 4: the responder sends nothing before the initiator's first FPDU.
 TEST(Conformance, responder_waits_for_the_first_fpdu)
 {
 	for (uint8_t rev : {1, 2}) {
@@ -78,14 +78,14 @@ TEST(Conformance, responder_waits_for_the_first_fpdu)
 		EXPECT_FALSE(s.p.receive(Millis{400}))
 			<< "sent before the first FPDU, rev " << +rev;
 		ASSERT_EQ(s.p.last_event, Event::quiet);
-		s.p.send(write_segment(0, 0, {})); // zero-length: enough
+		s.p.send(write_segment(0, 0, {})); // an FPDU of length zero is enough
 		const Segment g = s.p.next();
 		EXPECT_TRUE(same(g.payload, s.v.rw->original(0, 100)));
 		s.completes(IBV_WC_SEND);
 	}
 }
 
-// RFC 6581 9.2: a reply to a peer-to-peer request, and the responder sends after the RTR message.
+// RFC 6581 9.2: in the peer-to-peer model the responder sends after the RTR message.
 TEST(Conformance, peer_to_peer_responder_sends_after_rtr)
 {
 	for (bool read : {false, true}) {
@@ -112,8 +112,8 @@ TEST(Conformance, no_negotiation_is_answered_alike)
 	EXPECT_EQ(s.p.reply.enhanced->ord, 0x3FFF);
 }
 
-// RFC 5044 4.2, 4.4: the victim's FPDUs have zero pad and right CRC (Peer checks each), for all
-// lengths.
+// RFC 5044 4.2, 4.4: the victim's FPDUs of any length have a zero pad and a correct CRC. Peer
+// checks both.
 TEST(Conformance, every_length_of_fpdu)
 {
 	Session s(Terms{.markers_out = true});
@@ -127,7 +127,7 @@ TEST(Conformance, every_length_of_fpdu)
 	}
 }
 
-// IRD reads at once are within what was agreed.
+// As many Read Requests as IRD may be outstanding.
 TEST(Conformance, ird_reads_at_once)
 {
 	Session s(Terms{.rev = 2, .victim = Options{.ird = 4, .rw_size = 256 * 1024}});

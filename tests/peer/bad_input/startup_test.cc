@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Startup frames that the listening victim receives: malformed, unusual, slow, cut off.
+// Startup frames that a listening victim receives: malformed, unusual, slow, or cut off.
 #include "../session/session.h"
 
 namespace peer {
@@ -9,9 +9,9 @@ constexpr auto short_timeout = "500"; // ms, of the victim
 constexpr auto timed_out = "startup_timeouts";
 
 enum class Outcome {
-	closes,	 // no reply, no connection request to the consumer
-	accepts, // a correct reply, data flow
-	rejects, // a reply with R: more private data than the consumer's interface can carry
+	closes,	 // no reply, and no event for the consumer
+	accepts, // a correct reply, then Full Operation
+	rejects, // a reply with R: an rdma_cm event carries at most 255 bytes of private data
 	either,
 };
 
@@ -24,7 +24,7 @@ struct StartupCase : Row {
 
 class Startup : public testing::TestWithParam<StartupCase> {};
 
-// Nothing may break, whatever comes of it.
+// Sends the bytes and allows any outcome. A new connection must work afterwards.
 void expect_harmless(const StartupCase &c)
 {
 	Victim v;
@@ -144,7 +144,8 @@ void add_legal(std::vector<StartupCase> &c)
 	auto accepts = [&](std::string name, const char *rfc, const Bytes &o) {
 		c.push_back({{std::move(name), rfc}, Outcome::accepts, o});
 	};
-	// rdma_cm's length is one byte: beyond 255 "not acceptable" is the honest answer.
+	// rdma_cm's private_data_len is a u8, so the device rejects requests with more than 255
+	// bytes.
 	for (size_t n : {1, 255, 256, 511, 512})
 		c.push_back({{std::format("private_data_of_{}", n), "RFC 5044 7.1.1, 7.1.2 rule 2"},
 			     n > 255 ? Outcome::rejects : Outcome::accepts,
@@ -179,8 +180,8 @@ void add_either(std::vector<StartupCase> &c)
 	auto then = [&](const Segment &g) {
 		return join({request, FpduEncoder().encode(g.encode())});
 	};
-	// No document: rev 0 is RDMAC's (RFC 5044 appendix C, permissive); rev 1 with S the 2007
-	// proposal's.
+	// No RFC requires an outcome. Revision 0 is the RDMA Consortium's (RFC 5044 appendix C,
+	// permissive); revision 1 with S is the 2007 proposal's.
 	either("rev_0", "RFC 5044 appendix C", right(0).encode());
 	either("rev_1_with_s", "RFC 5044 7.1.1 Res: not checked",
 	       with([](StartupFrame &f) { f.s = true; }));
@@ -197,7 +198,7 @@ void add_either(std::vector<StartupCase> &c)
 INSTANTIATE_TEST_SUITE_P(request, Startup, rows(add_keys, add_malformed, add_legal, add_either),
 			 RowName());
 
-// A frame that comes in pieces is the same frame.
+// A frame may arrive in any number of TCP segments.
 TEST_F(Startup, request_byte_by_byte)
 {
 	Session s;
@@ -219,7 +220,7 @@ TEST_F(Startup, reply_carries_the_consumers_private_data)
 	s.judge(lives());
 }
 
-// RFC 5044 7.1.2 rule 2: R and the consumer's private data.
+// RFC 5044 7.1.2 rule 2: the reply has R and the consumer's private data.
 TEST_F(Startup, reject_carries_the_consumers_private_data)
 {
 	for (uint8_t rev : {1, 2}) {
@@ -230,7 +231,7 @@ TEST_F(Startup, reject_carries_the_consumers_private_data)
 	}
 }
 
-// Connections that never say anything must not keep others out for ever.
+// Connections that send nothing must not block others beyond the startup timeout.
 TEST_F(Startup, silent_connections_do_not_shut_out_others)
 {
 	constexpr unsigned silent = 200;
@@ -238,7 +239,7 @@ TEST_F(Startup, silent_connections_do_not_shut_out_others)
 	Policy policy;
 	policy.must("startup_timeout_ms", short_timeout);
 	std::vector<Socket> sockets;
-	// What the backlog does not take fails.
+	// Connections beyond the backlog fail.
 	for (unsigned i = 0; i < silent; i++)
 		try {
 			sockets.push_back(Socket::connect(v.address(), lab().peer_socket()));

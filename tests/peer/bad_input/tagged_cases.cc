@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RDMA Write and other tagged segments: STag, tagged offset, rights, versions, opcodes.
+// RDMA Writes and other tagged segments: STag, TO, access rights, versions, opcodes.
 #include "../session/cases.h"
 
 namespace peer {
@@ -20,8 +20,8 @@ void add_stags(Table &t)
 	stag.add("stag_deregistered", wrong_write_to_deregistered());
 	Rule(t, "RFC 5041 8.2, 7.2; RFC 5042 6.1.1", terminates(ddp::tagged_stream))
 		.add("other_pd", wrong_write({.region = alien}));
-	// RFC 5041 7.2 has no code for missing rights: check 2 of 7.1 fails, so the STag is invalid
-	// for this; RFC 5040 figure 9 has "access rights violation".
+	// RFC 5041 7.2 has no code for missing access rights. Check 2 of 7.1 fails, which fits an
+	// invalid STag; RFC 5040 figure 9 has "access rights violation".
 	Rule(t, "RFC 5041 7.1 tagged 2", terminates(ddp::tagged_stag, rdmap::prot_access))
 		.add("region_is_read_only", wrong_write({.region = ro}))
 		.add("region_is_local", wrong_write({.region = local}))
@@ -50,7 +50,7 @@ void add_bounds(Table &t)
 		s.p.send(write_to(*s.v.rw, size - 100, pattern(100), false));
 		s.offend(write_to(*s.v.rw, size, pattern(4)));
 	});
-	// TO + length wraps and is out of bounds at the same time.
+	// TO + length wraps, and is also out of bounds; either code is correct.
 	Rule(t, "RFC 5041 7.1 tagged 5", terminates(ddp::tagged_wrap, ddp::tagged_bounds))
 		.add("to_2_64_minus_1_len_1", wrong_write({.len = 1, .to = top}))
 		.add("to_2_64_minus_1_len_2", wrong_write({.len = 2, .to = top}))
@@ -81,7 +81,7 @@ void add_zero_length(Table &t)
 void add_control(Table &t)
 {
 	Rule ddp_version(t, "RFC 5041 7.2", terminates(ddp::tagged_version));
-	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
+	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; version 0 is for MPA revision 0 only",
 			   terminates(rdmap::op_version));
 	for (uint8_t v : {0, 2, 3}) {
 		ddp_version.add(std::format("ddp_version_{}", v),
@@ -100,12 +100,12 @@ void add_control(Table &t)
 	Rule(t, "RFC 5040 4.1: ignored by the receiver", lives())
 		.add("rdmap_reserved_bits_set",
 		     then_message(right_write({}, [](Segment &g) { g.rdmap_reserved = 3; })));
-	Rule(t, "RFC 5041 5.3: messages in order", either())
+	Rule(t, "RFC 5041 5.3: messages are in order", either())
 		.add("message_never_finished", [](Session &s) {
 			s.may_touch(*s.v.rw, {0, 40});
 			s.p.send(write_to(*s.v.rw, 0, pattern(40), false));
 		});
-	Rule(t, "RFC 5041 4.2: same in each segment", either())
+	Rule(t, "RFC 5041 4.2: one STag in all segments of a message", either())
 		.add("stag_changes_in_message", [](Session &s) {
 			s.may_touch(*s.v.rw, {0, 40});
 			s.may_touch(*s.v.wo, {40, 40});

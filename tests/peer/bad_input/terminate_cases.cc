@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Terminates that the victim receives, well formed and not: it must take its QP to error and close.
+// Terminates that the victim receives, valid and malformed. In each case its QP must enter the
+// error state, and the connection must be closed.
 #include "../session/cases.h"
 
 namespace peer {
@@ -28,7 +29,7 @@ void add_forms(Table &t)
 	form.add("mo_4", wrong_terminate([](Segment &g) { g.mo = 4; }));
 	const Segment plain = terminate_segment(mpa::crc);
 	form.add("twice", at_once({plain, plain}));
-	Rule(t, "RFC 5040 5.4: no more messages", ends())
+	Rule(t, "RFC 5040 5.4: no messages after a Terminate", ends())
 		.add("then_a_message", at_once({plain, send_segment(1, pattern(40))}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Send and other untagged segments: queue, MSN, MO, buffers, versions, opcodes.
+// Sends and other untagged segments: queue, MSN, MO, buffers, versions, opcodes.
 #include "../session/cases.h"
 
 namespace peer {
@@ -13,10 +13,10 @@ void add_queues(Table &t)
 		   terminates(ddp::untagged_qn));
 	for (uint32_t qn : {4U, 255U, 256U, 0x01000000U, 0x80000000U, 0xFFFFFFFFU})
 		queue.add(std::format("queue_{}", qn), wrong_send([qn](Segment &g) { g.qn = qn; }));
-	// The queue exists, but not for this opcode: RDMAP's "unexpected opcode"; DDP's "invalid
-	// QN" is a possible reading of "the QN is valid".
+	// The queue exists, but not for this opcode. This is RDMAP's "unexpected opcode"; DDP's
+	// check "the QN is valid" can also be read to fail, with "invalid QN".
 	const Verdict mismatch = terminates(rdmap::op_opcode, ddp::untagged_qn);
-	Rule(t, "RFC 7306 figure 2: for atomics, if at all", mismatch)
+	Rule(t, "RFC 7306 figure 2: queue 3 is for atomics only", mismatch)
 		.add("queue_3", wrong_send([](Segment &g) { g.qn = 3; }));
 	Rule fig4(t, "RFC 5040 figure 4", mismatch);
 	struct Mismatch {
@@ -42,18 +42,18 @@ void add_queues(Table &t)
 
 void add_msn(Table &t)
 {
-	const char *rfc = "RFC 5041 7.1 untagged 5, 4.3: begins with 1, one more each";
+	const char *rfc = "RFC 5041 7.1 untagged 5, 4.3: MSNs are 1, 2, 3, ...";
 	Rule(t, rfc, terminates(ddp::untagged_msn))
 		.add("msn_2_first", offends(send_segment(2, pattern(40))))
 		.add("msn_repeated", after_messages(1, wrong_send()))
 		.add("msn_skipped", after_messages(2, offends(send_segment(4, pattern(40)))));
-	// Beyond the last posted buffer both codes are true.
+	// For an MSN beyond the last posted receive both codes are correct.
 	Rule(t, rfc, terminates(ddp::untagged_msn, ddp::untagged_no_buffer))
 		.add("msn_0_first", offends(send_segment(0, pattern(40))))
 		.add("msn_100_first", offends(send_segment(100, pattern(40))))
 		.add("msn_ffffffff_first", offends(send_segment(~0U, pattern(40))));
 	const Verdict either_field = terminates(ddp::untagged_msn, ddp::untagged_mo);
-	Rule(t, "RFC 5041 4.3: same in each segment", either_field)
+	Rule(t, "RFC 5041 4.3: one MSN in all segments of a message", either_field)
 		.add("msn_changes_in_message", after_first(send_segment(2, pattern(100), 100)));
 	Rule(t, "RFC 5041 5.4", either_field)
 		.add("message_never_finished", after_first(send_segment(2, pattern(100))));
@@ -61,8 +61,9 @@ void add_msn(Table &t)
 
 void add_mo(Table &t)
 {
-	// A receiver in stream order takes segments in MO order (RFC 5041 5.3: SHOULD).
-	Rule mo(t, "RFC 5041 7.1 untagged 3, 5.2, 5.4: all of the message",
+	// A receiver that processes the stream in order expects segments in the order of MO (RFC
+	// 5041 5.3: SHOULD).
+	Rule mo(t, "RFC 5041 7.1 untagged 3, 5.2, 5.4: no gap in a message",
 		terminates(ddp::untagged_mo));
 	struct Offset {
 		const char *name;
@@ -109,11 +110,11 @@ void add_buffers(Table &t)
 	Rule(t, rfc, terminates(ddp::untagged_too_long, ddp::untagged_mo), small_receive)
 		.add("second_segment_at_buffer_end",
 		     after_first(send_segment(1, pattern(1), 128), 128));
-	Rule(t, "RFC 5040 5.3: less or equal", lives())
+	Rule(t, "RFC 5040 5.3: length <= buffer", lives())
 		.add("message_fills_the_buffer", [](Session &s) { s.message(size); });
 	Rule(t, "RFC 5040 5.3: MUST consume a buffer", lives())
 		.add("message_of_zero", [](Session &s) { s.message(0); });
-	Rule(t, "RFC 5041 5.2 does not forbid it", either())
+	Rule(t, "RFC 5041 5.2 does not forbid an empty last segment", either())
 		.add("empty_last_segment", [](Session &s) {
 			s.may_touch_slot();
 			s.p.send(send_segment(1, pattern(40), 0, false));
@@ -124,7 +125,7 @@ void add_buffers(Table &t)
 void add_control(Table &t)
 {
 	Rule ddp_version(t, "RFC 5041 7.2", terminates(ddp::untagged_version));
-	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; MPA rev 1 is not RDMAC",
+	Rule rdmap_version(t, "RFC 5040 4.8, 7.2; version 0 is for MPA revision 0 only",
 			   terminates(rdmap::op_version));
 	for (uint8_t v : {0, 2, 3}) {
 		ddp_version.add(std::format("ddp_version_{}", v),
@@ -139,7 +140,7 @@ void add_control(Table &t)
 	};
 	opcodes({t, "RFC 5040 4.8, 7.2, figure 4", terminates(rdmap::op_opcode)},
 		{0, 2, 12, 13, 14, 15});
-	// Immediate data must be 8 bytes, and is unknown without RFC 7306.
+	// Immediate Data (RFC 7306) must be 8 bytes; without RFC 7306 the opcode is invalid.
 	opcodes({t, "RFC 5040 figure 4, or RFC 7306 6.3 without a code", ends()}, {8, 9});
 	opcodes({t, "RFC 5040 figure 4, RFC 7306 figure 2: not on queue 0",
 		 terminates(rdmap::op_opcode, ddp::untagged_qn)},
@@ -154,7 +155,7 @@ void add_control(Table &t)
 		});
 }
 
-// A Send in two segments, and what comes between them.
+// Sends a Send in two segments, and runs @between after the first one.
 Act in_two(const Act &between, uint8_t second_opcode = op_send)
 {
 	return [=](Session &s) {
@@ -172,7 +173,7 @@ void add_order(Table &t)
 {
 	Rule(t, "RFC 5041 4.3: not required to verify", either())
 		.add("opcode_changes_in_message", in_two({}, op_send_se));
-	Rule order(t, "RFC 5041 5.3: messages in order", either());
+	Rule order(t, "RFC 5041 5.3: messages are in order", either());
 	order.add("write_between_two_segments", in_two([](Session &s) {
 			  s.may_touch(*s.v.rw, {0, 40});
 			  s.p.send(write_to(*s.v.rw, 0, pattern(40)));

@@ -126,7 +126,7 @@ TEST(fpdu, decode__sees_each_fault)
 			     m.fpdu_ptr = static_cast<uint16_t>(m.fpdu_ptr + 4);
 			     return m;
 		     }}).marker_ok);
-	// RFC 5044 4.2: reserved and the two low bits are ignored.
+	// RFC 5044 4.2: the reserved field and the two low bits of FPDUPTR are ignored.
 	EXPECT_TRUE(decode({.marker = [](Marker m) {
 			    m.fpdu_ptr |= 3;
 			    m.reserved = 0xFFFF;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A capture of one connection between 10.0.0.1:40000, the client, and 10.0.0.2:7174, written packet
-// by packet.
+// Builds a pcap file packet by packet: one TCP connection from 10.0.0.1:40000, the client, to
+// 10.0.0.2:7174.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ public:
 			put_little32(bytes_, word);
 	}
 
-	// Each packet comes a nanosecond after the one before, the first at 1. snap: bytes of it
-	// that are kept
+	// Adds a TCP segment. Timestamps are 1, 2, 3 ... nanoseconds. snap: the largest number of
+	// bytes kept of the packet
 	void segment(bool from_client, uint8_t flags, uint32_t seq, iwarp::View payload = {},
 		     size_t snap = SIZE_MAX)
 	{
@@ -61,7 +61,7 @@ public:
 		put(bytes_, View(p).first(kept));
 	}
 
-	// The file, for as long as this object.
+	// Writes the file and returns its path. The destructor removes the file.
 	const std::string &file()
 	{
 		std::ofstream(name_, std::ios::binary)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer against itself over loopback.
+// Two peers connected to each other over loopback.
 #include "../iwarp/peer.h"
 
 #include <gtest/gtest.h>

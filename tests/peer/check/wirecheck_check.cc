@@ -10,8 +10,9 @@ using namespace pcap;
 
 namespace {
 
-// A connection on which the client asks for two reads in one segment, and gets each answer in two
-// FPDUs, a segment each.
+// Captures a connection: the client sends two Read Requests in one TCP segment; the server sends
+// each Read Response as two FPDUs, each in its own TCP segment. server_seq becomes the server's
+// next sequence number.
 void reads(Capture &c, unsigned &server_seq)
 {
 	const Bytes request = StartupFrame::request(1).encode(),

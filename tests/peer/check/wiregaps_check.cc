@@ -38,17 +38,17 @@ TEST(wiregaps, capture__of_headers_only)
 TEST(wiregaps, queue__counts_each_byte_once)
 {
 	wiregaps::Gaps g(7);
-	g.arrives(7 + 100, 50);	 // 100-150
-	g.arrives(7 + 200, 50);	 // and 200-250
-	g.arrives(7 + 100, 50);	 // again
-	g.arrives(7 + 120, 100); // both become one
-	g.arrives(7 + 90, 200);	 // all of it, and more
+	g.arrives(7 + 100, 50);	 // bytes 100 to 150 wait
+	g.arrives(7 + 200, 50);	 // bytes 200 to 250 wait
+	g.arrives(7 + 100, 50);	 // retransmission
+	g.arrives(7 + 120, 100); // joins the two ranges
+	g.arrives(7 + 90, 200);	 // covers the joined range and more
 	EXPECT_EQ(g.early(), 200U);
 	EXPECT_EQ(g.bytes(), 0U);
-	g.arrives(7, 95); // overlaps
+	g.arrives(7, 95); // overlaps the waiting range
 	EXPECT_EQ(g.bytes(), 290U);
 	EXPECT_EQ(bytes(g), std::vector<uint64_t>{200});
-	g.arrives(7, 290); // nothing new
+	g.arrives(7, 290); // retransmission
 	g.arrives(7 + 290, 10);
 	EXPECT_EQ(g.bytes(), 300U);
 	EXPECT_EQ(g.early(), 200U);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Forms of startup older than RFC 6581: the RDMA Consortium's revision 0 (RFC 5044 appendix C) and
-// the Rtr frame of the peer-to-peer proposal of 2007.
+// Startup before RFC 6581: the RDMA Consortium's revision 0 (RFC 5044 appendix C) and the Rtr frame
+// of the peer-to-peer proposal of 2007.
 #include "../session/session.h"
 
 namespace peer {
 namespace {
 
 // ---- revision 0
-// ------------------------------------------------------------------------------------
 
 class Rdmac : public testing::TestWithParam<unsigned> {};
 
-// C.2.4: the reply has revision 0, M and C, whatever this side would like; DDP and RDMAP are
+// C.2.4: the reply has revision 0, M and C, whatever the victim's policy; DDP and RDMAP have
 // version 0.
 TEST_P(Rdmac, initiator_is_served)
 {
@@ -35,7 +34,7 @@ std::string rdmac_name(const testing::TestParamInfo<unsigned> &info)
 
 INSTANTIATE_TEST_SUITE_P(Startup, Rdmac, testing::Range(0U, 32U), rdmac_name);
 
-// C.1: versions do not mix.
+// C.1: after revision 0, a segment with another version than 0 of DDP or RDMAP is an error.
 class RdmacVersions : public Rdmac {};
 
 TEST_P(RdmacVersions, do_not_mix)
@@ -63,7 +62,7 @@ std::string versions_name(const testing::TestParamInfo<unsigned> &info)
 
 INSTANTIATE_TEST_SUITE_P(Startup, RdmacVersions, testing::Range(0U, 16U), versions_name);
 
-// C.2.1: cannot interoperate; RFC 5044 7.1.1 Rev: MUST close.
+// C.2.1: a non-permissive endpoint cannot interoperate; RFC 5044 7.1.1 Rev: it MUST close.
 TEST(StartupNonPermissive, closes_on_revision_0)
 {
 	Knobs policy = Wishes{}.knobs();
@@ -76,13 +75,12 @@ TEST(StartupNonPermissive, closes_on_revision_0)
 }
 
 // ---- the Rtr frame
-// ---------------------------------------------------------------------------------
 
 struct RtrCase : Row {
 	Bytes bytes;
-	const char *counter = nullptr; // it is wrong: closed without a word
-	bool fin = false;
-	size_t cut = 0;
+	const char *counter = nullptr; // if set, the frame is wrong: the victim closes silently
+	bool fin = false;	       // FIN after the bytes
+	size_t cut = 0;		       // bytes in the first TCP segment
 	StartupFrame frame = request_with(1, true);
 	Wishes wishes{};
 };
@@ -96,13 +94,14 @@ Knobs with_frame(const Wishes &w)
 	return policy;
 }
 
-// The responder may send first once the Rtr frame is there; FPDUs and markers count from behind it.
+// The responder may send once it has received the Rtr frame. The first FPDU and the first marker
+// follow the frame.
 TEST_P(RtrFrame, makes_the_responder_speak)
 {
 	const RtrCase &c = GetParam();
 	Session s(with_frame(c.wishes));
 	s.dial(c.frame);
-	ASSERT_TRUE(s.p.reply.s) << "the proposal's reply has S";
+	ASSERT_TRUE(s.p.reply.s) << "the reply does not set S, as the proposal requires";
 	EXPECT_EQ(s.p.reply.rev, 1);
 	send_cut(s.p.socket, c.bytes, c.cut);
 	if (c.fin)
@@ -181,8 +180,8 @@ void add_refused(std::vector<RtrCase> &c)
 
 INSTANTIATE_TEST_SUITE_P(Startup, RtrFrame, rows(add_accepted, add_refused), RowName());
 
-// The victim as initiator sends the frame if and only if the reply has S; else it is plain
-// revision 1.
+// The victim as initiator sends the Rtr frame if and only if the reply has S. Without S the startup
+// is that of revision 1.
 class RtrFrameSent : public testing::TestWithParam<unsigned> {};
 
 TEST_P(RtrFrameSent, if_the_reply_has_s)

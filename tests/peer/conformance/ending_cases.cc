@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer leaves, by FIN or by RST (over SCTP: by Session Terminate or by ABORT), at every step of
-// a connection; half-close; and the victim leaves.
+// The peer ends the connection, by FIN or by RST (over SCTP: by Session Terminate or by ABORT), at
+// every step; half-close; and the victim ends the connection.
 #include "../session/cases.h"
 #include "../session/reads.h"
 
@@ -10,9 +10,9 @@ namespace {
 struct Leaving : Row {
 	bool rst;
 	Act before;
-	// How many errors of which class; empty: it is a graceful end.
+	// The counter that moves by one; empty for a graceful end.
 	std::string counter;
-	bool terminate = false; // the victim's own half still stands, and it says why
+	bool terminate = false; // the victim sends a Terminate: its direction is still open
 	Terms terms{};
 };
 
@@ -37,7 +37,7 @@ TEST_P(Leave, is_noticed)
 	s.judge(verdict);
 }
 
-// The first bytes of a good FPDU.
+// The peer ends the connection after the first bytes of a correct FPDU.
 void add_in_fpdu(std::vector<Leaving> &c)
 {
 	auto add = [&](const std::string &name, bool markers, size_t n) {
@@ -56,7 +56,7 @@ void add_in_fpdu(std::vector<Leaving> &c)
 		const char *name;
 		size_t at;
 	};
-	// Write of 101: length 0, header 2..15, payload 16..116, pad 117..119, CRC 120..123
+	// Write of 101 bytes: length 0, header 2..15, payload 16..116, pad 117..119, CRC 120..123
 	for (const Cut &k : {Cut{"behind_one_byte", 1},
 			     {"behind_the_length", 2},
 			     {"in_the_control_bytes", 3},
@@ -94,11 +94,11 @@ void add_between(std::vector<Leaving> &c)
 		s.victim_sends(500);
 		right_read({.region = ro, .len = 100})(s);
 	});
-	// A message of which the last segment can no longer come.
+	// The last segment of the message is missing.
 	both(
 		"between_two_segments_of_a_send", cut, [](Session &s) { s.begins(pattern(50)); },
 		"llp_lost");
-	// A response that can no longer come.
+	// The Read Response, or its last segment, is missing.
 	both("before_a_read_response", cut, [](Session &s) { asked(s); }, "llp_lost");
 	both(
 		"within_a_read_response", cut,
@@ -114,7 +114,6 @@ void add_between(std::vector<Leaving> &c)
 INSTANTIATE_TEST_SUITE_P(Ending, Leave, rows(add_between, of_mpa(add_in_fpdu)), RowName());
 
 // ---- after a Terminate
-// -----------------------------------------------------------------------------
 
 class LeaveAfterTerminate : public testing::TestWithParam<std::tuple<bool, bool>> {};
 
@@ -147,10 +146,9 @@ INSTANTIATE_TEST_SUITE_P(Ending, LeaveAfterTerminate,
 			 });
 
 // ---- half-close
-// ------------------------------------------------------------------------------------
 
-// The victim has asked for the end. Until the peer's FIN its other half stands: RFC 5041 6.2.1
-// "SHOULD keep data reception enabled".
+// After its own FIN the victim still receives data until the peer's FIN: RFC 5041 6.2.1 "SHOULD
+// keep data reception enabled".
 TEST(EndingHalfClose, victim_receives_after_its_own_fin)
 {
 	Session s((Terms()));
@@ -182,8 +180,7 @@ TEST(EndingHalfClose, victim_finishes_its_sends_before_its_fin)
 	s.judge_gone("");
 }
 
-// ---- before there is a connection
-// ------------------------------------------------------------------
+// ---- during startup
 
 class LeaveEarly : public testing::TestWithParam<std::tuple<bool, size_t>> {};
 
@@ -212,8 +209,8 @@ INSTANTIATE_TEST_SUITE_P(Ending, LeaveEarly,
 			 testing::Combine(testing::Bool(), testing::Range<size_t>(0, 40)),
 			 early_name);
 
-// While the consumer thinks about the request, or right behind it: it may be told of a connection
-// that is gone, but the connection must end and be counted once.
+// The peer closes while the consumer holds the connection request. The device must count the lost
+// startup once, and the consumer's accept must fail.
 class LeaveUnanswered : public testing::TestWithParam<bool> {};
 
 TEST_P(LeaveUnanswered, is_noticed)
@@ -229,12 +226,12 @@ TEST_P(LeaveUnanswered, is_noticed)
 	else
 		s.p.close();
 	s.bed.expect_count("startup_closed");
-	// Until the device has seen it; then it can no longer be accepted.
+	// Wait until the device has detected the end: from then on an accept must fail.
 	EXPECT_TRUE(eventually([&] { return s.bed.all_counted(); }));
 	EXPECT_THROW(
 		{
 			c.accept();
-			// rdma_cm may learn of the failure by event.
+			// Or rdma_accept() succeeds and an event reports the failure.
 			if (s.told() && *s.told() != RDMA_CM_EVENT_ESTABLISHED)
 				throw std::runtime_error("no connection");
 		},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// FPDUs: every pad, lengths up to the largest and beyond, CRC in every region. Over SCTP: lengths.
+// FPDUs: every pad, lengths up to the largest and beyond, wrong CRCs in every part. Over SCTP:
+// lengths only.
 #include "../session/cases.h"
 
 namespace peer {
@@ -22,7 +23,8 @@ std::vector<Mode> modes()
 		{"no_crc_markers", {.crc = false, .markers_in = true}}};
 }
 
-// RFC 5044 4.1: pad makes the FPDU a multiple of four bytes; any length up to the largest.
+// RFC 5044 4.1: the pad makes the FPDU a multiple of four bytes. Any length up to the largest is
+// legal.
 void add_lengths(Table &t)
 {
 	std::vector<uint32_t> lengths{127,  511,  512,	1430, 1431,  1432,
@@ -43,9 +45,9 @@ void add_lengths(Table &t)
 	}
 }
 
-// RFC 5044 3: EMSS and thus MULPDU are at most 64768. RFC 5044 8 lists no code for a longer one;
-// code 3 speaks of a length that disagrees with where FPDUs start. Either way it is over before a
-// huge one arrives, and nothing of it is placed.
+// RFC 5044 3: the MULPDU is at most 64768 bytes. RFC 5044 8 has no code for a longer ULPDU. The
+// nearest is code 3, for a length field that disagrees with the FPDU boundaries. The victim must
+// place nothing of the ULPDU.
 void add_over(Table &t)
 {
 	for (const Mode &m : modes()) {
@@ -57,8 +59,8 @@ void add_over(Table &t)
 	}
 }
 
-// Shorter than a DDP header. No RFC has a code: RFC 5041 6.2.2 "header has invalid fields" is
-// fatal.
+// A ULPDU shorter than a DDP header. No RFC has a code, but by RFC 5041 6.2.2 "header has invalid
+// fields" is a fatal error.
 void add_short(Table &t)
 {
 	Rule rule(t, "RFC 5041 6.2.2, no code", ends());
@@ -73,13 +75,13 @@ void add_short(Table &t)
 			 header_of(write_segment(0, 0, {}), n));
 }
 
-// RFC 5044 4.2: pad bytes are zero on transmit and ignored on receive.
+// RFC 5044 4.1: pad bytes are zero on transmit and ignored on receive.
 void add_pad(Table &t)
 {
 	Rule ignored(t, "RFC 5044 4.1: pad ignored", lives());
 	for (size_t n : {1, 2, 3})
 		for (uint8_t value : {0x01, 0x80, 0xFF})
-			// length, header, payload: a multiple of four less n
+			// The payload ends n bytes before a multiple of four.
 			ignored.add(std::format("pad_of_{}_is_{:x}", n, value),
 				    right_send({}, 44 - n, {.pad = value}));
 }
@@ -89,7 +91,8 @@ struct Part {
 	size_t at;
 };
 
-// of a Write of 602 bytes: length 0, header 2..15, payload, pad 618..619, CRC 620
+// Offsets in the FPDU of a Write of 602 bytes: length 0, header 2..15, payload 16..617, pad
+// 618..619, CRC 620..623.
 constexpr Part plain[] = {
 	{"ddp_control", 2},    {"rdmap_control", 3}, {"stag_first", 4},	    {"stag_last", 7},
 	{"to_first", 8},       {"to_last", 15},	     {"payload_first", 16}, {"payload_middle", 300},
@@ -97,7 +100,8 @@ constexpr Part plain[] = {
 	{"crc_second", 621},   {"crc_third", 622},   {"crc_last", 623},
 };
 
-// with markers at 0 and 512: four bytes more before, eight after
+// Offsets in the same FPDU with markers at 0 and 512: a field is four bytes further on before the
+// second marker, and eight bytes behind it.
 constexpr Part marked[] = {
 	{"first_marker_reserved", 0},
 	{"first_marker_pointer", 2},
@@ -118,7 +122,8 @@ constexpr Part marked[] = {
 	{"crc_last", 631},
 };
 
-// Should the length be believed, there are enough bytes.
+// Sends the FPDU with one bit changed, then a number of zero bytes (behind): a victim that trusts a
+// changed length has enough bytes for a whole FPDU.
 Act flip(size_t at, uint8_t mask, size_t behind = 400)
 {
 	return [=](Session &s) {
@@ -129,8 +134,8 @@ Act flip(size_t at, uint8_t mask, size_t behind = 400)
 	};
 }
 
-// One bit of a good FPDU changed on its way. The marker's FPDU pointer is under the CRC, too: 8
-// code 3 begins "in the event that the CRC is valid".
+// One bit of a correct FPDU changed in transit. The CRC covers markers, too, so a changed marker is
+// a CRC error: RFC 5044 8 code 3 begins "in the event that the CRC is valid".
 void add_flips(Table &t)
 {
 	Rule crc(t, "RFC 5044 4.4, 8 code 2", terminates(mpa::crc));
@@ -140,7 +145,7 @@ void add_flips(Table &t)
 		for (const Part &p : plain)
 			crc.add(std::format("flip_{:x}_in_{}", mask, p.name), flip(p.at, mask));
 		for (const Part &p : marked)
-			if (p.at != 5 || mask != 0x80) // another length: not the CRC's alone
+			if (p.at != 5 || mask != 0x80) // enlarges the FPDU
 				crc_marked.add(std::format("marked_flip_{:x}_in_{}", mask, p.name),
 					       flip(p.at, mask));
 	}
@@ -149,7 +154,7 @@ void add_flips(Table &t)
 		.add("flip_in_length_1", flip(1, 0x08, 2400));
 }
 
-// RFC 5044 7.1.1 C: not in use means not looked at, whatever is there.
+// RFC 5044 7.1.1 C: if CRCs are not in use, the receiver ignores the CRC field.
 void add_crc_off(Table &t)
 {
 	for (bool markers : {false, true})
@@ -161,12 +166,12 @@ void add_crc_off(Table &t)
 				     right_send({}, 600, {.crc_xor = x}));
 }
 
-// RFC 5044 8: nothing is delivered once an error has been.
+// RFC 5044 8: after an error MPA delivers nothing more.
 void add_after(Table &t)
 {
 	const Verdict crc = terminates(mpa::crc);
 	const Segment first = send_segment(1, pattern(40)), second = send_segment(2, pattern(40));
-	Rule(t, "RFC 5044 8: MUST NOT pass more", crc)
+	Rule(t, "RFC 5044 8: MUST NOT deliver more", crc)
 		.add("good_fpdu_after_a_crc_error", fpdus({{first, {.crc_xor = 1}}, {first}}));
 	Rule(t, "RFC 5044 8; RFC 5041 5.3", crc)
 		.add("good_fpdu_before_a_crc_error", [=](Session &s) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Markers at every place in an FPDU, right and wrong; and the victim's own.
+// Markers at every place in an FPDU, correct and wrong; and the markers that the victim sends.
 #include "../session/cases.h"
 
 namespace peer {
@@ -12,13 +12,14 @@ const Terms markers{.markers_in = true};
 
 using MarkerEdit = std::function<Marker(Marker right)>;
 
-// Where in the second FPDU the stream's second marker falls: bytes behind its length field.
+// The place of the stream's second marker in the second FPDU, in bytes from the beginning of its
+// length field.
 struct Spot {
 	const char *name;
 	size_t at;
 };
 
-// Write of 45: length 0, DDP header 2..15, payload 16..60, pad 61..63, CRC 64.
+// Offsets in a Write of 45 bytes: length 0, DDP header 2..15, payload 16..60, pad 61..63, CRC 64.
 constexpr Spot in_write[] = {
 	{"before_the_length", 0},
 	{"behind_the_control_bytes", 4},
@@ -30,7 +31,7 @@ constexpr Spot in_write[] = {
 	{"before_the_crc", 64},
 };
 
-// Send of 41: length 0, DDP header 2..19, payload 20..60, pad 61..63, CRC 64.
+// Offsets in a Send of 41 bytes: length 0, DDP header 2..19, payload 20..60, pad 61..63, CRC 64.
 constexpr Spot in_send[] = {
 	{"before_the_length", 0}, {"behind_the_control_bytes", 4},
 	{"in_the_qn", 8},	  {"in_the_msn", 12},
@@ -40,7 +41,9 @@ constexpr Spot in_send[] = {
 
 constexpr size_t second_len = 68; // of the second FPDU, without its marker
 
-// The first FPDU ends where the second's marker will be at the place wanted.
+// Sends two FPDUs. The length of the first one puts the marker of the second one at this offset in
+// the second one. If right is set, the edited marker is legal, and the second FPDU must be placed
+// or delivered.
 Act two_fpdus(size_t at, bool tagged, const MarkerEdit &edit, bool right)
 {
 	return [=](Session &s) {
@@ -73,11 +76,11 @@ MarkerEdit reserved_is(uint16_t r)
 
 const Value values[] = {
 	{"right", points_to([](int p) { return p; }), true},
-	// RFC 5044 4.2: the two lowest bits of the pointer are taken as zero.
+	// RFC 5044 4.2: the receiver treats the two lowest bits of the pointer as zero.
 	{"low_bits_1", points_to([](int p) { return p | 1; }), true},
 	{"low_bits_2", points_to([](int p) { return p | 2; }), true},
 	{"low_bits_3", points_to([](int p) { return p | 3; }), true},
-	// RFC 5044 4.2: the reserved half is ignored.
+	// RFC 5044 4.2: the receiver ignores the reserved half.
 	{"reserved_1", reserved_is(1), true},
 	{"reserved_8000", reserved_is(0x8000), true},
 	{"reserved_ffff", reserved_is(0xFFFF), true},
@@ -99,7 +102,7 @@ void add_places(Table &t)
 		for (bool tagged : {true, false})
 			for (const Spot &place : tagged ? in_write : in_send)
 				for (const Value &v : values)
-					if (crc || (!v.right && tagged)) // without, a few do
+					if (crc || (!v.right && tagged)) // fewer without CRC
 						(v.right ? right : wrong)
 							.add(std::format("{}_{}_{}{}",
 									 tagged ? "write" : "send",
@@ -110,7 +113,7 @@ void add_places(Table &t)
 	}
 }
 
-// A Write with six markers, of which the nth is wrong.
+// Sends a Write with six markers. The pointer of marker n, from 0, is wrong by this many bytes.
 Act nth_marker_off(unsigned n, int by)
 {
 	return [=](Session &s) {
@@ -123,8 +126,8 @@ Act nth_marker_off(unsigned n, int by)
 	};
 }
 
-// Several markers in one FPDU, one of them wrong. To check each is OPTIONAL (RFC 5044 8), and the
-// design's "verify before place" takes the option.
+// Several markers in one FPDU, one of them wrong. RFC 5044 8 makes the check of each marker
+// OPTIONAL; the driver checks all of them before it places data.
 void add_several(Table &t)
 {
 	Rule wrong(t, "RFC 5044 8 code 3", terminates(mpa::marker), markers);
@@ -141,13 +144,13 @@ void add_several(Table &t)
 
 void add_presence(Table &t)
 {
-	// Without the first marker the length is looked for four bytes further on.
+	// If the first marker is missing, the victim reads the length four bytes too late.
 	Rule left_out(t, "RFC 5044 8 codes 2 and 3", terminates(mpa::crc, mpa::marker), markers);
 	Rule inserted(t, "RFC 5044 7.1.1 M: MUST NOT be added", terminates(mpa::crc));
 	for (size_t n : {40, 600, 2000}) {
 		left_out.add(std::format("asked_for_and_left_out_in_{}", n), [n](Session &s) {
-			// The victim takes the first half of the STag for a length, so it must be a
-			// possible one, which that of a region need not be.
+			// The victim reads the first half of the STag as the length. This STag has
+			// a legal length there; the STag of a region need not.
 			s.p.send(write_segment(0x01234567, 0, pattern(n)), {.omit_markers = true});
 			s.p.socket.try_send(Bytes(70000));
 		});
@@ -162,14 +165,15 @@ void add_presence(Table &t)
 			send_cut(s.p.socket, s.p.out.encode(g.encode()), 4);
 			s.delivers(g.payload);
 		});
-	// A marker between two FPDUs belongs to the second: the first is complete without it.
+	// A marker between two FPDUs belongs to the second one. The victim must deliver the first
+	// one without waiting for the marker.
 	Rule(t, "RFC 5044 4.3", lives(), markers)
 		.add("behind_an_fpdu_is_not_waited_for",
 		     right_send({}, interval - overhead - untagged_header_len));
 }
 
-// The victim's markers: the peer's decoder checks each. The first Send ends so that the next has
-// its marker at every multiple of four.
+// The markers that the victim sends: the peer's decoder checks each. The length of the first Send
+// puts the marker of the next one at every multiple of four.
 void add_sent(Table &t)
 {
 	for (bool crc : {true, false}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Every opcode, tagged and untagged, on every kind of queue, with and without the Last flag;
-// versions.
+// versions and reserved bits.
 #include "../session/cases.h"
 
 namespace peer {
@@ -22,7 +22,7 @@ bool invalidates(uint8_t op)
 	return op == op_send_inv || op == op_send_se_inv;
 }
 
-// RFC 5040 figure 4, RFC 7306 figure 3: the queue of an untagged opcode, if it has one.
+// Returns the queue of an untagged opcode, if it has one: RFC 5040 figure 4, RFC 7306 figure 3.
 std::optional<uint32_t> queue_of(uint8_t op)
 {
 	if (is_send(op) || op == op_imm || op == op_imm_se)
@@ -36,7 +36,7 @@ std::optional<uint32_t> queue_of(uint8_t op)
 	return {};
 }
 
-// A payload that is right for the opcode.
+// Returns a correct payload for an opcode of RFC 5040, and 40 bytes for any other one.
 Bytes payload_of(Session &s, uint8_t op)
 {
 	if (op == op_read_request)
@@ -57,7 +57,7 @@ Segment untagged(Session &s, uint8_t op, uint32_t qn, bool last)
 	return g;
 }
 
-// A Send of two segments, the first of which is g.
+// Sends a message of two segments, the first of which is g, and checks that it is delivered.
 void send_in_two(Session &s, const Segment &g)
 {
 	Segment rest = g;
@@ -72,27 +72,26 @@ void send_in_two(Session &s, const Segment &g)
 
 Verdict outcome_in_place(uint8_t op, bool last)
 {
-	// A consumer's ordinary region is not one that a peer may invalidate. Figure 9 has the code
-	// twice.
+	// A peer must not invalidate an ordinary memory region. Figure 9 has this error twice: as
+	// protection and as operation error.
 	if (invalidates(op))
 		return terminates(rdmap::prot_invalidate, rdmap::op_invalidate);
-	// It would go on in a second segment, for which the queue's 28-byte buffer has no room.
+	// Without the Last flag, a Read Request is longer than the 28-byte buffers of its queue.
 	if (op == op_read_request && !last)
 		return terminates(ddp::untagged_too_long);
-	// Of RFC 7306, with 40 bytes instead of the 8, 52 and 12 that they have. tests/verbs has
-	// the right ones.
+	// The messages of RFC 7306 have 40 bytes here instead of 8 (immediate data), 52 (atomic
+	// request) and 12 (atomic response). tests/verbs covers correct ones.
 	if (op == op_atomic_response || (op == op_atomic_request && !last))
 		return terminates(ddp::untagged_too_long);
 	if (op >= op_imm && op <= op_atomic_request)
 		return {Fate::terminates, {rdmap::op_stream}, "length_errors"};
-	// Nothing follows a Terminate (RFC 5040 5.4), so without the Last flag it is no less the
-	// end.
+	// A Terminate is the last message (RFC 5040 5.4), even without the Last flag.
 	if (op == op_terminate)
 		return closes("rx_terminate");
 	return lives();
 }
 
-// The queue is the opcode's.
+// Sends the opcode on its own queue and checks the effect of a legal message.
 void in_place(Session &s, uint8_t op, bool last)
 {
 	Segment g = untagged(s, op, *queue_of(op), last);
@@ -112,7 +111,7 @@ void in_place(Session &s, uint8_t op, bool last)
 		return s.sends(g);
 	}
 	if (outcome_in_place(op, last).counter == "length_errors")
-		s.bed.expect_count("rdmap_operation_errors"); // the class, besides what it is about
+		s.bed.expect_count("rdmap_operation_errors"); // in addition
 	if (op != op_read_request || !last)
 		return s.offend(g);
 	right_read()(s);
@@ -121,12 +120,12 @@ void in_place(Session &s, uint8_t op, bool last)
 void add_untagged(Table &t)
 {
 	const char *fig4 = "RFC 5040 4.3 figure 4; RFC 7306 4";
-	// DDP's check is first (RFC 5040 7.2: the DDP layer validates its fields). On a queue that
-	// is there, "unexpected opcode" is RDMAP's name for it, and "invalid QN" DDP's for a queue
-	// not valid for the message.
+	// DDP checks its fields first (RFC 5040 7.2). A queue that does not exist is DDP's error
+	// "invalid QN". An existing queue that is not the opcode's is RDMAP's error "unexpected
+	// opcode".
 	Rule opcode(t, fig4, terminates(rdmap::op_opcode));
 	Rule queue(t, "RFC 5041 7.1 untagged 1", terminates(ddp::untagged_qn));
-	// RFC 7306 4: queue 3 is that of atomics.
+	// RFC 7306 4: queue 3 exists, for atomic responses.
 	Rule atomic(t, "RFC 5041 7.1 untagged 1", terminates(rdmap::op_opcode));
 	for (uint8_t op = 0; op < 16; op++)
 		for (uint32_t qn : queues)
@@ -158,7 +157,8 @@ void add_tagged(Table &t)
 	});
 	const char *fig4 = "RFC 5040 figure 4, 7.2 (2), figure 9";
 	Rule opcode(t, fig4, terminates(rdmap::op_opcode));
-	// A response that nobody asked for has no valid sink, and is not expected.
+	// A Read Response without a Read Request has an invalid sink STag (DDP) and an unexpected
+	// opcode (RDMAP).
 	Rule response(t, fig4, terminates(rdmap::op_opcode, ddp::tagged_stag));
 	for (uint8_t op = 1; op < 16; op++)
 		for (bool last : {true, false})
@@ -171,7 +171,7 @@ void add_tagged(Table &t)
 				     }));
 }
 
-// All values of both version fields; only 1 and 1 is right (RFC 5044 C.1: no mixing).
+// All values of both version fields. Only version 1 of both is correct (RFC 5044 C.1).
 void add_versions(Table &t)
 {
 	for (uint8_t dv = 0; dv < 4; dv++)
@@ -206,7 +206,7 @@ void add_reserved(Table &t)
 	for (uint8_t bits : {1, 2})
 		rdmap.add(std::format("rdmap_reserved_{:x}", bits),
 			  right_send([bits](Segment &g) { g.rdmap_reserved = bits; }, 33));
-	Rule(t, "RFC 5040 4.1: ignored there", lives())
+	Rule(t, "RFC 5040 4.1: ignored in a plain Send", lives())
 		.add("invalidate_stag_field_in_a_plain_send", [](Session &s) {
 			Segment g = s.segment(pattern(33));
 			g.inv_stag = s.v.rw->rkey();

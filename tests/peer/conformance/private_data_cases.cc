@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Requests to the listening victim: private data of every length, frames cut in two anywhere,
-// malformed ones, rejection.
+// Requests to the listening victim: private data of many lengths, frames split in two TCP segments
+// after every byte, malformed frames, rejection.
 #include "../session/session.h"
 
 namespace peer {
@@ -13,7 +13,7 @@ StartupFrame with_data(uint8_t rev, size_t n)
 	return f;
 }
 
-// ---- accepted ----------------------------------------------------------------------------------
+// ---- accepted
 
 struct Accepted : Row {
 	uint8_t rev;
@@ -52,7 +52,7 @@ std::vector<Accepted> accepted()
 
 INSTANTIATE_TEST_SUITE_P(Startup, PrivateData, testing::ValuesIn(accepted()), RowName());
 
-// The consumer's own, in the reply.
+// The private data of the victim's consumer, in the reply.
 class ReplyData : public testing::TestWithParam<std::tuple<uint8_t, size_t>> {};
 
 TEST_P(ReplyData, reaches_the_peer)
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Startup, ReplyData,
 								  255)),
 			 name_of);
 
-// ---- rejected ----------------------------------------------------------------------------------
+// ---- rejected
 
 class Reject : public ReplyData {};
 
@@ -94,8 +94,8 @@ INSTANTIATE_TEST_SUITE_P(Startup, Reject,
 					  testing::Values<size_t>(0, 1, 3, 4, 251, 255)),
 			 name_of);
 
-// rdma_cm counts private data in a byte: "not acceptable" (RFC 5044 7.1.2 rule 2) is the honest
-// answer.
+// rdma_cm has one byte for the length of private data, so the device rejects longer private data as
+// "not acceptable" (RFC 5044 7.1.2 rule 2).
 class TooMuchForTheConsumer : public ReplyData {};
 
 TEST_P(TooMuchForTheConsumer, is_rejected)
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(StartupRev1, TooMuchForTheConsumer,
 					  testing::Values<size_t>(509, 511, 512)),
 			 name_of);
 
-// ---- not answered ------------------------------------------------------------------------------
+// ---- not answered
 
 struct Malformed : Row {
 	const char *counter;
@@ -187,7 +187,7 @@ void add_lengths(std::vector<Malformed> &c)
 				 f.enhanced.reset();
 				 f.private_data = pattern(n);
 			 }),
-		    "RFC 6581 6: MUST begin with 4 bytes of it");
+		    "RFC 6581 6: MUST begin with 4 bytes of enhanced data");
 }
 
 void add_revisions(std::vector<Malformed> &c)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Read Requests as untagged messages: length, MSN, MO, depth.
+// Read Requests as untagged messages: length, MSN, MO, number outstanding.
 #include "../session/cases.h"
 
 namespace peer {
@@ -22,8 +22,8 @@ void add_header(Table &t)
 	auto length_is = [](size_t n) {
 		return wrong_read(small, [n](Segment &g) { g.payload.resize(n); });
 	};
-	// 28 bytes, no more, no fewer: RFC 5040 4.4. Too short has no code; too long is longer
-	// than the buffer that the queue has for a request.
+	// A Read Request has exactly 28 bytes (RFC 5040 4.4). No RFC has a code for a shorter one;
+	// a longer one exceeds the buffers of its queue.
 	Rule too_short(t, "RFC 5040 4.4, no code", ends());
 	for (size_t n = 0; n < ReadRequest::len; n += 3)
 		too_short.add(std::format("request_of_{}", n), length_is(n));
@@ -50,12 +50,13 @@ void add_msn(Table &t)
 				.add(std::format("msn_off_by_{:x}_after_{}", off, before),
 				     reads(before,
 					   wrong_read(small, [off](Segment &g) { g.msn += off; })));
-	// The queues count by themselves.
+	// Each queue has its own MSN.
 	Rule(t, "RFC 5041 4.3", lives(), rev_2)
 		.add("msn_is_of_its_own_queue", after_messages(2, right_read(small)));
 }
 
-// At once: the first answer might fit into the victim's send buffer meanwhile.
+// Sends n Read Requests in one call. Otherwise the response to the first could enter the victim's
+// send buffer, and free its place in the queue, before the last request arrives.
 void ask(Session &s, unsigned n, uint32_t size)
 {
 	std::vector<Segment> all;
@@ -64,7 +65,8 @@ void ask(Session &s, unsigned n, uint32_t size)
 	s.p.send_at_once(all);
 }
 
-// IRD is 4. Nobody reads the answers, so that requests stay in the queue.
+// IRD is 4. The peer receives no Read Response before it has sent all requests, so that the
+// requests stay in the victim's queue.
 void add_depth(Table &t)
 {
 	Rule right(t, "RFC 6581 9.1: IRD", lives(), rev_2);
@@ -75,15 +77,15 @@ void add_depth(Table &t)
 			for (unsigned i = 0; i < n; i++)
 				EXPECT_EQ(s.receives(op_read_response).payload.size(), len);
 		});
-	// Room for a few packets: on s390x each takes 4 KiB and more, and SCTP's sender waits for
-	// its timers if not even two have room.
+	// The receive buffer has room for a few packets: on s390x each needs 4 KiB and more, and
+	// with room for fewer than two packets SCTP's sender waits for its timers.
 	Rule too_many(t, "RFC 5041 7.1 untagged 2; RFC 5040 5.2.2; RFC 6581 9.1",
 		      terminates(ddp::untagged_no_buffer, ddp::untagged_msn),
 		      {.rev = 2, .rcvbuf = 16384});
 	for (unsigned more : {1U, 2U, 100U})
 		too_many.add(std::format("{}_requests_too_many", more), [more](Session &s) {
 			ask(s, depth + more, rw_size);
-			// It has read them all before the answers have room to go.
+			// The victim has all requests; the responses exceed the receive buffer.
 			wait_acknowledged(s.p.connection());
 		});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Read Responses to the victim's reads, and without a read.
+// Read Responses to the victim's reads, and Read Responses without a read.
 #include <numeric>
 
 #include "../session/reads.h"
@@ -45,7 +45,7 @@ void add_sink(Table &t)
 	for (uint32_t v : {0U, 0xFFFFFFFFU})
 		stag.add(std::format("sink_stag_{:x}", v),
 			 answer_with([v](Segment &g) { g.stag = v; }));
-	// Valid for writing, but not what the read named.
+	// The STag permits remote write, but is not the sink STag of the Read Request.
 	stag.add("sink_stag_of_a_writable_region", [](Session &s) {
 		asked(s);
 		response_into_rw()(s);
@@ -57,13 +57,14 @@ void add_sink(Table &t)
 	Rule above(t, bounds, terminates(ddp::tagged_bounds));
 	for (int64_t by : {1, 4, 399, 400, 401, 4096})
 		above.add(std::format("sink_to_off_by_{}", by), off_by(by));
-	// The victim chooses the sink's TO: below zero wraps.
+	// The victim chooses the sink's TO. If it is small, a lower TO wraps below zero.
 	Rule below(t, bounds, terminates(ddp::tagged_bounds, ddp::tagged_wrap));
 	for (int64_t by : {4096, 1})
 		below.add(std::format("sink_to_off_by_minus_{}", by), off_by(-by));
 	Rule(t, "RFC 5041 7.1 tagged 5", terminates(ddp::tagged_wrap, ddp::tagged_bounds))
 		.add("sink_to_wraps", answer_with([](Segment &g) { g.to = ~uint64_t{0} - 10; }));
-	Rule(t, "RFC 5040 5.2.2: it is the read's alone", terminates(ddp::tagged_stag))
+	Rule(t, "RFC 5040 5.2.2: the sink STag is for Read Responses only",
+	     terminates(ddp::tagged_stag))
 		.add("write_to_the_sink_stag",
 		     answer_with([](Segment &g) { g.opcode = op_write; }));
 }
@@ -74,12 +75,12 @@ void add_length(Table &t)
 	for (size_t more : {1, 4, 1000, 40000})
 		too_long.add(std::format("{}_bytes_too_long", more), answer_of(read_len + more));
 	too_long.add("second_segment_too_long", answer_in_two(300, 300, 101));
-	// Success would mean that all bytes asked for are there. RFC 5040 5.2.2: the sink MAY
-	// check.
+	// A read must not complete with success unless all its bytes have arrived. RFC 5040 5.2.2:
+	// the sink MAY check the length.
 	Rule too_short(t, "RFC 5040 5.2.2, no code", ends());
 	for (size_t n : {0, 1, 399})
 		too_short.add(std::format("last_after_{}", n), answer_of(n));
-	Rule(t, "RFC 5041 5.4: all of the message, no code", ends())
+	Rule(t, "RFC 5041 5.4: all segments placed, no code", ends())
 		.add("second_segment_hole", answer_in_two(100, 200, 200))
 		.add("second_segment_overlap", answer_in_two(100, 50, 200))
 		.add("second_segment_repeated", answer_in_two(100, 0, 200));
@@ -87,7 +88,7 @@ void add_length(Table &t)
 
 void add_unasked(Table &t)
 {
-	// Not expected (RDMAP), or no such sink (DDP).
+	// An unexpected opcode (RDMAP) or an invalid sink STag (DDP).
 	Rule(t, "RFC 5040 figure 9; RFC 5041 7.1 tagged 1",
 	     terminates(rdmap::op_opcode, ddp::tagged_stag))
 		.add("unasked", offends(read_response_segment(source_stag, source_to, pattern(40))))
@@ -113,7 +114,7 @@ void add_crc(Table &t)
 	});
 }
 
-// RFC 6581 9.1: no more reads are outstanding than the ORD agreed on, 4.
+// RFC 6581 9.1: at most as many Read Requests are outstanding as the negotiated ORD, here 4.
 void add_depth(Table &t)
 {
 	Rule ord(t, "RFC 6581 9.1", lives(), {.rev = 2});

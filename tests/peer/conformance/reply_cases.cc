@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The victim as initiator: every combination of a reply's flags, IRD and ORD; malformed replies;
-// fallback.
+// The victim as initiator: every combination of a reply's flags, many values of IRD and ORD,
+// malformed replies, fallback to revision 1.
 #include "../session/session.h"
 
 namespace peer {
@@ -14,7 +14,7 @@ struct ReplyCase : Row {
 
 class Reply : public testing::TestWithParam<ReplyCase> {};
 
-// RFC 5044 7.1.1, RFC 6581 6 and 9: what the victim asks.
+// Checks the fields of the victim's request: RFC 5044 7.1.1, RFC 6581 6 and 9.
 void check_request(const StartupFrame &req, const Wishes &w)
 {
 	EXPECT_EQ(req.key, bytes(request_key));
@@ -43,9 +43,8 @@ TEST_P(Reply, is_taken_as_the_rfc_says)
 	check_request(s.p.request, c.wishes);
 	if (c.verdict.fate == Fate::terminates)
 		return s.reply_terminated(c.verdict.codes.front());
-	s.p.receive_rtr(); // throws if it is none of those agreed on
-	// One that is a Send has taken MSN 1, which the peer does not check, and no receive of a
-	// consumer.
+	s.p.receive_rtr(); // throws if the RTR message is not of a negotiated kind
+	// If the RTR message is a Send, its MSN is 1. The peer does not check this MSN.
 	s.established();
 	s.judge(lives());
 }
@@ -80,7 +79,7 @@ void add_flags(std::vector<ReplyCase> &c)
 						      .markers = markers,
 						      .p2p = p2p}});
 				};
-				add(1, false); // true is the 2007 proposal: elsewhere
+				add(1, false); // true: the 2007 proposal, in early_forms_cases.cc
 				add(2, false);
 				add(2, true);
 			}
@@ -92,10 +91,10 @@ void add_model(std::vector<ReplyCase> &c)
 		for (bool p2p : {true, false}) {
 			const bool a = bits & 1;
 			if (p2p && lab().sctp)
-				continue; // it does not ask
-			// A is to be matched. One that is not in a request for the peer-to-peer
-			// model has no common model (code 7). One that nobody asked for is still to
-			// be followed: "upon receiving A set to 1".
+				continue; // the victim does not set A
+			// A reply without A to a request with A, or with A and without an RTR
+			// message, leaves no common model (code 7). A reply with A to a request
+			// without A is to be obeyed: "upon receiving A set to 1".
 			Verdict o = lives();
 			if ((p2p && !a) || (a && !(bits & 14)))
 				o = terminates(mpa::no_rtr);
@@ -110,8 +109,8 @@ void add_model(std::vector<ReplyCase> &c)
 		}
 }
 
-// The device's limit is 32, the consumer asks for 4. The initiator's IRD must reach the responder's
-// ORD.
+// The initiator's IRD must be at least the responder's ORD. The device's limit of IRD is 32; the
+// consumer requests 4.
 void add_depths(std::vector<ReplyCase> &c)
 {
 	for (uint16_t ord : {0, 1, 3, 4, 5, 31, 32, 33, 0x100, 0x3FFE, 0x3FFF})
@@ -126,7 +125,7 @@ void add_depths(std::vector<ReplyCase> &c)
 
 INSTANTIATE_TEST_SUITE_P(Startup, Reply, rows(add_model, add_depths, of_mpa(add_flags)), RowName());
 
-// ---- refused -----------------------------------------------------------------------------------
+// ---- refused
 
 struct Refusal : Row {
 	const char *counter;
@@ -135,8 +134,7 @@ struct Refusal : Row {
 
 class BadReply : public testing::TestWithParam<Refusal> {};
 
-// RFC 5044 7.1.2 rule 3: close and exit MPA. The request is of revision 1, so that nothing is tried
-// again.
+// RFC 5044 7.1.2 rule 3: close and exit MPA. The request has revision 1, so there is no fallback.
 TEST_P(BadReply, ends_the_attempt)
 {
 	const Refusal &c = GetParam();
@@ -199,7 +197,7 @@ std::vector<Refusal> refusals()
 
 INSTANTIATE_TEST_SUITE_P(Startup, BadReply, testing::ValuesIn(refusals()), RowName());
 
-// A reject's private data reach the consumer (RFC 5044 7.1.2 rule 3).
+// The consumer receives the private data of a reply with R (RFC 5044 7.1.2 rule 3).
 TEST(StartupReject, private_data_reach_the_consumer)
 {
 	for (uint8_t rev : {1, 2}) {
@@ -212,7 +210,8 @@ TEST(StartupReject, private_data_reach_the_consumer)
 	}
 }
 
-// RFC 6581 10: who does not know the enhanced frame closes; the initiator MAY try revision 1.
+// RFC 6581 10: a responder without support of enhanced frames closes the connection. The initiator
+// MAY then try revision 1.
 class Fallback : public testing::TestWithParam<int> {};
 
 TEST_P(Fallback, to_revision_1)
@@ -222,7 +221,7 @@ TEST_P(Fallback, to_revision_1)
 	EXPECT_EQ(p.request.rev, 2);
 	if (GetParam() == 0) {
 		p.close();
-	} else { // answers as revision 1 does: its consumer has seen the enhanced data
+	} else { // a responder of revision 1 took the enhanced data for private data
 		p.send_reply(StartupFrame::reply(1));
 		p.end();
 	}
@@ -235,7 +234,7 @@ TEST_P(Fallback, to_revision_1)
 	s.judge(lives());
 }
 
-// A reset says nothing of revisions: a busy host resets, too.
+// A reset does not mean that the revision is unsupported: an overloaded host resets, too.
 TEST(Startup, no_fallback__after_rst)
 {
 	Session s(Wishes{});

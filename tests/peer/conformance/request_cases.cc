@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The victim as responder: every combination of a request's flags, revisions, IRD and ORD, against
-// every policy; each connection is then used in both directions under what was agreed.
+// The victim as responder: every combination of a request's flags and revision with the policies of
+// CRCs and markers; IRD and ORD with the flags of enhanced data. Each case then uses the connection
+// in both directions with the negotiated parameters.
 #include "../session/session.h"
 
 namespace peer {
@@ -13,27 +14,27 @@ struct RequestCase : Row {
 
 class Request : public testing::TestWithParam<RequestCase> {};
 
-// RFC 5044 7.1.1, RFC 6581 6 and 10.
+// Checks the fields of the reply: RFC 5044 7.1.1, RFC 6581 6 and 10.
 void check_frame(const StartupFrame &req, const StartupFrame &rep, const Wishes &w)
 {
 	EXPECT_EQ(rep.key, bytes(reply_key));
 	EXPECT_EQ(rep.rev, req.rev);
 	EXPECT_FALSE(rep.r);
 	EXPECT_EQ(rep.reserved, 0);
-	EXPECT_EQ(rep.s, req.s && req.rev >= 2) << "enhanced if and only if the request is";
+	EXPECT_EQ(rep.s, req.s && req.rev >= 2) << "S must be set iff the request is enhanced";
 	EXPECT_EQ(rep.private_data, Bytes{});
 	if (lab().sctp)
 		return;
-	EXPECT_EQ(rep.m, w.markers) << "M says what the victim wants to receive";
+	EXPECT_EQ(rep.m, w.markers) << "M must be the victim's policy for receiving";
 	if (w.crc) {
-		EXPECT_TRUE(rep.c) << "the victim prefers CRCs and does not say so";
+		EXPECT_TRUE(rep.c) << "C is not set, but the victim's policy requires CRCs";
 	}
 	if (!w.crc && !req.c) {
-		EXPECT_FALSE(rep.c) << "nobody wants CRCs";
+		EXPECT_FALSE(rep.c) << "C is set, but neither side requires CRCs";
 	}
 }
 
-// RFC 6581 9.1
+// Checks IRD and ORD of the reply: RFC 6581 9.1.
 void check_depths(const Enhanced &req, const Enhanced &rep)
 {
 	constexpr uint16_t none = 0x3FFF, limit = 32; // the device's default policy
@@ -41,28 +42,29 @@ void check_depths(const Enhanced &req, const Enhanced &rep)
 		EXPECT_EQ(rep.ird, none) << "MUST respond with 0x3FFF";
 	} else {
 		EXPECT_GE(rep.ird, std::min(req.ord, limit))
-			<< "responder IRD >= initiator ORD as far as it can";
-		EXPECT_LE(rep.ird, limit) << "more than the device has";
+			<< "below both the initiator's ORD and the device's limit";
+		EXPECT_LE(rep.ird, limit) << "more than the device's limit";
 	}
 	if (req.ird == none) {
 		EXPECT_EQ(rep.ord, none) << "MUST respond with 0x3FFF";
 	} else {
-		EXPECT_LE(rep.ord, req.ird) << "responder ORD at most initiator IRD";
+		EXPECT_LE(rep.ord, req.ird) << "responder's ORD exceeds initiator's IRD";
 		EXPECT_LE(rep.ord, depth) << "more than the consumer allows";
 	}
 }
 
-// RFC 6581 9.2; the device supports all three.
+// Checks the flags of the peer-to-peer model: RFC 6581 9.2. The device supports all three RTR
+// messages.
 void check_model(const Enhanced &req, const Enhanced &rep)
 {
 	EXPECT_EQ(rep.a, req.a);
 	if (!req.a) {
-		EXPECT_FALSE(rep.b || rep.c || rep.d) << "MUST be 0 with A";
+		EXPECT_FALSE(rep.b || rep.c || rep.d) << "B, C and D MUST be 0 if A is 0";
 		return;
 	}
-	EXPECT_TRUE(rep.b || rep.c || rep.d) << "MUST name one at least";
+	EXPECT_TRUE(rep.b || rep.c || rep.d) << "at least one RTR message MUST be set";
 	EXPECT_TRUE((!req.b || rep.b) && (!req.c || rep.c) && (!req.d || rep.d))
-		<< "SHOULD name each that it supports";
+		<< "each supported RTR message SHOULD be set";
 }
 
 TEST_P(Request, is_answered)
@@ -76,7 +78,7 @@ TEST_P(Request, is_answered)
 		check_depths(*c.frame.enhanced, *s.p.reply.enhanced);
 		check_model(*c.frame.enhanced, *s.p.reply.enhanced);
 	}
-	// Without a common RTR message the initiator ends it: 9.2.
+	// Without a common RTR message the initiator sends a Terminate: 9.2.
 	const std::optional<Enhanced> &e = c.frame.enhanced;
 	if (e && e->a && !e->b && !e->c && !e->d) {
 		s.p.send(terminate_segment(mpa::no_rtr));
@@ -100,7 +102,7 @@ void add_flags(std::vector<RequestCase> &c)
 			     w});
 	};
 	for (uint8_t rev : {1, 2}) {
-		// Of the reserved bits, all or none; each alone is below.
+		// All reserved bits or none here; each one alone below.
 		for (unsigned bits = 0; bits < 32; bits++)
 			for (bool crc : {true, false})
 				for (bool markers : {false, true})

@@ -8,11 +8,12 @@
 namespace peer {
 namespace {
 
-constexpr unsigned kinds[] = {12, 6, 7, 6, 8}; // how many of each: 39
+constexpr unsigned kinds[] = {12, 6, 7, 6, 8}; // messages of each kind, together 39
 constexpr unsigned receives_posted = 18;
 constexpr unsigned reads = 8;
 constexpr size_t largest = 20000, largest_small = 40;
-// Two pieces or three: each waits until the one before is acknowledged, and so has been seen alone.
+// With fewer cuts than these, each piece is sent only after the previous one is acknowledged, so
+// that the victim processes that one alone.
 constexpr size_t few = 3;
 
 std::vector<Message> make(bool small)
@@ -90,7 +91,7 @@ void Script::compose_message(Stream &to, const Message &m)
 	const size_t n = m.kind == Message::write	  ? write_at_ :
 			 m.kind == Message::read_response ? response_ :
 							    p_.send_msn;
-	// Sends differ by MSN, so that a round does not look like the one before.
+	// The data of a Send depend on its MSN, so that they differ from the previous round.
 	const Bytes data = pattern(m.len, seed(m.kind, n));
 	Segment s;
 	switch (m.kind) {
@@ -118,7 +119,7 @@ void Script::compose_message(Stream &to, const Message &m)
 		add(to, part);
 }
 
-// Everything as it was, and the victim's reads under way.
+// Restores all memory, posts the victim's reads and receives their Read Requests.
 void Script::renew()
 {
 	Connection &c = v_->connection(0);
@@ -149,8 +150,8 @@ Stream Script::compose()
 	return s;
 }
 
-// A piece is one send with MSG_EOR and without Nagle: TCP never joins it with another, and the
-// count of segments proves it.
+// Sends each piece by send() with MSG_EOR and TCP_NODELAY, so that TCP does not merge two pieces.
+// The number of data segments sent confirms this.
 void Script::deliver(const Bytes &o, const Cuts &cuts)
 {
 	const uint32_t before = data_segments_out(p_.socket);
@@ -171,7 +172,7 @@ void Script::deliver(const Bytes &o, const Cuts &cuts)
 	}
 	wait_acknowledged(p_.socket);
 	if (data_segments_out(p_.socket) - before < pieces)
-		throw std::logic_error("TCP has joined what was to be cut");
+		throw std::logic_error("TCP has merged two pieces into one segment");
 }
 
 std::string Script::judge_completions()
@@ -188,13 +189,13 @@ std::string Script::judge_completions()
 			return which + " is missing";
 		if (wc->status != IBV_WC_SUCCESS ||
 		    wc->opcode != (is_read ? IBV_WC_RDMA_READ : IBV_WC_RECV) || wc->wc_flags)
-			return which + " says " + std::to_string(wc->status) + ", opcode " +
+			return which + " has status " + std::to_string(wc->status) + ", opcode " +
 			       std::to_string(wc->opcode);
 		if (is_read) {
 			read++;
 			continue;
 		}
-		// The receives in the order in which they were posted: one more than are used.
+		// Receives complete in the order of posting. One more is posted than a round uses.
 		unsigned want = (rounds_ * receives_posted + slot++) % (receives_posted + 1);
 		if (wc->byte_len != m.len || Victim::index_of(wc->wr_id) != want)
 			return which + " is of another message";
@@ -241,7 +242,7 @@ std::string Script::judge_memory()
 	return fault;
 }
 
-// To the peer's reads, in order.
+// Checks the Read Responses to the peer's reads, in order.
 std::string Script::judge_answers()
 {
 	uint32_t n = 0;
@@ -253,7 +254,7 @@ std::string Script::judge_answers()
 			std::optional<Segment> s = p_.receive();
 			if (!s || s->opcode != op_read_response || s->stag != n ||
 			    s->to != got.size())
-				return "answer " + std::to_string(n) + " is not what must come";
+				return "answer " + std::to_string(n) + " is wrong or missing";
 			put(got, s->payload);
 			last = s->last;
 		}
@@ -299,10 +300,10 @@ std::string Script::end(const std::function<Cuts(const Stream &)> &cuts)
 	if (!settled)
 		return "a work request never completed";
 	if (!e.terminate || e.terminate->code.layer != 0 || e.terminate->code.code != 9)
-		return "not the Terminate that must come";
+		return "no Terminate, or not the expected one";
 	if (e.terminate->ddp_header != s.header() ||
 	    e.terminate->segment_len != s.encode().size() || e.event != Event::fin)
-		return "the Terminate does not quote the message";
+		return "the Terminate does not quote the message, or no FIN follows";
 	return {};
 }
 

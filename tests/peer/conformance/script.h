@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Forty messages of every kind, played over one connection again and again, each time cut into TCP
-// segments in another way; and what the victim must make of them.
+// A script of forty messages of all kinds. The peer sends it over one connection many times, each
+// time split into other TCP segments, and checks the victim's completions, memory and answers.
 #pragma once
 
 #include "../session/session.h"
 
 namespace peer {
 
-// Cut points: offsets into a stream, increasing.
+// Cut points: increasing offsets in a stream, at each of which a new TCP segment begins.
 using Cuts = std::vector<size_t>;
 
-// Where something begins or ends in a stream that was composed.
+// A composed byte stream and the offsets of its parts.
 struct Stream {
 	Bytes bytes;
-	Cuts fpdus;   // first byte of each FPDU, a marker before it included
+	Cuts fpdus;   // first byte of each FPDU, or of the marker in front of it
 	Cuts markers; // first byte of each marker
 };
 
 struct Message {
 	enum Kind { send, send_se, write, read_request, read_response } kind;
 	size_t len;
-	size_t segment; // bytes of payload in a DDP segment
+	size_t segment; // most bytes of payload in a DDP segment
 };
 
 class Script {
 public:
-	// Small messages of up to 40 bytes, or all sizes up to 20000.
+	// Connects. The messages have up to 40 bytes (small) or up to 20000 bytes.
 	Script(bool small, bool crc, bool markers);
 
-	// One round of the first 39 messages. The victim's reads are asked for already; only the
-	// bytes are missing.
+	// Restores all memory, posts the victim's reads, receives their Read Requests, and returns
+	// one round: the stream of the first 39 messages, the Read Responses included.
 	Stream compose();
-	// Sends it in pieces and judges the outcome: all completions in order, all memory, all
-	// answers. Empty if they are as they must be.
+	// Sends the stream in pieces and checks the outcome: completions in order, memory, answers
+	// to the peer's reads. Returns a description of a fault, or an empty string.
 	std::string play(const Stream &s, const Cuts &cuts);
-	// The last message ends the connection: a Send with Invalidate of what may not be
-	// invalidated.
+	// Sends the last message, which ends the connection: a Send with Invalidate of a region
+	// that must not be invalidated. Returns as play().
 	std::string end(const std::function<Cuts(const Stream &)> &cuts);
 
 	unsigned rounds() const { return rounds_; }
@@ -55,7 +55,7 @@ private:
 	Peer p_;
 	std::vector<ReadRequest> asked_;
 	unsigned rounds_ = 0;
-	// of the round being composed
+	// Numbers of Writes, Read Responses and Read Requests composed in this round.
 	size_t write_at_ = 0, response_ = 0, read_ = 0;
 };
 

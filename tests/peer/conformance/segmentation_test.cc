@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The same bytes in other TCP segments are the same stream: a forty-message script, cut in every
-// way, must always end in the same completions and the same bytes in memory.
+// The segmentation by TCP must not change the outcome: a script of forty messages, split into TCP
+// segments in many ways, must always produce the same completions and the same bytes in memory.
 //
-// The small script (all messages up to 40 bytes, some 2000 bytes of stream) is cut at every
-// single byte. For the long one (up to 20000 bytes a message) that would be 150000 rounds of as
-// many bytes: there, a round cuts every FPDU at the same distance from its beginning, from its
-// end, or from each of its markers, for each distance up to the longest header; strides and random
-// cuts do the rest.
+// The small script (messages of up to 40 bytes, a stream of about 2000 bytes) is cut at every byte.
+// For the long script (messages of up to 20000 bytes) this would mean 150000 rounds of as many
+// bytes each. Its rounds cut every FPDU at the same distance from its beginning or its end, or from
+// each marker, for each distance up to the longest header. Further rounds have random cuts.
 //
-// The four modes share the single cuts, since each of them is a path through the same state
-// machine, and random cuts are fewer; KWARP_THOROUGH=1 (make check-all) makes all of them in each
-// mode, KWARP_SHORT=1 (make check) a third.
+// The four modes share the single cuts, since all modes run through the same state machine.
+// KWARP_THOROUGH=1 (make check-all) makes every cut in each mode, and more random cuts;
+// KWARP_SHORT=1 (make check) makes a third of the single cuts, and fewer random cuts.
 #include <cstdlib>
 #include <random>
 
@@ -33,7 +32,7 @@ enum Way {
 	long_byte_by_byte
 };
 
-// KWARP_THOROUGH, which "make check-all" sets, or KWARP_SHORT of "make check".
+// Selects a count: most with KWARP_THOROUGH, few with KWARP_SHORT.
 size_t amount(size_t most, size_t usual, size_t few)
 {
 	static const bool thorough = getenv("KWARP_THOROUGH"), brief = getenv("KWARP_SHORT");
@@ -47,7 +46,7 @@ constexpr const char *ways[] = {"byte_by_byte",	    "every_single_cut", "double_
 class Segmentation : public testing::TestWithParam<std::tuple<Way, Mode>> {
 protected:
 	static void run(Script &s, Way way, Mode mode, std::mt19937 &random);
-	// A round; false when it is wrong.
+	// Plays one round. Reports a fault as a failure and returns false.
 	static bool round(Script &s, const std::function<Cuts(const Stream &)> &cut)
 	{
 		Stream stream = s.compose();
@@ -73,7 +72,7 @@ Cuts all(const Stream &s)
 	return all_up_to(s, s.bytes.size());
 }
 
-// Unsorted, repeated and impossible ones put right.
+// Sorts the cuts and removes repeated ones and those outside the stream.
 Cuts tidy(Cuts c, const Stream &s)
 {
 	std::sort(c.begin(), c.end());
@@ -82,7 +81,7 @@ Cuts tidy(Cuts c, const Stream &s)
 	return c;
 }
 
-// Each of the places, moved.
+// Returns the places, each moved by this many bytes.
 Cuts near(const Cuts &places, ptrdiff_t by, const Stream &s)
 {
 	Cuts c;
@@ -99,13 +98,13 @@ Cuts random_cuts(const Stream &s, size_t n, std::mt19937 &random)
 	return tidy(c, s);
 }
 
-// One, for a stream of one FPDU.
+// Returns a function that makes one random cut.
 std::function<Cuts(const Stream &)> one_cut(std::mt19937 &random)
 {
 	return [&random](const Stream &s) { return random_cuts(s, 1, random); };
 }
 
-// At first, first + step, ... of a stream that is composed anew for each.
+// Plays a round with one cut at each of first, first + step, ... Each round composes a new stream.
 void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round,
 		    size_t first, size_t step)
 {
@@ -113,7 +112,7 @@ void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stre
 	for (size_t at = first; more; at += step) {
 		auto cut = [&](const Stream &s) {
 			more = at + step < s.bytes.size();
-			// a stream with markers is now and then shorter than the one before
+			// A stream with markers may be shorter than the previous one.
 			return at < s.bytes.size() ? Cuts{at} : Cuts{};
 		};
 		if (!round(cut))
@@ -121,8 +120,8 @@ void cut_everywhere(const std::function<bool(const std::function<Cuts(const Stre
 	}
 }
 
-// Around all that stands at the beginning of an FPDU (marker, length, the longest header), at its
-// end (pad, CRC), and around each marker.
+// Plays rounds with cuts at each place in the first bytes of every FPDU (marker, length, the
+// longest header), in its last bytes (pad, CRC), and around each marker.
 void cut_at_boundaries(
 	const std::function<bool(const std::function<Cuts(const Stream &)> &)> &round)
 {
@@ -179,7 +178,7 @@ TEST_P(Segmentation, changes_nothing)
 	bed.begin();
 	{
 		Script s(way < long_boundaries, mode.crc, mode.markers);
-		ASSERT_TRUE(round(s, [](const Stream &) { return Cuts{}; })) << "not cut at all";
+		ASSERT_TRUE(round(s, [](const Stream &) { return Cuts{}; })) << "without any cut";
 		run(s, way, mode, random);
 		if (!HasFailure()) {
 			EXPECT_EQ(s.end(way == byte_by_byte ? all : one_cut(random)), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// STag, tagged offset, bounds and rights: RDMA Write and RDMA Read Request.
+// STag, TO, bounds and access rights: RDMA Write and Read Request.
 #include "../session/cases.h"
 
 namespace peer {
@@ -7,12 +7,13 @@ namespace {
 
 constexpr uint64_t top = ~uint64_t{0};
 
-// DDP has no code for a missing right. Check 2 of RFC 5041 7.1 fails, which is the STag's; RFC 5040
-// figure 9 has one, but figure 10 leaves it to Read Requests and invalidation.
+// DDP has no code for a missing access right: check 2 of RFC 5041 7.1 fails, which is reported as
+// an invalid STag. RFC 5040 figure 9 has a code, but by figure 10 only for Read Requests and
+// invalidation.
 const Verdict no_write = terminates(ddp::tagged_stag), no_read = terminates(rdmap::prot_access);
 const Verdict bad_stag_w = terminates(ddp::tagged_stag), bad_stag_r = terminates(rdmap::prot_stag);
 const Verdict bounds_w = terminates(ddp::tagged_bounds), bounds_r = terminates(rdmap::prot_bounds);
-// A sum that wraps is out of bounds, too; the RFCs do not say which is to be named.
+// A TO range that wraps is out of bounds, too. The RFCs do not say which error to report.
 const Verdict wrap_w = terminates(ddp::tagged_wrap, ddp::tagged_bounds),
 	      wrap_r = terminates(rdmap::prot_wrap, rdmap::prot_bounds);
 
@@ -23,7 +24,7 @@ struct Target {
 	Verdict read;  // RFC 5040 figure 9, protection
 };
 
-// The beginning, the end, and what is around them, of a region with each right.
+// Adds places at and around the beginning and the end of a region, with only one access right each.
 void add_edges(std::vector<Target> &t)
 {
 	constexpr int64_t size = region_size, g4 = int64_t{1} << 32;
@@ -48,7 +49,7 @@ void add_edges(std::vector<Target> &t)
 			      {"one_byte_too_many", 0, size + 1},
 			      {"4g_too_high", g4, 40},
 			      {"4g_too_low", -g4, 40}}) {
-		// Outside there are two faults: the right is missing, too.
+		// Outside the region there are two errors: the access right is missing, too.
 		const Verdict w = e.inside ? no_write :
 					     terminates(ddp::tagged_stag, ddp::tagged_bounds),
 			      r = e.inside ? no_read :
@@ -94,7 +95,8 @@ Act if_right(const Verdict &verdict, const Act &right, const Act &wrong)
 	return verdict.fate == Fate::lives ? right : wrong;
 }
 
-// Whatever a segment without payload names: nothing is placed, so nothing is looked at.
+// Returns the place with length 0: the STag and TO of a segment without payload are not checked,
+// because no data are placed.
 Place empty(Place p)
 {
 	p.len = 0;
@@ -109,14 +111,14 @@ void add_write_targets(Table &t)
 		Rule(t, "RFC 5041 5.2: MUST NOT be checked", lives())
 			.add("zero_length_" + q.name, right_write(empty(q.place)));
 	}
-	// Rights of the QP, not of the region.
+	// The access right is missing in the QP, not in the region.
 	Rule(t, "RFC 5041 7.1 tagged 2", no_write)
 		.add("qp_without_remote_write", with_access(IBV_ACCESS_REMOTE_READ, wrong_write()));
 	Rule(t, "RFC 5041 7.1 tagged 1", bad_stag_w)
 		.add("deregistered", wrong_write_to_deregistered());
 }
 
-// A message of two segments, the second of which is wrong: the first stays placed.
+// Sends a message of two segments, the second of which is wrong. The first one stays placed.
 Act second_is_wrong(const Place &second)
 {
 	return [=](Session &s) {
@@ -134,8 +136,9 @@ void add_second(Table &t)
 		.add("second_segment_has_a_wrong_key", second_is_wrong({.len = 1, .stag_xor = 1}));
 	Rule(t, "RFC 5041 7.1 tagged 5", wrap_w)
 		.add("second_segment_wraps", second_is_wrong({.len = 10, .to = top}));
-	// The sink needs not verify that segments of a tagged message join (RFC 5041 5.2).
-	Rule(t, "RFC 5041 5.2: each is placed where it says", lives())
+	// The data sink need not verify that the segments of a tagged message are contiguous (RFC
+	// 5041 5.2).
+	Rule(t, "RFC 5041 5.2: each segment is placed at its TO", lives())
 		.add("second_segment_overlaps", [](Session &s) {
 			const Bytes first = pattern(100, 1), second = pattern(100, 2);
 			s.p.send(write_to(*s.v.rw, 0, first, false));

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Terminates that the victim receives: every layer, type and code, every form.
+// Terminates that the victim receives: every defined layer, error type and code, with every
+// combination of headers.
 #include "../session/cases.h"
 
 namespace peer {
 namespace {
 
-// RFC 5040 5.4: the receiver passes nothing more and sends none itself. No code is an answer to it.
+// RFC 5040 5.4: the receiver of a Terminate delivers nothing more and sends no Terminate.
 const Verdict received = closes("rx_terminate");
 const char *rfc = "RFC 5040 4.8, 5.4, 6.2.2";
 
-// RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8, RFC 6581 8; and what no document defines.
+// The codes of RFC 5040 figure 9, RFC 5041 7.2, RFC 5044 8 and RFC 6581 8, and undefined ones.
 constexpr Code codes[] = {
 	{0, 0, 0},    {0, 0, 0x55}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2},	  {0, 1, 3}, {0, 1, 4},
 	{0, 1, 9},    {0, 1, 0xFF}, {0, 2, 5}, {0, 2, 6}, {0, 2, 7},	  {0, 2, 8}, {0, 2, 9},
@@ -22,10 +23,10 @@ constexpr Code codes[] = {
 struct Form {
 	const char *name;
 	bool m, d, r;
-	bool tagged; // the header quoted
+	bool tagged; // the quoted DDP header is tagged
 };
 
-// RFC 5040 figure 7: the length stands there if M or D is set.
+// RFC 5040 figure 7. The segment length is present if M or D is set.
 constexpr Form forms[] = {
 	{"bare", false, false, false, false},
 	{"length", true, false, false, false},
@@ -73,7 +74,7 @@ void add_payloads(Table &t)
 
 const Segment plain = terminate_segment(mpa::crc);
 
-// The victim reads, and the peer says that it may not.
+// Posts a read, which the peer refuses by a Terminate that quotes the Read Request.
 void refuse_read(Session &s)
 {
 	s.message();
@@ -103,10 +104,10 @@ void add_order(Table &t)
 	Rule(t, "RFC 5041 5.4: the message is never delivered", received)
 		.add("within_a_message", after_first(plain, 50));
 	Rule(t, rfc, received).add("then_fin", then_fin(offends(plain)));
-	Rule(t, "RFC 5040 5.4: they are flushed", received)
+	Rule(t, "RFC 5040 5.4: Sends are flushed", received)
 		.add("with_sends_waiting", [](Session &s) {
 			for (int i = 0; i < 5; i++)
-				s.c().post_send(*s.v.spare, 0, 4000); // waits for the first FPDU
+				s.c().post_send(*s.v.spare, 0, 4000); // not before the first FPDU
 			s.p.send(plain);
 		});
 	last.add("with_a_read_outstanding", refuse_read);
@@ -117,7 +118,7 @@ void add_order(Table &t)
 	});
 }
 
-// It is an untagged message like others, with queue 2's own MSN (RFC 5040 3.1; RFC 5041 7.1).
+// A Terminate is an untagged message with the MSN of queue 2 (RFC 5040 3.1; RFC 5041 7.1).
 void add_header(Table &t)
 {
 	const char *untagged = "RFC 5041 7.1 untagged 3, 5";

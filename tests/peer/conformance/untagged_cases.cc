@@ -5,8 +5,9 @@
 namespace peer {
 namespace {
 
-// RFC 5041 7.1 untagged 5: the range runs from the first to the last receive available. In it, a
-// stream in order leaves only the next one; beyond it, there is no buffer, either.
+// RFC 5041 7.1 untagged 5: MSNs are in range from the first to the last available receive. Within
+// the range only the next MSN is correct, because the stream is in order. Beyond the range there is
+// no buffer either, so either code is correct.
 Verdict outcome_of_msn(uint32_t ahead, unsigned available)
 {
 	return ahead < available ? terminates(ddp::untagged_msn) :
@@ -15,7 +16,7 @@ Verdict outcome_of_msn(uint32_t ahead, unsigned available)
 
 void add_msn(Table &t)
 {
-	const char *rfc = "RFC 5041 7.1 untagged 5; 4.3: from 1, one more each";
+	const char *rfc = "RFC 5041 7.1 untagged 5; 4.3: MSNs are 1, 2, ...";
 	for (unsigned before : {0U, 1U, 3U})
 		for (uint32_t off :
 		     {1U, 2U, 3U, 4U, 5U, 100U, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFEU, 0xFFFFFFFFU})
@@ -37,11 +38,11 @@ void add_msn(Table &t)
 
 void add_mo(Table &t)
 {
-	// In stream order the next offset is the only one that leads to "all segments placed" (RFC
+	// Because the stream is in order, only the next MO can lead to "all segments placed" (RFC
 	// 5041 5.4).
 	const char *rfc = "RFC 5041 7.1 untagged 3, 5.2, 5.4";
 	Rule wrong(t, rfc, terminates(ddp::untagged_mo));
-	// Check 4 fails, too.
+	// Check 4 (message too long) fails, too.
 	Rule at_the_end(t, rfc, terminates(ddp::untagged_mo, ddp::untagged_too_long));
 	for (uint32_t at : {1U, 4U, 2047U, 2048U, 2049U, 100000U, 0x7FFFFFFFU, 0x80000000U,
 			    0xFFFFFFD8U, 0xFFFFFFFFU})
@@ -64,7 +65,7 @@ void add_mo(Table &t)
 			(q.mo == receive_size ? at_the_end : wrong)
 				.add(std::format("second_mo_{}{}", q.name, last ? "" : "_not_last"),
 				     after_first(send_segment(1, pattern(100, 2), q.mo, last)));
-	// Right to the end, in segments of every size around the boundaries.
+	// Correct messages that fill the receive, cut near its ends and in the middle.
 	auto whole = [](const std::function<void(Session &, const Segment &)> &send) {
 		return [=](Session &s) {
 			const Segment all = s.segment(pattern(receive_size, 9));

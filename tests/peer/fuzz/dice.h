@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// All that is drawn in a session comes from its seed, and from nothing else.
+// The random numbers of a session. They depend only on its seed.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,8 @@ class Dice {
 public:
 	explicit Dice(uint64_t seed) : random_(seed) {}
 
-	// 0 to n - 1. Not the library's distribution: that differs from one to another.
+	// Returns 0 to n - 1. The distributions of <random> are not used, since they differ between
+	// libraries.
 	uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
 	uint32_t from(uint32_t low, uint32_t high) { return low + below(high - low + 1); }
 	bool chance(unsigned percent) { return below(100) < percent; }

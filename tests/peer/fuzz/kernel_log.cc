@@ -30,7 +30,7 @@ std::string KernelLog::complaints()
 	std::string all;
 	char record[8192];
 
-	// One record for each read; EPIPE when some were lost.
+	// Each read returns one record; EPIPE: records were overwritten before they were read.
 	for (;;) {
 		ssize_t n = read(fd_, record, sizeof(record) - 1);
 		if (n < 0 && errno == EPIPE)

@@ -5,7 +5,8 @@
 
 namespace live_fuzz {
 
-// What the kernel has complained of since the last time.
+// Kernel messages that report an error. complaints() returns those since the construction, or since
+// the previous call.
 class KernelLog {
 public:
 	KernelLog();

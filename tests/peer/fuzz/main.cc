@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fuzzes live connections of the device under test, which the environment names (victim/lab.h).
-// TAP, one line for each batch of sessions; a session that fails says its seed, and "--seed SEED
-// --sessions 1" does the same again. --verbose prints the plan of each session.
+// Fuzzes live connections of the device under test, which is taken from the environment
+// (victim/lab.h). The output is TAP, with one line for each batch of sessions. A session that fails
+// prints its seed, and "--seed SEED --sessions 1" repeats it. --verbose prints the plan of each
+// session.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -22,9 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds hang_limit{200}; // for one session; more than all waits in it
+constexpr std::chrono::seconds hang_limit{200}; // for one session; more than all its timeouts
 constexpr unsigned most_failures = 10;
-constexpr unsigned every = 25; // sessions between two looks at the device
+constexpr unsigned every = 25; // sessions between two checks of the device
 
 struct Options {
 	uint64_t seed = std::random_device()();
@@ -40,7 +41,7 @@ struct Totals {
 
 char running[128];
 
-// A call that never returns is a failure of the kernel; say in which session.
+// A session that does not end in time is a failure of the kernel: prints its seed and exits.
 void too_long(int)
 {
 	_exit(write(STDOUT_FILENO, running, strlen(running)) > 0 ? 3 : 4);
@@ -64,7 +65,7 @@ public:
 		witness_.turn();
 		{
 			victim::Victim once;
-		} // what a process opens but once
+		} // the first use opens objects that the process keeps
 		resources_ = nldev_.resources();
 	}
 
@@ -120,7 +121,7 @@ private:
 			return;
 		std::ostringstream text;
 		text << fault << "\n" << plan;
-		// tests/run-suite.sh repeats it
+		// tests/run-suite.sh reads the seed from this line and repeats the session
 		std::cout << "# seed: " << seed << "\n";
 		report(totals_, "session --seed " + std::to_string(seed) + " --sessions 1",
 		       text.str());
@@ -137,7 +138,7 @@ private:
 		set({});
 		std::string fault = witness_.turn();
 		if (!fault.empty())
-			fault = "a connection of another's: " + fault;
+			fault = "the bystander connection: " + fault;
 		try {
 			victim::Victim v;
 			if (std::string s = victim::Witness(v).turn(); !s.empty())
@@ -148,7 +149,7 @@ private:
 		victim::Counts now;
 		if (!victim::soon([&] { return (now = nldev_.resources()) == resources_; },
 				  long_patience))
-			fault += "\nobjects are left: " + victim::difference(now, resources_);
+			fault += "\nobject counts differ: " + victim::difference(now, resources_);
 		if (totals_.failures == failures || !fault.empty())
 			report(totals_,
 			       "sessions from seed " + std::to_string(first) + " to " +

@@ -20,7 +20,8 @@ Policy draw_policy(Dice &d)
 	return p;
 }
 
-// Revision 0 stands apart: markers and CRC always, and its own version of DDP.
+// Returns the revision of the peer's startup frame: one that the policy allows, or any of 0 to 3.
+// Revision 0 always has markers and CRCs, and version 0 of DDP.
 uint8_t draw_rev(Dice &d, const Policy &policy, bool any)
 {
 	if (any)
@@ -34,7 +35,7 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 {
 	Startup s;
 	s.victim_initiates = d.chance(40);
-	// Only the listener is told what to answer.
+	// Only a listening victim can reject.
 	s.victim_rejects = !s.victim_initiates && d.chance(4);
 	s.rev = draw_rev(d, policy, wrong && d.chance(20));
 	s.m = d.chance(40);
@@ -44,11 +45,11 @@ Startup draw_startup(Dice &d, Policy &policy, bool wrong)
 	s.enhanced.a = d.chance(50);
 	s.enhanced.b = d.chance(60);
 	s.enhanced.c = d.chance(60);
-	// It takes a place among the reads.
+	// A Read as RTR message needs a place within ORD.
 	s.enhanced.d = d.chance(60) && s.enhanced.ord;
 	if (s.enhanced.a && !s.enhanced.b && !s.enhanced.c && !s.enhanced.d)
 		s.enhanced.c = true;
-	// iw_cm hands a consumer no more than 255 bytes, so the device rejects a frame with more.
+	// An event of iw_cm carries at most 255 bytes, so the device rejects a frame with more.
 	s.private_data = d.chance(50) ? 0 : d.below(d.chance(50) ? 64 : wrong ? 500 : 256);
 	s.rtr_frame = d.chance(50);
 	if (!wrong)
@@ -78,7 +79,7 @@ Step draw_right(Dice &d, bool victim_may, uint32_t &sends)
 	Step s;
 	s.act = static_cast<Act>(
 		d.below(static_cast<uint32_t>(victim_may ? Act::last_right : Act::read) + 1));
-	// One receive is left for the message that ends the session.
+	// One receive is kept for the message that ends the session.
 	if (s.act == Act::send && ++sends >= receives)
 		s.act = Act::write;
 	s.segments = d.chance(60) ? 1 : d.from(2, 5);
@@ -100,7 +101,8 @@ Step draw_right(Dice &d, bool victim_may, uint32_t &sends)
 			       d.below(region_size - s.len + 1);
 		break;
 	default:
-		// From the first half of the victim's spare region, or into the second.
+		// Sends and Writes take data from the first half of the spare region; Reads place
+		// data into the second.
 		s.len = some_len(d, 1500);
 		s.at = d.below(region_size / 2 - s.len + 1);
 		if (s.act == Act::victim_read)
@@ -144,7 +146,7 @@ std::vector<uint32_t> draw_chunks(Dice &d)
 	return c;
 }
 
-// What is about MPA alone is left out: revision 0, markers, CRCs, the peer-to-peer model.
+// Removes from a plan what only MPA has: revision 0, markers, CRCs, the peer-to-peer model.
 void over_sctp(Plan &p)
 {
 	Startup &s = p.startup;
@@ -188,8 +190,8 @@ Plan draw(uint64_t seed, bool sctp)
 	p.seed = seed;
 	p.policy = draw_policy(d);
 	p.startup = draw_startup(d, p.policy, startup_wrong);
-	// A responder is silent until the first FPDU (RFC 5044 7.1.2): that is the peer's first
-	// step.
+	// A responder sends nothing before the initiator's first FPDU (RFC 5044 7.1.2), so the
+	// first step must be the peer's.
 	bool victim_may = p.startup.victim_initiates;
 	for (uint32_t n = d.from(1, 12); n; n--) {
 		p.steps.push_back(draw_right(d, victim_may, sends));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a session is going to do, drawn from its seed before it begins. Places in the victim's
-// memory are named by region and offset: addresses and STags are known only when it runs.
+// The plan of a session, drawn from its seed before the session begins. Places in the victim's
+// memory are regions and offsets, because addresses and STags are known only during the session.
 #pragma once
 
 #include <iosfwd>
@@ -12,7 +12,7 @@
 
 namespace live_fuzz {
 
-// The device's policy (sysfs), as far as sessions vary it.
+// Those knobs of the device's policy (sysfs) that sessions vary.
 struct Policy {
 	unsigned mpa_rev = 2;
 	bool permissive = true;
@@ -23,8 +23,8 @@ struct Policy {
 	unsigned startup_timeout_ms = 20000;
 };
 
-// How the peer's startup frame is wrong. Over SCTP: key is the code, pd_length the PPID, early_fpdu
-// a segment behind it.
+// The fault in the peer's startup frame. Over SCTP key changes the function code, pd_length the
+// PPID, and early_fpdu adds a segment after the control message.
 enum class StartupFault {
 	none,
 	flip,
@@ -44,16 +44,16 @@ struct Startup {
 	uint8_t rev = 2;
 	bool m = false, c = true;
 	iwarp::Enhanced
-		enhanced{}; // of the request; the kinds of a reply are cut to what is asked for
+		enhanced{}; // of a request; a reply has only those RTR kinds that were requested
 	size_t private_data = 0;
-	bool rtr_frame = false; // revision 1: offered, or taken (2007 proposal)
+	bool rtr_frame = false; // revision 1: S in the peer's frame (2007 proposal)
 	StartupFault fault = StartupFault::none;
 	uint32_t at = 0, value = 0; // of the fault
 };
 
 enum class Area { rw, wo, ro, local, alien };
 
-// The first ones are right, whatever their numbers; the others are not.
+// Acts up to last_right are correct with any operands; the others are errors.
 enum class Act {
 	send,
 	write,
@@ -65,7 +65,7 @@ enum class Act {
 	send_too_long,
 	send_wrong_msn,
 	send_wrong_mo,
-	write_forbidden, // area without remote write
+	write_forbidden, // an area without the right of remote write
 	write_no_stag,
 	write_outside,
 	read_forbidden,
@@ -80,8 +80,8 @@ enum class Act {
 	last = any_segment,
 };
 
-// What is done to the bytes of the FPDUs of a step. Over SCTP: crc is another PPID, marker an
-// ordered chunk, length a DDP-SSN too high and pad one that was used before.
+// A fault in the bytes of one FPDU of a step. Over SCTP crc changes the PPID, marker sends an
+// ordered chunk, length skips DDP-SSNs, and pad repeats the previous DDP-SSN.
 enum class Fault { none, crc, marker, length, flip, drop, insert, cut, twice, pad };
 
 struct Step {
@@ -89,7 +89,7 @@ struct Step {
 	Area area = Area::rw;
 	uint32_t at = 0, len = 0;
 	uint32_t segments = 1;
-	bool wait = false; // for all that is on its way, before the next
+	bool wait = false; // for all outstanding results, before the next step
 	Fault fault = Fault::none;
 	uint32_t where = 0, value = 0; // of the fault
 
@@ -105,20 +105,21 @@ struct Plan {
 	Startup startup{};
 	std::vector<Step> steps{};
 	Ending ending = Ending::fin;
-	std::vector<uint32_t> chunks{}; // bytes for each send call, in turn
+	std::vector<uint32_t> chunks{}; // sizes of the send calls, used in turn
 
 	// The victim serves this revision.
 	bool rev_served() const;
-	// Nothing is wrong up to Full Operation.
+	// No fault before Full Operation: the connection must be established.
 	bool starts_right() const;
-	// Nothing is wrong at all: all of it must succeed.
+	// No fault at all: every operation must succeed.
 	bool right() const;
 };
 
 Plan draw(uint64_t seed, bool sctp);
 std::ostream &operator<<(std::ostream &os, const Plan &p);
 
-// Reads and writes keep apart, so that what a read returns is certain.
+// In the rw region writes use the first half and reads the second, so that the result of a read is
+// known.
 inline constexpr uint32_t rw_size = 32768, region_size = 8192, receive_size = 1024, receives = 8;
 inline constexpr uint32_t written_half = rw_size / 2;
 

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t most_calls = 150; // to send one string of bytes
+constexpr size_t most_calls = 150; // for one send(); the rest is sent in one call
 constexpr Millis tick{2};
 
 } // namespace
@@ -26,7 +26,7 @@ Session::Session(const Plan &plan) : plan_(plan), right_(plan.starts_right())
 	o.receive_size = receive_size;
 	o.region_size = region_size;
 	o.rw_size = rw_size;
-	// A reply of revision 1 with S would be taken for one with enhanced data.
+	// StartupFrame takes private data for enhanced data in a reply of revision 1 with S.
 	if (plan.startup.rev != 1 || !plan.startup.rtr_frame)
 		o.private_data = pattern(20);
 	o.answer = plan.startup.victim_rejects ? victim::Answer::reject : victim::Answer::accept;
@@ -67,7 +67,7 @@ bool Session::transmit(const Segment &s)
 	return !(gone_ = !p_->try_send(s));
 }
 
-// The victim reads from us. Now and then in a session with faults, the answer is wrong, too.
+// Answers a Read Request of the victim. In a session with faults a response may be wrong, too.
 void Session::answer(const Segment &request)
 {
 	ReadRequest rr = ReadRequest::decode(request.payload);
@@ -105,7 +105,7 @@ void Session::handle(Segment s)
 		if (!Terminate::decode(s.payload))
 			fault("a Terminate that does not parse");
 		else if (right_)
-			fault("a Terminate for nothing");
+			fault("a Terminate although there was no error");
 	} else if (!s.tagged && s.qn == q_read) {
 		answer(s);
 	} else if (!right_) {
@@ -113,12 +113,12 @@ void Session::handle(Segment s)
 	} else if (s.opcode == op_read_response) {
 		if (reads_.empty() || s.stag != reads_.front().stag ||
 		    s.to != reads_.front().to + reads_.front().got.size())
-			return fault("a Read Response that answers no read");
+			return fault("a Read Response without a Read Request");
 		put(reads_.front().got, s.payload);
 		if (!s.last)
 			return;
 		if (reads_.front().got != reads_.front().data)
-			fault("wrong data: a read returns other bytes than are there");
+			fault("wrong data: a read returns other bytes than its source has");
 		reads_.pop_front();
 	} else if (untagged_send || s.opcode == op_write) {
 		put(partial_, s.payload);
@@ -126,17 +126,18 @@ void Session::handle(Segment s)
 			return;
 		if (incoming_.empty() || incoming_.front().first != s.opcode ||
 		    incoming_.front().second.size() != partial_.size())
-			return fault("a message of the victim is not what it posted");
+			return fault("a message of the victim is not the one posted");
 		if (incoming_.front().second != partial_)
 			return fault("wrong data: a message has other bytes than were posted");
 		partial_.clear();
 		incoming_.pop_front();
 	} else {
-		fault("a segment of no message");
+		fault("a segment that belongs to no message");
 	}
 }
 
-// One segment. False if there is none, or never will be.
+// Receives and handles one segment. Returns false if none arrives in time; at the end of the stream
+// or after a malformed FPDU also sets ended_.
 bool Session::pump(Millis timeout)
 {
 	try {
@@ -164,7 +165,7 @@ void Session::completions()
 		} else if (Victim::is_send(wc->wr_id)) {
 			posted_--;
 		} else if (to_receive_.empty() || to_receive_.front().size() != wc->byte_len) {
-			fault("a receive completes that is of no message");
+			fault("a receive completes that matches no message");
 		} else if (c_->received(Victim::index_of(wc->wr_id), wc->byte_len) !=
 			   to_receive_.front()) {
 			fault("wrong data: a receive has other bytes than were sent");
@@ -179,7 +180,7 @@ bool Session::settled() const
 	return to_receive_.empty() && reads_.empty() && incoming_.empty() && !posted_;
 }
 
-// Until all that is expected has come.
+// In a correct session waits until all expected results have arrived; a timeout is a fault.
 void Session::settle()
 {
 	auto end = Clock::now() + long_patience;
@@ -188,16 +189,16 @@ void Session::settle()
 		pump(tick);
 		completions();
 		if (gone_)
-			fault("the connection ends in the middle");
+			fault("the connection ends before all results have arrived");
 		else if (Clock::now() > end)
-			fault("stuck: expected are " + std::to_string(to_receive_.size()) +
+			fault("timeout: still missing are " + std::to_string(to_receive_.size()) +
 			      " receives, " + std::to_string(reads_.size()) + " answers, " +
 			      std::to_string(incoming_.size()) + " messages, " +
 			      std::to_string(posted_) + " completions");
 	}
 }
 
-// Takes what comes until the end of the stream. False if that does not come in time.
+// Receives until the end of the stream. Returns false if it does not arrive in time.
 bool Session::ends_within(Millis limit)
 {
 	auto end = Clock::now() + limit;
@@ -212,12 +213,12 @@ bool Session::ends_within(Millis limit)
 void Session::drain()
 {
 	if (!ends_within(long_patience))
-		fault("the victim does not end its side");
+		fault("the victim does not end its stream");
 }
 
 void Session::finish_right()
 {
-	// Behind all that was written.
+	// When this message has arrived, all Writes before it were placed.
 	Step sync;
 	Dice dice(plan_.seed);
 	to_receive_.push_back(dice.bytes(16));
@@ -226,7 +227,7 @@ void Session::finish_right()
 	for (auto &[r, bytes] : image_)
 		if (right_ && faults_.empty() && r->copy(0, r->size()) != bytes)
 			fault("wrong data: the bytes placed are not those that were sent");
-	// What completes from now on is flushed.
+	// Completions from now on are flush errors.
 	right_ = false;
 	if (plan_.ending == Ending::victim_disconnects)
 		c_->disconnect();
@@ -234,7 +235,7 @@ void Session::finish_right()
 		p_->finish();
 	drain();
 	if (terminated_ || (faults_.empty() && p_->last_event != Event::fin))
-		fault("no orderly end");
+		fault("no orderly end of the stream");
 }
 
 void Session::finish()
@@ -254,7 +255,7 @@ void Session::finish()
 			if (c_ && c_->happened.connect == RDMA_CM_EVENT_ESTABLISHED)
 				c_->disconnect();
 		} catch (const std::system_error &) {
-			// It has been disconnected before.
+			// The connection has already ended.
 		}
 		break;
 	case Ending::fin_inside:
@@ -266,7 +267,8 @@ void Session::finish()
 	}
 	if (!plan_.sctp || plan_.ending != Ending::fin_inside)
 		p_->finish();
-	// Over SCTP a message may be missing before our Session Terminate: SHUTDOWN ends it, too.
+	// Over SCTP a message before our Session Terminate may be missing, so that the victim waits
+	// for it. SHUTDOWN ends the connection, too.
 	if (plan_.sctp && !ends_within(Millis{200}))
 		p_->shut();
 	drain();
@@ -280,10 +282,10 @@ void Session::judge()
 
 	if (!c_ && v_->connections())
 		c_ = &v_->connection(0);
-	// Until then the queue pair may be working.
+	// Before this event the QP may still be in use.
 	if (c_ && (plan_.startup.victim_initiates || c_->happened.accepted) &&
 	    !happened([](auto &h) { return h.connect.has_value(); }))
-		fault("the consumer is never told of its connection");
+		fault("the consumer receives no event for its connection");
 	v_->wait([&] {
 		return established_ = c_ && c_->happened.connect == RDMA_CM_EVENT_ESTABLISHED, true;
 	});

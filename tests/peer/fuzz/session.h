@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One session: a plan carried out against a victim of its own, and what was wrong with how the
-// victim took it. Whatever the peer does, these hold: the victim's bytes are well-formed FPDUs;
-// the session ends; all that the consumer posted completes, once; memory that the peer has no right
-// to, or has not addressed, keeps its pattern. If nothing in the plan is wrong, all of it succeeds.
+// One session: executes a plan with a victim of its own, and checks the victim. For any plan, the
+// victim must send well-formed FPDUs; the session must end; each work request must complete once;
+// and memory to which the peer has no right, or which it has not addressed, must keep its pattern.
+// If the plan has no fault, every operation must succeed.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ class Session {
 public:
 	explicit Session(const Plan &plan);
 
-	// Empty if all is well.
+	// Returns the faults in words, or an empty string.
 	std::string run();
 
 	bool established() const { return established_; }
@@ -88,21 +88,21 @@ private:
 	std::string faults_;
 	size_t chunk_ = 0;
 
-	bool right_;	    // so far, and all that is expected is kept below
-	bool gone_ = false; // nothing can be sent any more
-	// bytes have changed that no CRC covers: writes may go astray inside regions
+	bool right_;	    // no fault so far; the members below have all expected results
+	bool gone_ = false; // the peer can send no more
+	// bytes were changed that no CRC covers: writes may land anywhere inside regions
 	bool loose_ = false;
 	bool post_failed_ = false;
 	bool established_ = false, terminated_ = false, ended_ = false;
 	uint32_t next_sink_ = 1000;
 
-	std::deque<Bytes> to_receive_;			 // by the victim's receives
-	std::deque<Read> reads_;			 // of the peer
+	std::deque<Bytes> to_receive_;			 // messages that the victim must receive
+	std::deque<Read> reads_;			 // outstanding reads of the peer
 	std::deque<std::pair<uint8_t, Bytes>> incoming_; // from the victim: opcode, message
-	Bytes partial_;					 // of the first of them
-	unsigned posted_ = 0;				 // by the victim and not completed
+	Bytes partial_;					 // received part of the first of them
+	unsigned posted_ = 0;				 // work requests without completion
 	std::map<victim::Region *, std::vector<victim::Range>> allowed_;
-	std::map<victim::Region *, Bytes> image_; // what must be there in the end
+	std::map<victim::Region *, Bytes> image_; // expected contents at the end
 };
 
 } // namespace live_fuzz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Up to Full Operation.
+// Startup, up to Full Operation.
 #include "session.h"
 
 namespace live_fuzz {
@@ -32,7 +32,7 @@ void Session::send_startup(const StartupFrame &f)
 		break;
 	case StartupFault::flip:
 		o[s.at % o.size()] ^= static_cast<uint8_t>(1 << s.value % 8);
-		// It may be a good reply with another flag.
+		// The changed reply may be valid, with another flag.
 		if (s.victim_initiates)
 			follow(StartupFrame::decode(o));
 		break;
@@ -110,7 +110,7 @@ void Session::receive_rtr_frame()
 		throw std::runtime_error("a wrong Rtr frame");
 }
 
-// The victim listens.
+// The peer connects to the victim. Returns whether Full Operation has begun.
 bool Session::request()
 {
 	const Startup &s = plan_.startup;
@@ -128,7 +128,7 @@ bool Session::request()
 	send_startup(f);
 	if (s.fault != StartupFault::none)
 		return false;
-	// What is not served is closed on (RFC 6581 10); else the reply must come.
+	// To a revision that it does not serve the victim sends no reply, but closes (RFC 6581 10).
 	if (!plan_.rev_served())
 		return false;
 	p_->receive_reply(long_patience);
@@ -138,7 +138,7 @@ bool Session::request()
 				    "accepted, although the consumer rejects");
 	if (s.rev == 1 && p_->reply.s && !p_->reply.r)
 		send(StartupFrame::rtr(p_->reply.c).encode());
-	// Without a kind of RTR in common the initiator gives up (RFC 6581 9.2).
+	// Without a common kind of RTR message the initiator closes (RFC 6581 9.2).
 	return !p_->reply.r && common_kind(p_->request, p_->reply);
 }
 
@@ -164,7 +164,7 @@ StartupFrame Session::reply_to(const StartupFrame &request) const
 		e.c = asked.c;
 		e.d = asked.d;
 	}
-	// The read takes a place.
+	// The RTR Read needs a place within IRD.
 	if (e.d && !e.ird)
 		e.ird = 1;
 	f.s = true;
@@ -172,7 +172,7 @@ StartupFrame Session::reply_to(const StartupFrame &request) const
 	return f;
 }
 
-// What the victim's FPDUs are like after this reply to its request.
+// Sets markers and CRC of both directions from the victim's request and this reply.
 void Session::follow(const StartupFrame &reply)
 {
 	const StartupFrame &asked = p_->request;
@@ -182,14 +182,14 @@ void Session::follow(const StartupFrame &reply)
 	p_->in = FpduDecoder({reply.c || asked.c, reply.m});
 }
 
-// The victim connects.
+// The victim connects to the peer. Returns whether Full Operation has begun.
 bool Session::respond()
 {
 	listener_.emplace(Address(lab().peer_ip, 0), lab().peer_socket());
 	c_ = &v_->connect(listener_->address());
 	p_.emplace(listener_->accept(long_patience));
 	p_->receive_request(long_patience);
-	// In revision 1, S announces no enhanced data.
+	// In revision 1 no enhanced data follow if S is set.
 	if (p_->request.rev < 2)
 		p_->request.enhanced.reset();
 	const StartupFrame &asked = p_->request;
@@ -204,7 +204,7 @@ bool Session::respond()
 		receive_rtr_frame();
 	if (!v_->wait([&] { return c_->happened.connect.has_value(); }, long_patience) ||
 	    *c_->happened.connect != RDMA_CM_EVENT_ESTABLISHED) {
-		fault("a good reply does not establish the connection");
+		fault("a valid reply does not establish the connection");
 		return false;
 	}
 	return true;

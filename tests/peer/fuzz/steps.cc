@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Full Operation: what the peer sends and the victim posts.
+// Full Operation: segments of the peer and work requests of the victim.
 #include <algorithm>
 #include <system_error>
 
@@ -12,7 +12,7 @@ using victim::Region;
 
 namespace {
 
-constexpr size_t reads_at_once = 3; // fewer than the victim grants in any case
+constexpr size_t reads_at_once = 3; // fewer than the victim's IRD
 
 bool tagged_opcode(uint8_t opcode)
 {
@@ -30,7 +30,7 @@ Region &Session::region(Area a)
 void Session::perform(const Step &s, Dice dice)
 {
 	if (!s.right()) {
-		// From here on the victim may end it at any moment.
+		// From now on the victim may end the connection at any time.
 		right_ = false;
 		loose_ |= s.act == Act::any_segment ||
 			  (s.fault != Fault::none && (plan_.sctp || !p_->out.mode().crc));
@@ -83,7 +83,7 @@ void Session::post(const Step &s)
 
 	if (!c_)
 		return;
-	// A side that offers no inbound reads gets none.
+	// A peer whose IRD is 0 receives no Read Requests.
 	const std::optional<Enhanced> &e = plan_.startup.victim_initiates ? p_->reply.enhanced :
 									    p_->request.enhanced;
 	if (s.act == Act::victim_read && e && e->ird == 0)
@@ -97,8 +97,8 @@ void Session::post(const Step &s)
 			c_->post_write(from, s.at, s.len, 0xABCD, 0x10000);
 		} else {
 			allowed_[&from].push_back({s.at, s.len});
-			// Where two reads write, the last one's data stay only if they are answered
-			// in turn.
+			// If two reads overlap in their sink, the second one's data stay only if
+			// the second begins after the first has completed.
 			if (right_)
 				settle();
 			c_->post_read(from, s.at, s.len, 0xEE, s.at);
@@ -111,7 +111,7 @@ void Session::post(const Step &s)
 	}
 }
 
-// In segments of random lengths; one of them is the faulty one.
+// Sends a message in segments of random lengths. The fault of the step is in one of them.
 void Session::message(const Segment &whole, const Step &s, Dice &dice)
 {
 	std::vector<size_t> cuts;
@@ -166,7 +166,7 @@ void Session::emit_message(const Bytes &segment, const Step &step, bool faulty)
 	put(m.data, segment);
 	if (faulty)
 		spoil(m.data, step);
-	// SCTP has no empty messages.
+	// SCTP cannot send empty messages.
 	if (!m.data.empty())
 		send(m);
 }
@@ -260,7 +260,7 @@ Segment Session::wrong_segment(const Step &s, Dice &dice)
 	default:
 		break;
 	}
-	// Any fields, each of them likely to be right.
+	// any_segment: random fields, each of them correct with some probability.
 	Segment any = dice.chance(50) ? w : m;
 	any.opcode = dice.chance(50) ? any.opcode : static_cast<uint8_t>(dice.below(16));
 	any.tagged = dice.chance(80) ? tagged_opcode(any.opcode) : dice.chance(50);

@@ -75,7 +75,7 @@ inline Bytes join(std::initializer_list<View> parts)
 	return all;
 }
 
-// A reproducible pattern in which no two neighbouring positions look alike.
+// Returns n pseudo-random bytes, the same for the same seed.
 inline Bytes pattern(size_t n, uint32_t seed = 1)
 {
 	Bytes o(n);

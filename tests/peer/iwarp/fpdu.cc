@@ -13,12 +13,13 @@ bool marker_due(const FpduMode &mode, uint32_t pos)
 	return mode.markers && pos % marker_interval == 0;
 }
 
-// Walks an FPDU in words of four bytes, the grain on which markers fall.
+// Reads an FPDU in words of four bytes. Every marker begins at a word boundary.
 class Reader {
 public:
 	Reader(const FpduMode &mode, uint32_t pos, View buf) : mode_(mode), pos_(pos), buf_(buf) {}
 
-	// The next word of the FPDU proper, markers taken out and checked.
+	// Checks and skips a marker that is due, then appends the next word of the FPDU. Returns
+	// false if the buffer ends before that.
 	bool word(Bytes &to)
 	{
 		if (marker_due(mode_, pos_ + at_) && !marker())
@@ -103,7 +104,8 @@ std::optional<Fpdu> FpduDecoder::next()
 	while (body.size() < 2 + len)
 		if (!r.word(body))
 			return {};
-	// A marker between pad and CRC is covered, so look at the CRC word before cutting.
+	// The CRC covers a marker between pad and CRC: read the CRC word, which skips that marker,
+	// before computing the number of bytes covered.
 	if (!r.word(crc))
 		return {};
 	size_t covered = r.at() - 4;

@@ -23,7 +23,7 @@ NetnsScope::NetnsScope(const std::string &path)
 		return;
 	home_ = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (home_ < 0)
-		fail("own network namespace");
+		fail("cannot open the thread's network namespace");
 	int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET)) {
 		int saved = errno;
@@ -41,7 +41,7 @@ NetnsScope::~NetnsScope()
 	if (home_ < 0)
 		return;
 	if (setns(home_, CLONE_NEWNET))
-		abort(); // everything after would run in the wrong place
+		abort(); // all later code would run in the wrong namespace
 	close(home_);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Network namespaces: a socket lives in the one its thread is in when it is made.
+// Network namespaces. A socket belongs to the namespace of the thread that creates it.
 #pragma once
 
 #include <string>
 
 namespace iwarp {
 
-// Puts the calling thread into a namespace (a file under /run/netns) until the end of
-// the scope. An empty path changes nothing.
+// Moves the calling thread into a network namespace (path: a file under /run/netns) until the end
+// of the scope. An empty path changes nothing. Throws std::system_error.
 class NetnsScope {
 public:
 	explicit NetnsScope(const std::string &path);

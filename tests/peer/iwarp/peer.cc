@@ -22,7 +22,8 @@ private:
 	std::chrono::steady_clock::time_point end_;
 };
 
-// RFC 6581 7: the codes of the enhanced messages are those of the others and so much.
+// Difference between the function codes of an enhanced control message (RFC 6581 7) and of the
+// plain one.
 constexpr uint16_t enhanced_by = sctp::enhanced_initiate - sctp::initiate;
 
 uint16_t code_of(const StartupFrame &f)
@@ -40,7 +41,7 @@ StartupFrame frame_of(const sctp::Message &m)
 	const uint16_t plain = enhanced ? code - enhanced_by : code;
 	Bytes data = m.private_data();
 	if (plain < sctp::initiate || plain > sctp::reject || (enhanced && data.size() < 4))
-		throw std::runtime_error("not a control message of startup");
+		throw std::runtime_error("received a control message that is invalid at startup");
 	StartupFrame f = plain == sctp::initiate ? StartupFrame::request(1) :
 						   StartupFrame::reply(1);
 	f.c = false;
@@ -122,11 +123,11 @@ StartupFrame Peer::receive_control(Millis timeout)
 {
 	const std::optional<sctp::Message> m = receive_message(timeout);
 	if (!m && last_event == Event::quiet)
-		throw Timeout("no control message");
+		throw Timeout("timeout waiting for a control message");
 	if (!m)
-		throw std::runtime_error("closed instead of a control message");
+		throw std::runtime_error("the session ended before a control message");
 	if (m->ppid != sctp::ppid_control)
-		throw std::runtime_error("a segment instead of a control message");
+		throw std::runtime_error("received a segment instead of a control message");
 	return frame_of(*m);
 }
 
@@ -138,9 +139,9 @@ StartupFrame Peer::receive_frame(Millis timeout)
 	while (raw.size() < startup_header_len || raw.size() < StartupFrame::length(raw)) {
 		last_event = socket.receive(raw, deadline.left());
 		if (last_event == Event::quiet)
-			throw Timeout("no startup frame");
+			throw Timeout("timeout waiting for a startup frame");
 		if (last_event != Event::data)
-			throw std::runtime_error("closed instead of a startup frame");
+			throw std::runtime_error("the stream ended before a startup frame");
 	}
 	size_t len = StartupFrame::length(raw);
 	StartupFrame f = StartupFrame::decode(View(raw).first(len));
@@ -148,7 +149,8 @@ StartupFrame Peer::receive_frame(Millis timeout)
 	return f;
 }
 
-// RFC 5044 7.1.1: each side's M is about what it receives; CRC if either wants it.
+// RFC 5044 7.1.1: M requests markers in the direction that its sender receives. CRCs are used if
+// either side sets C.
 void Peer::agree(const StartupFrame &mine, const StartupFrame &theirs)
 {
 	bool crc = mine.c || theirs.c;
@@ -157,7 +159,7 @@ void Peer::agree(const StartupFrame &mine, const StartupFrame &theirs)
 	operating_ = !reply.r;
 }
 
-// RFC 6581 9.2: one of the kinds that both sides named.
+// Sends an RTR message of a kind that both sides offer (RFC 6581 9.2).
 void Peer::send_rtr()
 {
 	const Enhanced &want = *request.enhanced, &can = *reply.enhanced;
@@ -177,7 +179,7 @@ void Peer::receive_rtr(Millis timeout)
 		return;
 	std::optional<Segment> s = receive(timeout);
 	if (!s)
-		throw std::runtime_error("no RTR message");
+		throw std::runtime_error("no RTR message was received");
 	const Enhanced &agreed = *reply.enhanced;
 	bool empty = s->opcode == op_read_request || s->payload.empty();
 	if (!empty || (s->opcode == op_send && !agreed.b) || (s->opcode == op_write && !agreed.c) ||
@@ -194,7 +196,7 @@ bool Peer::try_ulpdu(View ulpdu, const FpduFault &fault)
 	if (!association)
 		return socket.try_send(out.encode(ulpdu, fault));
 	if (fault.any())
-		throw std::logic_error("SCTP has no FPDUs");
+		throw std::logic_error("SCTP has no FPDUs that could be faulty");
 	return association->try_segment(ulpdu);
 }
 
@@ -254,8 +256,7 @@ std::optional<Bytes> Peer::receive_fpdu(Millis timeout)
 			if (!f->crc_ok)
 				throw std::runtime_error("received an FPDU with a wrong CRC");
 			if (!f->pad_ok)
-				throw std::runtime_error(
-					"received an FPDU with a pad that is not zero");
+				throw std::runtime_error("received an FPDU with nonzero pad bytes");
 			if (!f->marker_ok)
 				throw std::runtime_error("received an FPDU with a wrong marker");
 			return std::move(f->ulpdu);
@@ -268,8 +269,9 @@ std::optional<Bytes> Peer::receive_fpdu(Millis timeout)
 	}
 }
 
-// Any but a Session Terminate, which is the end of the stream. RFC 5043 6.2 asks one side for it;
-// the victim is to send one always.
+// Returns the next message; nothing after the timeout, at the end of the association, and for a
+// Session Terminate, which ends the stream. RFC 5043 6.2 requires a Session Terminate of one side
+// only; the victim must always send one.
 std::optional<sctp::Message> Peer::receive_message(Millis timeout)
 {
 	std::optional<sctp::Message> m;
@@ -282,12 +284,12 @@ std::optional<sctp::Message> Peer::receive_message(Millis timeout)
 	if (!m) {
 		last_event = Event::reset;
 		if (operating_ && !association->lost())
-			throw std::runtime_error("SHUTDOWN without a Session Terminate");
+			throw std::runtime_error("received SHUTDOWN without a Session Terminate");
 		return {};
 	}
 	if (!m->unordered || m->stream ||
 	    (m->ppid != sctp::ppid_segment && m->ppid != sctp::ppid_control))
-		throw std::runtime_error("received a chunk that is not DDP's");
+		throw std::runtime_error("received a message with a wrong PPID, order or stream");
 	if (m->ppid == sctp::ppid_segment)
 		return m;
 	if (m->data.size() < 4)
@@ -309,7 +311,8 @@ std::optional<Segment> Peer::receive(Millis timeout)
 	} else if (ended_) {
 		last_event = Event::fin;
 	} else if (std::optional<sctp::Message> m = receive_message(timeout)) {
-		// Before, it is the answer to a request that was spoilt but not wrong.
+		// Before an accepting reply: skip the answer to an altered request that is still
+		// valid.
 		if (m->ppid != sctp::ppid_segment && !operating_)
 			return receive(timeout);
 		if (m->ppid != sctp::ppid_segment)
@@ -330,7 +333,7 @@ Segment Peer::next()
 {
 	std::optional<Segment> s = receive();
 	if (!s)
-		throw std::runtime_error("a segment that must come does not");
+		throw std::runtime_error("an expected segment was not received");
 	return std::move(*s);
 }
 

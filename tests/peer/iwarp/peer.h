@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A DDP/RDMAP endpoint over MPA on a TCP socket, or over SCTP: startup in either role, then
-// segments. It keeps the numbers a correct endpoint keeps, and checks nothing that it sends.
+// segments. It maintains the stream position and the MSNs as a correct endpoint does, and sends
+// every message unchecked.
 #pragma once
 
 #include <optional>
@@ -15,15 +16,15 @@
 
 namespace iwarp {
 
-inline constexpr Millis moment{150}; // for what must not come
+inline constexpr Millis moment{150}; // how long tests wait for an event that must not occur
 
 // How the other side ended the connection.
 struct End {
 	std::optional<Terminate> terminate;
-	bool bad_terminate = false;  // one came that does not parse
-	uint8_t version = 1;	     // of its headers
-	Event event = Event::quiet;  // fin, reset, or quiet: it did not end
-	std::vector<Segment> before; // what came before
+	bool bad_terminate = false;  // a Terminate does not parse, or its DV and RV differ
+	uint8_t version = 1;	     // DV of the Terminate
+	Event event = Event::quiet;  // fin, reset, or quiet: no end before the timeout
+	std::vector<Segment> before; // all segments received except Terminates
 
 	bool closed() const { return event == Event::fin || event == Event::reset; }
 };
@@ -32,64 +33,69 @@ struct PeerOptions : SocketOptions {
 	bool sctp = false;
 };
 
-// Over SCTP a frame of revision 2 with S is an enhanced control message (RFC 6581 7), any other one
-// of RFC 5043's, and a Session Terminate is what FIN is to TCP.
+// Over SCTP a startup frame with enhanced data is an enhanced control message (RFC 6581 7), any
+// other frame a control message of RFC 5043, and a Session Terminate takes the place of FIN.
 class Peer {
 public:
 	explicit Peer(Socket s) : socket(std::move(s)) {}
 	explicit Peer(sctp::Association a) : association(std::move(a)) {}
 
-	// Connected; nothing is sent.
+	// Connects, and sends nothing.
 	static Peer reach(const Address &to, const PeerOptions &o);
-	// Sends a request, receives the reply, agrees on markers and CRC, sends the RTR
-	// message if the reply asks for one.
+	// Connects, sends the request, receives the reply, sets up markers and CRC, and sends the
+	// RTR message if the reply requires one.
 	static Peer connect(const Address &to, const StartupFrame &request,
 			    const PeerOptions &o = {});
 
-	// A frame as a control message over SCTP: code, depths, private data.
+	// Returns the SCTP control message of a frame, without DDP-SSN: function code, enhanced
+	// data if any, private data.
 	static Bytes control_of(const StartupFrame &f);
 
-	// The two halves of it.
+	// Initiator: the two steps of connect() that follow reach().
 	void send_request(const StartupFrame &request);
 	const StartupFrame &receive_reply(Millis timeout = patience);
 
-	// Responder: the request and the answer to it.
+	// Responder: receives the request, and sends the reply.
 	const StartupFrame &receive_request(Millis timeout = patience);
 	void send_reply(const StartupFrame &reply);
-	// After a reply with A: the initiator's RTR message (RFC 6581 9.2), answered if it is a
-	// Read. Nothing to do without A.
+	// Responder: receives the RTR message (RFC 6581 9.2), and answers it if it is a Read
+	// Request. Returns at once if the reply did not set A. Throws if the message is of a kind
+	// not agreed on.
 	void receive_rtr(Millis timeout = patience);
-	// The Rtr frame (2007 proposal), which has no private data.
+	// Responder: receives the Rtr frame (2007 proposal); does not check it.
 	StartupFrame receive_rtr_frame(Millis timeout = patience) { return receive_frame(timeout); }
 
 	// Full Operation
 	void send_ulpdu(View ulpdu, const FpduFault &fault = {});
 	void send(const Segment &s, const FpduFault &fault = {});
 	void send(const std::vector<Segment> &all);
-	// As send(), but tells instead of throwing when the connection is gone.
+	// As send(), but returns false and sets errno where send() throws std::system_error.
 	bool try_send(const Segment &s, const FpduFault &fault = {});
-	// All of them in one call, or one packet: TCP may put them into one segment of its own.
+	// Sends all segments in one call over TCP, with MSG_MORE over SCTP, so that they may share
+	// a TCP segment or an SCTP packet.
 	void send_at_once(const std::vector<Segment> &all);
 	void send_message(Bytes payload); // Send, next MSN
 	void read(const ReadRequest &rr); // Read Request, next MSN
-	// Next segment, or nothing within the time or at the end of the stream. FPDUs that
-	// break RFC 5044 4, and messages that break RFC 5043 5 and 6, raise std::runtime_error.
+	// Returns the next segment; nothing after the timeout or at the end of the stream:
+	// last_event shows which. Throws std::runtime_error for an FPDU that violates RFC 5044 4, a
+	// message that violates RFC 5043 5 and 6, and a ULPDU without a whole DDP header.
 	std::optional<Segment> receive(Millis timeout = patience);
-	// As receive(), but throws if there is none.
+	// As receive(), but throws if no segment is received.
 	Segment next();
-	// Receives up to the end of the stream.
+	// Receives until the end of the stream or the timeout.
 	End end(Millis timeout = patience);
 
-	void finish(); // FIN, or Session Terminate; receiving goes on
-	void shut();   // SCTP: SHUTDOWN, without a Session Terminate of either side
-	void reset();  // RST, or ABORT
+	void finish(); // sends FIN or a Session Terminate; can still receive
+	void shut();   // SCTP: sends SHUTDOWN, and expects no Session Terminate
+	void reset();  // sends RST or ABORT
 	void close();
-	// Behind the other side's end: whether nothing but SCTP's SHUTDOWN follows ours.
+	// To call after the other side's Session Terminate: sends ours, and returns whether the
+	// association then ends by SHUTDOWN, without a further message. Over TCP returns true.
 	bool shut_down(Millis timeout = patience);
 	explicit operator bool() const { return association || socket; }
 	const Socket &connection() const { return association ? association->socket() : socket; }
 
-	// One of the two.
+	// Exactly one of the two is in use.
 	Socket socket;
 	std::optional<sctp::Association> association;
 
@@ -99,12 +105,12 @@ public:
 	FpduDecoder in;
 	uint32_t send_msn = 1;
 	uint32_t read_msn = 1;
-	uint32_t last_msn = 0; // of the other side's Sends
+	uint32_t last_msn = 0; // of the last Send segment received
 	unsigned fpdus_received = 0;
 	unsigned markers_received = 0;
 	Event last_event = Event::data;
 
-	// Startup bytes not yet used.
+	// Bytes received during startup and not yet decoded; FPDUs may follow a startup frame.
 	Bytes raw;
 
 private:
@@ -117,11 +123,11 @@ private:
 	std::optional<Bytes> receive_fpdu(Millis timeout);
 	std::optional<sctp::Message> receive_message(Millis timeout);
 
-	// Over SCTP: accepted; Session Terminate sent; received.
+	// SCTP: the reply accepts the session; Session Terminate sent; Session Terminate received.
 	bool operating_ = false, finished_ = false, ended_ = false;
 };
 
-// Where initiators connect to.
+// Accepts the connections of initiators.
 class PeerListener {
 public:
 	explicit PeerListener(const Address &at, const PeerOptions &o = {});

@@ -57,10 +57,10 @@ sctp_rcvinfo info_of(msghdr &msg)
 		memcpy(&info, CMSG_DATA(c), sizeof(info));
 		return info;
 	}
-	throw std::runtime_error("a message without its SCTP information");
+	throw std::runtime_error("received a message without SCTP_RCVINFO");
 }
 
-// The association's new state, if an event is about that.
+// Returns the new state of the association; nothing if the event is of another type.
 std::optional<uint16_t> state_of(const Bytes &event)
 {
 	sctp_assoc_change change;
@@ -87,13 +87,13 @@ Association Association::connect(const Address &to, const Options &o)
 	Socket s = make(to, o);
 	if (!::connect(s.fd(), to.sa(), to.len()))
 		return Association(std::move(s));
-	// A signal has interrupted the call (SIGCHLD of another thread's system()), and it was
-	// repeated.
+	// A signal (SIGCHLD of another thread's system()) interrupted connect(), and the kernel
+	// restarted the call: wait for the result of the first one.
 	if (errno != EALREADY)
 		fail("SCTP connect");
 	pollfd p{s.fd(), POLLOUT, 0};
 	if (poll(&p, 1, static_cast<int>(patience.count())) != 1)
-		throw Timeout("no association");
+		throw Timeout("timeout waiting for the association");
 	int error = 0;
 	socklen_t len = sizeof(error);
 	if (getsockopt(s.fd(), SOL_SOCKET, SO_ERROR, &error, &len) || error) {
@@ -159,7 +159,7 @@ std::optional<Message> Association::arrival(Millis timeout)
 {
 	pollfd p{socket_.fd(), POLLIN, 0};
 	if (poll(&p, 1, static_cast<int>(timeout.count())) == 0)
-		throw Timeout("no SCTP message");
+		throw Timeout("timeout waiting for an SCTP message");
 	Bytes data(70000);
 	alignas(cmsghdr) uint8_t control[256];
 	iovec iov{data.data(), data.size()};
@@ -177,15 +177,15 @@ std::optional<Message> Association::arrival(Millis timeout)
 	data.resize(static_cast<size_t>(n));
 	if (msg.msg_flags & MSG_NOTIFICATION) {
 		const auto state = state_of(data);
-		// The other side may know nothing of it any more.
+		// A restart also means that the other side has lost the state of the association.
 		lost_ |= state == SCTP_COMM_LOST || state == SCTP_RESTART;
-		// Behind a SHUTDOWN of our own, recvmsg() does not tell.
+		// After our own SHUTDOWN, recvmsg() does not report the end by returning 0.
 		if (state == SCTP_SHUTDOWN_COMP)
 			return {};
 		return arrival(timeout);
 	}
 	if (n < 2 || !(msg.msg_flags & MSG_EOR))
-		throw std::runtime_error("a message without DDP-SSN, or in pieces");
+		throw std::runtime_error("received a message without DDP-SSN, or a part of one");
 	const sctp_rcvinfo info = info_of(msg);
 	return Message{ntohl(info.rcv_ppid), bool(info.rcv_flags & SCTP_UNORDERED), info.rcv_sid,
 		       std::move(data)};
@@ -197,12 +197,12 @@ std::optional<Message> Association::receive(Millis timeout)
 		auto m = arrival(timeout);
 		if (!m) {
 			if (!early_.empty() && !lost_)
-				throw std::runtime_error("a DDP-SSN was left out");
+				throw std::runtime_error("a DDP-SSN is missing");
 			return {};
 		}
 		const uint16_t ahead = m->ssn() - expect_;
 		if (ahead >= 4096 || early_.contains(m->ssn()))
-			throw std::runtime_error("a DDP-SSN came twice");
+			throw std::runtime_error("a DDP-SSN is repeated or too far ahead");
 		early_.emplace(m->ssn(), std::move(*m));
 	}
 	auto found = early_.extract(expect_++);
@@ -211,7 +211,7 @@ std::optional<Message> Association::receive(Millis timeout)
 
 void Association::shut()
 {
-	// It fails if the association has ended already.
+	// Ignore errors: the association may have ended already.
 	shutdown(socket_.fd(), SHUT_WR);
 }
 
@@ -236,7 +236,7 @@ Association Listener::accept(Millis timeout)
 {
 	pollfd p{socket_.fd(), POLLIN, 0};
 	if (poll(&p, 1, static_cast<int>(timeout.count())) == 0)
-		throw Timeout("nobody connected");
+		throw Timeout("timeout waiting for a connection");
 	Socket s(accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
 	if (!s)
 		fail("SCTP accept");

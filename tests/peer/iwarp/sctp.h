@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// DDP over SCTP as a peer sees it (RFC 5043): associations, chunks, session control. Nothing is
-// forced to be right: PPID, order, DDP-SSN and contents of each message are free.
+// DDP over SCTP (RFC 5043) for the peer: associations, messages, session control. The caller may
+// choose any PPID, order, DDP-SSN and contents for a message that it sends.
 #pragma once
 
 #include <map>
@@ -26,9 +26,9 @@ struct Options {
 	std::string netns;
 	std::optional<uint32_t> adaptation = 1;
 	uint16_t streams = 1;
-	// Largest message that SCTP sends in one piece; 0: what the path allows.
+	// Largest message in bytes that SCTP does not fragment; 0: limited by the path MTU.
 	uint32_t most = 0;
-	int rcvbuf = 0; // bytes, 0: the system's choice
+	int rcvbuf = 0; // SO_RCVBUF in bytes; 0: the system's default
 };
 
 // A message as SCTP delivers it.
@@ -36,12 +36,12 @@ struct Message {
 	uint32_t ppid = ppid_segment;
 	bool unordered = true;
 	uint16_t stream = 0;
-	Bytes data{}; // with the DDP-SSN
+	Bytes data{}; // begins with the DDP-SSN
 
 	uint16_t ssn() const { return get16(data); }
-	// A control message's function code.
+	// Function code of a control message.
 	uint16_t code() const { return get16(data, 2); }
-	// What follows the DDP-SSN, or the function code.
+	// The bytes after the DDP-SSN; those after the function code of a control message.
 	Bytes segment() const { return slice(data, 2, data.size() - 2); }
 	Bytes private_data() const { return slice(data, 4, data.size() - 4); }
 };
@@ -49,32 +49,34 @@ struct Message {
 class Association {
 public:
 	explicit Association(Socket socket) : socket_(std::move(socket)) {}
-	// From an address, or from any.
+	// Throws Timeout or std::system_error.
 	static Association connect(const Address &to, const Options &o = {});
 
-	// Sends a message as it is. Throws if SCTP refuses it.
+	// Sends a message unchanged. Throws std::system_error.
 	void send(const Message &m);
-	// As send(), but tells instead of throwing. SCTP may keep a message for one packet with the
-	// next one, if there will be more.
+	// As send(), but returns false and sets errno instead of throwing. With more, SCTP may
+	// delay the message, to send it in one packet with the next one.
 	bool try_send(const Message &m, bool more = false);
-	// The same with the next DDP-SSN.
+	// As send() and try_send(), for a control message or a segment with the next DDP-SSN.
 	void control(uint16_t code, View private_data = {});
 	void segment(View segment);
 	bool try_control(uint16_t code, View private_data = {});
 	bool try_segment(View segment, bool more = false);
 	uint16_t ssn = 0;
 
-	// The next message by DDP-SSN, however they arrive; nothing at the end of the association.
-	// Throws Timeout. A DDP-SSN that comes twice, or is left out, is an error.
+	// Returns the next message in the order of the DDP-SSNs; nothing at the end of the
+	// association. Throws Timeout, and std::runtime_error if a DDP-SSN is repeated, too far
+	// ahead, or missing at the end.
 	std::optional<Message> receive(Millis timeout = patience);
-	// Whether the end comes, after messages of any kind.
+	// Discards messages until the association ends, and returns true; false if no message
+	// arrives within the timeout.
 	bool ends(Millis timeout = patience);
-	// It was by ABORT, or for want of an answer.
+	// Whether the association was aborted, restarted by the other side, or timed out.
 	bool lost() const { return lost_; }
-	// Ends it by SCTP's own means: SHUTDOWN, or ABORT.
+	// End the association with SHUTDOWN or ABORT.
 	void close() { socket_.close(); }
 	void abort() { socket_.reset(); }
-	void shut(); // SHUTDOWN; receiving goes on
+	void shut(); // sends SHUTDOWN; can still receive
 	const Socket &socket() const { return socket_; }
 
 private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// DDP segments with their RDMAP control byte: RFC 5041 4, RFC 5040 4.1. Every field is free.
+// DDP segments with their RDMAP control byte (RFC 5041 4, RFC 5040 4.1). The caller may choose any
+// value for each field.
 #pragma once
 
 #include <optional>
@@ -49,7 +50,7 @@ struct Segment {
 
 	Bytes header() const;
 	Bytes encode() const { return join({header(), payload}); }
-	// Nothing if v is shorter than its header.
+	// Returns nothing if v is shorter than its header.
 	static std::optional<Segment> decode(View v);
 };
 
@@ -63,7 +64,7 @@ struct ReadRequest {
 
 	static constexpr size_t len = 28;
 	Bytes encode() const;
-	static ReadRequest decode(View v); // at least len bytes
+	static ReadRequest decode(View v); // v: at least len bytes
 };
 
 Segment write_segment(uint32_t stag, uint64_t to, Bytes payload, bool last = true);
@@ -71,9 +72,10 @@ Segment send_segment(uint32_t msn, Bytes payload, uint32_t mo = 0, bool last = t
 Segment read_request_segment(uint32_t msn, const ReadRequest &rr);
 Segment read_response_segment(uint32_t stag, uint64_t to, Bytes payload, bool last = true);
 
-// The message in segments that begin at these offsets and at its beginning.
+// Splits a message into segments. Offsets are those of the second segment and all later ones, in
+// bytes of the payload.
 std::vector<Segment> cut_at(const Segment &message, const std::vector<size_t> &offsets);
-// In segments of at most so many bytes.
+// Splits a message into segments with at most this number of bytes of payload.
 std::vector<Segment> cut_every(const Segment &message, size_t most);
 
 } // namespace iwarp

@@ -74,7 +74,7 @@ socklen_t Address::len() const
 
 uint16_t Address::port() const
 {
-	return ntohs(reinterpret_cast<const sockaddr_in *>(&ss_)->sin_port); // same place in v6
+	return ntohs(reinterpret_cast<const sockaddr_in *>(&ss_)->sin_port); // same offset in v6
 }
 
 void Address::port(uint16_t p)
@@ -119,7 +119,7 @@ Socket Socket::listen(const Address &at, const SocketOptions &o)
 Socket Socket::accept(Millis timeout)
 {
 	if (!wait_for(fd_, POLLIN, timeout))
-		throw Timeout("nobody connected");
+		throw Timeout("timeout waiting for a connection");
 	Socket s(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC));
 	if (!s)
 		fail("accept");

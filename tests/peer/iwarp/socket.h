@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// TCP sockets with timeouts. Errors are exceptions; the peer's end of stream is a result.
+// TCP sockets with timeouts. Errors raise exceptions; receive() returns the end of the stream or a
+// reset as an Event.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 namespace iwarp {
 
 using Millis = std::chrono::milliseconds;
-inline const Millis patience = machine::one_event; // for what must come
+inline const Millis patience = machine::one_event; // limit for an event that must occur
 
 struct Timeout : std::runtime_error {
 	using std::runtime_error::runtime_error;
@@ -41,12 +42,12 @@ enum class Event {
 	data,
 	fin,   // end of stream
 	reset, // connection reset or otherwise dead
-	quiet, // nothing within the time
+	quiet, // nothing before the timeout
 };
 
 struct SocketOptions {
 	std::string netns;
-	int rcvbuf = 0; // bytes, 0: the system's choice
+	int rcvbuf = 0; // SO_RCVBUF in bytes; 0: the system's default
 };
 
 class Socket {
@@ -62,18 +63,20 @@ public:
 	Socket accept(Millis timeout);
 	Address local() const;
 
-	// All bytes or an exception (which one may expect when the other side has closed).
+	// Sends all bytes. Throws std::system_error, for example after the other side has closed,
+	// or Timeout if the other side does not read.
 	void send(View bytes);
-	// As send(), but tells instead of throwing when the connection is gone.
+	// As send(), but returns false and sets errno where send() throws std::system_error.
 	bool try_send(View bytes);
-	// What is there, at least one byte with Event::data.
+	// Waits for bytes and appends them: at least one if the result is Event::data.
 	Event receive(Bytes &to, Millis timeout) const;
 
-	// Bytes sent and not acknowledged; of SCTP, which does not tell, of memory for them.
+	// TCP: bytes in the send queue, sent or not, without acknowledgment. SCTP, which does not
+	// report these: bytes of memory of its send queue.
 	uint32_t unacknowledged() const;
 
-	void finish(); // FIN, receiving goes on
-	void reset();  // RST, closes
+	void finish(); // sends FIN; can still receive
+	void reset();  // closes with RST
 	void close();
 	void urgent(uint8_t byte);
 

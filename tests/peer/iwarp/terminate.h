@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The Terminate message, RFC 5040 4.8, and the codes of all layers.
+// The Terminate message (RFC 5040 4.8), and the error codes of all layers.
 #pragma once
 
 #include <compare>
@@ -69,11 +69,11 @@ struct Terminate {
 	Bytes rdmap_header{};
 
 	Bytes encode() const;
-	// Nothing if the payload is shorter than what its header control bits promise.
+	// Returns nothing if the payload is shorter than its header control bits require.
 	static std::optional<Terminate> decode(View payload);
 };
 
-// With all that a Terminate can quote: a Read Request of this MSN.
+// Returns a Terminate with all optional fields: they quote a Read Request with this MSN.
 Terminate quoting_read(const Code &code, uint32_t msn = 1);
 
 Segment terminate_segment(Bytes payload);

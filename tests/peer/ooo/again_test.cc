@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The receive engine is called again while it raises an error: what it was asked for before that is
-// answered first, and TCP, when it has made 16 segments, takes in what has come for the socket
-// meanwhile.
+// The receive engine is re-entered while it raises an error. It first sends the Read Responses that
+// were requested before the error; after 16 segments TCP's send function processes the backlog of
+// the socket, which calls the engine again.
 #include <atomic>
 #include <thread>
 
@@ -10,11 +10,11 @@
 namespace ooo {
 namespace {
 
-// More FPDUs than one pass takes: the rest is a worker's, and what comes meanwhile waits for its
-// lock.
+// More FPDUs than one pass processes. A worker processes the rest; segments that arrive meanwhile
+// go to the backlog of the socket, whose lock the worker holds.
 constexpr unsigned empty_writes = 3000;
 
-// Small enough that TCP makes segments of one MSS each.
+// Of the peer, in units of 128 bytes: small, so that TCP builds segments of one MSS each.
 constexpr uint16_t window = 40;
 
 void bad_message_behind_a_read()
@@ -35,7 +35,7 @@ void bad_message_behind_a_read()
 	s.send(first.to, from);
 	for (unsigned i = 0; i < 1000; i++)
 		s.message(10, 5);
-	// The worker is on the processor of the segment that closes the gap.
+	// The worker runs on the processor that sends the segment which closes the gap.
 	std::atomic<bool> go = false;
 	std::thread others([&] {
 		stay_on(1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What comes for a socket while a process holds its lock, which tests/kernel/hold.c makes long.
+// Segments that arrive while a process holds the lock of the socket. tests/kernel/hold.c prolongs
+// the time for which the process holds the lock.
 #include <atomic>
 #include <pthread.h>
 #include <thread>
@@ -10,7 +11,7 @@
 namespace ooo {
 namespace {
 
-// A Write without payload, of which nobody is told.
+// Posts an unsignaled RDMA Write without payload.
 void post_write(ibv_qp *qp)
 {
 	ibv_send_wr wr{}, *bad;
@@ -18,13 +19,14 @@ void post_write(ibv_qp *qp)
 	EXPECT_EQ(ibv_post_send(qp, &wr, &bad), 0);
 }
 
-// Not smaller: with what each costs they would be more than the buffer holds, and TCP would close
-// the window by itself.
+// Bytes per segment. Smaller segments, with TCP's overhead for each, would exceed the receive
+// buffer, and TCP itself would close the window.
 constexpr uint32_t segment = 1400;
 
-// The receiver's program posts, and all that the window has room for comes meanwhile. It is
-// received when the lock is let go; the acknowledgments sent then offer less and less. When all has
-// been read the window is open again. False if the program has gone on before all has come.
+// While the victim's program posts a send, with the socket locked, data for the whole window
+// arrive. TCP receives them when the lock is released, and its acknowledgments advertise a
+// shrinking window. When the device has read all data, the window must open again. Returns false if
+// the program released the lock before all data had been sent.
 bool open_afterwards()
 {
 	FixedBuffers fixed;
@@ -53,7 +55,7 @@ bool open_afterwards()
 	sender.join();
 	if (!held)
 		return false;
-	// The peer asks for nothing.
+	// The peer sends nothing: the victim must send a window update by itself.
 	EXPECT_TRUE(victim::soon([&] {
 		s.take();
 		return s.acknowledged() == to && s.edge() - to >= (to - from) / 2;
@@ -62,12 +64,12 @@ bool open_afterwards()
 	return true;
 }
 
-// The program stays for two seconds only (tests/kernel/hold.c): again if that was not enough.
+// hold.c holds a thread for at most two seconds; the test is repeated if this was not enough.
 TEST(Backlog, window_is_open_afterwards)
 {
 	const auto end = std::chrono::steady_clock::now() + patience;
 	while (!open_afterwards() && !HasFailure())
-		ASSERT_LT(std::chrono::steady_clock::now(), end) << "it goes on by itself";
+		ASSERT_LT(std::chrono::steady_clock::now(), end) << "never held long enough";
 }
 
 } // namespace

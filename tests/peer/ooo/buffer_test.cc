@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The receive buffer grows where the window would stay closed, and only there.
+// The device enlarges the receive buffer only if the window would stay closed otherwise.
 #include <cstdio>
 #include <memory>
 
@@ -8,7 +8,7 @@
 namespace ooo {
 namespace {
 
-// sk_rcvbuf of the target's end.
+// Returns sk_rcvbuf of the target's socket.
 unsigned long receive_buffer(Session &s)
 {
 	const std::string command = "ss -tmnH state established sport = :" +
@@ -23,8 +23,8 @@ unsigned long receive_buffer(Session &s)
 	throw std::runtime_error("no such socket: " + command);
 }
 
-// Up to the last byte of it, and the last FPDU is not complete. Of segments as short it holds no
-// more than one pass of the receive engine takes.
+// Sends Writes, from offset @from on, until the window is full; the last FPDU is incomplete. With
+// segments of 600 bytes the window holds no more than one pass of the receive engine processes.
 void use_up_the_window(Session &s, uint32_t from)
 {
 	do {
@@ -36,7 +36,7 @@ void use_up_the_window(Session &s, uint32_t from)
 	} while (from != s.edge());
 }
 
-// TCP gets all at once; the window is open again when it has been read.
+// When the gap closes, all FPDUs are read at once, which opens the window.
 TEST(Buffer, stays_when_all_is_read)
 {
 	FixedBuffers fixed(false);
@@ -49,7 +49,7 @@ TEST(Buffer, stays_when_all_is_read)
 	s.message(30, 3);
 	s.fill();
 	s.delivers(30, 3);
-	// TCP itself lets it grow by the segment that was too much.
+	// TCP itself may enlarge it for the segment that exceeded it.
 	EXPECT_LT(receive_buffer(s), 2 * before);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What happens between placement and delivery: other bytes, other rights, other memory, errors,
-// and the end of the connection. What is delivered is what TCP acknowledges in the end.
+// Events between early placement and delivery: other bytes, other rights, other memory, errors, and
+// the end of the connection. The bytes delivered must be those that TCP acknowledges in the end.
 #include <functional>
 
 #include "session.h"
@@ -19,7 +19,7 @@ struct Early : testing::Test {
 	Session s;
 	Span gap, f;
 
-	// One FPDU is missing, the next was placed.
+	// One FPDU is missing; the next one was placed early.
 	void SetUp() override
 	{
 		gap = s.write(0, 40, 1);
@@ -28,36 +28,37 @@ struct Early : testing::Test {
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		ASSERT_TRUE(s.written(5000, len, 2));
 	}
-	// The other contents with which the sender goes on.
+	// The FPDU f with another payload.
 	Bytes other() { return s.instead_of(f, rw_segment(s, 5000, 77)); }
 };
 
-// A segment that covers the gap and all of the early one: TCP throws that away.
+// A segment with other bytes covers the gap and the whole early segment, which TCP discards.
 TEST_F(Early, covered_by_other_bytes)
 {
 	s.send_other(gap.from, join({s.part(gap), other()}), 1460);
 	EXPECT_TRUE(s.written(0, 40, 1));
-	EXPECT_TRUE(s.written(5000, len, 77)) << "delivered is not what TCP has acknowledged";
+	EXPECT_TRUE(s.written(5000, len, 77)) << "other bytes delivered than acknowledged";
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 }
 
-// It ends inside of the early segment, which TCP keeps, behind it: here both FPDUs are in one.
+// A segment with other bytes ends inside the early segment, which has two FPDUs. TCP keeps the rest
+// of the early segment.
 TEST_F(Early, overlapped_by_other_bytes)
 {
 	s.write(8000, 100, 3);
 	Span b = s.write(9000, len, 4), c = s.write(12000, len, 5);
 	s.send(b.from, c.to, 1460 * 2);
-	// too long for one segment of the wire, but not for a tun device
+	// one segment for both FPDUs, which tun takes although it exceeds the MSS
 	ASSERT_EQ(s.counted(), (Counted{2, 0, 0}));
 	const Bytes b2 = s.instead_of(b, rw_segment(s, 9000, 78));
 	const Bytes over = join({s.part({gap.from, b.from}), b2});
 	s.send_other(gap.from, over, over.size());
 	s.fill();
-	EXPECT_TRUE(s.written(9000, len, 78)) << "delivered is not what TCP has acknowledged";
+	EXPECT_TRUE(s.written(9000, len, 78)) << "other bytes delivered than acknowledged";
 	EXPECT_TRUE(s.written(12000, len, 5));
 }
 
-// As above, in front of all that TCP keeps: the FPDU with @change of its bytes.
+// Sends one segment that covers the gap and the early FPDU @f, with @change of the bytes of @f.
 void cover(Session &s, const Span &gap, const Span &f, const std::function<void(Bytes &)> &change)
 {
 	Bytes now = s.part(f);
@@ -65,8 +66,8 @@ void cover(Session &s, const Span &gap, const Span &f, const std::function<void(
 	s.send_other(gap.from, join({s.part(gap), now}), 1460);
 }
 
-// A payload that has suffered on its second way: the one with the right CRC is in its place, and
-// stays.
+// The payload is damaged in the retransmission. Header and CRC field are those that were verified,
+// so the payload placed early is delivered.
 TEST_F(Early, covered_by_a_wrong_payload)
 {
 	cover(s, gap, f, [](Bytes &o) { o[o.size() / 2] ^= 1; });
@@ -76,7 +77,7 @@ TEST_F(Early, covered_by_a_wrong_payload)
 	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// A header that has: it has no right CRC, and decides nothing.
+// The header is damaged in the retransmission: the CRC check fails, and the header has no effect.
 TEST_F(Early, covered_by_a_wrong_header)
 {
 	cover(s, gap, f, [](Bytes &o) { o[12] ^= 1; });
@@ -85,7 +86,7 @@ TEST_F(Early, covered_by_a_wrong_header)
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 }
 
-// A CRC field that has.
+// The CRC field is damaged in the retransmission.
 TEST_F(Early, covered_by_a_wrong_crc)
 {
 	cover(s, gap, f, [](Bytes &o) { o.back() ^= 1; });
@@ -93,7 +94,7 @@ TEST_F(Early, covered_by_a_wrong_crc)
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 }
 
-// Bytes from before the gap once more: a drop that takes nothing away.
+// Bytes before the gap arrive again. TCP drops this segment, but none that was placed early.
 TEST(Doubled, before_the_gap)
 {
 	Session s;
@@ -112,7 +113,7 @@ TEST(Doubled, before_the_gap)
 	EXPECT_TRUE(s.written(8000, len, 3));
 }
 
-// TCP drops the same bytes when they come again, and nothing is placed again.
+// The bytes of the early FPDU arrive again. TCP drops them, and they are not placed again.
 TEST_F(Early, doubled)
 {
 	s.send_other(f.from, View(s.stream).subspan(f.from, f.to - f.from));
@@ -122,7 +123,7 @@ TEST_F(Early, doubled)
 	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// Two Writes to one place: the later one's bytes stay, though they came first.
+// Two Writes overlap: the bytes of the later one in the stream remain, although it arrived first.
 TEST(Order, two_writes_to_one_place)
 {
 	Session s;
@@ -131,7 +132,7 @@ TEST(Order, two_writes_to_one_place)
 	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
 	s.send(a);
 	ASSERT_EQ(s.counted(), (Counted{0, 0, 1}));
-	EXPECT_TRUE(s.written(5000 + len / 2, len, 2)) << "an earlier Write has the last word";
+	EXPECT_TRUE(s.written(5000 + len / 2, len, 2)) << "the earlier Write overwrote the later";
 	Bytes first = pattern(len, 1);
 	first.resize(len / 2);
 	EXPECT_TRUE(same(s.v.rw->copy(5000, len / 2), first));
@@ -156,13 +157,13 @@ struct Rights : testing::Test {
 	ibv_mr *mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(), access);
 	static constexpr int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
-	// A Write into the region.
+	// Appends a Write into the region.
 	Span write(size_t at, uint32_t seed)
 	{
 		const uint64_t to = reinterpret_cast<uint64_t>(memory.data()) + at;
 		return s.add(write_segment(mr->rkey, to, pattern(len, seed)));
 	}
-	// One that is placed; then its bytes are wiped away.
+	// One Write is placed early; then its bytes are cleared.
 	void SetUp() override
 	{
 		ASSERT_TRUE(mr);
@@ -173,7 +174,7 @@ struct Rights : testing::Test {
 	}
 };
 
-// The region is another one when the turn comes, under the same STag.
+// Before delivery the region is registered again, with the same STag.
 TEST_F(Rights, registered_anew)
 {
 	const uint32_t stag = mr->rkey;
@@ -182,12 +183,12 @@ TEST_F(Rights, registered_anew)
 		  0);
 	ASSERT_EQ(mr->rkey, stag);
 	s.fill_and_deliver();
-	EXPECT_TRUE(same(View(memory).first(len), pattern(len, 2))) << "delivered, and not there";
+	EXPECT_TRUE(same(View(memory).first(len), pattern(len, 2))) << "delivered, but not placed";
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 1}));
 	ibv_dereg_mr(mr);
 }
 
-// Deregistered in between: nothing more is written, and in its turn it is the error that it is.
+// After deregistration nothing is placed early; in order, the Write raises the error.
 TEST_F(Rights, taken_away)
 {
 	Span g = write(4000, 3);
@@ -200,7 +201,7 @@ TEST_F(Rights, taken_away)
 	EXPECT_TRUE(same(memory, Bytes(8192))) << "written to after deregistration";
 }
 
-// An error waits for its turn: what comes before it is delivered, and it may never have its turn.
+// An early FPDU with an error: the error is raised only after all FPDUs before it were delivered.
 struct Wrong {
 	FpduFault fault{};
 	uint32_t stag_xor = 0;
@@ -242,7 +243,7 @@ TEST(Error, stag)
 	held(Wrong{.stag_xor = 1}, ddp::tagged_stag);
 }
 
-// What was wrong is sent again, right, and covers it.
+// A correct retransmission covers an early FPDU that had an error.
 TEST(Error, made_good)
 {
 	Session s;
@@ -265,7 +266,7 @@ TEST(End, with_a_gap)
 	}
 }
 
-// A queue pair in error: its receives have been given back and belong to the program again.
+// With the QP in the error state all receives are flushed, and their memory belongs to the program.
 TEST(End, queue_pair_in_error)
 {
 	Session s;
@@ -283,11 +284,11 @@ TEST(End, queue_pair_in_error)
 	try {
 		s.send(third);
 	} catch (const std::exception &) {
-		// there may be nobody to acknowledge it
+		// the connection may have ended, so that no acknowledgment arrives
 	}
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	EXPECT_FALSE(s.slot_has(2, 0, pattern(len, 3)))
-		<< "wrong data: placed in a receive that was given back";
+		<< "wrong data: placed in a receive that was flushed";
 }
 
 } // namespace

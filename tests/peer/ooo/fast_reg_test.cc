@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Regions of fast registration (REG_MR, LOCAL_INV), which only the kernel's consumers have: what is
-// placed in them early, and what is not when they are closed or registered elsewhere before its
-// turn. The target is tests/kernel/serve.c, loaded by the suite.
+// Early placement in regions of fast registration (REG_MR, LOCAL_INV), which only kernel consumers
+// can use: regions that stay, and regions that are invalidated, or registered with other memory,
+// before delivery. The target is tests/kernel/serve.c, which the suite loads.
 #include <cerrno>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ public:
 	const int fd;
 };
 
-// Has the target do something. Return: what it answers.
+// Executes a command of the target. Returns its answer; throws if the command fails.
 std::string command(const std::string &word)
 {
 	char answer[64];
@@ -44,12 +44,12 @@ std::string command(const std::string &word)
 	return {answer, static_cast<size_t>(std::max<ssize_t>(n, 0))};
 }
 
-// The target's region, and its end of the connection; it goes after the peer's.
+// The target's region and its end of the connection. It is destroyed after the peer's end.
 class Served {
 public:
 	Served()
 	{
-		// with the device's far end attached, the port is up
+		// the port is up only while the user-space end of the tun device is attached
 		Tun::the();
 		command("listen");
 	}
@@ -79,13 +79,13 @@ struct FastReg : testing::Test {
 	void SetUp() override
 	{
 		command("accepted");
-		// the responder's send queue waits for the peer's first FPDU
+		// a responder's send queue starts with the peer's first FPDU
 		s.send(s.add(write_segment(0, 0, {})));
 		std::istringstream(command("reg")) >> stag >> to;
 		s.counted();
 	}
 
-	// A Write into the region, early.
+	// A Write into the region is placed early.
 	void early()
 	{
 		s.add(write_segment(0, 0, {}));
@@ -93,7 +93,7 @@ struct FastReg : testing::Test {
 		ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
 		ASSERT_TRUE(same(s.memory(0, len), pattern(len, 2)));
 	}
-	// The second half of what the target reads, early.
+	// The target reads; the second half of the response is placed early.
 	void early_response()
 	{
 		command("read");
@@ -124,7 +124,7 @@ TEST_F(FastReg, invalidated)
 	ASSERT_NO_FATAL_FAILURE(early());
 	command("inv");
 	command("wipe");
-	// after the invalidation nothing is placed early, either
+	// after the invalidation nothing is placed early
 	s.send(s.add(write_segment(stag, to + 2000, pattern(len, 3))));
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	s.fill();
@@ -134,7 +134,7 @@ TEST_F(FastReg, invalidated)
 	nothing_there();
 }
 
-// The same STag and TO, other pages: what was delivered has to be there.
+// Registered with the same STag and TO, but other pages: the delivered payload must be in these.
 TEST_F(FastReg, registered_elsewhere)
 {
 	ASSERT_NO_FATAL_FAILURE(early());
@@ -143,7 +143,7 @@ TEST_F(FastReg, registered_elsewhere)
 	command("wipe");
 	s.fill();
 	ASSERT_EQ(s.counted(), (Counted{0, 0, 1}));
-	EXPECT_TRUE(same(s.memory(page, len), pattern(len, 2))) << "delivered, and not there";
+	EXPECT_TRUE(same(s.memory(page, len), pattern(len, 2))) << "delivered, but not placed";
 	EXPECT_TRUE(same(s.memory(0, page), Bytes(page))) << "written to after LOCAL_INV";
 }
 
@@ -157,7 +157,7 @@ TEST_F(FastReg, read_response)
 	EXPECT_TRUE(same(s.memory(len, len), pattern(len, 2)));
 }
 
-// The target takes its own sink away.
+// The target invalidates the sink of its own read.
 TEST_F(FastReg, sink_invalidated)
 {
 	ASSERT_NO_FATAL_FAILURE(early_response());

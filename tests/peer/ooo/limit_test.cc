@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A pass over the receive queue has limits (enum kwarp_rx_limits). When a gap closes more comes at
-// once: it takes several passes, and is seen as if it had been one.
+// A pass of the receive engine has limits (enum kwarp_rx_limits). If a gap closes and more data
+// become readable at once, several passes process them, with the result that one pass would have.
 #include "session.h"
 
 namespace ooo {
@@ -17,8 +17,8 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Ooo, Limit, testing::Bool(),
 			 [](const auto &i) { return i.param ? "on" : "off"; });
 
-// RDMA Writes of length zero are the shortest FPDUs there are: more of them than a pass takes, and
-// a message behind.
+// Appends more FPDUs than one pass processes, and a message after them. RDMA Writes of length zero
+// are the shortest FPDUs.
 void add_many(Session &s, uint32_t seed)
 {
 	for (unsigned i = 0; i < per_pass + 100; i++)
@@ -28,7 +28,8 @@ void add_many(Session &s, uint32_t seed)
 
 constexpr unsigned rounds = 4;
 
-// All behind a gap; returns the first FPDU, which is missing.
+// Sends FPDUs for several passes after a gap. Returns the first FPDU of the stream, which is the
+// gap.
 Span fill_the_queue(Session &s)
 {
 	Span first = s.write(0, 40, 1);
@@ -61,7 +62,7 @@ TEST_P(Limit, fpdus)
 	EXPECT_TRUE(soon([&] { return s.written(5000, 100, 2); }));
 	EXPECT_TRUE(s.written(0, 40, 1));
 	EXPECT_GE(s.counter("rx_continued") - before, rounds);
-	// It goes on.
+	// The connection still works.
 	s.message(50, 9);
 	s.fill();
 	s.delivers(50, 9);
@@ -85,7 +86,7 @@ TEST_P(Limit, bytes)
 	EXPECT_GE(s.counter("rx_continued") - before, 1U);
 }
 
-// The end of the stream lies behind all of it.
+// A FIN after all FPDUs ends the connection only when all of them were processed.
 TEST_P(Limit, end_comes_last)
 {
 	Session s(terms());
@@ -98,10 +99,10 @@ TEST_P(Limit, end_comes_last)
 	EXPECT_TRUE(s.written(5000, 100, 2));
 	EXPECT_GE(s.counter("rx_continued") - before, rounds);
 	EXPECT_EQ(s.counter("llp_lost"), lost)
-		<< "the end was found before what lies in front of it";
+		<< "the end of the stream was processed before the FPDUs";
 }
 
-// So does a reset, which comes when nearly all of it is still unread.
+// The same with a reset, which arrives when nearly all FPDUs are still unread.
 TEST_P(Limit, reset_comes_last)
 {
 	Session s(terms());
@@ -113,7 +114,7 @@ TEST_P(Limit, reset_comes_last)
 	EXPECT_TRUE(s.written(5000, 100, 2));
 }
 
-// Inside of an FPDU.
+// The same with a FIN inside an FPDU, which is an error.
 TEST_P(Limit, early_end_comes_last)
 {
 	Session s(terms());
@@ -130,7 +131,7 @@ TEST_P(Limit, early_end_comes_last)
 	EXPECT_EQ(s.counter("llp_lost"), lost + 1);
 }
 
-// An error is raised in its turn, and nothing behind it is looked at.
+// An error is raised when all FPDUs before it were processed; FPDUs after it are not processed.
 TEST_P(Limit, error_has_its_turn)
 {
 	Session s(terms());
@@ -146,7 +147,7 @@ TEST_P(Limit, error_has_its_turn)
 	EXPECT_TRUE(s.written(5000, 100, 2));
 }
 
-// While that goes on others are served.
+// Meanwhile other connections progress.
 TEST_P(Limit, others_go_on)
 {
 	Session s(terms());

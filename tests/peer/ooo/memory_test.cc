@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Memory windows that are closed or opened elsewhere between placement and delivery, and a socket
-// or a machine that is short of memory for TCP.
+// Memory windows that are invalidated, or bound to other memory, between placement and delivery;
+// and a lack of TCP memory, of one socket or of the machine.
 #include <cerrno>
 #include <cstdlib>
 #include <system_error>
@@ -19,7 +19,7 @@ void must(int error, const char *what)
 		throw std::system_error(error, std::generic_category(), what);
 }
 
-// A region in two halves, and a window onto the first.
+// A region of two halves, and a memory window that is bound to one of them.
 class Window : public testing::Test {
 protected:
 	static constexpr size_t half = 8192;
@@ -35,12 +35,12 @@ protected:
 		mr = ibv_reg_mr(s.v.pd(), memory.data(), memory.size(),
 				rights | IBV_ACCESS_MW_BIND);
 		ASSERT_TRUE(mr);
-		// the responder's send queue, binds included, waits for the peer's first FPDU
+		// a responder's send queue, binds included, starts with the peer's first FPDU
 		s.send(s.write(0, 40, 1));
 	}
 	void TearDown() override
 	{
-		// a window ends before its region
+		// a window must be deallocated before its region
 		if (mw)
 			ibv_dealloc_mw(mw);
 		if (mr)
@@ -101,8 +101,8 @@ protected:
 			throw std::system_error(errno, std::generic_category(), "ibv_alloc_mw");
 	}
 
-	// A Write into the window, early; then its bytes are wiped away, so that it is seen who
-	// writes.
+	// A Write into the window is placed early. A test that calls wipe() after this detects a
+	// second placement.
 	void early()
 	{
 		s.counted();
@@ -115,7 +115,7 @@ protected:
 	void wipe() { std::fill(memory.begin(), memory.end(), 0); }
 	Bytes in_first() { return {memory.begin(), memory.begin() + len}; }
 	Bytes in_second() { return {memory.begin() + half, memory.begin() + half + len}; }
-	// In its turn the Write finds no window.
+	// The window is not valid at delivery: the Write raises the error.
 	void refused()
 	{
 		s.fill();
@@ -161,13 +161,13 @@ TEST_F(Window, type_2_is_invalidated)
 	early();
 	local_inv();
 	wipe();
-	// after the invalidation nothing is placed early, either
+	// after the invalidation nothing is placed early
 	s.send(s.add(write_segment(mw->rkey, 4000, pattern(len, 3))));
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 	refused();
 }
 
-// The same STag, another place: what was delivered has to be there.
+// Bound with the same STag to other memory: the delivered payload must be there.
 TEST_F(Window, type_2_is_bound_elsewhere)
 {
 	alloc(IBV_MW_TYPE_2);
@@ -178,11 +178,11 @@ TEST_F(Window, type_2_is_bound_elsewhere)
 	bind_type_2(half, key);
 	wipe();
 	delivered({0, 0, 1});
-	EXPECT_TRUE(same(in_second(), pattern(len, 2))) << "delivered, and not there";
+	EXPECT_TRUE(same(in_second(), pattern(len, 2))) << "delivered, but not placed";
 	EXPECT_TRUE(same(in_first(), Bytes(len))) << "written to after the window was closed";
 }
 
-// The invalidation comes before the Write in the stream, and after it in time.
+// The Send with Invalidate precedes the Write in the stream, but arrives after it.
 TEST_F(Window, type_2_is_invalidated_by_the_peer)
 {
 	alloc(IBV_MW_TYPE_2);
@@ -193,13 +193,13 @@ TEST_F(Window, type_2_is_invalidated_by_the_peer)
 	inv.inv_stag = mw->rkey;
 	s.add(inv);
 	s.send(s.add(write_segment(mw->rkey, 0, pattern(len, 2))));
-	// the window is open as yet
+	// the window is still valid
 	EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
 	wipe();
 	refused();
 }
 
-// tcp_mem of the machine; what is accounted already stays.
+// Sets tcp_mem of the machine to its minimum. TCP keeps the memory that it has already allocated.
 class TcpMemory {
 public:
 	TcpMemory() { set("1 1 1"); }
@@ -210,7 +210,7 @@ public:
 	}
 
 private:
-	// The sysctl belongs to the first namespace.
+	// Runs a command in the initial network namespace, the only one with this sysctl.
 	static std::string run(const std::string &command)
 	{
 		std::string out;
@@ -235,7 +235,7 @@ private:
 	}
 };
 
-// A gap, much behind it, and behind that a Write that is placed early. Then TCP is crowded.
+// A gap, 30000 bytes after it that are not sent yet, and after these a Write that is placed early.
 struct Crowded {
 	static constexpr size_t large = 30000;
 
@@ -249,20 +249,22 @@ struct Crowded {
 		s.send(f);
 		EXPECT_EQ(s.counted(), (Counted{1, 0, 0}));
 	}
-	// TCP reneges: it drops what it has told the sender it has, the last first. Single bytes
-	// that are no neighbours: much overhead, and nothing to be saved.
+	// Makes TCP renege: it drops segments that it has SACKed, the last first. The cause is
+	// single bytes, which have much overhead, and cannot be merged because they are not
+	// adjacent.
 	void renege()
 	{
-		ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP keeps everything";
+		ASSERT_TRUE(s.crowd(gap.to, f.from, 2, "OfoPruned")) << "TCP does not renege";
 	}
-	// The Write of another payload, or of the same, is what comes now.
+	// Sends the rest of the stream, with pattern(len, seed) as the Write's payload, and checks
+	// that this payload is delivered.
 	void delivers(uint32_t seed)
 	{
 		const Bytes now = s.instead_of(f, write_to(*s.v.rw, 5000, pattern(len, seed)));
 		std::copy(now.begin(), now.end(), s.stream.begin() + f.from);
 		s.fill_and_deliver();
 		EXPECT_TRUE(s.written(5000, len, seed))
-			<< "delivered is not what TCP has acknowledged";
+			<< "other bytes delivered than acknowledged";
 		EXPECT_TRUE(s.much_written(20000, large, 9));
 		EXPECT_TRUE(s.written(0, 40, 1));
 	}
@@ -288,7 +290,7 @@ TEST(Renege, same_bytes)
 	EXPECT_GE(counts.delivered, 1U);
 }
 
-// The machine, and not this socket's buffer, is out of memory. Then other bytes come.
+// The machine's TCP memory is exhausted, not this socket's buffer. Then other bytes arrive.
 TEST(MemoryPressure, tcp_reneges)
 {
 	Crowded c;
@@ -300,14 +302,14 @@ TEST(MemoryPressure, tcp_reneges)
 	EXPECT_GE(c.s.counted().replaced, 1U);
 }
 
-// The bytes stay, in another place: TCP has copied small segments together. They are still known.
+// TCP merges small segments, which moves the bytes to other memory. They are still recognized.
 TEST(MemoryPressure, tcp_collapses)
 {
 	FixedBuffers fixed;
 	Crowded c;
-	// neighbours, the last first: TCP does not join them when they come
+	// adjacent bytes, the last first: TCP does not merge them when they arrive
 	ASSERT_TRUE(c.s.crowd(c.gap.to, c.f.from - 1, 1, "TCPRcvCollapsed"))
-		<< "TCP copies nothing";
+		<< "TCP merges no segments";
 	c.delivers(2);
 	EXPECT_GE(c.s.counted().delivered, 1U);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What is found behind a gap and placed before its turn: RFC 5044 Appendix B. In each test the
-// first FPDU is held back.
+// FPDUs that are found after a gap and placed early (RFC 5044 Appendix B). The peer holds back an
+// FPDU to make the gap.
 #include <algorithm>
 #include <set>
 
@@ -9,10 +9,10 @@
 namespace ooo {
 namespace {
 
-// Long enough to have a marker in it wherever it stands.
+// Long enough that every FPDU contains a marker.
 constexpr size_t len = 1000;
 
-// An IPv6 socket with mapped addresses has other operations than either family's own.
+// TCP has separate operations for an IPv6 socket with IPv4-mapped addresses.
 enum class Ip { v4, v6, mapped };
 
 class Place : public testing::TestWithParam<Ip> {
@@ -34,7 +34,7 @@ TEST_P(Place, write)
 	Span later = s.write(5000, len, 2);
 	s.send(later);
 	ASSERT_EQ(s.counted(), (Counted{1, 0, 0}));
-	EXPECT_TRUE(s.written(5000, len, 2)) << "not placed although it is complete";
+	EXPECT_TRUE(s.written(5000, len, 2)) << "a complete FPDU is not placed";
 	EXPECT_FALSE(s.written(0, 40, 1));
 	s.message(30, 3);
 	s.nothing_delivered();
@@ -45,7 +45,7 @@ TEST_P(Place, write)
 	EXPECT_TRUE(s.written(5000, len, 2));
 }
 
-// The receive is the one that the MSN names, and it completes in its turn only.
+// The MSN selects the receive, which completes only in order.
 TEST_P(Place, send)
 {
 	Session s(terms());
@@ -65,8 +65,8 @@ TEST_P(Place, send)
 	EXPECT_EQ(s.counted(), (Counted{0, 2, 0}));
 }
 
-// A message in two FPDUs, the second early: at its offset in the receive that the first has begun
-// to fill.
+// The second FPDU of a message is placed early, at its offset in the receive that the first FPDU
+// has begun to fill.
 TEST(PlaceSend, second_half)
 {
 	Session s;
@@ -83,7 +83,8 @@ TEST(PlaceSend, second_half)
 	EXPECT_EQ(s.counted(), (Counted{0, 1, 0}));
 }
 
-// Which element of a shared queue it will get is not known yet. Writes beside it are placed.
+// A Send is not placed early if the receive comes from a shared queue, because the receive is not
+// known yet. A Write next to it is placed.
 TEST(PlaceSend, shared_receive_queue)
 {
 	Session s({.srq = true});
@@ -110,11 +111,11 @@ TEST(PlaceSend, no_receive_is_posted_for_it)
 	EXPECT_EQ(s.counted(), (Counted{0, 0, 0}));
 }
 
-// Responses to two reads, the later one's first.
+// Responses to two reads; the response to the second read arrives first.
 TEST(PlaceRead, responses)
 {
 	Session s;
-	// RFC 5044 7.1.2: before it the responder sends nothing
+	// RFC 5044 7.1.2: the responder sends nothing before the initiator's first FPDU
 	s.send(s.write(9000, 8, 1));
 	s.c().post_read(*s.v.rw, 0, len, 0x1234, 0);
 	s.c().post_read(*s.v.rw, 4000, 2 * len, 0x1234, 0);
@@ -166,7 +167,7 @@ TEST(PlaceMixed, tagged_and_untagged)
 	EXPECT_EQ(s.counted(), (Counted{0, 6, 0}));
 }
 
-// Complete with its last segment, whichever that is.
+// An FPDU in three segments is placed when the last of them arrives, in any order.
 TEST(PlaceSegments, three_in_every_order)
 {
 	std::vector<int> order{0, 1, 2};
@@ -189,8 +190,9 @@ TEST(PlaceSegments, three_in_every_order)
 	} while (std::next_permutation(order.begin(), order.end()));
 }
 
-// A run of FPDUs from any byte on: those from the first on of which a marker tells, and no others.
-// The stream goes on from one round to the next, so markers fall everywhere.
+// Sends a run of FPDUs from each byte of the first one on. Placed early are exactly the FPDUs from
+// the first one in the run to which a marker points. The stream continues from round to round, so
+// that the markers are at varying positions.
 void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 {
 	Session s(t);
@@ -206,7 +208,7 @@ void every_split(const Terms &t, std::initializer_list<size_t> lengths)
 		uint32_t from = f[0].from + cut;
 		if (from >= f[0].to)
 			break;
-		// the first marker in the run that tells of an FPDU which begins in it
+		// the first FPDU that begins in the run and to which a marker in the run points
 		size_t first = f.size();
 		for (uint32_t m = (from + 511) / 512 * 512; m + 4 <= s.end() && first == f.size();
 		     m += 512) {
@@ -251,7 +253,7 @@ TEST(PlaceSplit, sequence_numbers_wrap)
 	every_split({.isn = 0U - 30000}, {100, 400, 300});
 }
 
-// Runs that end anywhere: the FPDU that is not complete waits.
+// Runs that end at any byte of their last FPDU, which is placed when it is complete.
 TEST(PlaceSplit, every_end)
 {
 	Session s;
@@ -271,7 +273,7 @@ TEST(PlaceSplit, every_end)
 	}
 }
 
-// Several gaps, closed from the last to the first.
+// Several gaps, which are closed from the last to the first.
 TEST(PlaceGaps, five)
 {
 	Session s;
@@ -284,7 +286,7 @@ TEST(PlaceGaps, five)
 	for (size_t i = 10; i > 0; i -= 2)
 		s.send(f[i]);
 	EXPECT_EQ(s.counted(), (Counted{5, 0, 0}));
-	// exactly the gap: of so many runs SACK does not tell all
+	// exactly the gap: SACK reports only some of so many ranges, which fill() needs
 	s.send(f[0]);
 	s.fill();
 	EXPECT_EQ(s.counted(), (Counted{0, 10, 0}));
@@ -292,7 +294,7 @@ TEST(PlaceGaps, five)
 		EXPECT_TRUE(s.written(i * len, len, i));
 }
 
-// Without any of what it needs everything waits, and arrives.
+// Checks that under these terms nothing is placed early, and that all FPDUs are delivered.
 void waits(const Terms &t)
 {
 	Session s(t);

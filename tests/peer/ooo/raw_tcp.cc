@@ -122,7 +122,7 @@ RawTcp::RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, b
 		put(options, Bytes{1, 1, 4, 2});
 	from_.port(++port);
 	transmit(syn, isn_, {}, options);
-	wait("the other side accepts", [&] { return open_; });
+	wait("SYN-ACK", [&] { return open_; });
 }
 
 RawTcp::~RawTcp()
@@ -185,7 +185,7 @@ void RawTcp::wait(const char *what, const std::function<bool()> &condition)
 	poll(Millis{0});
 	while (!condition()) {
 		if (std::chrono::steady_clock::now() > end)
-			throw Timeout(std::string("waited in vain: ") + what);
+			throw Timeout(std::string("timeout while waiting for ") + what);
 		poll(Millis{20});
 	}
 }
@@ -194,7 +194,7 @@ bool RawTcp::has(uint32_t from, uint32_t to) const
 {
 	if (to <= acked_)
 		return true;
-	// without SACK nobody says so: a tun device hands it over at once
+	// without SACK this is not reported, but a write to tun delivers the segment synchronously
 	if (!sack_ && from > acked_)
 		return true;
 	for (const Block &b : sacked_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A TCP endpoint made by hand on a tun device: which bytes go out, in which segments and in which
-// order, is the test's choice. It acknowledges what it receives and sends nothing again by itself.
+// A TCP endpoint in user space, on a tun device. The test controls which bytes are sent, in which
+// segments and in which order. The endpoint acknowledges received data; it never retransmits.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ namespace ooo {
 
 using namespace iwarp;
 
-// The far end of a tun device that exists.
+// The user-space end of an existing tun device.
 class Tun {
 public:
-	// tunA
+	// Attaches to tunA at the first call.
 	static Tun &the();
 	~Tun();
 	Tun(const Tun &) = delete;
@@ -32,36 +32,39 @@ private:
 
 class RawTcp {
 public:
-	// Connects from an address that is routed to the device. The initial sequence number is
-	// free, and the window, in units of 128 bytes.
+	// Connects from @from, an address that is routed to the device. @isn is the initial
+	// sequence number; @window is the advertised window in units of 128 bytes.
 	RawTcp(Tun &tun, const Address &from, const Address &to, uint32_t isn, bool sack = true,
 	       uint16_t window = 0xffff);
-	// Resets the connection, unless the other side has.
+	// Resets the connection, unless the other side has reset it.
 	~RawTcp();
 	RawTcp(const RawTcp &) = delete;
 	RawTcp &operator=(const RawTcp &) = delete;
 
-	// One segment; offsets are those of the stream, from 0.
+	// Sends one segment; @offset is counted from the beginning of the stream.
 	void send(uint32_t offset, View bytes);
-	// The end of the stream, at this offset.
+	// Sends FIN at this offset.
 	void finish(uint32_t offset);
-	// A reset that the other side takes if it has all up to this offset.
+	// Sends RST at this offset. The other side accepts it if it has received all data before.
 	void abort(uint32_t offset);
-	// Takes in what has come; waits for the first of it.
+	// Processes received packets; waits up to @timeout for the first one.
 	void poll(Millis timeout);
-	// Polls until the condition holds; throws if that takes too long.
+	// Polls until the condition holds. Throws Timeout, with @what in its text, if it does not
+	// in time.
 	void wait(const char *what, const std::function<bool()> &condition);
-	// Does the other side have it, in order or not?
+	// Returns whether the other side has acknowledged or SACKed these bytes. Without SACK, data
+	// after a gap count as received.
 	bool has(uint32_t from, uint32_t to) const;
-	// Where the next that it has begins, behind what it has in order; or the limit.
+	// Returns the end of the first gap: the lowest SACKed offset beyond the acknowledged bytes,
+	// or @limit if that is less.
 	uint32_t gap_end(uint32_t limit) const;
-	// Bytes it has in order.
+	// Number of bytes that the other side has acknowledged.
 	uint32_t acknowledged() const { return acked_; }
 
-	// Behind the last byte that the other side has let in so far.
+	// Right edge of the other side's window, the largest so far, as an offset.
 	uint32_t edge() const { return edge_; }
 
-	Bytes received; // its stream
+	Bytes received; // the other side's stream
 	bool finished = false;
 	bool reset = false;
 
@@ -84,7 +87,7 @@ private:
 	const uint16_t window_;
 	uint32_t acked_ = 0;
 	uint32_t edge_ = 0;
-	unsigned scale_ = 0; // of the windows that it offers
+	unsigned scale_ = 0; // window scale of the other side
 	std::vector<Block> sacked_;
 };
 

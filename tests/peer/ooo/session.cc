@@ -19,11 +19,11 @@ void stay_on(int cpu)
 
 namespace {
 
-constexpr size_t on_few_pages = 8000; // three at most, and four pieces are told apart
+constexpr size_t on_few_pages = 8000; // bytes, on at most three pages; up to four are recorded
 
 Victim &victim_for(const Terms &t)
 {
-	// with the device's far end attached, the port is up
+	// the port is up only while the user-space end of the tun device is attached
 	Tun::the();
 	return lasting_victim({.receives = receives,
 			       .receive_size = receive_size,
@@ -32,8 +32,9 @@ Victim &victim_for(const Terms &t)
 			       .srq = t.srq});
 }
 
-// A listener on [::], whose connections over IPv4 are IPv6 sockets with mapped addresses. It is the
-// target's: on the event channel that the target's own one is on.
+// A second listener of the victim, on [::]: connections over IPv4 are IPv6 sockets with mapped
+// addresses. It shares the event channel of the victim's own listener, so the victim handles its
+// requests.
 class Everywhere {
 public:
 	Everywhere() : address(lab().victim_ip, 0)
@@ -105,7 +106,7 @@ void Session::delivers(size_t len, uint32_t seed)
 {
 	std::optional<ibv_wc> wc = v.completion();
 	if (!wc || wc->status != IBV_WC_SUCCESS)
-		throw std::runtime_error("a message does not arrive");
+		throw std::runtime_error("no successful completion for a message");
 	EXPECT_EQ(wc->byte_len, len);
 	EXPECT_EQ(Victim::connection_of(wc->wr_id), index_);
 	EXPECT_EQ(Victim::index_of(wc->wr_id), delivered_) << "not the oldest receive";

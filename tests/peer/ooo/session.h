@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A connection to the victim, whose memory and completions the test looks at.
+// A connection to the victim, with checks of the victim's memory and completions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,13 +9,13 @@
 
 namespace ooo {
 
-// The calling thread runs nowhere else; throws if it cannot.
+// Binds the calling thread to a processor; throws if this fails.
 void stay_on(int cpu);
 
 inline constexpr unsigned receives = 16;
 inline constexpr uint32_t receive_size = 4096;
 
-// Whom the next connection is for, before there is one.
+// The victim, its address, and the number of its next connection.
 class Target {
 public:
 	Victim &v;
@@ -33,19 +33,20 @@ public:
 	explicit Session(const Terms &t = {});
 	~Session();
 
-	// An RDMA Write of a pattern into the region that all may write to.
+	// Appends an RDMA Write of pattern(len, seed) to offset @at of the victim's rw region.
 	Span write(size_t at, size_t len, uint32_t seed);
-	// Is the pattern there?
+	// Checks that the region has this pattern there.
 	testing::AssertionResult written(size_t at, size_t len, uint32_t seed);
-	// The same for much, by several Writes that are each on a few pages: payload in more pieces
-	// of memory counts as all that lies between them, and which pages a region has is chance.
+	// The same for more bytes, as several Writes to at most three pages each. The device
+	// records payload in more than four pieces of memory as all memory between them, which then
+	// overlaps other payload by chance, depending on the pages of the region.
 	void write_much(size_t at, size_t len, uint32_t seed);
 	testing::AssertionResult much_written(size_t at, size_t len, uint32_t seed);
-	// The next completion must be this message's.
+	// Waits for the next completion, and checks that it is this message's.
 	void delivers(size_t len, uint32_t seed);
 	testing::AssertionResult slot_has(unsigned slot, size_t at, View bytes);
 	void nothing_delivered();
-	// All that is missing is sent, and behind it a message that arrives as well.
+	// Appends a message, sends all that is missing, and waits for the message's completion.
 	void fill_and_deliver();
 	void terminates(const Code &code);
 

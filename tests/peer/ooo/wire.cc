@@ -17,7 +17,7 @@ std::string line_of(const char *file)
 	return line;
 }
 
-// A count of TCP's in /proc/net/netstat.
+// Returns a counter of TCP from /proc/net/netstat.
 uint64_t tcp_counter(const std::string &wanted)
 {
 	std::ifstream in("/proc/net/netstat");
@@ -41,8 +41,8 @@ void set_policy(const Terms &t)
 
 } // namespace
 
-// TCP also lets a buffer that is full grow, up to the largest size there is: none is larger than
-// the usual one.
+// TCP lets a full buffer grow up to the maximum of tcp_rmem, so @full sets the maximum to the
+// default size.
 FixedBuffers::FixedBuffers(bool full) : moderation_(line_of(moderation)), most_(line_of(tcp_rmem))
 {
 	std::istringstream sizes(most_);
@@ -126,7 +126,7 @@ bool Wire::crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &c
 	const uint64_t before = tcp_counter(counter);
 	for (uint32_t at = to - step; at > from && tcp_counter(counter) == before; at -= step) {
 		tcp_.send(base_ + at, View(stream).subspan(at, 1));
-		// the acknowledgments have a queue to fill, too
+		// empties the tun device's queue, which acknowledgments would fill
 		tcp_.poll(Millis{0});
 	}
 	return tcp_counter(counter) > before;

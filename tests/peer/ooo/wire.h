@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The peer's end of a connection in Full Operation over hand-made TCP: FPDUs are put into the
-// stream first and sent afterwards, any part of them in any order.
+// The peer's end of a connection in Full Operation over RawTcp. FPDUs are first added to the
+// stream; then any part of the stream can be sent, in any order.
 #pragma once
 
 #include <ostream>
@@ -22,17 +22,17 @@ struct Terms {
 	bool sack = true;
 	bool ipv6 = false;
 	bool srq = false;
-	bool mapped = false; // the target's socket is an IPv6 one, its addresses are IPv4 mapped
+	bool mapped = false; // the target's socket is IPv6 with IPv4-mapped addresses
 	uint32_t isn = 1000;
-	uint16_t window = 0xffff; // that the peer offers, in units of 128 bytes
+	uint16_t window = 0xffff; // that the peer advertises, in units of 128 bytes
 };
 
-// Offsets in the stream of Full Operation.
+// Offsets in the peer's stream; 0 is the first byte of Full Operation.
 struct Span {
 	uint32_t from, to;
 };
 
-// What the device counts, since the last look.
+// Increments of ooo_placed_fpdus, ooo_delivered_without_copy and ooo_replaced.
 struct Counted {
 	uint64_t placed, delivered, replaced;
 	bool operator==(const Counted &) const = default;
@@ -40,8 +40,8 @@ struct Counted {
 
 std::ostream &operator<<(std::ostream &os, const Counted &c);
 
-// The receive buffers of sockets stay as they are, however much comes, until the end of the scope.
-// TCP might have them grow when they are full, if @full does not say otherwise.
+// Disables the growth of TCP receive buffers during its lifetime: auto-tuning, and with @full also
+// the growth of a buffer that is full.
 class FixedBuffers {
 public:
 	explicit FixedBuffers(bool full = true);
@@ -55,40 +55,42 @@ private:
 
 class Wire {
 public:
-	// Sets the device's policy, and connects.
+	// Sets the device's policy, connects, and receives the MPA reply.
 	Wire(const Address &to, const Terms &t);
 
-	// The next FPDU of the stream.
+	// Appends an FPDU to the stream, and sends nothing. Returns its place.
 	Span add(const Segment &s, const FpduFault &fault = {});
-	// A Send of a pattern, the next or a part of it.
+	// Appends the next Send, whose payload is pattern(len, seed).
 	Span message(size_t len, uint32_t seed);
 
-	// Sends a part of the stream and waits until TCP has it; in segments of up to so many
-	// bytes.
+	// Sends a part of the stream, in segments of at most @most bytes, and waits until the other
+	// side's TCP has reported it, by ACK or SACK.
 	void send(uint32_t from, uint32_t to, size_t most = 1400);
 	void send(Span s, size_t most = 1400) { send(s.from, s.to, most); }
-	// One segment; nobody waits.
+	// Sends one segment without waiting.
 	void throw_in(uint32_t from, uint32_t to)
 	{
 		tcp_.send(base_ + from, View(stream).subspan(from, to - from));
 	}
-	// The same as send(), with other bytes than the stream's.
+	// As send(), with other bytes than the stream has there.
 	void send_other(uint32_t from, View bytes, size_t most = 1400);
-	// Single bytes between the two, the last first, each so far from the one before, until TCP
-	// has counted that in /proc/net/netstat. TCP may drop them: nobody waits. Return: has it?
+	// Sends single bytes between @from and @to, from the end backwards, @step bytes apart,
+	// until this counter of /proc/net/netstat increases. Does not wait for acknowledgments,
+	// because TCP may drop the bytes. Returns whether the counter has increased.
 	bool crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &counter);
-	// The end of the stream: nobody waits until TCP has it.
+	// Sends FIN, or RST, at the end of the stream, without waiting.
 	void finish() { tcp_.finish(base_ + end()); }
 	void abort() { tcp_.abort(base_ + end()); }
-	// What is still missing of the stream, from the beginning; TCP has all afterwards.
+	// Sends all parts of the stream that the other side's TCP does not have, in order, and
+	// waits until all is acknowledged or the connection is reset.
 	void fill();
-	// Takes in what the other side has sent, and waits for nothing.
+	// Receives the segments that have arrived, without waiting.
 	void take() { tcp_.poll(Millis{0}); }
-	// What it has in order.
+	// Offset up to which the other side has acknowledged the stream.
 	uint32_t acknowledged() const { return tcp_.acknowledged() - base_; }
-	// Where the window that is offered ends.
+	// Right edge of the window that the other side has advertised, as an offset.
 	uint32_t edge() const { return tcp_.edge() - base_; }
-	// An FPDU of the stream with another segment in it.
+	// Returns an FPDU for the place of @fpdu in the stream, with another segment in it.
 	Bytes instead_of(Span fpdu, const Segment &s) const
 	{
 		return FpduEncoder(out.mode(), fpdu.from).encode(s.encode());
@@ -96,12 +98,12 @@ public:
 	Bytes part(Span s) const { return slice(stream, s.from, s.to - s.from); }
 	uint32_t end() const { return static_cast<uint32_t>(stream.size()); }
 
-	// What has been counted since the last call.
+	// Returns the increments since the previous call, or since startup.
 	Counted counted();
 	uint64_t counter(const std::string &name);
-	// The other side's Terminate.
+	// Receives the next segment; nothing if it is not a valid Terminate.
 	std::optional<Terminate> terminate();
-	// Next segment that it has sent.
+	// Returns the next segment of the other side; throws if its stream ends.
 	Segment receive();
 
 	FpduEncoder out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the RFCs say of an endpoint, case by case, on the device under test.
+// Runs the cases, each of which checks the device under test against a statement of an RFC.
 #include <csignal>
 #include <gtest/gtest.h>
 

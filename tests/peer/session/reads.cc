@@ -104,7 +104,7 @@ void more_reads_than_ord(Session &s, unsigned reads, unsigned ord)
 		next();
 	for (unsigned i = 0; i < reads; i++) {
 		if (asked.size() < reads) {
-			EXPECT_FALSE(s.p.receive(Millis{30})) << "more reads than ORD";
+			EXPECT_FALSE(s.p.receive(Millis{30})) << "more Read Requests than ORD";
 			ASSERT_EQ(s.p.last_event, Event::quiet);
 		}
 		s.p.send(answer(asked[i]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Tables of cases for GoogleTest: a row is a test.
+// Tables of cases for GoogleTest: each row is one test.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@ namespace peer {
 
 struct Row {
 	std::string name;
-	const char *rfc; // where the outcome is said
+	const char *rfc; // the sections that require the outcome
 };
 
 template <std::derived_from<Row> T>
@@ -23,7 +23,7 @@ void PrintTo(const T &row, std::ostream *os)
 	*os << row.name << " (" << row.rfc << ")";
 }
 
-// For INSTANTIATE_TEST_SUITE_P: the row's name.
+// For INSTANTIATE_TEST_SUITE_P: names the test after its row.
 struct RowName {
 	template <typename P>
 	std::string operator()(const testing::TestParamInfo<P> &info) const
@@ -32,7 +32,7 @@ struct RowName {
 	}
 };
 
-// For INSTANTIATE_TEST_SUITE_P: all that these functions add.
+// For INSTANTIATE_TEST_SUITE_P: the rows that these functions add.
 template <typename T, typename... F>
 auto rows(void (*first)(std::vector<T> &), F... more)
 {
@@ -42,7 +42,7 @@ auto rows(void (*first)(std::vector<T> &), F... more)
 	return testing::ValuesIn(all);
 }
 
-// Rows that are about MPA: none over SCTP.
+// Wraps a function that adds rows about MPA: over SCTP the result adds none.
 template <typename T>
 auto of_mpa(void (*add)(std::vector<T> &))
 {

@@ -67,13 +67,13 @@ void Session::writes(Region &r, size_t at, const Bytes &data, const FpduFault &f
 void Session::offend(const Segment &s, const FpduFault &fault)
 {
 	offence_ = s;
-	// The victim may find fault with the beginning and close before it has all.
+	// The victim may detect the error in the first bytes and close before the rest is sent.
 	p.try_send(s, fault);
 }
 
 void Session::places(Region &r, ptrdiff_t at, Bytes bytes)
 {
-	// A receive may be filled more than once.
+	// A receive may be filled more than once: only the last contents count.
 	std::erase_if(placed_, [&](const Placed &q) {
 		return q.region == &r && q.range.at == at && q.bytes;
 	});
@@ -117,7 +117,7 @@ void Session::message(size_t len)
 void Session::completes(ibv_wc_opcode opcode)
 {
 	std::optional<ibv_wc> wc = v.completion();
-	ASSERT_TRUE(wc) << "no completion of the victim's own work request";
+	ASSERT_TRUE(wc) << "a work request of the victim does not complete";
 	EXPECT_EQ(wc->status, IBV_WC_SUCCESS);
 	EXPECT_EQ(wc->opcode, opcode);
 	reads_ += opcode == IBV_WC_RDMA_READ;
@@ -125,7 +125,7 @@ void Session::completes(ibv_wc_opcode opcode)
 
 void Session::judge(const Verdict &verdict)
 {
-	SCOPED_TRACE("judging how the victim took it");
+	SCOPED_TRACE("checking the outcome");
 	if (verdict.fate == Fate::either)
 		return judge_life();
 	if (verdict.fate == Fate::lives)
@@ -135,19 +135,19 @@ void Session::judge(const Verdict &verdict)
 	give_up();
 }
 
-// Whatever the victim has made of it: if the connection goes on, nothing counts as an error.
+// The victim may keep the connection or end it. If the connection goes on, no error may be counted.
 void Session::judge_life()
 {
 	if (!alive())
 		return judge(ends());
-	EXPECT_TRUE(bed.all_counted()) << "something legal was counted as an error";
+	EXPECT_TRUE(bed.all_counted()) << "an error was counted, but the connection goes on";
 	bed.expect_anything();
 	p.close();
 	check_victim(false);
 	give_up();
 }
 
-// Whether the next message arrives; others may, before it.
+// Sends a message and returns whether the victim delivers it. Other completions may precede it.
 bool Session::alive()
 {
 	const Bytes data = pattern(64, 4711);
@@ -171,7 +171,7 @@ bool Session::alive()
 
 void Session::judge_gone(const std::string &counter)
 {
-	SCOPED_TRACE("judging how the victim took it");
+	SCOPED_TRACE("checking the outcome");
 	if (!counter.empty())
 		bed.expect_count(counter);
 	check_victim(false);
@@ -187,7 +187,7 @@ void Session::give_up()
 	bed.finish();
 }
 
-// Both directions work. Then the peer sends FIN.
+// Checks a Send in each direction, then ends the peer's stream with FIN.
 void Session::check_life()
 {
 	message(64);
@@ -211,7 +211,7 @@ Segment Session::receives(uint8_t opcode)
 	std::optional<Segment> all;
 	for (size_t at = 0;;) {
 		const Segment s = p.next();
-		// Others may be Read Responses that the case has not waited for.
+		// Skip Read Responses for which the case has not waited.
 		if (opcode == op_send && s.opcode == op_read_response)
 			continue;
 		EXPECT_EQ(s.opcode, opcode);
@@ -252,7 +252,7 @@ void Session::data_both_ways(const std::vector<size_t> &sizes)
 
 void Session::peer_acts(size_t n)
 {
-	constexpr size_t most = 1400, most_of_write = 60000; // payload of a segment
+	constexpr size_t most = 1400, most_of_write = 60000; // bytes of payload in a segment
 	const Segment message = segment(pattern(n, 60));
 	const unsigned receive = slot();
 	p.send(cut_every(message, most));
@@ -312,7 +312,7 @@ void Session::check_end(const Verdict &verdict)
 		check_terminate(end, verdict);
 		break;
 	case Fate::closes:
-		EXPECT_FALSE(end.terminate) << "Terminate says " << end.terminate->code;
+		EXPECT_FALSE(end.terminate) << "Terminate has code " << end.terminate->code;
 		if (!verdict.counter.empty())
 			bed.expect_count(verdict.counter);
 		break;
@@ -321,7 +321,7 @@ void Session::check_end(const Verdict &verdict)
 		break;
 	}
 	EXPECT_TRUE(end.event != Event::fin || p.shut_down())
-		<< "no SHUTDOWN behind the Session Terminate";
+		<< "no SHUTDOWN after the Session Terminate";
 	p.close();
 }
 
@@ -332,11 +332,11 @@ void Session::check_terminate(const End &end, const Verdict &verdict)
 		<< (end.closed() ? "; connection was closed" : "; connection still open");
 	const Code &got = end.terminate->code;
 	EXPECT_TRUE(verdict.fits(got))
-		<< "Terminate says " << got << "; expected " << verdict.codes.front()
+		<< "Terminate has code " << got << "; expected " << verdict.codes.front()
 		<< (verdict.codes.size() > 1 ? " or another" : "");
 	EXPECT_EQ(end.version, version);
-	// A reset could take the Terminate away from the peer.
-	EXPECT_EQ(end.event, Event::fin) << "no FIN behind the Terminate";
+	// A reset could discard the Terminate before the peer has read it.
+	EXPECT_EQ(end.event, Event::fin) << "no FIN after the Terminate";
 	check_headers(*end.terminate);
 	bed.expect_count("tx_terminate");
 	bed.expect_count(verdict.counter_for(got));
@@ -347,18 +347,18 @@ void Session::check_headers(const Terminate &t)
 {
 	EXPECT_EQ(t.reserved, 0);
 	if (t.code.layer == 2 || t.code.etype == 0) {
-		EXPECT_FALSE(t.m || t.d || t.r) << "no headers belong into this Terminate";
+		EXPECT_FALSE(t.m || t.d || t.r) << "this Terminate must not contain headers";
 		return;
 	}
 	if (!offence_)
 		return;
 	EXPECT_TRUE(t.m && t.d)
-		<< "the DDP header and the segment length belong into this Terminate";
+		<< "the DDP header and the segment length must be in this Terminate";
 	EXPECT_EQ(t.ddp_header, offence_->header());
 	EXPECT_EQ(t.segment_len, offence_->encode().size());
 	bool read = offence_->opcode == op_read_request && !offence_->tagged;
 	if (read && t.code.layer == 0 && t.code.etype == 1) {
-		EXPECT_TRUE(t.r) << "the Read Request belongs into this Terminate";
+		EXPECT_TRUE(t.r) << "the Read Request must be in this Terminate";
 		EXPECT_EQ(t.rdmap_header, offence_->payload);
 	} else if (!read || t.code.layer == 1) {
 		EXPECT_FALSE(t.r);
@@ -371,12 +371,13 @@ void Session::check_victim(bool fatal)
 	EXPECT_TRUE(v.settled(index_)) << "a posted work request never completed";
 	EXPECT_TRUE(eventually([&] { return con.state() == IBV_QPS_ERR; }))
 		<< "QP state " << con.state();
-	// A passive connection of the peer-to-peer model may end before it was established.
+	// A passive connection of the peer-to-peer model may end before ESTABLISHED. The consumer
+	// then receives a connection error instead of DISCONNECTED.
 	auto told = [&] {
 		const auto &h = con.happened;
 		return h.disconnected || (h.connect && *h.connect != RDMA_CM_EVENT_ESTABLISHED);
 	};
-	EXPECT_TRUE(v.wait(told)) << "the consumer is not told of the end";
+	EXPECT_TRUE(v.wait(told)) << "the consumer receives no event for the end of the connection";
 	unsigned received = 0, reads = 0;
 	for (size_t i = history_; i < v.history().size(); i++) {
 		const ibv_wc &wc = v.history()[i];
@@ -387,8 +388,8 @@ void Session::check_victim(bool fatal)
 		else
 			reads += wc.opcode == IBV_WC_RDMA_READ;
 	}
-	EXPECT_EQ(received, delivered_) << "something wrong was delivered";
-	EXPECT_EQ(reads, reads_) << "a read succeeded that was not answered well";
+	EXPECT_EQ(received, delivered_) << "the number of successful receives is wrong";
+	EXPECT_EQ(reads, reads_) << "the number of successful reads is wrong";
 	if (fatal) {
 		EXPECT_TRUE(v.wait([&] { return con.happened.fatal; }))
 			<< "no asynchronous error event";
@@ -397,7 +398,7 @@ void Session::check_victim(bool fatal)
 
 void Session::check_memory()
 {
-	// The case has ended early, so it is not known what may have changed.
+	// The case has ended early, so the list of places that may have changed is incomplete.
 	if (testing::Test::HasFatalFailure())
 		return;
 	std::vector<Region *> regions = v.all();
@@ -414,7 +415,8 @@ void Session::check_memory()
 			continue;
 		const size_t at = static_cast<size_t>(q.range.at);
 		const Bytes there = q.region->copy(at, q.range.len);
-		// After a failure it is no wonder if they have not come.
+		// After a failure, missing data are expected: report them without "wrong data",
+		// which would forbid a second try (see same()).
 		if (testing::Test::HasFailure() && there == q.region->original(at, q.range.len))
 			ADD_FAILURE() << "nothing was placed at " << at;
 		else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One connection with the victim, from startup to its end, and the judgement how it was.
+// One connection between the peer and the victim, from startup to its end, and the checks of its
+// outcome.
 #pragma once
 
 #include <functional>
@@ -13,25 +14,25 @@ namespace peer {
 
 struct Terms {
 	uint8_t rev = 1;
-	bool crc = true;		 // false: neither side wants it
-	bool peer_wants_crc = true;	 // false: only the victim does
-	bool markers_in = false;	 // in what the victim receives
-	bool markers_out = false;	 // in what it sends
-	int rcvbuf = 0;			 // of the peer, 0: the system's choice
-	std::optional<Options> victim{}; // other than usual
+	bool crc = true;		 // false: neither side requires CRCs
+	bool peer_wants_crc = true;	 // false: only the victim requires CRCs
+	bool markers_in = false;	 // from the peer to the victim
+	bool markers_out = false;	 // from the victim to the peer
+	int rcvbuf = 0;			 // of the peer, in bytes; 0: the system's default
+	std::optional<Options> victim{}; // instead of usual.victim
 };
 
-// What the peer does behind its bytes.
+// The peer's action after its last byte.
 enum class Then { waits, fin, rst };
 
 class Session {
 public:
-	// Sets the device's policy and begins the account of counters and objects. The case then
-	// takes one of the ways to start up.
+	// Sets the device's policy and records its counters and objects. The case then chooses one
+	// of the startup functions below.
 	explicit Session(const Options &o = usual.victim, const Knobs &policy = {});
 	explicit Session(const Knobs &policy) : Session(usual.victim, policy) {}
 	explicit Session(const Wishes &w) : Session(w.knobs()) {}
-	// Starts up with the victim as responder, under these terms.
+	// Starts up a connection with these terms, the victim as responder.
 	explicit Session(const Terms &t);
 	~Session();
 
@@ -40,37 +41,41 @@ public:
 	// Sends the request, in two TCP segments if cut is not 0, and receives the reply.
 	void dial(const StartupFrame &request, size_t cut = 0,
 		  const PeerOptions &o = lab().peer_socket());
-	// The second half of dial(), for a case that has sent its request itself.
+	// The second half of dial(), for a case that has sent the request itself: receives the
+	// reply.
 	void replied();
-	// Sends bytes that a responder must not answer: the victim closes, its consumer is not
-	// told, the counter moves by one. Ends the session.
+	// Sends bytes that a responder must not answer. Checks that the victim closes without a
+	// reply, that its consumer receives no connection request, and that the counter moves by
+	// one. Ends the session.
 	void unanswered(View bytes, Then then, const std::string &counter);
-	// Sends a request that the consumer rejects with these data, or the device for its length.
-	// Ends the session.
+	// Sends a request and checks its rejection: by the consumer, with these private data, or by
+	// the device, because the private data are too long. Ends the session.
 	void rejected(const StartupFrame &request, const Bytes &data, bool by_consumer);
 
 	// ---- startup, the victim as initiator
 
-	// Lets the victim connect to the listener. Returns the peer, which has received the
-	// request.
+	// Makes the victim connect to the listener. Returns a peer that has received the request.
 	Peer attempt();
-	// The peer of the victim's next attempt.
+	// Accepts the victim's next attempt. Returns a peer that has received the request.
 	Peer asked(Millis timeout = patience);
-	// attempt(), and sends a reply: this one, or one that fits, with a change.
+	// Each calls attempt() and sends a reply: the given one, or a matching one with the change.
 	void call(const std::function<StartupFrame(const Peer &)> &reply);
 	void call_fitting(const Change &change = {});
-	// The reply had R, and the consumer receives its private data. Ends the session.
+	// For a reply with R: checks that the consumer receives REJECTED with these private data.
+	// Ends the session.
 	void reply_rejected(const Bytes &private_data);
-	// The reply was wrong: the victim closes without a Terminate, or with one. Ends the
-	// session.
+	// Each is for a reply that the victim refuses: checks that the consumer gets no connection
+	// and that the victim closes, without or with a Terminate. Ends the session.
 	void reply_refused(const std::string &counter);
 	void reply_terminated(const Code &code, const std::vector<std::string> &counters = {
 							"startup_negotiation_errors"});
 
 	// ---- the victim's consumer
 
-	// What it was told of the connection; nothing within the time.
+	// Returns the event that ended the set-up of the connection (ESTABLISHED, REJECTED, ...),
+	// or nothing if none comes within the limit.
 	std::optional<rdma_cm_event_type> told(Millis limit = patience);
+	// Each waits for that event and checks that it reports success, or failure.
 	void established();
 	void told_of_failure();
 
@@ -79,49 +84,51 @@ public:
 	Peer p;
 	PeerListener listener{Address(lab().peer_ip, 0), lab().peer_socket()};
 
-	// Of DDP and RDMAP: 0 for a peer of the RDMA Consortium's revision (RFC 5044 appendix C).
+	// Version of DDP and RDMAP: 0 on a connection of the RDMA Consortium's revision (RFC 5044
+	// appendix C).
 	uint8_t version = 1;
 
 	Connection &c() { return v.connection(index_); }
-	Segment segment(Bytes payload); // the next Send
+	Segment segment(Bytes payload); // the peer's next Send; advances its MSN
 
 	// ---- Full Operation
 
-	// Sends a segment that is right and the whole of the victim's next message.
+	// Sends a correct segment that is a whole message, and checks that the victim delivers it.
 	void sends(const Segment &s, const FpduFault &fault = {});
-	// Sends the first segment of the next message, which the victim places.
+	// Sends the first segment of the next message. Its payload must be placed.
 	void begins(const Bytes &first);
-	// Sends an RDMA Write that is right.
+	// Sends a correct RDMA Write. Its payload must be placed.
 	void writes(Region &r, size_t at, const Bytes &data, const FpduFault &fault = {});
-	// Sends a segment that is wrong. The Terminate must quote its header.
+	// Sends a wrong segment. A Terminate of DDP or RDMAP must quote its header.
 	void offend(const Segment &s, const FpduFault &fault = {});
-	// The victim has received this message, its next one.
+	// Checks that the victim's next completion is the receive of this message.
 	void delivers(const Bytes &message);
-	// Sends a correct message, which the victim receives.
+	// Sends a correct message of len bytes, and checks that the victim delivers it.
 	void message(size_t len = 40);
-	// A work request of the victim has completed.
+	// Checks that the victim's next completion is a success with this opcode.
 	void completes(ibv_wc_opcode opcode);
-	// The victim sends, the peer receives.
+	// Posts a Send of len bytes, and checks that the peer receives it and that it completes.
 	void victim_sends(size_t len);
-	// The peer's next message, its segments as one. Every field of their headers is checked.
+	// Receives the peer's next message, checks every header field of its segments, and returns
+	// them joined to one segment.
 	Segment receives(uint8_t opcode);
-	// Each operation, of each size, by both sides.
+	// Performs Send, Write and Read in both directions, with each of these sizes in bytes.
 	void data_both_ways(const std::vector<size_t> &sizes = {1, 500, 1400, 5000});
 
-	// Memory of the victim: these bytes must be there in the end; any may, since they were part
-	// of an error.
+	// For the check of the victim's memory at the end: these bytes must be there.
 	void places(Region &r, ptrdiff_t at, Bytes bytes);
+	// This range may have any contents, because an erroneous segment had it as its target.
 	void may_touch(Region &r, Range range);
 	void may_touch_slot() { may_touch(c().recv, c().slot(slot())); } // the next receive
 
-	// ---- judgement, as GoogleTest failures; each ends the session
+	// ---- checks of the outcome; each reports GoogleTest failures and ends the session
 
 	void judge(const Verdict &verdict);
-	// The peer has gone; the counter moves by one, or none does.
+	// For a peer that has closed: the counter must move by one; if it is empty, none may move.
 	void judge_gone(const std::string &counter);
-	// data_both_ways(), then an orderly end.
+	// data_both_ways(), then a graceful end.
 	void judge_working();
-	// No verdict: memory, counters and objects are as they should be.
+	// Checks only the victim's memory, and the device's counters and objects.
 	void give_up();
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Startup of a session, in either role, and what must come of it.
+// Startup of a session, in either role, and the checks of its outcome.
 #include "session.h"
 
 namespace peer {
@@ -57,7 +57,7 @@ void Session::call_fitting(const Change &change)
 	});
 }
 
-// RFC 5044 figure 14: whatever the frames say.
+// RFC 5044 figure 14: revision 0 has markers and CRCs in both directions, whatever the frames say.
 void Session::begin_operation()
 {
 	if (p.reply.rev)
@@ -81,12 +81,13 @@ void Session::unanswered(View bytes, Then then, const std::string &counter)
 		expect_silent_end(p.socket);
 	p.close();
 	bed.expect_count(counter);
-	EXPECT_EQ(v.connections(), index_) << "the consumer was told of it";
+	EXPECT_EQ(v.connections(), index_) << "the consumer received a connection request";
 	bed.finish();
 }
 
-// The reply has R and then the victim has left MPA: no FPDU comes (RFC 5044 7.1.2 rule 2). Over
-// SCTP a Session Terminate is the answer, unless the consumer rejects (RFC 5043 6.3, 6.4).
+// The victim replies with R and exits MPA, so no FPDU follows (RFC 5044 7.1.2 rule 2). Over SCTP
+// the device rejects by a Session Terminate without a reply; a consumer's rejection is a reply with
+// private data, then the Session Terminate (RFC 5043 6.3, 6.4).
 void Session::rejected(const StartupFrame &request, const Bytes &data, bool by_consumer)
 {
 	p = Peer::reach(v.address(), lab().peer_socket());
@@ -128,7 +129,7 @@ void Session::established()
 
 void Session::told_of_failure()
 {
-	ASSERT_TRUE(told()) << "the consumer was never told";
+	ASSERT_TRUE(told()) << "the consumer receives no connection event";
 	EXPECT_LT(c().happened.status, 0);
 	if (initiator_) {
 		EXPECT_NE(told(), RDMA_CM_EVENT_ESTABLISHED);
@@ -155,7 +156,7 @@ void Session::reply_refused(const std::string &counter)
 	give_up();
 }
 
-// RFC 6581 9.1, 9.2: the Terminate goes out, and the consumer gets no connection.
+// RFC 6581 9.1, 9.2: the victim sends a Terminate, and its consumer gets no connection.
 void Session::reply_terminated(const Code &code, const std::vector<std::string> &counters)
 {
 	End e = p.end();

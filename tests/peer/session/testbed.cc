@@ -6,7 +6,7 @@
 namespace peer {
 namespace {
 
-// Errors by class. A device may have finer counters besides.
+// One error counter per class. The device may have additional, finer counters.
 const std::set<std::string> errors{
 	"backlog_drops",
 	"chunk_errors",
@@ -43,7 +43,7 @@ void wait_acknowledged(const Socket &s)
 {
 	for (auto end = std::chrono::steady_clock::now() + patience; s.unacknowledged();) {
 		if (std::chrono::steady_clock::now() > end)
-			throw Timeout("the other side acknowledges nothing");
+			throw Timeout("the victim does not acknowledge all bytes");
 		std::this_thread::sleep_for(std::chrono::microseconds(50));
 	}
 }
@@ -57,7 +57,7 @@ void send_cut(Socket &s, View bytes, size_t first)
 
 void expect_healthy(Victim &v)
 {
-	EXPECT_EQ(Witness(v).turn(), "") << "a healthy connection afterwards";
+	EXPECT_EQ(Witness(v).turn(), "") << "a new connection does not work";
 }
 
 void expect_silent_end(Socket &s, Millis timeout)
@@ -66,20 +66,20 @@ void expect_silent_end(Socket &s, Millis timeout)
 	Event e;
 	while ((e = s.receive(got, timeout)) == Event::data)
 		;
-	EXPECT_TRUE(e == Event::fin || e == Event::reset) << "still open";
-	EXPECT_TRUE(got.empty()) << "the victim sends something";
+	EXPECT_TRUE(e == Event::fin || e == Event::reset) << "the victim does not close";
+	EXPECT_TRUE(got.empty()) << "the victim sends bytes before it closes";
 }
 
 void expect_silent_end(Peer &p)
 {
 	const End e = p.end();
-	EXPECT_TRUE(e.closed()) << "still open";
-	EXPECT_TRUE(e.before.empty() && !e.terminate) << "the victim sends something";
+	EXPECT_TRUE(e.closed()) << "the victim does not close";
+	EXPECT_TRUE(e.before.empty() && !e.terminate) << "the victim sends before it closes";
 }
 
 Testbed &Testbed::the(const Options &o)
 {
-	Victim &victim = lasting_victim(o); // outlives it
+	Victim &victim = lasting_victim(o); // created first, so it outlives the Testbed
 	static std::vector<std::unique_ptr<Testbed>> all;
 	for (const auto &bed : all)
 		if (&bed->v == &victim)
@@ -109,9 +109,9 @@ void Testbed::begin()
 	const Counts all = nldev_.counters();
 	if (judged_ && !usual.shared) {
 		EXPECT_EQ(difference(judged(all), judged(counters_)), "")
-			<< "counted after the case before was judged";
+			<< "counters moved after the check of the previous case";
 	}
-	if (!judged_) // nobody has judged the session before
+	if (!judged_) // the previous case ended without finish(), which restores the regions
 		restore();
 	counters_ = all;
 	resources_ = nldev_.resources();
@@ -135,7 +135,8 @@ void Testbed::restore()
 		r->restore();
 }
 
-// Not those of traffic, which the other connection has, too, unless the case expects them.
+// Keeps the counters of errors and events, and those that the case expects. The bystander moves the
+// counters of traffic, too.
 Counts Testbed::judged(Counts all) const
 {
 	std::erase_if(all, [this](const auto &c) {
@@ -170,7 +171,7 @@ std::string Testbed::missing_counters()
 	return names;
 }
 
-// What the counters are to be; names that do not exist are a failure.
+// Returns the expected values. Reports a failure for an expected counter that does not exist.
 Counts Testbed::wanted() const
 {
 	Counts all = judged(counters_);
@@ -196,7 +197,7 @@ void Testbed::check_counters()
 			return true;
 		if (!some_error_)
 			return got == want;
-		// At least one error, each of its classes once.
+		// At least one error counter has moved, and none by more than one.
 		bool any = false;
 		for (auto &[name, n] : got) {
 			const bool error = errors.contains(name) || name == "rx_terminate";
@@ -222,10 +223,10 @@ void Testbed::check_resources()
 void Testbed::check_bystander()
 {
 	const std::string fault = bystander_->turn();
-	EXPECT_EQ(fault, "") << "another connection has suffered";
+	EXPECT_EQ(fault, "") << "the bystander does not work";
 	if (fault.empty())
 		return;
-	// The next case shall be judged by itself.
+	// Start the next case with a new bystander, so that it does not fail for this reason.
 	judged_ = false;
 	while (v.completion(Millis{200}))
 		;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What all cases share: one victim on the device under test, a connection that nothing may disturb,
-// and the device's own account of errors and objects.
+// The state that all cases share: one victim on the device under test, a connection that no case
+// may disturb (the bystander), and the device's counters and resource numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,15 +17,16 @@ namespace peer {
 using namespace iwarp;
 using namespace victim;
 
-// Number of receives posted on each connection, and their size.
+// Number of receives posted on each connection, and their size in bytes.
 inline constexpr unsigned receives = 4;
 inline constexpr uint32_t receive_size = 2048;
 inline constexpr size_t region_size = 8192;
-// More than its buffers for sending hold: a read of it takes until the peer receives.
+// More bytes than the victim's send buffer holds: the response to a read of them all is complete
+// only after the peer has received most of it.
 inline constexpr size_t rw_size = 1024 * 1024;
 inline constexpr uint8_t depth = 4; // IRD and ORD
 
-// What holds in a program unless a case says otherwise.
+// Defaults of a program. A case may override them.
 struct Usual {
 	Options victim{.receives = receives,
 		       .receive_size = receive_size,
@@ -33,15 +34,15 @@ struct Usual {
 		       .ord = depth,
 		       .region_size = region_size,
 		       .rw_size = rw_size};
-	// Other tests use the device, too: the policy is put back after each session, and between
-	// two of them counters may move.
+	// Tests without a Session use the device, too: each session restores the policy at its end,
+	// and counters may move between two sessions.
 	bool shared = false;
 };
 inline Usual usual;
-// Large enough for data both ways.
+// Large enough for data_both_ways().
 inline const Options roomy{.receive_size = 8192, .rw_size = 32768};
 
-// A counter of the device.
+// Returns a counter of the device.
 inline uint64_t counter(const std::string &name)
 {
 	return lab().device.counter(name);
@@ -51,23 +52,23 @@ class Testbed {
 public:
 	static Testbed &the(const Options &o = usual.victim);
 
-	// Before and after a case. finish() tells, as GoogleTest failures, what the case has left
-	// behind: objects, counts other than expected, foreign memory changed, the other connection
-	// hurt.
+	// Called before and after a case. finish() reports GoogleTest failures for leaked objects,
+	// counters that differ from the expected values, completions that were not posted, and a
+	// bystander that does not work.
 	void begin();
 	void finish();
 
-	// A counter that must have moved by n when the case ends.
+	// Requires that the counter has moved by n when the case ends.
 	void expect_count(const std::string &name, uint64_t n = 1) { expected_[name] += n; }
-	// Have they?
+	// Returns whether all counters have their expected values now.
 	bool all_counted();
-	// Those of errors and events that the device does not have.
+	// Returns the names of the error and event counters that the device lacks.
 	std::string missing_counters();
-	// Has any error been counted, or has the peer told of one?
+	// Returns whether the case has moved an error counter, rx_terminate or rx_rejects.
 	bool any_error();
-	// One error of a class that no RFC names.
+	// Requires at least one error, of any class.
 	void expect_some_error() { some_error_ = true; }
-	// Whatever else is counted from now on.
+	// Accepts any counters when the case ends.
 	void expect_anything() { anything_ = true; }
 
 	Victim &v;
@@ -87,21 +88,22 @@ private:
 	std::unique_ptr<Witness> bystander_;
 	Counts resources_, counters_, expected_;
 	bool some_error_ = false, anything_ = false;
-	bool judged_ = false; // the session before
+	bool judged_ = false; // finish() has checked the previous case
 };
 
-// Waits for the condition as long as a slow machine may need.
+// Waits for the condition as long as a slow machine may need. Returns false after that time.
 bool eventually(const std::function<bool()> &condition);
 
-// Until all that was sent is acknowledged: what TCP sends then is another segment.
+// Waits until all bytes sent are acknowledged, so that later bytes are in another TCP segment.
+// Throws Timeout.
 void wait_acknowledged(const Socket &s);
-// In two segments of TCP: so many bytes first.
+// Sends the bytes in two parts, in different TCP segments. The first part has first bytes.
 void send_cut(Socket &s, View bytes, size_t first);
 
-// A fresh connection to the same listener does Send, Write and Read correctly.
+// Checks that Send, Write and Read work on a new connection to the victim.
 void expect_healthy(Victim &v);
 
-// The other side ends the stream and sends nothing.
+// Each checks that the victim ends the stream without sending anything.
 void expect_silent_end(Socket &s, Millis timeout = patience);
 void expect_silent_end(Peer &p);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the RFC lets happen to a connection.
+// The outcome of a connection that an RFC requires or permits.
 #pragma once
 
 #include <string>
@@ -12,22 +12,23 @@ namespace peer {
 using iwarp::Code;
 
 enum class Fate {
-	lives,	    // it is legal: the connection goes on, in both directions
-	terminates, // Terminate with the code, then FIN
-	closes,	    // no Terminate: the peer is gone, or has sent one itself
-	ends,	    // an error without a code in any RFC: either of the two
-	either,	    // the RFC does not say: it goes on, or ends; nothing else may break
+	lives,	    // no error: the connection goes on, in both directions
+	terminates, // the victim sends a Terminate with one of the codes, then FIN
+	closes,	    // no Terminate: the peer has closed, or has sent a Terminate itself
+	ends,	    // an error for which no RFC has a code: with or without a Terminate
+	either,	    // not specified: the connection goes on or ends; nothing else may break
 };
 
 struct Verdict {
 	Fate fate = Fate::lives;
-	// The code; several where the RFC's text fits each.
+	// The permitted codes of the Terminate; several if the RFC's text permits each.
 	std::vector<Code> codes{};
-	// Counter that moves by one. With a code it follows from that, unless named here.
+	// The counter that moves by one. If it is empty: the one for the Terminate's code, or none
+	// without a Terminate.
 	std::string counter{};
 
 	bool fits(const Code &got) const;
-	// The counter that moves with this code.
+	// Returns the counter that moves with this code.
 	std::string counter_for(const Code &got) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One connection of the victim: cm id, queue pair, receive slots, and what happened to it.
+// One connection of the victim: rdma_cm id, QP, receive slots, and the events received.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,8 @@ public:
 	ibv_qp *qp() const { return id_->qp; }
 	ibv_qp_state state() const;
 
-	// Receive slots, each with a gap after it that belongs to the region but to no receive.
+	// Receive slots, each with a gap of bytes before and after it that belongs to the region
+	// but to no receive.
 	static constexpr size_t gap = 64;
 	void post_receive(unsigned slot);
 	Range slot(unsigned n) const;
@@ -33,7 +34,8 @@ public:
 		return recv.copy(static_cast<size_t>(this->slot(slot).at), len);
 	}
 
-	// Work requests; each is signalled. Bytes are taken from the local region.
+	// Each posts a signalled work request for len bytes of a local region, from offset at. stag
+	// and to are the peer's.
 	void post_send(const Region &from, size_t at, size_t len)
 	{
 		post(IBV_WR_SEND, from, at, len, 0, 0);
@@ -47,10 +49,10 @@ public:
 		post(IBV_WR_RDMA_READ, into, at, len, stag, to);
 	}
 
-	// Any other work request on these bytes.
+	// Posts wr, signalled, with one scatter/gather element: len bytes of r, from offset at.
 	void post(ibv_send_wr wr, const Region &r, size_t at, size_t len);
 
-	// Remote rights of the QP from now on, instead of rdma_cm's default (all).
+	// Sets the remote access rights of the QP. The default of rdma_cm is all of them.
 	void allow(int access);
 
 	void accept();
@@ -59,14 +61,14 @@ public:
 
 	Region recv;
 
-	// Guarded by the victim's lock; read them through Victim::wait().
+	// Guarded by the victim's lock: read the members in a condition of Victim::wait().
 	struct Happened {
 		iwarp::Bytes request_data; // private data of the request (passive side)
 		std::optional<rdma_cm_event_type> connect; // ESTABLISHED, REJECTED, ...
 		int status = 0;				   // of that event
 		iwarp::Bytes reply_data;		   // private data of that event
 		uint8_t ird = 0, ord = 0;		   // of the request or that event
-		bool accepted = false;			   // by us, as the passive side
+		bool accepted = false;			   // by the victim as passive side
 		bool disconnected = false;
 		bool fatal = false; // asynchronous error event of the QP
 	} happened;

@@ -59,7 +59,7 @@ bool Policy::set(const std::string &knob, const std::string &value)
 void Policy::must(const std::string &knob, const std::string &value)
 {
 	if (!set(knob, value))
-		throw std::runtime_error("the device refuses " + knob + " = " + value);
+		throw std::runtime_error("cannot set the device's policy: " + knob + " = " + value);
 }
 
 void Policy::restore()

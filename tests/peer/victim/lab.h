@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Where the suite runs: the device under test, addresses, and the peer's namespace.
+// The environment of the suite: the device under test, the addresses, and the peer's network
+// namespace.
 #pragma once
 
 #include <concepts>
@@ -21,7 +22,7 @@ public:
 
 	const std::string &name() const { return name_; }
 	std::optional<std::string> policy(const std::string &knob) const;
-	// False if the device has no such knob or refuses the value.
+	// Sets the knob. Returns false if the device has no such knob or refuses the value.
 	bool policy(const std::string &knob, const std::string &value) const;
 	uint64_t counter(const std::string &name) const { return Nldev(name_).counters().at(name); }
 
@@ -30,7 +31,8 @@ private:
 	std::string name_;
 };
 
-// Any number of knobs. One is written only when its value changes, and all are put back at the end.
+// Sets knobs of the policy of the device under test, and restores their former values when
+// destroyed. A knob is written only if its value changes.
 class Policy {
 public:
 	Policy();
@@ -38,9 +40,9 @@ public:
 	Policy(const Policy &) = delete;
 	Policy &operator=(const Policy &) = delete;
 
-	// False if the device does not know the knob or the value.
+	// Returns false if the device has no such knob or refuses the value.
 	bool set(const std::string &knob, const std::string &value);
-	// As set(), but then throws.
+	// As set(), but throws instead of returning false.
 	void must(const std::string &knob, const std::string &value);
 	void must(const std::string &knob, std::integral auto value)
 	{
@@ -61,10 +63,10 @@ struct Lab {
 	Device device;
 	std::string victim_ip;
 	std::string peer_ip;
-	std::string victim_ip6; // empty: no IPv6
+	std::string victim_ip6; // empty: no tests of IPv6
 	std::string peer_ip6;
 	std::string peer_netns; // empty: the same as the victim's
-	bool sctp = false;	// the device's policy llp is so, too
+	bool sctp = false;	// as in the device's policy "llp"
 
 	iwarp::PeerOptions peer_socket(int rcvbuf = 0) const
 	{
@@ -74,7 +76,8 @@ struct Lab {
 
 const Lab &lab();
 
-// Whether the condition comes true in time.
+// Waits for the condition, with an evaluation every 5 ms. Returns false if the limit is reached
+// first.
 bool soon(const std::function<bool()> &condition, iwarp::Millis limit = iwarp::patience);
 
 } // namespace victim

@@ -41,7 +41,7 @@ void each(const uint8_t *p, size_t len, const Visit &visit)
 	}
 }
 
-// A table of entries, each with a name and a number.
+// Parses a nested table whose entries each have a name and a 64-bit number, and adds them to a map.
 void table(const uint8_t *p, size_t len, uint16_t name_type, uint16_t value_type, Counts &to)
 {
 	each(p, len, [&](uint16_t, const uint8_t *entry, size_t n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What "rdma statistic" and "rdma resource" show, asked for directly: the values are of now, and
-// all of one moment. Sysfs's hw_counters are up to 10 ms old, by the kernel's ticks, and older
-// while the processor that counts the ticks stands still, as those of a guest do.
+// The numbers that "rdma statistic" and "rdma resource" show, requested by netlink: current values,
+// all taken at the same time. The kernel caches hw_counters in sysfs for 10 ms, counted in jiffies:
+// longer in a guest while the CPU that updates jiffies is stopped.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace victim {
 
 using Counts = std::map<std::string, uint64_t>;
 
-// In words; what is wanted of counts that it does not name is zero.
+// Describes each counter of got that differs from wanted; empty if none does. The wanted value of a
+// counter that wanted lacks is 0.
 std::string difference(const Counts &got, const Counts &wanted);
 
 class Nldev {
@@ -22,9 +23,9 @@ public:
 	Nldev(const Nldev &) = delete;
 	Nldev &operator=(const Nldev &) = delete;
 
-	// The device's hardware counters.
+	// Returns the device's hardware counters.
 	Counts counters() { return ask(stat_get); }
-	// Objects that programs hold: pd, cq, qp, cm_id, mr, ctx.
+	// Returns the numbers of the device's objects: pd, cq, qp, cm_id, mr, ctx.
 	Counts resources() { return ask(res_get); }
 
 private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Registered memory that notices every byte changed in it or beside it.
+// Registered memory that detects changes to every byte in it and next to it.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -10,14 +10,14 @@
 
 namespace victim {
 
-// Offsets from the region's base; negative and beyond the size: the guards.
+// A range of bytes. Offsets below 0 or beyond the region's size are in the guards.
 struct Range {
-	ptrdiff_t at;
+	ptrdiff_t at; // from the region's base
 	size_t len;
 };
 
-// Memory of size bytes between two guards on the same mapping, of which exactly the
-// middle is registered. All of it is filled with a pattern.
+// One mapping that consists of size registered bytes between two guards that are not registered. A
+// pattern fills all of it.
 class Region {
 public:
 	static constexpr size_t guard = 4096;
@@ -34,13 +34,13 @@ public:
 	uint32_t lkey() const { return mr_->lkey; }
 	uint32_t rkey() const { return mr_->rkey; }
 	iwarp::Bytes copy(size_t at, size_t len) { return {data() + at, data() + at + len}; }
-	// The pattern as it was at the beginning.
+	// Returns the initial pattern of these bytes.
 	iwarp::Bytes original(size_t at, size_t len) const;
 
-	// Writes the pattern again.
+	// Writes the initial pattern to the region and its guards.
 	void restore();
 
-	// Empty if nothing outside the ranges has changed, else what has, in words.
+	// Describes the first byte outside the allowed ranges that has changed; empty if none has.
 	std::string changed(const std::vector<Range> &allowed = {}) const;
 
 private:
@@ -51,7 +51,7 @@ private:
 	ibv_mr *mr_;
 };
 
-// An RDMA Write into a region, at an offset from its base.
+// Returns an RDMA Write to a region, at an offset in bytes from its base.
 iwarp::Segment write_to(const Region &r, int64_t at, iwarp::Bytes payload, bool last = true);
 
 } // namespace victim

@@ -71,7 +71,7 @@ void Pupil::after_post()
 	before_post();
 }
 
-// Values at which checks go wrong.
+// Returns a boundary value, at which checks often fail, or a random value.
 uint32_t Scribbler::value()
 {
 	static constexpr uint32_t edges[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The memory that a driver shares with user space, seen from outside: found in
-// /proc/self/maps, understood only as far as watching a correct program teaches.
+// The memory that a driver shares with user space. The code finds it in /proc/self/maps and has no
+// knowledge of its layout except the changes that correct posts make.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,27 +14,26 @@ namespace victim {
 struct Mapping {
 	uint8_t *addr;
 	size_t len;
-	off_t offset; // in the command file
+	off_t offset; // in the uverbs file
 	bool operator==(const Mapping &) const = default;
 };
 
-// All writable shared mappings of uverbs files in this process.
+// Returns all writable shared mappings of uverbs files in this process.
 std::vector<Mapping> device_mappings();
-// Those of after that are not in before.
+// Returns the mappings of after that are not in before.
 std::vector<Mapping> added(const std::vector<Mapping> &before, const std::vector<Mapping> &after);
 
-// The doorbell: uverbs' POST_SEND or POST_RECV without any work request. Return: errno or 0.
+// Rings the doorbell: uverbs' POST_SEND or POST_RECV without a work request. Returns 0 or errno.
 int ring_doorbell(ibv_qp *qp, bool receive);
 
-// What correct posts teach about a mapping: its words that they count up, and what the
-// elements look like.
+// The facts that correct posts reveal about a mapping.
 struct Lesson {
-	size_t len = 0;
-	std::vector<size_t> counters; // offsets
-	iwarp::Bytes image;
+	size_t len = 0;		      // bytes
+	std::vector<size_t> counters; // offsets of the 32-bit words that a post increments
+	iwarp::Bytes image;	      // the mapping's contents, with correct elements
 };
 
-// To be told before and after each correct post.
+// Collects a Lesson. The caller calls before_post() and after_post() around each correct post.
 class Pupil {
 public:
 	explicit Pupil(const Mapping &m) : map_(m), lesson_{m.len, {}, {m.addr, m.addr + m.len}} {}
@@ -48,7 +47,8 @@ private:
 	Lesson lesson_;
 };
 
-// Scribbles in a mapping. One thread per object; several may work on the same mapping.
+// Overwrites parts of a mapping. Each object is for one thread; several objects may work on the
+// same mapping.
 class Scribbler {
 public:
 	Scribbler(const Mapping &m, uint32_t seed, const Lesson &lesson = {})
@@ -58,11 +58,12 @@ public:
 			lesson_ = lesson;
 	}
 
-	// One mutation of a random kind.
+	// Makes one change of a random kind.
 	void mutate();
-	// Good elements with a few bytes wrong, and counters that say they are new.
+	// Writes correct elements with a few wrong bytes, and advances the counters, so that the
+	// elements count as new.
 	void mutate_elements();
-	// Random bytes everywhere.
+	// Fills the mapping with random bytes.
 	void fill();
 
 private:

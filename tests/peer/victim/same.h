@@ -8,8 +8,9 @@
 
 namespace victim {
 
-// Whether what was delivered or placed is what was sent. If not, the message contains "wrong data",
-// which tells tests/run-suite.sh that no second try excuses the failure.
+// Compares the bytes delivered or placed with the bytes sent. The message for a differing byte
+// contains "wrong data": tests/run-suite.sh does not repeat a failed suite with this text in its
+// output.
 inline testing::AssertionResult same(iwarp::View got, iwarp::View wanted)
 {
 	if (got.size() != wanted.size())

@@ -29,7 +29,8 @@ void set_nonblocking(int fd)
 		fail("fcntl");
 }
 
-// All of them have one context in librdmacm, so an asynchronous event may come to another's thread.
+// All victims share one context of librdmacm, so the thread of one victim may receive an
+// asynchronous event for another.
 std::mutex victims_lock;
 std::vector<Victim *> victims;
 
@@ -78,7 +79,7 @@ Victim::~Victim()
 		std::lock_guard guard(lock_);
 		doomed.swap(connections_);
 	}
-	// The thread goes on acknowledging events until nothing can raise one.
+	// Keep the thread running: the destruction waits until it has acknowledged all events.
 	doomed.clear();
 	if (write(stop_fd_, &one, sizeof(one)) == sizeof(one))
 		thread_.join();
@@ -86,7 +87,7 @@ Victim::~Victim()
 		std::lock_guard guard(victims_lock);
 		std::erase(victims, this);
 	}
-	// A request may have come in after the first look.
+	// A connection request may have arrived after the swap.
 	connections_.clear();
 	close(stop_fd_);
 	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &alien, &spare})
@@ -169,7 +170,7 @@ Connection &Victim::connect(const iwarp::Address &to)
 Connection &Victim::connection(unsigned n, iwarp::Millis timeout)
 {
 	if (!wait([&] { return connections_.size() > n; }, timeout))
-		throw iwarp::Timeout("the victim saw no connection request");
+		throw iwarp::Timeout("the victim receives no connection request");
 	std::lock_guard guard(lock_);
 	return *connections_[n];
 }
@@ -187,7 +188,7 @@ void Victim::drop(unsigned n)
 		std::lock_guard guard(lock_);
 		doomed.swap(connections_[n]);
 	}
-	// Without the lock: the thread acknowledges events that the destruction waits for.
+	// Without the lock: the destruction waits until the thread has acknowledged all events.
 	doomed.reset();
 	std::lock_guard guard(ledger_lock_);
 	ledger_.erase(ledger_.lower_bound(static_cast<uint64_t>(n) << 32),
@@ -217,7 +218,7 @@ std::optional<ibv_wc> Victim::completion(iwarp::Millis timeout)
 	std::lock_guard guard(ledger_lock_);
 	auto entry = ledger_.find(wc.wr_id);
 	if (entry == ledger_.end())
-		ledger_fault_ = "completion of what is not posted, wr_id " +
+		ledger_fault_ = "completion without a posted work request, wr_id " +
 				std::to_string(wc.wr_id);
 	else if (--entry->second == 0)
 		ledger_.erase(entry);
@@ -337,7 +338,7 @@ void Victim::on_request(rdma_cm_event *e)
 			c->reject(options_.private_data);
 		}
 	} catch (const std::system_error &) {
-		// The peer may have gone in between: that is no fault of ours.
+		// The peer may have closed the connection: not an error of the victim.
 	}
 	connections_.push_back(std::move(c));
 }
@@ -363,7 +364,7 @@ void Victim::on_async()
 
 Victim &lasting_victim(const Options &o)
 {
-	lab(); // outlives them
+	lab(); // created first, so it outlives the victims
 	static std::vector<std::pair<Options, std::unique_ptr<Victim>>> all;
 	for (const auto &[options, v] : all)
 		if (options == o)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The consumer of the device under test: it listens or connects with rdma_cm, offers memory
-// of every kind, and keeps account of all that it posts.
+// The consumer of the device under test: it listens and connects with rdma_cm, registers memory
+// with every kind of access, and records all work requests that it posts.
 #pragma once
 
 #include <condition_variable>
@@ -18,8 +18,8 @@ namespace victim {
 enum class Answer { accept, reject, hold };
 
 struct Options {
-	unsigned receives = 8; // posted on each connection
-	uint32_t receive_size = 1024;
+	unsigned receives = 8;	      // posted on each connection
+	uint32_t receive_size = 1024; // bytes
 	uint8_t ird = 4;
 	uint8_t ord = 4;
 	Answer answer = Answer::accept;
@@ -27,7 +27,7 @@ struct Options {
 	size_t region_size = 8192;
 	size_t rw_size = 8192; // of the region that peers may read and write
 	bool ipv6 = false;
-	bool srq = false; // all connections take from one receive queue
+	bool srq = false; // all connections share one receive queue
 
 	bool operator==(const Options &) const = default;
 };
@@ -39,33 +39,38 @@ public:
 	Victim(const Victim &) = delete;
 	Victim &operator=(const Victim &) = delete;
 
-	// Where it listens.
+	// The address at which the victim listens.
 	const iwarp::Address &address() const { return address_; }
 	const Options &options() const { return options_; }
 
-	// What the next requests are answered, and with which private data; own requests carry
-	// them, too.
+	// Sets the answer to later connection requests and its private data. Requests by the victim
+	// carry the private data, too.
 	void answers(Answer a, iwarp::Bytes private_data = {});
 
-	// Active side: resolves, creates the QP, starts connecting.
+	// Active side: resolves the address and the route, creates the QP, sends the request. Does
+	// not wait for the reply.
 	Connection &connect(const iwarp::Address &to);
 
-	// The n-th connection (requests and own attempts counted together), when it is there.
+	// Returns connection n, from 0 in order of creation; connection requests of peers and calls
+	// of connect() are counted together. Throws Timeout if it does not exist in time.
 	Connection &connection(unsigned n = 0, iwarp::Millis timeout = iwarp::patience);
 	unsigned connections();
-	// Destroys it; its number is not used again.
+	// Destroys connection n. Its number is not used again.
 	void drop(unsigned n);
-	// Waits until a condition on what happened holds. It runs with the lock held: no other
-	// function of the victim may be called in it.
+	// Waits until a condition on Connection::happened holds. Returns false after the timeout.
+	// The condition runs with the lock held, so it must not call other functions of the victim.
 	bool wait(const std::function<bool()> &condition, iwarp::Millis timeout = iwarp::patience);
 
-	// Next completion; all go through here.
+	// Returns the next completion of any connection, or nothing after the timeout. No other
+	// function polls the CQ.
 	std::optional<ibv_wc> completion(iwarp::Millis timeout = iwarp::patience);
-	// Polls until all that connection posted is completed.
+	// Polls until all work requests of the connection have completed. Returns false if no
+	// completion comes within the timeout.
 	bool settled(unsigned connection, iwarp::Millis timeout = iwarp::patience);
-	// Every completion so far.
+	// All completions since the start.
 	const std::vector<ibv_wc> &history() const { return history_; }
-	// What completed that was not posted, or twice; empty is right.
+	// Describes a completion without a posted work request, or a second one of the same work
+	// request; empty if there was none.
 	const std::string &ledger_fault() const { return ledger_fault_; }
 
 	static unsigned connection_of(uint64_t wr_id) { return static_cast<unsigned>(wr_id >> 32); }
@@ -76,6 +81,7 @@ public:
 	ibv_cq *cq() const { return cq_; }
 	ibv_srq *srq() const { return srq_; }
 	ibv_context *verbs() const { return listener_->verbs; }
+	// Records a work request as posted and returns its wr_id.
 	uint64_t ledger_open(unsigned connection, bool send, unsigned n);
 
 private:
@@ -95,7 +101,7 @@ private:
 	ibv_srq *srq_ = nullptr;
 	iwarp::Address address_;
 	int stop_fd_ = -1;
-	std::map<uint64_t, unsigned> ledger_; // wr_id -> posted and not completed
+	std::map<uint64_t, unsigned> ledger_; // wr_id -> work requests not completed
 	std::string ledger_fault_;
 	std::vector<ibv_wc> history_;
 	std::mutex ledger_lock_;
@@ -107,14 +113,15 @@ private:
 	std::thread thread_;
 
 public:
-	// What a peer may try to reach. rw: read and write; ro, wo: one of them; local: neither;
-	// alien: read and write, in another protection domain; spare: for the healthy connection
-	// that ends each test.
+	// Targets for the peer, by remote access. rw: read and write; ro: read; wo: write; local:
+	// none; alien: read and write, in another protection domain; spare: read and write, for the
+	// Witness and as source of the victim's own Sends. all() excludes spare.
 	std::unique_ptr<Region> rw, ro, wo, local, alien, spare;
 	std::vector<Region *> all();
 };
 
-// The victim with these options that lives as long as the process.
+// Returns the victim with these options, created by the first call, which lives until the process
+// ends.
 Victim &lasting_victim(const Options &o);
 
 } // namespace victim

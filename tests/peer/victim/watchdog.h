@@ -3,9 +3,9 @@
 
 namespace victim {
 
-// Ends the process, with the test's name, when one takes five minutes: a call that never returns is
-// a failure of the kernel. One that does takes 47 seconds in the debug kernel, on a machine with
-// other work.
+// Prints a test's name and ends the process if the test takes more than five minutes, times
+// KWARP_PATIENCE: a call that never returns is a failure of the kernel. The longest test takes 47 s
+// with the debug kernel on a busy machine.
 void watch_tests();
 
 } // namespace victim

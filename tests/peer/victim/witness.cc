@@ -5,14 +5,14 @@ namespace victim {
 
 using namespace iwarp;
 
-// The first message tells which connection it is.
+// The completion of the first message shows the number of the connection.
 Witness::Witness(Victim &v)
 	: v_(v), p_(Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket()))
 {
 	p_.send_message({});
 	const std::optional<ibv_wc> wc = completion();
 	if (!wc || wc->status != IBV_WC_SUCCESS)
-		throw std::runtime_error("the first message of a new connection does not arrive");
+		throw std::runtime_error("the first message of a new connection is not delivered");
 	index_ = Victim::connection_of(wc->wr_id);
 	v.connection(index_).post_receive(Victim::index_of(wc->wr_id));
 }
@@ -26,8 +26,8 @@ Witness::~Witness()
 	v_.drop(index_);
 }
 
-// The victim may hear late that another connection has ended: its requests come back flushed, ours
-// do not.
+// Skips flushed work requests: they belong to another connection that has ended, and their
+// completions may come late.
 std::optional<ibv_wc> Witness::completion()
 {
 	std::optional<ibv_wc> wc;
@@ -55,12 +55,12 @@ std::string Witness::send_and_write(const Bytes &sent, const Bytes &written)
 	p_.send_message(sent);
 	const std::optional<ibv_wc> wc = completion();
 	if (!wc || wc->status != IBV_WC_SUCCESS || Victim::connection_of(wc->wr_id) != index_)
-		return "its message does not arrive";
+		return "the message is not delivered";
 	const unsigned slot = Victim::index_of(wc->wr_id);
 	if (slot != turns_ % v_.options().receives)
-		return "its message is not in the oldest receive";
+		return "the message is not in the oldest receive";
 	if (c.received(slot, sent.size()) != sent || v_.spare->copy(0, written.size()) != written)
-		return "wrong data: its bytes arrive changed";
+		return "wrong data: the victim received other bytes than were sent or written";
 	c.post_receive(slot);
 	return {};
 }
@@ -72,11 +72,11 @@ std::string Witness::read(const Bytes &written)
 	while (got.size() < written.size()) {
 		std::optional<Segment> s = p_.receive();
 		if (!s || s->opcode != op_read_response)
-			return "its read is not answered";
+			return "the Read Request is not answered";
 		put(got, s->payload);
 	}
 	if (got != written)
-		return "wrong data: its read returns other bytes";
+		return "wrong data: the Read Response has other bytes";
 	return v_.spare->changed({{0, written.size()}});
 }
 

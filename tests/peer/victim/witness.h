@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A connection that is nobody's subject: what it can still do says how the device is.
+// A connection that no case disturbs. Traffic on it shows whether the device still works.
 #pragma once
 
 #include "../iwarp/peer.h"
@@ -14,7 +14,8 @@ public:
 	Witness(const Witness &) = delete;
 	Witness &operator=(const Witness &) = delete;
 
-	// Send, Write and Read, all bytes compared. Empty if all is well.
+	// Performs Send, Write and Read and compares all bytes. Returns a description of the first
+	// fault, or an empty string.
 	std::string turn();
 
 private:

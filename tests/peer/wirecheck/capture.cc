@@ -17,7 +17,7 @@ using iwarp::View;
 namespace {
 
 constexpr size_t file_header = 24, packet_header = 16, ethernet = 14;
-constexpr uint32_t in_us = 0xA1B2C3D4, in_ns = 0xA1B23C4D; // what the second half of a time is in
+constexpr uint32_t in_us = 0xA1B2C3D4, in_ns = 0xA1B23C4D; // magic number: unit of timestamps
 constexpr uint8_t protocol_tcp = 6, flag_syn = 0x02;
 
 uint32_t little32(View v, size_t at)
@@ -64,8 +64,7 @@ void for_each_segment(const std::string &file, const std::function<void(const Tc
 	Bytes data{std::istreambuf_iterator<char>(in), {}};
 	if (data.size() < file_header ||
 	    (little32(data, 0) != in_us && little32(data, 0) != in_ns) || data[20] != 1)
-		throw std::runtime_error(file +
-					 ": no capture of Ethernet in this machine's pcap format");
+		throw std::runtime_error(file + ": not a little-endian pcap file of Ethernet");
 	const uint64_t unit = little32(data, 0) == in_ns ? 1 : 1000;
 	for (size_t at = file_header; at + packet_header <= data.size();) {
 		size_t len =
@@ -97,7 +96,7 @@ std::map<Flow, Stream> read_capture(const std::string &file)
 		if (ahead > 0)
 			stream.complete = false;
 		if (ahead)
-			return; // sent again
+			return; // after a gap, or a retransmission
 		stream.segments.push_back(stream.bytes.size());
 		put(stream.bytes, s.payload);
 		next[s.flow] += static_cast<uint32_t>(s.payload.size());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// wire_check FILE.pcap: every MPA connection in a capture, decoded from its startup frames on;
-// FPDUs across segments and with markers alike, which tshark does not follow. Prints lines
-// "word number"; status 0 if all is as the RFCs want it.
+// wire_check FILE.pcap: decodes every MPA connection in a capture from its startup frames on, also
+// FPDUs with markers that share or span TCP segments, which tshark cannot decode. Prints the sums
+// as lines "word number". Exit status: 0 if there are FPDUs and all are correct, 1 if not, 2 on
+// errors.
 #include <iostream>
 
 #include "decode.h"

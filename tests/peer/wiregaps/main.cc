@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// wire_gaps FILE.pcap [TIMES]: of the longest TCP stream in a capture at the receiver's end, lines
-// "word number":
+// wire_gaps FILE.pcap [TIMES]: describes the longest TCP stream in a capture at the receiver, as
+// lines "word number":
 //
-//	bytes        of the stream
-//	early         of them, those that came when some before them were missing
-//	gaps          that closed with bytes waiting behind them
+//	bytes         of the stream up to the first gap that stays open
+//	early         bytes that arrived while earlier ones were missing
+//	gaps          gaps that closed when bytes behind them were waiting
 //	burst_mean, burst_p50, burst_p99, burst_max
 //	              bytes that were waiting when a gap closed
 //
-// and with TIMES, nanoseconds on the capture's clock at which messages were delivered, one in each
-// line:
+// TIMES is a file of the times at which messages were delivered, one a line, in nanoseconds on the
+// capture's clock and in ascending order. It adds:
 //
-//	closings      of the gaps, those behind which messages were delivered at once
+//	closings      gaps after which a message was delivered before the next segment arrived
 //	closing_p50, closing_p90, closing_p99, closing_max
 //	              microseconds from the segment that closed the gap to the last of
-//	              these messages
+//	              these deliveries
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -37,7 +37,7 @@ void print_closings(const wiregaps::Gaps &gaps, const std::string &file)
 	std::ifstream in(file);
 	std::vector<uint64_t> deliveries{std::istream_iterator<uint64_t>(in), {}};
 	if (deliveries.empty())
-		throw std::runtime_error(file + ": no times");
+		throw std::runtime_error(file + ": no delivery times");
 	std::vector<uint64_t> times = wiregaps::closing_times(gaps.closings(), deliveries);
 	std::ranges::sort(times);
 	std::cout << "closings " << times.size() << '\n';
@@ -56,7 +56,7 @@ void print(const std::string &file, const char *times)
 		return flow.second.bytes();
 	});
 	if (longest == all.end())
-		throw std::runtime_error(file + ": no connection from its beginning on");
+		throw std::runtime_error(file + ": no TCP connection with its SYN");
 	const wiregaps::Gaps &gaps = longest->second;
 	std::vector<uint64_t> bursts;
 	std::ranges::transform(gaps.closings(), std::back_inserter(bursts),
