@@ -5,6 +5,7 @@
 
 #include "attack.h"
 #include "../session/session.h"
+#include "../victim/rings.h"
 
 namespace peer {
 namespace {
@@ -110,20 +111,37 @@ TEST_F(Ring, index_moved_backwards)
 	attack({"backwards"});
 }
 
-// Work requests posted in the error state are flushed.
+// In each state a doorbell without a work request has no effect; work requests posted in the error
+// state are flushed.
 TEST_F(Ring, doorbell_in_each_state)
 {
-	Session s(Terms{});
+	Session s;
+	auto ring = [&](ibv_qp_state state) {
+		EXPECT_EQ(s.c().state(), state);
+		for (bool receive : {false, true})
+			EXPECT_EQ(ring_doorbell(s.c().qp(), receive), 0);
+	};
+	auto modify = [&](ibv_qp_state state) {
+		ibv_qp_attr a{};
+		a.qp_state = state;
+		EXPECT_EQ(ibv_modify_qp(s.c().qp(), &a, IBV_QP_STATE), 0);
+		ring(state);
+	};
+	s.call([&](const Peer &p) {
+		ring(IBV_QPS_INIT);
+		return fitting(p);
+	});
+	s.message();
+	ring(IBV_QPS_RTS);
 	s.message();
 	s.c().disconnect();
 	s.p.close();
 	EXPECT_TRUE(s.v.settled(s.c().index()));
-	ibv_qp_attr a{};
-	a.qp_state = IBV_QPS_ERR;
-	ibv_modify_qp(s.c().qp(), &a, IBV_QP_STATE);
+	modify(IBV_QPS_ERR);
 	s.c().post_receive(0);
 	s.c().post_send(*s.v.rw, 0, 100);
 	EXPECT_TRUE(s.v.settled(s.c().index())) << "a post in the error state must be flushed";
+	modify(IBV_QPS_RESET);
 	EXPECT_EQ(s.v.ledger_fault(), "");
 	expect_healthy(s.v);
 }
