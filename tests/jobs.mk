@@ -56,9 +56,6 @@ module-debug: kernel-debug
 # modules of the debug kernel that only suites of "make check-all" load
 modules-all: module-debug
 	$(step) nice -n 5 $(scripts)/guest/uml.sh modules-all
-# the module loop of the debug kernel, for blktests
-loop-debug: kernel-debug
-	$(step) nice -n 5 $(scripts)/build/loop.sh
 
 # ---- suites of this machine ----
 
@@ -102,8 +99,7 @@ $(addsuffix @stock,$(call machine,programs)): $(call unless-done,stage) \
 $(addsuffix @debug,$(call machine,programs)): $(call unless-done,stage) \
 		$(call unless-done,module-debug) $(call unless-done,programs)
 	$(suite)
-vm-blktests-nvme@debug: $(call unless-done,blktests) $(call unless-done,loop-debug)
-vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unless-done,blktests)
+vm-blktests-nvme@debug vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unless-done,blktests)
 %@rt: $(call unless-done,stage-rt)
 	$(suite)
 %@arm64: $(call unless-done,stage-foreign)
@@ -114,6 +110,6 @@ vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unless-done,blktests)
 	$(suite)
 
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
-	stage-foreign kernel-debug module-debug modules-all loop-debug blktests packages kwarp-vm \
+	stage-foreign kernel-debug module-debug modules-all blktests packages kwarp-vm \
 	cross endian series shellcheck requirements rooms runner fuzz unit kwarpctl peer bench \
 	checkpatch dkms release build sparse provider cost demo format guide

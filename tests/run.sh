@@ -265,8 +265,8 @@ for job in "${goals[@]}"; do
 	systemd) first+=(debs) ;;
 	esac
 	case $job in
-	vm-interop-siw*@debug | vm-iser*@debug | vm-nfs*@debug | vm-private-data*@debug | \
-		vm-smbdirect*@debug)
+	vm-blktests-nvme@debug | vm-interop-siw*@debug | vm-iser*@debug | vm-nfs*@debug | \
+		vm-private-data*@debug | vm-smbdirect*@debug)
 		second+=("$job") first+=(stage modules-all)
 		;;
 	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;

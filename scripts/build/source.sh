@@ -4,7 +4,6 @@
 #   linux-6.12, linux-7.2   the given parts (default: those for tests and for reading; "all" for
 #                           everything)
 #   selftests-7.2           the common files of tools/testing/selftests
-#   loop-7.2                the loop device
 #   rdma-core               the version of the tree's libibverbs
 #   rdma-core-here          the version of this machine's libibverbs
 # Cached in build/src. These sources are used in tests only and never become part of the project.
@@ -104,7 +103,6 @@ selftests-*)
 	# shellcheck disable=SC2046 # names of files
 	set -- $(selftests)
 	;;
-loop-*) set -- drivers/block/loop.c ;;
 rdma-core | rdma-core-here) ;;
 *) fail "unknown source '$name'" ;;
 esac
@@ -122,7 +120,7 @@ if [ "$have" != "$want" ] && [ "$have" != all ]; then
 			some_linux "${name#linux-}" "$@"
 		fi
 		;;
-	selftests-* | loop-*) some_linux "${name#*-}" "$@" ;;
+	selftests-*) some_linux "${name#*-}" "$@" ;;
 	rdma-core) fetch_rdma_core in_tree -w / ;;
 	rdma-core-here) own_apt_sources && fetch_rdma_core env ;;
 	esac

@@ -13,12 +13,10 @@ export NVMET_TRTYPES=rdma NVME_IMG_SIZE=4M NVME_NUM_ITER=3 TIMEOUT=10
 blktests_up
 if [ "$(this_kernel)" = stock ]; then
 	must modules_near
-	must modprobe loop
 	export NVME_IMG_SIZE=352M
 	# shellcheck disable=SC2046 # names of tests
 	[ $# -gt 0 ] || set -- $(expected nvme | grep -oE '^nvme/[0-9]+' | uniq)
-else
-	must insmod build/loop-debug/loop.ko
 fi
+must modprobe loop
 blktests nvme "$@"
 done_testing
