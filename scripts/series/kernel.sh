@@ -106,7 +106,7 @@ kernel_final() {
 	driver_makefile >"$folder/Makefile"
 	cp "$SERIES/kernel/Kconfig" "$folder/Kconfig"
 	cp "$TOP"/include/uapi/rdma/*.h "$final/include/uapi/rdma"
-	by_rule 's|/\* Known to the provider; outside [^/]*\*/\n[^\n]*\n\n||' \
+	by_rule 's|/\* "kw": private to kwarp[^/]*\*/\n[^\n]*\n\n||' \
 		"$final/include/uapi/rdma/kwarp-abi.h"
 	by_rule "s|Documentation/|$PAGES/|" "$final/include/uapi/rdma/kwarp-abi.h"
 
@@ -271,13 +271,13 @@ without_attach() {
 	stub $DRIVER/cm/ep.h kwarp_attach_done
 	stub $DRIVER/cm/ep.h kwarp_attach_put
 	stub $DRIVER/cm/cm.h kwarp_cm_attach_forget
-	part $DRIVER/cm/cm.h '^/\* What a program has passed' '^/\* A QP without a connection'
+	part $DRIVER/cm/cm.h '^/\* Bytes passed by a program' '^/\* Drop the result'
 	stub $DRIVER/llp/socket.h kwarp_take_close
-	part $DRIVER/llp/llp.h '^/\* Module unload; may sleep' '^/\*$'
+	part $DRIVER/llp/llp.h '^void kwarp_take_exit' '^/\*$'
 	drop $DRIVER/main.c 'kwarp_take_exit'
 	drop $DRIVER/dev/device.c 'driver_def = |KWARP_FEATURE_ATTACH|ATTACH_MESSAGE_MAX'
 	drop $DRIVER/verbs/verbs.h 'kwarp_uapi_defs|^/\* attach\.c: driver'
-	part include/uapi/rdma/kwarp-abi.h '^/\* Features that a side may' '^/\* A provider that'
+	part include/uapi/rdma/kwarp-abi.h '^/\* Optional features, used' '^/\* Optional: a provider'
 	part include/uapi/rdma/kwarp-abi.h '---- attached sockets' '^#endif'
 	drop include/uapi/rdma/kwarp-abi.h '<rdma/kwarp_user_ioctl_verbs\.h>'
 }
