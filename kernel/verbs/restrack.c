@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Details of objects for `rdma resource show -dd`; Documentation/admin.rst explains them.
+ * Details of objects for `rdma resource show -dd`, see Documentation/admin.rst.
  * STags and memory addresses are left to the core, which shows them to administrators only.
  *
  * Locks. The core's restrack reference keeps an object's memory, but destroy_cq and

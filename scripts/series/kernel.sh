@@ -132,8 +132,9 @@ kernel_final() {
 # pages FOLDER: writes the pages that concern the kernel
 pages() {
 	local page rule name all=()
-	mkdir -p "$1"
+	mkdir -p "$1/pictures"
 	cp "$SERIES/kernel/index.rst" "$1"
+	cp "$TOP/Documentation/pictures/layers.svg" "$1/pictures"
 	while read -r name; do
 		page=$1/$name.rst
 		all+=("$page")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Early placement: find FPDUs in TCP's out-of-order queue, and recognize those that were
- * placed when their bytes are in order. Documentation/design.rst ("Out-of-order placement")
- * explains why CRC check and copy may then be skipped.
+ * placed when their bytes are in order. Why the CRC check and the copy may then be skipped
+ * is explained in Documentation/design.rst, "Out-of-order placement".
  */
 #include "llp/mpa/mpa.h"
 
