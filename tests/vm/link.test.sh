@@ -90,28 +90,35 @@ must rdma dev set kwarpN name "$DEV_A"
 
 # ---- MTU: that of the port, in InfiniBand's steps; and FPDUs, which must fill TCP segments ----
 
-# frames: prints the number of FPDUs that A sends for 20 messages of 64 KiB
+packets() { on_a cat /sys/class/net/vA/statistics/tx_packets; }
+
+# frames: prints the number of FPDUs that A sends for 20 messages of 64 KiB, and of packets, of
+# which each may have many segments
 frames() {
-	local before
-	before=$(counter "$DEV_A" tx_fpdus)
+	local fpdus packets
+	fpdus=$(counter "$DEV_A" tx_fpdus)
+	packets=$(packets)
 	perftest_pair on_b on_a $IP_B ib_write_bw -n 20 -s 65536 >/dev/null
 	finish perftest
-	echo $(($(counter "$DEV_A" tx_fpdus) - before))
+	echo $(($(counter "$DEV_A" tx_fpdus) - fpdus)) $(($(packets) - packets))
 }
 
-for mtu in 1500:1024 9000:4096 4000:2048 600:512 1500:1024; do
+# With an MTU of 1499 or 1501, the MSS is no multiple of 4, but the length of an FPDU always is.
+for mtu in 1500:1024 9000:4096 4000:2048 600:512 1499:1024 1501:1024 1500:1024; do
 	# below 1280 there is no IPv6, and no neighbour discovery
 	must ip -n hostA link set vA mtu ${mtu%:*}
 	must ip -n hostB link set vB mtu ${mtu%:*}
 	is "MTU ${mtu%:*}: active_mtu" "$(port active_mtu | cut -d' ' -f1)" ${mtu#*:}
 	must wait_for on_a ping -qc 1 -W 1 $IP_B
-	sent=$(frames)
+	read -r sent packets < <(frames)
 	# 52: headers of IP and of TCP with time stamps; 20: those of MPA and DDP, and CRC. The sum
 	# is above the least number by the short FPDUs at the end of each message, and those of
 	# connection set-up.
 	least=$((20 * 65536 / (${mtu%:*} - 52 - 20)))
 	ok "MTU ${mtu%:*}: FPDUs fill segments ($sent for $least)" test "$sent" -ge $least \
 		-a "$sent" -le $((least * 13 / 10 + 100))
+	ok "MTU ${mtu%:*}: packets of several FPDUs ($packets)" test "$packets" -le \
+		$((sent * 3 / 4))
 done
 
 # ---- addresses ----

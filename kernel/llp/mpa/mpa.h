@@ -15,9 +15,9 @@
 
 /**
  * struct kwarp_mpa_segment - the TCP segment to which the next FPDU belongs
- * @max:	maximum FPDU length: the EMSS, rounded down to a multiple of 4
+ * @max:	maximum FPDU length: the EMSS
  * @off:	bytes of the segment already used
- * @exact:	@max equals the EMSS, so TCP ends a segment after each FPDU of length @max
+ * @exact:	TCP ends a segment after @max bytes
  * @ends:	end the segment after the next FPDU
  */
 struct kwarp_mpa_segment {

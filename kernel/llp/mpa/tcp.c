@@ -389,13 +389,23 @@ static bool mpa_wake_bh(struct kwarp_llp *llp)
 	return !owned;
 }
 
-/* Return: EMSS: payload bytes of a segment, less pending SACK options (RFC 5044 4.5). */
+/*
+ * The length of an FPDU is a multiple of 4 (RFC 5044 4.2). If TCP's MSS is not, as with IPsec
+ * ESP, reduce it by up to 3 bytes. Otherwise TCP would not cut a run of FPDUs at their
+ * boundaries, and each FPDU would be a call of tcp_sendmsg_locked() and a packet of its own.
+ * TCP computes the MSS again when the path MTU changes, and the next batch reduces it again.
+ *
+ * Return: EMSS: payload bytes of a segment, less pending SACK options (RFC 5044 4.5).
+ */
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp)
 {
-	const struct tcp_sock *tp = tcp_sk(llp->sk);
-	u32 mss = tp->mss_cache;
+	struct tcp_sock *tp = tcp_sk(llp->sk);
 	u32 sacks = tp->rx_opt.num_sacks + tp->rx_opt.dsack;
+	u32 mss = tp->mss_cache & ~3U;
 
+	kwarp_llp_assert_locked(llp);
+	if (unlikely(mss != tp->mss_cache))
+		tp->mss_cache = mss;
 	/* mss_cache does not consider SACK blocks. */
 	if (unlikely(sacks)) {
 		u32 room = MAX_TCP_OPTION_SPACE -

@@ -18,9 +18,8 @@ static void segment_init(struct kwarp_llp *llp)
 	u32 emss = kwarp_tcp_emss(llp);
 
 	/* RFC 5044 4.5: the MULPDU is at least 128, however small the EMSS is. */
-	emss = max(emss, 128U + 32U);
-	seg->max = emss & ~3U;
-	seg->exact = seg->max == emss;
+	seg->max = max(emss, 128U + 32U);
+	seg->exact = true;
 	seg->off = 0;
 	seg->ends = false;
 	if (llp->framing.large) {
