@@ -293,6 +293,15 @@ static inline bool kwarp_llp_wake_bh(struct kwarp_llp *llp)
 	return llp->ops->wake_bh(llp);
 }
 
+/*
+ * The same for a caller that may hold locks which are also taken under the socket lock: does not
+ * wait for the lock. Context: any with interrupts on. Return: false if nothing was done.
+ */
+static inline bool kwarp_llp_try_wake(struct kwarp_llp *llp)
+{
+	return llp->ops->try_wake && llp->ops->try_wake(llp);
+}
+
 /* End our direction of the stream, after all data pushed so far. Context: process. */
 void kwarp_llp_shutdown(struct kwarp_llp *llp);
 void kwarp_llp_close(struct kwarp_llp *llp, bool abort);

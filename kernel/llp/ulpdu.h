@@ -130,6 +130,7 @@ struct kwarp_ulpdu_want {
  * @info:	see kwarp_llp_get_info()
  * @unlocked:	a process has released the socket lock; or NULL
  * @wake_bh:	see kwarp_llp_wake_bh()
+ * @try_wake:	see kwarp_llp_try_wake(); NULL if the transport cannot send in any context
  * @close:	clean up before the socket, whose callbacks are restored, is released, with
  *		a reset if @abort; or NULL. Context: process, may sleep
  * @free:	free the lower layer's data after the last put; or NULL
@@ -195,6 +196,7 @@ struct kwarp_llp_ops {
 	void (*info)(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
 	void (*unlocked)(struct kwarp_llp *llp);
 	bool (*wake_bh)(struct kwarp_llp *llp);
+	bool (*try_wake)(struct kwarp_llp *llp);
 	void (*close)(struct kwarp_llp *llp, struct socket *sock, bool abort);
 	void (*free)(struct kwarp_llp *llp);
 	void (*halt)(struct kwarp_llp *llp);

@@ -2,8 +2,9 @@
 /*
  * The send engine's loop: build a batch, push it, report completions.
  *
- * The driver (drive.c) runs the engine in the context that brings work (a user's doorbell, an
- * arriving read request, an acknowledgment that makes room) until it would block. If its budget
+ * The driver (drive.c) runs the engine in the context that brings work (a user's doorbell, a
+ * kernel consumer's post, an arriving read request, an acknowledgment that makes room) until it
+ * would block. If its budget
  * is used up and too little is in flight to expect an acknowledgment, it continues on kwarp_wq.
  */
 #include "rdmap/tx.h"
@@ -121,6 +122,30 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 	kwarp_qp_get(qp);
 	if (!queue_work(kwarp_wq, &qp->work))
 		kwarp_qp_put(qp);
+}
+
+/*
+ * Run the engine for what a kernel consumer has posted: here if possible, else on kwarp_wq.
+ *
+ * TCP cannot send with interrupts off. The consumer may hold locks. If its completion handler
+ * takes such a lock, interrupts are off, because the handlers of other devices run in hard
+ * interrupts. With PREEMPT_RT these locks leave interrupts on, so always use the worker.
+ * Context: any, any locks, the socket lock included.
+ */
+void kwarp_tx_wake(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp;
+	bool done = false;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq()) {
+		llp = kwarp_qp_llp(qp);
+		if (llp) {
+			done = kwarp_llp_try_wake(llp);
+			kwarp_llp_put(llp);
+		}
+	}
+	if (!done)
+		kwarp_tx_kick(qp);
 }
 
 /*

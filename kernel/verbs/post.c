@@ -181,7 +181,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	if (kwarp_qp_failed(qp))
 		kwarp_wq_flush(&qp->sq, &qp->rq);
 	else
-		kwarp_tx_kick(qp);
+		kwarp_tx_wake(qp);
 	return ret;
 }
 

@@ -253,6 +253,92 @@ out:
 	kt_side_close(&s);
 }
 
+/* ---- the context that sends ---------------------------------------------------------- */
+
+enum post_context { POST_PLAIN, POST_BH_OFF, POST_IRQS_OFF };
+
+static DEFINE_SPINLOCK(post_lock);
+
+/* Post a Send and poll its CQ, both under a lock. Return: completions, or -errno. */
+static int post_and_poll(struct kt_side *s, struct ib_send_wr *wr, enum post_context context)
+{
+	unsigned long flags = 0;
+	int ret;
+
+	switch (context) {
+	case POST_PLAIN:
+		spin_lock(&post_lock);
+		break;
+	case POST_BH_OFF:
+		spin_lock_bh(&post_lock);
+		break;
+	case POST_IRQS_OFF:
+		spin_lock_irqsave(&post_lock, flags);
+		break;
+	}
+	ret = ib_post_send(s->id->qp, wr, NULL) ? : ib_process_cq_direct(s->cq, 1);
+	switch (context) {
+	case POST_PLAIN:
+		spin_unlock(&post_lock);
+		break;
+	case POST_BH_OFF:
+		spin_unlock_bh(&post_lock);
+		break;
+	case POST_IRQS_OFF:
+		spin_unlock_irqrestore(&post_lock, flags);
+		break;
+	}
+	return ret;
+}
+
+/*
+ * Post 64 Sends, one after the other. Return: how many were complete immediately, or -errno.
+ */
+static int sends_at_once(struct kt_env *e, enum post_context context)
+{
+	struct ib_sge sge = kt_page(&e->p.client, e->a, 0);
+	struct kt_op op;
+	struct ib_send_wr wr = {
+		.wr_cqe = &op.cqe, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	int i, ret, done = 0;
+
+	for (i = 0; i < 64; i++) {
+		kt_op_init(&op);
+		ret = kt_recv(&e->p.server, NULL, e->b, i, &ops[i]);
+		if (ret)
+			return ret;
+		ret = post_and_poll(&e->p.client, &wr, context);
+		if (ret < 0)
+			return ret;
+		done += ret;
+		ret = kt_op_wait(&e->p.client, &op) ? : kt_op_wait(&e->p.server, &ops[i]);
+		if (ret)
+			return ret < 0 ? ret : -EIO;
+	}
+	return done;
+}
+
+static void senders(void)
+{
+	static struct kt_env e;
+	int ret;
+
+	ret = kt_env_open(&e, IB_POLL_DIRECT);
+	kt_tap("connect, to poll in the poster's context", ret);
+	if (ret)
+		return;
+	/* The socket lock may be taken at a post, then a worker sends. */
+	ret = sends_at_once(&e, POST_PLAIN);
+	kt_tap("a post under a spinlock sends in its own context", ret < 0 ? ret : ret < 48);
+	ret = sends_at_once(&e, POST_BH_OFF);
+	kt_tap("a post with softirqs off, too", ret < 0 ? ret : ret < 48);
+	ret = sends_at_once(&e, POST_IRQS_OFF);
+	kt_tap("a post with interrupts off is sent later", ret < 0 ? ret : 0);
+	kt_env_close(&e);
+}
+
 /* ---- draining and sharing ---------------------------------------------------------- */
 
 static void drained(struct kt_env *e)
@@ -338,6 +424,7 @@ void kt_queue_cases(void)
 	not_connected();
 	post_errors();
 	full();
+	senders();
 	ret = kt_env_open(&e, IB_POLL_WORKQUEUE);
 	kt_tap("connect", ret);
 	if (ret)

@@ -376,17 +376,36 @@ void kwarp_mpa_unlocked(struct kwarp_llp *llp)
 	local_bh_enable();
 }
 
+/* Return: false if a process holds the socket lock. Context: the lock's spinlock held. */
+static bool wake_locked(struct kwarp_llp *llp)
+{
+	if (sock_owned_by_user(llp->sk))
+		return false;
+	if (llp->qp)
+		llp->engine->writable(llp);
+	return true;
+}
+
 static bool mpa_wake_bh(struct kwarp_llp *llp)
 {
-	struct sock *sk = llp->sk;
-	bool owned;
+	bool done;
 
-	bh_lock_sock(sk);
-	owned = sock_owned_by_user(sk);
-	if (!owned && llp->qp)
-		llp->engine->writable(llp);
-	bh_unlock_sock(sk);
-	return !owned;
+	bh_lock_sock(llp->sk);
+	done = wake_locked(llp);
+	bh_unlock_sock(llp->sk);
+	return done;
+}
+
+static bool mpa_try_wake(struct kwarp_llp *llp)
+{
+	spinlock_t *lock = &llp->sk->sk_lock.slock;
+	bool done;
+
+	if (!spin_trylock_bh(lock))
+		return false;
+	done = wake_locked(llp);
+	spin_unlock_bh(lock);
+	return done;
 }
 
 /*
@@ -507,6 +526,7 @@ const struct kwarp_llp_ops kwarp_mpa_ops = {
 	.info = kwarp_mpa_info,
 	.unlocked = kwarp_mpa_unlocked,
 	.wake_bh = mpa_wake_bh,
+	.try_wake = mpa_try_wake,
 	.over = kwarp_mpa_over,
 	.begin = kwarp_mpa_begin,
 	.end = kwarp_mpa_end,
