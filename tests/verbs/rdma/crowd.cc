@@ -13,7 +13,8 @@ namespace rdma {
 namespace {
 
 // libsiw takes a mapping at offset 0x90000 for a failure, and a queue pair could get that offset.
-// So we first map a completion queue that is larger than this, with all drivers.
+// So we first map a completion queue that is larger than this, with all drivers. rxe has no longer
+// ones.
 constexpr int cq_entries = 32767;
 
 } // namespace
@@ -41,7 +42,7 @@ double kernel_memory()
 	       listed * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-void Crowd::Shared::create_qp(rdma_cm_id *id)
+void Shared::create_qp(rdma_cm_id *id)
 {
 	if (!pd) {
 		pd = alloc_pd(id->verbs);
@@ -54,7 +55,7 @@ void Crowd::Shared::create_qp(rdma_cm_id *id)
 	check(rdma_create_qp(id, pd.get(), &attr), "rdma_create_qp");
 }
 
-void Crowd::DestroyWithQp::operator()(rdma_cm_id *id) const
+void DestroyWithQp::operator()(rdma_cm_id *id) const
 {
 	if (id->qp)
 		rdma_destroy_qp(id);
@@ -65,7 +66,7 @@ Crowd::Crowd() : listener_(lab::b()) {}
 
 void Crowd::add()
 {
-	decltype(all_)::value_type client(create_id(lab::a(), channel_).release()), server;
+	CmIdWithQp client(create_id(lab::a(), channel_).release()), server;
 	Address to(listener_.ip(), listener_.port());
 	rdma_conn_param param{};
 

@@ -12,8 +12,21 @@ namespace rdma {
 // All memory in bytes except free pages, page cache and the memory of programs.
 double kernel_memory();
 
-// Connections between the hosts; their ends on each host share a protection domain and a completion
-// queue.
+// The verbs objects that all queue pairs of a crowd on one host share.
+struct Shared {
+	Pd pd;
+	Cq cq;
+
+	// The first call creates the other objects.
+	void create_qp(rdma_cm_id *id);
+};
+
+struct DestroyWithQp {
+	void operator()(rdma_cm_id *id) const;
+};
+using CmIdWithQp = std::unique_ptr<rdma_cm_id, DestroyWithQp>;
+
+// Connections between the hosts.
 class Crowd {
 public:
 	Crowd();
@@ -22,20 +35,10 @@ public:
 	size_t size() const { return all_.size(); }
 
 private:
-	struct Shared {
-		Pd pd;
-		Cq cq;
-
-		void create_qp(rdma_cm_id *id);
-	};
-	struct DestroyWithQp {
-		void operator()(rdma_cm_id *id) const;
-	};
-
 	Channel channel_;
 	Listener listener_;
 	Shared a_, b_;
-	std::vector<std::unique_ptr<rdma_cm_id, DestroyWithQp>> all_;
+	std::vector<CmIdWithQp> all_;
 };
 
 // The memory in bytes that one more idle queue pair of such a connection needs: the mean of @count
