@@ -1,36 +1,49 @@
 #!/bin/bash
-# bench/guest.sh: runs the measurements of "make bench" inside user-mode Linux. In each round, the
-# drivers use one wire in turn. Writes a line for each measurement to /results/records.tsv:
+# bench/guest.sh: runs the measurements of "make bench" inside user-mode Linux. A row is a test with
+# its contenders, which take turns on one wire: kwarp, siw, rxe, TCP and so on, one round after the
+# other, until the ratios are known well enough ("report settled") or time is short. Writes a line
+# for each measurement to /results/records.tsv:
 #
-#	round driver variant test size qps mtu value
+#	round driver variant test size qps mtu value spin
 #
-# value is MiB/s (*_bw, tcp, crc32c), thousands of messages a second (*_rate), microseconds (*_lat),
-# bytes (idle_qp) or segments per FPDU (wire_*); "-" if the driver does not support the test or
-# failed, with the reason in /results/failures.log. ROUNDS (3), SECONDS_EACH (1) and ONLY (a regular
-# expression, or "picture" for the rows of the README's picture; all) come from the environment.
+# value is MiB/s (*_bw, crc32c), thousands of messages a second (*_rate), microseconds (*_lat),
+# connections a second (connect_rate: size is their number, qps how many are in progress), bytes
+# (idle_qp) or segments per FPDU (wire_*); the figures of many_* are those of the program connects.
+# It is "-" if the driver does not support the test or failed, with the reason in
+# /results/failures.log. spin is how long the machine took for a fixed amount of work immediately
+# before.
 #
-# Variants of kwarp: plain (CRC and markers off, the only mode of siw), crc, markers, sctp (over
-# SCTP). Drivers tcp and sctp are iperf3 without RDMA.
+# ROUNDS (5) is the least number of rounds, MINUTES (15) the time after which no row gets more,
+# ONLY (a regular expression for tests, or "picture" for the rows of the README's picture; all).
+#
+# Variants of kwarp: plain (CRC and markers off, the only mode of siw), crc, markers, late and early
+# (both of them, without and with early placement), sctp (over SCTP), one (one queue pair instead of
+# many, with as many messages in flight as each of these has); and, also of tcp, rps (each host has
+# a processor, on which its programs run and its packets are received) and load (beside a busy loop
+# for each processor). tcp and sctp are the transports without RDMA: iperf3, or tcp_lat.
 . "$(dirname "$0")/../vm/lib.sh"
 . "$(dirname "$0")/ooo.sh"
 
-rounds=${ROUNDS:-3}
-length=${SECONDS_EACH:-1}
+least=${ROUNDS:-5}
+most=$((least + 6))
+length=1
+budget=$((${MINUTES:-15} * 60))
 wanted=${ONLY:-.}
 [ "$wanted" != picture ] || wanted=.
 # sizes of messages in the picture
 sizes='64 256 1024 4096 16384 65536 262144 1048576'
 out=/results/records.tsv
 log=/results/failures.log
+present=
 : >"$out"
 : >"$log"
 : >/results/ooo.tsv
 
 # record TEST SIZE QPS VALUE: writes a line
 record() {
-	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" "$3" \
-		"$mtu" "$4" >>"$out"
-	echo "$round $driver $variant $1 size $2 qps $3 mtu $mtu: $4"
+	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$round" "$driver" "$variant" "$1" "$2" \
+		"$3" "$mtu" "$4" "${spin:-}" >>"$out"
+	echo "$SECONDS s: $round $driver $variant $1 size $2 qps $3 mtu $mtu: $4 (${spin:-})"
 }
 
 # table COLUMN: prints a column of the only line of perftest's table
@@ -52,9 +65,8 @@ failure() {
 # message in time; perftest then prints 0.00 or inf. Only this failure is retried, and for a longer
 # time if the program runs for $seconds.
 perf() {
-	: >"$WORK/out"
-	[ -z "$broken" ] || return
 	local times duration=()
+	: >"$WORK/out"
 	for times in 1 2 4; do
 		[ -z "${seconds:-}" ] || duration=(-D $((seconds * times)))
 		if ! LIMIT=$((length * times + 30)) \
@@ -70,17 +82,12 @@ perf() {
 	failure "$*: no figures" "$WORK/out"
 }
 
-wants() {
-	[[ $1 =~ $wanted ]]
-}
-
-# bw VERB SIZE [QPS [-b]]: measures rates. perftest requests a completion for every 100th message of
-# a queue pair and counts hundreds; with large messages, a slow driver sends less than that in a
-# second.
-bw() {
-	local verb=$1 size=$2 qps=${3:-1} both=${4:+_both} options=() seconds=$length messages=25600
-	wants "${verb}_bw" || return 0
-	[ "$driver" = kwarp ] || messages=6400
+# rate VERB SIZE QPS [-b]: runs perftest's test of rates. perftest requests a completion for every
+# 100th message of a queue pair and counts hundreds; with large messages, a slow driver sends less
+# than that in a second.
+rate() {
+	local verb=$1 size=$2 qps=$3 options=() seconds=$length messages=25600
+	[ "$driver" = kwarp ] || messages=3200
 	[ "$size" -lt 65536 ] || options=(-Q 10)
 	# perftest warms up one queue pair after the other, each with as many messages as its send
 	# queue holds, and then fills all queues before it polls for the first completion. With many
@@ -91,22 +98,11 @@ bw() {
 		options=(-t 120 -Q 2)
 	elif [ "$qps" -gt 1 ]; then
 		seconds='' options=(-n $((messages / qps)) -t 16)
+		if [ "$variant" = one ]; then options[1]=$messages qps=1; fi
 	fi
 	# completion queues of rxe have at most 32767 elements
 	[ "$qps" -le 16 ] || [ "$verb" != send ] || options+=(-r 120)
 	perf "ib_${verb}_bw" -s "$size" -q "$qps" "${options[@]}" ${4:+"$4"}
-	record "$verb${both}_bw" "$size" "$qps" "$(table 4)"
-	[ "$size" -gt 64 ] || record "${verb}_rate" "$size" "$qps" \
-		"$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')"
-}
-
-# few VERB SIZE: one queue pair, with as few messages in flight as each of many queue pairs has
-few() {
-	wants "${1}_t16_bw" || return 0
-	local seconds='' messages=25600
-	[ "$driver" = kwarp ] || messages=6400
-	perf "ib_${1}_bw" -s "$2" -n $messages -t 16
-	record "${1}_t16_bw" "$2" 1 "$(table 4)"
 }
 
 # turns SIZE: prints the number of round trips in a test of latency
@@ -117,43 +113,163 @@ turns() {
 	echo $n
 }
 
-# lat VERB SIZE: measures latency
-lat() {
-	wants "${1}_lat" || return 0
-	perf "ib_${1}_lat" -s "$2" -n "$(turns "$2")"
-	record "${1}_lat" "$2" 1 "$(table 5)"
-}
-
-# tcp_lat SIZE: measures the latency of TCP without RDMA
+# tcp_lat SIZE: prints the latency of TCP without RDMA
 tcp_lat() {
-	local value=-
-	wants send_lat || return 0
-	if [ -z "$broken" ]; then
-		PORT=5202 server tcp_lat on_b /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")"
-		if run on_a /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")" $IP_B &&
-			finish tcp_lat 10; then
-			value=$(cat "$WORK/out")
-		else
-			failure "tcp_lat $1" "$WORK/out" "$WORK/tcp_lat.log"
-		fi
-		stop tcp_lat
+	PORT=5202 server tcp_lat on_b /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")"
+	if run on_a /src/build/bench/tcp_lat 5202 "$1" "$(turns "$1")" $IP_B &&
+		finish tcp_lat 10; then
+		cat "$WORK/out"
+	else
+		failure "tcp_lat $1" "$WORK/out" "$WORK/tcp_lat.log"
+		echo -
 	fi
-	record send_lat "$1" 1 "$value"
+	stop tcp_lat
 }
 
-# stream TEST SIZE [OPTION]: runs iperf3 with writes of that size
+# stream [OPTION...]: prints the rate of iperf3, the sum of both directions if there are two
 stream() {
-	local test=$1 size=$2
-	shift 2
-	wants "$test" || return 0
-	[ -z "$broken" ] || { record "$test" "$size" 1 -; return; }
-	PORT=5201 server iperf on_b iperf3 -s -1
-	run on_a iperf3 "$@" -c $IP_B -t "$length" -l "$size" -f m -J
-	record "$test" "$size" 1 "$(
-		sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[^0-9]*\([0-9.e+]*\),*/\1/p' \
-			"$WORK/out" | awk '{ v = $1 / 8 / 1048576 } END { print v ? v : "-" }'
-	)"
+	PORT=5201 server iperf on_b ${PIN:+taskset -c 1} iperf3 -s -1
+	run on_a ${PIN:+taskset -c 0} iperf3 -c $IP_B -t "$length" -J "$@"
+	python3 -c '
+import json, sys
+end = json.load(open(sys.argv[1]))["end"]
+sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
+print(sum(one["bits_per_second"] for one in sums) / 8 / 1048576)' "$WORK/out" 2>/dev/null || {
+		failure "iperf3 $*" "$WORK/out" "$WORK/iperf.log"
+		echo -
+	}
 	stop iperf
+}
+
+# connects COUNT FLIGHT: prints the figures of the program connects
+connects() {
+	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
+		run /src/build/bench/connects "$@"; then
+		cat "$WORK/out"
+	else
+		failure "connects $*" "$WORK/out" "$WORK/verbs.log"
+		echo connect_rate -
+	fi
+}
+
+# with_policies VARIANT: sets the policies of the variant on kwarp's devices
+with_policies() {
+	local crc=off markers=0 ooo=0 name
+	LLP=tcp
+	case $1 in
+	crc) crc=required ;;
+	markers) markers=1 ;;
+	late) crc=required markers=1 ;;
+	early) crc=required markers=1 ooo=1 ;;
+	sctp) LLP=sctp ;;
+	esac
+	policy llp $LLP
+	for name in crc markers ooo; do policy $name "${!name}"; done
+}
+
+# steer VARIANT: with variant rps, gives each host a processor of its own
+steer() {
+	local mask_a=0 mask_b=0
+	PIN=
+	if [ "$1" = rps ]; then PIN=1 mask_a=1 mask_b=2; fi
+	on_a sh -c "echo $mask_a >/sys/class/net/vA/queues/rx-0/rps_cpus"
+	on_b sh -c "echo $mask_b >/sys/class/net/vB/queues/rx-0/rps_cpus"
+}
+
+# load VARIANT: with variant load, starts the busy loops; end_load ends them
+load() {
+	local i
+	loops=()
+	[ "$1" = load ] || return 0
+	for ((i = 0; i < $(nproc); i++)); do
+		while :; do :; done &
+		loops+=($!)
+	done
+}
+
+end_load() {
+	[ ${#loops[@]} -gt 0 ] || return 0
+	kill "${loops[@]}"
+	wait "${loops[@]}"
+} 2>"$WORK/loops"
+
+# become NAME: replaces the devices of both ends by devices of that driver, if it has any. Returns
+# false if it cannot be set up.
+become() {
+	driver=$1 DEV_A=${1}A DEV_B=${1}B
+	case $driver in
+	tcp | sctp | "$present") return ;;
+	esac
+	vacate
+	[[ $loaded =~ $driver ]] || return
+	present=$driver
+	{
+		rdma_link hostA "$DEV_A" "$driver" vA && rdma_link hostB "$DEV_B" "$driver" vB
+	} >"$WORK/set-up" 2>&1 || {
+		failure 'cannot be set up' "$WORK/set-up"
+		return 1
+	}
+	# perftest opens its 256 connections at once
+	[ "$driver" != kwarp ] || policy backlog 1024
+}
+
+# vacate: removes the devices, if there are any
+vacate() {
+	local device
+	[ -n "$present" ] || return 0
+	for device in "${present}A" "${present}B"; do
+		[ ! -d "/sys/class/infiniband/$device" ] || timeout 60 rdma link delete "$device"
+	done >"$WORK/vacate" 2>&1
+	present=
+}
+
+# set_mtu MTU: for the rows that follow; devices are added again, because rxe takes its MTU then
+set_mtu() {
+	vacate
+	mtu=$1
+	must ip -n hostA link set vA mtu "$1"
+	must ip -n hostB link set vB mtu "$1"
+}
+
+# measure CONTENDER TEST SIZE QPS: makes one measurement
+measure() {
+	local test=$2 size=$3 qps=$4 verb=${2%%_*} value=- reverse=
+	variant=plain
+	[[ $1 != *+* ]] || variant=${1#*+}
+	become "${1%+*}" || { record "$test" "$size" "$qps" -; return; }
+	[ "$driver" != kwarp ] || with_policies "$variant"
+	steer "$variant"
+	spin=$(/src/build/bench/spin)
+	load "$variant"
+	[[ $test != *_both_bw ]] || reverse=1
+	case $driver.$test in
+	tcp.*_lat) value=$(tcp_lat "$size") ;;
+	tcp.*) value=$(stream -l "${stream_size:-131072}" ${reverse:+--bidir}) ;;
+	sctp.*) value=$(stream -l 65536 --sctp) ;;
+	*.connect_rate) value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }') ;;
+	*_lat) perf "ib_${verb}_lat" -s "$size" -n "$(turns "$size")"; value=$(table 5) ;;
+	*_rate)
+		rate "$verb" "$size" "$qps"
+		value=$(table 5 | awk '{ print $1 == "-" ? $1 : $1 * 1000 }')
+		;;
+	*) rate "$verb" "$size" "$qps" ${reverse:+-b}; value=$(table 4) ;;
+	esac
+	end_load
+	LLP=tcp
+	record "$test" "$size" "$qps" "$value"
+}
+
+# row TEST SIZE QPS CONTENDER...: measures a row
+row() {
+	local test=$1 size=$2 qps=$3 contender
+	shift 3
+	[[ $test =~ $wanted ]] || return 0
+	for ((round = 1; round <= most; round++)); do
+		for contender in "$@"; do measure "$contender" "$test" "$size" "$qps"; done
+		[ $round -ge "$least" ] || continue
+		[ $SECONDS -lt $budget ] || break
+		! /src/build/bench/report "$out" settled "$test" "$size" "$qps" "$mtu" "$@" || break
+	done
 }
 
 # offload on|off: sets segmentation offload at both ends
@@ -165,8 +281,7 @@ offload() {
 # wire VERB: measures TCP segments per FPDU of bulk data, counted in a capture without segmentation
 # offload, of either direction
 wire() {
-	wants wire || return 0
-	[ -z "$broken" ] || return 0
+	[[ wire_$1 =~ $wanted ]] || return 0
 	offload off
 	server capture on_a tcpdump -i vA -w "$WORK/wire.pcap" -s 0 -B 65536 tcp
 	wait_for grep -q listening "$WORK/capture.log"
@@ -183,224 +298,114 @@ wire() {
 	offload on
 }
 
-# picture: measures rate and latency by message size
-picture() {
-	local size
-	for size in $sizes; do
-		bw write "$size"
-		lat send "$size"
-	done
-}
-
-# all: the tests of all drivers
-all() {
-	local verb size
-	picture
-	for verb in read send; do
-		for size in 64 4096 65536 1048576; do
-			bw $verb $size
-		done
-	done
-	for verb in write read; do
-		lat $verb 64
-		lat $verb 4096
-	done
-	for verb in write read send; do
-		bw $verb 65536 16
-		bw $verb 65536 256
-		bw $verb 65536 1 -b
-	done
-	few write 65536
-}
-
-# some: the tests that a variant affects
-some() {
-	local verb
-	for verb in write read send; do
-		bw $verb 65536
-	done
-	bw send 4096
-	lat send 64
+# printed MODULE [PARAMETER...]: loads the module, which fails to load on purpose, in host A, and
+# prints the number that it has written to the kernel log
+printed() {
+	dmesg -C
+	on_a insmod "/src/build/bench/modules/$1.ko" "${@:2}" 2>"$WORK/insmod"
+	dmesg | sed -n "s/.*$1: \\([0-9]*\\) .*/\\1/p" | grep . || {
+		failure "module $1" <(dmesg)
+		echo -
+	}
 }
 
 # crc32c: measures the speed of the kernel's function alone
 crc32c() {
-	wants crc32c || return 0
-	dmesg -C
-	insmod /src/build/bench/crc_rate/crc_rate.ko 2>"$WORK/insmod"
-	record crc32c 1444 1 \
-		"$(dmesg | sed -n 's/.*crc_rate: \([0-9]*\) MiB.*/\1/p' | grep . || echo -)"
+	[[ crc32c =~ $wanted ]] || return 0
+	driver=kernel
+	record crc32c 1444 1 "$(printed crc_rate)"
+}
+
+# floor: measures the latency of TCP between two kernel sockets
+floor() {
+	[[ floor_lat =~ $wanted ]] || return 0
+	local server
+	driver=kernel
+	ip netns exec hostB sleep 600 &
+	server=$!
+	record floor_lat 64 1 "$(printed floor "pid=$server" "ip=$IP_B" | awk '{ print $1 / 1000 }')"
+	kill $server
 }
 
 # idle: measures the memory of an idle queue pair
 idle() {
-	wants idle_qp || return 0
+	[[ idle_qp =~ $wanted ]] || return 0
 	local value=-
-	if [ -z "$broken" ]; then
-		if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
-			run /src/build/bench/idle 500; then
-			value=$(tail -n 1 "$WORK/out")
-		else
-			failure idle "$WORK/out" "$WORK/verbs.log"
-		fi
+	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
+		run /src/build/bench/idle 500; then
+		value=$(tail -n 1 "$WORK/out")
+	else
+		failure idle "$WORK/out" "$WORK/verbs.log"
 	fi
 	record idle_qp 0 1 "$value"
 }
 
-# set_up DRIVER: sets up the wire, and devices on both ends, unless DRIVER is TCP. rxe, at least
-# before Linux 7.0, has its sockets in the initial namespace; so for rxe both ends are there, with
-# routes as between two hosts.
-set_up() {
-	[[ $loaded =~ $1 ]] || bail "no module $1"
-	if [ "$1" = rxe ]; then wire_up_here; else wire_up; fi
-	if [ "$1" != tcp ]; then
-		must rdma_link hostA "$DEV_A" "$1" vA
-		must rdma_link hostB "$DEV_B" "$1" vB
-	fi
-	must on_a ping -qc 1 $IP_B
+# many: 10000 connections at the same time
+many() {
+	[[ many =~ $wanted ]] || return 0
+	local name value
+	while read -r name value; do
+		record "many_$name" 10000 1 "$value"
+	done < <(connects 10000 32)
 }
 
-# links DRIVER: sets up a driver; if this fails, adds the driver to $broken, and its results are "-"
-links() {
-	driver=$1 variant=plain mtu=1500 broken=
-	DEV_A=${1}A DEV_B=${1}B
-	# in a separate process, because bail would end this one
-	(set_up "$1") >"$WORK/set-up" 2>&1 && return
-	broken=1
-	failure 'cannot be set up' "$WORK/set-up"
-}
-
-# unlink_all: removes all devices and the wire, if they exist
-unlink_all() {
-	local device
-	for device in "$DEV_A" "$DEV_B"; do
-		[ ! -d "/sys/class/infiniband/$device" ] || timeout 60 rdma link delete "$device"
-	done
-	wire_down
-	ip link del vA
-	sleep 0.2
-} >"$WORK/unlink" 2>&1
-
-set_mtu() {
-	mtu=$1
-	[ -z "$broken" ] || return 0
-	ip -n hostA link set vA mtu "$1"
-	ip -n hostB link set vB mtu "$1"
-}
-
-large() {
-	local verb size
-	for verb in write read send; do
-		for size in 64 4096 65536 1048576; do
-			bw $verb $size
-		done
-		lat $verb 64
-	done
-}
-
-# changed VARIANT POLICY VALUE BEFORE: measures kwarp with another policy, in the tests that the
-# policy affects
-changed() {
-	[ -z "$broken" ] || return
-	variant=$1
-	policy "$2" "$3"
-	some
-	policy "$2" "$4"
-	variant=plain
-}
-
-# over_sctp: measures kwarp over SCTP, in tests that also run over TCP
-over_sctp() {
-	local verb
-	[ -z "$broken" ] || return 0
-	variant=sctp LLP=sctp
-	policy llp sctp
-	for verb in write read send; do
-		bw $verb 65536
-	done
-	bw send 64
-	lat send 64
-	lat write 64
-	policy llp tcp
-	variant=plain LLP=tcp
-}
-
-# tcp_picture: rate and latency of TCP by the size of its writes
-tcp_picture() {
-	local size
-	driver=tcp
-	for size in $sizes; do
-		stream tcp "$size"
-		tcp_lat "$size"
-	done
-}
-
-# streams: measures the transports without RDMA
-streams() {
-	driver=tcp
-	stream tcp 131072
-	driver=sctp
-	stream sctp 65536 --sctp
-	driver=tcp
-}
-
-# begin DRIVER: prepares the devices of the driver, which exist
-begin() {
-	links "$1"
-	if [ "$1" = kwarp ] && [ -z "$broken" ]; then
-		policy crc off
-		# perftest opens its 256 connections at once
-		policy backlog 1024
-	fi
-}
-
-# round_of_picture: the measurements of ONLY=picture
-round_of_picture() {
-	local name
-	for name in kwarp siw rxe; do
-		begin $name
-		picture
-		unlink_all
-	done
-	links tcp
-	tcp_picture
-	unlink_all
-}
-
-one_round() {
-	local name
-	for name in kwarp siw rxe; do
-		begin $name
-		all
-		if [ $name != rxe ]; then
-			wire write
-			wire read
-			wire send
-		fi
+# once: what is counted rather than timed
+once() {
+	local name verb
+	round=1 variant=plain spin=
+	for name in kwarp siw; do
+		become $name || continue
+		[ $name != kwarp ] || with_policies plain
+		for verb in write read send; do wire $verb; done
 		idle
-		if [ $name = kwarp ]; then
-			changed markers markers 1 0
-			changed crc crc required off
-			over_sctp
-		fi
-		set_mtu 9000
-		large
-		[ $name != kwarp ] || over_sctp
-		unlink_all
+		[ $name != kwarp ] || many
 	done
-	links tcp
-	tcp_picture
-	streams
-	set_mtu 9000
-	streams
-	unlink_all
-	driver=kernel mtu=1500
+	become rxe && idle
 	crc32c
-	ooo
+	floor
+}
+
+# The rows of the picture, of which each has its own rate of TCP: with writes of the same size.
+rows_of_picture() {
+	local size stream_size
+	for size in $sizes; do
+		stream_size=$size
+		row write_bw "$size" 1 kwarp siw rxe tcp
+		row send_lat "$size" 1 kwarp siw rxe tcp
+	done
+}
+
+all_rows() {
+	local verb qps variants='kwarp+crc kwarp+markers kwarp+sctp sctp' steered='kwarp+rps tcp+rps'
+	row send_lat 64 1 kwarp kwarp+sctp siw rxe tcp
+	for verb in write read; do row ${verb}_lat 64 1 kwarp siw rxe; done
+	for verb in write send; do row ${verb}_rate 64 1 kwarp siw rxe; done
+	row send_bw 4096 1 kwarp kwarp+crc kwarp+markers kwarp+late kwarp+early siw rxe tcp
+	for verb in write read; do row ${verb}_bw 4096 1 kwarp siw rxe tcp; done
+	# shellcheck disable=SC2086 # words
+	row write_bw 65536 1 kwarp $variants $steered kwarp+late kwarp+early siw rxe tcp \
+		kwarp+load tcp+load
+	# shellcheck disable=SC2086 # words
+	for verb in read send; do row ${verb}_bw 65536 1 kwarp $variants $steered siw rxe tcp; done
+	for verb in write read send; do
+		# shellcheck disable=SC2086 # words
+		row ${verb}_bw 1048576 1 kwarp siw rxe tcp $steered
+		row ${verb}_both_bw 65536 1 kwarp siw rxe tcp
+	done
+	for qps in 16 256; do
+		for verb in write read send; do
+			row ${verb}_bw 65536 $qps kwarp kwarp+one siw rxe
+		done
+	done
+	for qps in 1 8 32; do row connect_rate 500 $qps kwarp siw rxe; done
+	set_mtu 9000
+	row write_bw 65536 1 kwarp kwarp+sctp sctp siw rxe tcp
+	for verb in read send; do row ${verb}_bw 65536 1 kwarp siw rxe tcp; done
+	set_mtu 1500
 }
 
 drivers_load
-loaded='kwarp tcp'
+loaded='kwarp'
 driver=kernel variant=plain mtu=1500
 for module in siw rdma_rxe; do
 	if modprobe -q $module; then
@@ -413,6 +418,15 @@ done
 	echo "kernel=$(uname -r)"
 	echo "processors=$(nproc)"
 } >/results/machine
-for ((round = 1; round <= rounds; round++)); do
-	if [ "${ONLY:-}" = picture ]; then round_of_picture; else one_round; fi
-done
+wire_up
+must on_a ping -qc 1 $IP_B
+if [ "${ONLY:-}" = picture ]; then
+	rows_of_picture
+else
+	all_rows
+	once
+	round=1 spin=
+	ooo
+fi
+vacate
+wire_down

@@ -104,13 +104,17 @@ paced() {
 	rm -f "$WORK/paced.pcap" "$WORK/times"
 }
 
-# ooo: runs all measurements on a wire of its own
+# full_speed VERB SIZE: measures a rate
+full_speed() {
+	rate "$1" "$2" 1
+	record "$1_bw" "$2" 1 "$(table 4)"
+}
+
+# ooo: runs all measurements
 ooo() {
-	wants ooo || return 0
-	local out=/results/ooo.tsv length=$((length * 2)) wanted=.
+	[[ ooo =~ $wanted ]] && become kwarp || return 0
+	local out=/results/ooo.tsv length=2
 	local network name pace words value states=(off on)
-	links kwarp
-	[ -z "$broken" ] || return 0
 	# time stamps of segments are taken when they are processed, not when they are queued
 	sysctl -qw net.core.netdev_tstamp_prequeue=0
 	policy crc preferred
@@ -123,12 +127,11 @@ ooo() {
 			variant=${states[value]}
 			# shellcheck disable=SC2086 # words
 			suffer $words || failure "no netem $words" "$WORK/suffer"
-			bw write 65536
-			bw send 4096
+			full_speed write 65536
+			full_speed send 4096
 			paced "$pace"
 		done
 	done
 	suffer
-	unlink_all
 	sysctl -qw net.core.netdev_tstamp_prequeue=1
 }

@@ -52,20 +52,6 @@ void table(const Records &r, const std::vector<Field> &fields)
 	}
 }
 
-// The goal: on a network without loss, early placement costs at most 3 % of the rate.
-void goal(const Records &r)
-{
-	for (const Test &t : {Test{"write_bw", 65536, 1, 1500}, Test{"send_bw", 4096, 1, 1500}}) {
-		auto on = r.get(t, {"clean", "on"}), off = r.get(t, {"clean", "off"});
-		if (on && off && off->median > 0)
-			std::cout << std::format("{} {} on the clean network, on : off: {:.3f} "
-						 "(wanted >= 0.97: {})\n",
-						 t.name, t.size, on->median / off->median,
-						 on->median >= 0.97 * off->median ? "met" :
-										    "missed");
-	}
-}
-
 Json json(const Records &r)
 {
 	Json all = Json::array();
@@ -108,7 +94,6 @@ int main(int argc, char **argv)
 			  {"ooo_replaced", {paced("ooo_replaced")}}});
 		std::cout
 			<< "\nLatency, gaps and counters are of Sends of 4 KiB at a fixed pace.\n";
-		goal(r);
 	} catch (const std::exception &e) {
 		std::cerr << "ooo_report: " << e.what() << "\n";
 		return 2;

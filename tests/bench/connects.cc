@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// connects COUNT FLIGHT: establishes COUNT connections from host A to host B, with up to FLIGHT of
+// them in progress at a time, sends a message over each, and destroys all of them. Prints lines
+// "word number":
+//
+//	connect_rate  connections established in a second
+//	qp_memory     bytes of kernel memory for each queue pair, everything included
+//	message_rate  messages in a second, one per connection, each of the first on its connection
+//	destroy_rate  connections destroyed in a second, both ends
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include <sys/resource.h>
+
+#include "rdma/crowd.h"
+
+using namespace rdma;
+
+namespace {
+
+constexpr size_t message = 64;
+
+using Ids = std::vector<CmIdWithQp>;
+
+// The objects that all connections of a host share, and memory for their messages.
+class Side {
+public:
+	void create_qp(rdma_cm_id *id)
+	{
+		shared_.create_qp(id);
+		if (!memory_)
+			memory_ = std::make_unique<Region>(shared_.pd.get(), message);
+	}
+
+	ibv_cq *cq() const { return shared_.cq.get(); }
+	ibv_sge sge() const { return memory_->sge(0, message); }
+
+private:
+	Shared shared_;
+	std::unique_ptr<Region> memory_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin)
+{
+	return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+[[noreturn]] void unexpected(const Event &event)
+{
+	throw Failure(std::string(rdma_event_str(event.type)) + ", status " +
+		      std::to_string(event.status));
+}
+
+Event next(Channel &channel)
+{
+	auto event = channel.next();
+	if (!event)
+		throw Failure("no event");
+	return *event;
+}
+
+class Connects {
+public:
+	Connects(size_t count, size_t flight)
+		: count_(count), flight_(flight),
+		  listener_(lab::b(), lab::Family::ipv4, static_cast<int>(2 * flight))
+	{
+	}
+
+	// Returns the time that it took.
+	double establish()
+	{
+		std::string failure;
+		const auto begin = std::chrono::steady_clock::now();
+		{
+			std::jthread server([&] {
+				try {
+					accept();
+				} catch (const std::exception &e) {
+					failure = std::string("host B: ") + e.what();
+				}
+			});
+			connect();
+		}
+		if (!failure.empty())
+			throw Failure(failure);
+		return seconds_since(begin);
+	}
+
+	double exchange()
+	{
+		const auto begin = std::chrono::steady_clock::now();
+		for (const CmIdWithQp &id : client_ids_)
+			post(id->qp, send(0, {client_.sge()}));
+		wait_ok(client_.cq(), count_);
+		wait_ok(server_.cq(), count_);
+		return seconds_since(begin);
+	}
+
+	double tear_down()
+	{
+		const auto begin = std::chrono::steady_clock::now();
+		client_ids_.clear();
+		server_ids_.clear();
+		return seconds_since(begin);
+	}
+
+private:
+	void begin_one()
+	{
+		Address to(listener_.ip(), listener_.port());
+		CmIdWithQp id(create_id(lab::a(), channel_).release());
+		check(rdma_resolve_addr(id.get(), nullptr, to.get(), resolve_ms),
+		      "rdma_resolve_addr");
+		client_ids_.push_back(std::move(id));
+	}
+
+	void connect()
+	{
+		lab::Inside inside(lab::a());
+		size_t established = 0;
+		while (established < count_) {
+			while (client_ids_.size() < std::min(count_, established + flight_))
+				begin_one();
+			const Event event = next(channel_);
+			rdma_conn_param param{};
+			switch (event.type) {
+			case RDMA_CM_EVENT_ADDR_RESOLVED:
+				check(rdma_resolve_route(event.id, resolve_ms),
+				      "rdma_resolve_route");
+				break;
+			case RDMA_CM_EVENT_ROUTE_RESOLVED:
+				client_.create_qp(event.id);
+				check(rdma_connect(event.id, &param), "rdma_connect");
+				break;
+			case RDMA_CM_EVENT_ESTABLISHED:
+				established++;
+				break;
+			default:
+				unexpected(event);
+			}
+		}
+	}
+
+	void accept()
+	{
+		lab::Inside inside(lab::b());
+		size_t established = 0;
+		while (established < count_) {
+			const Event event = next(listener_.channel());
+			rdma_conn_param param{};
+			switch (event.type) {
+			case RDMA_CM_EVENT_CONNECT_REQUEST:
+				server_ids_.emplace_back(event.id);
+				server_.create_qp(event.id);
+				post_recv(event.id->qp, 0, {server_.sge()});
+				check(rdma_accept(event.id, &param), "rdma_accept");
+				break;
+			case RDMA_CM_EVENT_ESTABLISHED:
+				established++;
+				break;
+			default:
+				unexpected(event);
+			}
+		}
+	}
+
+	size_t count_, flight_;
+	Channel channel_;
+	Listener listener_;
+	Side client_, server_; // outlive the queue pairs of the ids
+	Ids client_ids_, server_ids_;
+};
+
+void run(size_t count, size_t flight)
+{
+	const rlimit files{65536, 65536};
+	check(setrlimit(RLIMIT_NOFILE, &files) ? errno : 0, "setrlimit");
+	Connects connects(count, flight);
+	const double before = kernel_memory();
+	const double connections = static_cast<double>(count);
+	std::cout << "connect_rate " << connections / connects.establish() << std::endl;
+	std::cout << "qp_memory " << (kernel_memory() - before) / connections / 2 << std::endl;
+	std::cout << "message_rate " << connections / connects.exchange() << std::endl;
+	std::cout << "destroy_rate " << connections / connects.tear_down() << std::endl;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	if (argc != 3) {
+		std::cerr << "usage: connects COUNT FLIGHT\n";
+		return 2;
+	}
+	try {
+		run(std::stoul(argv[1]), std::stoul(argv[2]));
+	} catch (const std::exception &e) {
+		std::cerr << "connects: " << e.what() << "\n";
+		return 1;
+	}
+}
