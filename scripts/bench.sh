@@ -1,6 +1,6 @@
 #!/bin/bash
-# bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in turns in one run of user-mode Linux and
-# leaves build/bench/bench.json and table.md; ooo.json and ooo.md report out-of-order placement.
+# bench.sh: "make bench". Measures kwarp, siw, rxe and TCP in turns in one run of user-mode Linux
+# and leaves build/bench/bench.json and table.md; ooo.json and ooo.md report out-of-order placement.
 # Then counts instructions per message in QEMU (cost.md) and runs the micro-benchmarks of the
 # protocol core (micro.txt, micro.json).
 # ROUNDS, MINUTES and ONLY are passed to tests/bench/guest.sh; TIME=0, COST=0, MICRO=0 skip a part.

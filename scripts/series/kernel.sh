@@ -278,7 +278,7 @@ without_attach() {
 	drop $DRIVER/main.c 'kwarp_take_exit'
 	drop $DRIVER/dev/device.c 'driver_def = |KWARP_FEATURE_ATTACH|ATTACH_MESSAGE_MAX'
 	drop $DRIVER/verbs/verbs.h 'kwarp_uapi_defs|^/\* attach\.c: driver'
-	part include/uapi/rdma/kwarp-abi.h '^/\* Optional features, used' '^/\* Optional: a provider'
+	part include/uapi/rdma/kwarp-abi.h '^/\* Optional features,' '^/\* Optional: a provider'
 	part include/uapi/rdma/kwarp-abi.h '---- attached sockets' '^#endif'
 	drop include/uapi/rdma/kwarp-abi.h '<rdma/kwarp_user_ioctl_verbs\.h>'
 }

@@ -154,17 +154,18 @@ connects() {
 
 # with_policies VARIANT: sets the policies of the variant on kwarp's devices
 with_policies() {
-	local crc=off markers=0 ooo=0 name
+	local -A set=([crc]=off [markers]=0 [ooo]=0)
+	local name
 	LLP=tcp
 	case $1 in
-	crc) crc=required ;;
-	markers) markers=1 ;;
-	late) crc=required markers=1 ;;
-	early) crc=required markers=1 ooo=1 ;;
+	crc) set[crc]=required ;;
+	markers) set[markers]=1 ;;
+	late) set[crc]=required set[markers]=1 ;;
+	early) set[crc]=required set[markers]=1 set[ooo]=1 ;;
 	sctp) LLP=sctp ;;
 	esac
 	policy llp $LLP
-	for name in crc markers ooo; do policy $name "${!name}"; done
+	for name in "${!set[@]}"; do policy "$name" "${set[$name]}"; done
 }
 
 # steer VARIANT: with variant rps, gives each host a processor of its own
@@ -246,7 +247,9 @@ measure() {
 	tcp.*_lat) value=$(tcp_lat "$size") ;;
 	tcp.*) value=$(stream -l "${stream_size:-131072}" ${reverse:+--bidir}) ;;
 	sctp.*) value=$(stream -l 65536 --sctp) ;;
-	*.connect_rate) value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }') ;;
+	*.connect_rate)
+		value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }')
+		;;
 	*_lat) perf "ib_${verb}_lat" -s "$size" -n "$(turns "$size")"; value=$(table 5) ;;
 	*_rate)
 		rate "$verb" "$size" "$qps"
@@ -323,7 +326,8 @@ floor() {
 	driver=kernel
 	ip netns exec hostB sleep 600 &
 	server=$!
-	record floor_lat 64 1 "$(printed floor "pid=$server" "ip=$IP_B" | awk '{ print $1 / 1000 }')"
+	record floor_lat 64 1 \
+		"$(printed floor "pid=$server" "ip=$IP_B" | awk '{ print $1 / 1000 }')"
 	kill $server
 }
 
@@ -376,7 +380,8 @@ rows_of_picture() {
 }
 
 all_rows() {
-	local verb qps variants='kwarp+crc kwarp+markers kwarp+sctp sctp' steered='kwarp+rps tcp+rps'
+	local verb qps
+	local variants='kwarp+crc kwarp+markers kwarp+sctp sctp' steered='kwarp+rps tcp+rps'
 	row send_lat 64 1 kwarp kwarp+sctp siw rxe tcp
 	for verb in write read; do row ${verb}_lat 64 1 kwarp siw rxe; done
 	for verb in write send; do row ${verb}_rate 64 1 kwarp siw rxe; done
@@ -426,7 +431,7 @@ else
 	all_rows
 	once
 	round=1 spin=
-	ooo
+	[[ ! ooo =~ $wanted ]] || ooo
 fi
 vacate
 wire_down

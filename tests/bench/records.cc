@@ -119,8 +119,9 @@ std::optional<double> Records::disturbed() const
 	size_t all = 0, slow = 0;
 	for (const auto &spins : spins_ | std::views::values) {
 		all += spins.size();
-		slow += static_cast<size_t>(std::ranges::count_if(
-			spins, [&](double spin) { return spin > slow_machine * best_spin_; }));
+		slow += static_cast<size_t>(std::ranges::count_if(spins, [&](double spin) {
+			return spin > slow_machine * best_spin_;
+		}));
 	}
 	if (!all)
 		return {};

@@ -20,8 +20,8 @@
 namespace {
 
 const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "markers"},
-	late{"kwarp", "late"}, early{"kwarp", "early"}, one{"kwarp", "one"},
-	siw{"siw", "plain"}, rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"},
+	late{"kwarp", "late"}, early{"kwarp", "early"}, one{"kwarp", "one"}, siw{"siw", "plain"},
+	rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"},
 	over_sctp{"kwarp", "sctp"}, sctp{"sctp", "plain"}, rps{"kwarp", "rps"},
 	tcp_rps{"tcp", "rps"}, load{"kwarp", "load"}, tcp_load{"tcp", "load"};
 
@@ -30,11 +30,10 @@ struct Pair {
 	Column a, b;
 };
 
-const std::vector<Pair> pairs{{kwarp, siw},	  {kwarp, rxe},	    {kwarp, tcp},
-			      {crc, kwarp},	  {markers, kwarp}, {early, late},
-			      {over_sctp, kwarp}, {over_sctp, sctp}, {kwarp, one},
-			      {rps, tcp_rps},	  {rps, kwarp},
-			      {load, tcp_load},	  {load, kwarp}};
+const std::vector<Pair> pairs{
+	{kwarp, siw},  {kwarp, rxe},	   {kwarp, tcp},      {crc, kwarp}, {markers, kwarp},
+	{early, late}, {over_sctp, kwarp}, {over_sctp, sctp}, {kwarp, one}, {rps, tcp_rps},
+	{rps, kwarp},  {load, tcp_load},   {load, kwarp}};
 
 // Half the interval of a ratio, as a fraction of it: a row with more is not to be trusted, and
 // with at most the other it needs no more rounds.
@@ -194,7 +193,8 @@ std::vector<Goal> goals(const Records &r)
 	list.push_back({"segments for an FPDU, distance from 1", segments, 0.01, true, ""});
 	auto memory = r.get({"idle_qp", 0, 1, 1500}, kwarp);
 	list.push_back({"idle QP, KiB",
-			memory ? std::optional(memory->median / 1024) : std::nullopt, 16, true, ""});
+			memory ? std::optional(memory->median / 1024) : std::nullopt, 16, true,
+			""});
 	return list;
 }
 

@@ -11,7 +11,8 @@
 
 namespace {
 
-// Each step depends on the one before, so that compilers can neither shorten nor vectorize the loop.
+// Each step depends on the one before, so that compilers can neither shorten nor vectorize the
+// loop.
 uint64_t work(uint64_t x)
 {
 	for (int i = 0; i < 6'000'000; i++)
