@@ -134,7 +134,8 @@ stream() {
 import json, sys
 end = json.load(open(sys.argv[1]))["end"]
 sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
-print(sum(one["bits_per_second"] for one in sums) / 8 / 1048576)' "$WORK/out" 2>/dev/null || {
+print(round(sum(one["bits_per_second"] for one in sums) / 8 / 1048576, 2))' \
+		"$WORK/out" 2>/dev/null || {
 		failure "iperf3 $*" "$WORK/out" "$WORK/iperf.log"
 		echo -
 	}

@@ -9,7 +9,18 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+
 namespace {
+
+// Otherwise two threads may share a processor until the scheduler moves one of them.
+void stay_on(unsigned processor)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
 
 // Each step depends on the one before, so that compilers can neither shorten nor vectorize the
 // loop.
@@ -30,7 +41,10 @@ int main()
 	{
 		std::vector<std::jthread> threads;
 		for (unsigned i = 0; i < processors; i++)
-			threads.emplace_back([&results, i] { results[i] = work(i); });
+			threads.emplace_back([&results, i] {
+				stay_on(i);
+				results[i] = work(i);
+			});
 	}
 	const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
 	// The results are used, so that the work is not left out.
