@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints, in tracefs under events/kwarp. Documentation/admin.rst describes
- * their fields. Callers pass pointers and numbers that they have anyway, so a disabled
- * tracepoint costs a patched-out jump only.
+ * Tracepoints, in tracefs under events/kwarp. Documentation/admin.rst describes their
+ * fields. Callers pass pointers and numbers that they have anyway, so a disabled tracepoint
+ * costs a patched-out jump only.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kwarp

@@ -130,7 +130,7 @@ struct kwarp_ulpdu_want {
  * @info:	see kwarp_llp_get_info()
  * @unlocked:	a process has released the socket lock; or NULL
  * @wake_bh:	see kwarp_llp_wake_bh()
- * @try_wake:	see kwarp_llp_try_wake(); NULL if the transport cannot send in any context
+ * @try_wake:	see kwarp_llp_try_wake(); NULL if the transport cannot send in softirq
  * @close:	clean up before the socket, whose callbacks are restored, is released, with
  *		a reset if @abort; or NULL. Context: process, may sleep
  * @free:	free the lower layer's data after the last put; or NULL

@@ -4,8 +4,8 @@
  *
  * The driver (drive.c) runs the engine in the context that brings work (a user's doorbell, a
  * kernel consumer's post, an arriving read request, an acknowledgment that makes room) until it
- * would block. If its budget
- * is used up and too little is in flight to expect an acknowledgment, it continues on kwarp_wq.
+ * would block. If its budget is used up and too little is in flight to expect an acknowledgment,
+ * it continues on kwarp_wq.
  */
 #include "rdmap/tx.h"
 

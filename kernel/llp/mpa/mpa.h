@@ -17,13 +17,11 @@
  * struct kwarp_mpa_segment - the TCP segment to which the next FPDU belongs
  * @max:	maximum FPDU length: the EMSS
  * @off:	bytes of the segment already used
- * @exact:	TCP ends a segment after @max bytes
  * @ends:	end the segment after the next FPDU
  */
 struct kwarp_mpa_segment {
 	u32 max;
 	u32 off;
-	bool exact;
 	bool ends;
 };
 

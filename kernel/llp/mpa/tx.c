@@ -19,13 +19,11 @@ static void segment_init(struct kwarp_llp *llp)
 
 	/* RFC 5044 4.5: the MULPDU is at least 128, however small the EMSS is. */
 	seg->max = max(emss, 128U + 32U);
-	seg->exact = true;
 	seg->off = 0;
 	seg->ends = false;
-	if (llp->framing.large) {
+	/* TCP does not end a segment after so many bytes. */
+	if (llp->framing.large)
 		seg->max = KWARP_ULPDU_MAX & ~3U;
-		seg->exact = false;
-	}
 }
 
 int kwarp_mpa_batch_begin(struct kwarp_llp *llp)
@@ -90,7 +88,7 @@ static u32 fill_segment(const struct kwarp_llp *llp,
 	u32 room = seg->max - seg->off;
 	u32 ulpdu;
 
-	if (!want->may_split || !seg->off || !seg->exact ||
+	if (!want->may_split || !seg->off || llp->framing.large ||
 	    room < KWARP_ULPDU_CUT_MIN)
 		return 0;
 	ulpdu = kwarp_mulpdu(room, llp->mpa->tx.pos, llp->framing.tx_markers);
@@ -304,7 +302,7 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	tx->pos += len;
 	seg->off += len;
 	if (seg->off == seg->max) {
-		if (!seg->exact)
+		if (llp->framing.large)
 			kwarp_tx_close_run(tx->buf, true);
 		seg->off = 0;
 	}
