@@ -166,6 +166,7 @@ struct kwarp_lingering {
  *		queue for the others) and of rendezvous. Ordered, because programs on both
  *		sides number their QPs by the order in which requests are made and arrive.
  *		MEM_RECLAIM: a disk behind NVMe-oF reconnects to write pages out
+ * @connecting:	endpoints in KWARP_EP_CONNECTING
  * @owner_poll:	runs while @upcall_due is not empty
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
  * @gone_work:	unregisters the device after its consumers were notified of the netdev's
@@ -198,6 +199,7 @@ struct kwarp_device {
 	struct ida cq_ids;
 	struct ida srq_ids;
 	struct workqueue_struct *cm_wq;
+	atomic_t connecting;
 	struct timer_list owner_poll;
 	struct work_struct gid_work;
 	struct delayed_work gone_work;

@@ -43,6 +43,18 @@ static struct net *startup_net(struct kwarp_device *dev, const struct iw_cm_id *
 	return kwarp_addr_net(dev, NULL);
 }
 
+/*
+ * If TCP is connected already, as to a peer on this host, send the request in this call,
+ * without waking a worker. Not if another endpoint is connecting: its request may have to be
+ * sent first, because programs at both ends rely on the order of requests.
+ */
+static void send_at_once(struct kwarp_ep *ep)
+{
+	if (atomic_read(&ep_dev(ep)->connecting) == 1 &&
+	    test_and_clear_bit(KWARP_LLP_EV_CONNECTED, &ep->events))
+		kwarp_initiator_connected(ep);
+}
+
 static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct kwarp_startup *su)
 {
 	struct kwarp_llp_bind bind = { .local = &su->from, .tos = su->tos };
@@ -54,8 +66,9 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 		return -ENOMEM;
 	/* Nested: fall_back() holds another endpoint's mutex; this one is unpublished. */
 	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
-	/* Put below. kwarp_ep_unlock() queues the work for events that arrive meanwhile. */
+	/* Put below. */
 	kwarp_llp_get(&ep->llp);
+	kwarp_ep_keep_events(ep);
 	ep->rendezvous = !id;
 	if (su->sctp)
 		ep->llp.ops = &kwarp_sctp_ops;
@@ -84,6 +97,7 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	ep->su = su;
 	kwarp_ep_set_state(ep, KWARP_EP_CONNECTING);
 	kwarp_ep_arm_startup(ep);
+	send_at_once(ep);
 out:
 	if (ret)
 		kwarp_ep_close(ep, true);

@@ -172,7 +172,22 @@ static void queue_ep_work(struct kwarp_ep *ep)
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev)
 {
 	set_bit(ev, &ep->events);
-	queue_ep_work(ep);
+	/* Set the event before the test; pairs with kwarp_ep_unlock() and kwarp_ep_trylock(). */
+	smp_mb__after_atomic();
+	if (!test_bit(KWARP_EP_EV_WAITING, &ep->events))
+		queue_ep_work(ep);
+}
+
+/**
+ * kwarp_ep_keep_events() - leave the work of events to kwarp_ep_unlock()
+ * @ep:		endpoint, mutex held; the caller holds a reference
+ *
+ * Until then the caller can handle an event itself, before a worker is woken.
+ */
+void kwarp_ep_keep_events(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	set_bit(KWARP_EP_EV_WAITING, &ep->events);
 }
 
 /**
@@ -188,7 +203,8 @@ void kwarp_ep_unlock(struct kwarp_ep *ep)
 	mutex_unlock(&ep->mutex);
 	/* Unlock before the test of WAITING; pairs with kwarp_ep_trylock(). */
 	smp_mb();
-	if (test_and_clear_bit(KWARP_EP_EV_WAITING, &ep->events))
+	/* Clear WAITING before the test for events; pairs with kwarp_ep_raise(). */
+	if (test_and_clear_bit(KWARP_EP_EV_WAITING, &ep->events) && READ_ONCE(ep->events))
 		queue_ep_work(ep);
 }
 
@@ -207,7 +223,9 @@ bool kwarp_ep_trylock(struct kwarp_ep *ep)
 	smp_mb__after_atomic();
 	if (!mutex_trylock(&ep->mutex))
 		return false;
+	/* The caller reads the events after this; pairs with kwarp_ep_raise(). */
 	clear_bit(KWARP_EP_EV_WAITING, &ep->events);
+	smp_mb__after_atomic();
 	return true;
 }
 
@@ -277,6 +295,8 @@ void kwarp_ep_set_state(struct kwarp_ep *ep, enum kwarp_ep_state state)
 				     ep->qp ? ep->qp->ibqp.qp_num : 0,
 				     kwarp_ep_state_name(ep->state),
 				     kwarp_ep_state_name(state));
+	atomic_add((state == KWARP_EP_CONNECTING) - (ep->state == KWARP_EP_CONNECTING),
+		   &ep_dev(ep)->connecting);
 	WRITE_ONCE(ep->state, state);
 	update_upcall_due(ep);
 }

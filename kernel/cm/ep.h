@@ -54,7 +54,7 @@ enum kwarp_ep_event {
 	KWARP_EP_EV_READDRESS,	/* the netdev's addresses may have changed */
 	KWARP_EP_EV_DISPLACED,	/* too many endpoints linger; this one is the oldest */
 	KWARP_EP_EVENTS,
-	/* Not an event: the work found the mutex locked, see kwarp_ep_unlock(). */
+	/* Not an event: the holder of the mutex queues the work, see kwarp_ep_unlock(). */
 	KWARP_EP_EV_WAITING = KWARP_EP_EVENTS,
 };
 
@@ -219,6 +219,7 @@ static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 /* ep.c */
 struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev);
 void kwarp_ep_raise(struct kwarp_ep *ep, unsigned int ev);
+void kwarp_ep_keep_events(struct kwarp_ep *ep);
 void kwarp_ep_unlock(struct kwarp_ep *ep);
 bool kwarp_ep_trylock(struct kwarp_ep *ep);
 void kwarp_cm_queue_delayed(struct kwarp_device *dev, struct delayed_work *work,
