@@ -281,17 +281,16 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &iov, 1, len);
 	kwarp_llp_lock(llp);
+	/*
+	 * TCP copies the frame to a page fragment of 32 KiB. The task's fragment serves many
+	 * sockets. A fragment of the socket would be allocated and cleared for this frame
+	 * alone, because all further data are in our own pages.
+	 */
+	sk->sk_use_task_frag = true;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
+	sk->sk_use_task_frag = false;
 	/* Responses are processed after the unlock, so setting the flag here is early enough. */
 	llp->startup_sent |= ret > 0;
-	/*
-	 * TCP has copied a few bytes to a page fragment of 32 KiB, which the socket would
-	 * keep for later copies. Free it, because all further data are in our own pages.
-	 */
-	if (sk->sk_frag.page) {
-		put_page(sk->sk_frag.page);
-		sk->sk_frag.page = NULL;
-	}
 	kwarp_llp_unlock(llp);
 	return ret;
 }
