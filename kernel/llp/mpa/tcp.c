@@ -465,8 +465,13 @@ static bool mpa_writeable(const struct kwarp_llp *llp)
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 			unsigned int nr, size_t len, bool eor)
 {
+	/*
+	 * NO_SHARED_FRAGS: nobody else writes to the pages. Otherwise each packet would be
+	 * copied before the computation of its checksum, if the device does not compute it.
+	 */
 	struct msghdr msg = {
-		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES,
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |
+			     MSG_NO_SHARED_FRAGS,
 	};
 	struct sock *sk = llp->sk;
 	gfp_t gfp = sk->sk_allocation;
