@@ -445,6 +445,13 @@ int kwarp_tcp_wspace(const struct kwarp_llp *llp)
 	return sk_stream_wspace(llp->sk);
 }
 
+/* Return: segments that TCP collects in a packet, for GSO or TSO; 0 before the first one. */
+u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	return tcp_sk(llp->sk)->gso_segs;
+}
+
 static bool mpa_writeable(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);

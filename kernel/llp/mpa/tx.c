@@ -26,6 +26,19 @@ static void segment_init(struct kwarp_llp *llp)
 		seg->max = KWARP_ULPDU_MAX & ~3U;
 }
 
+/*
+ * Return: bytes of a batch, as many of TCP's packets before segmentation as fit, each of them
+ * full. Otherwise the last bytes of each batch would be a short packet of their own.
+ */
+static u32 batch_max(const struct kwarp_llp *llp)
+{
+	u32 packet = kwarp_tcp_gso_segs(llp) * llp->mpa->tx.segment.max;
+
+	if (llp->framing.large || !packet || packet > KWARP_TX_BATCH)
+		return KWARP_TX_BATCH;
+	return KWARP_TX_BATCH - KWARP_TX_BATCH % packet;
+}
+
 int kwarp_mpa_batch_begin(struct kwarp_llp *llp)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
@@ -37,7 +50,7 @@ int kwarp_mpa_batch_begin(struct kwarp_llp *llp)
 	segment_init(llp);
 	tx->start = tx->pos;
 	tx->frames = 0;
-	tx->limit = clamp(kwarp_tcp_wspace(llp), 4096, (int)KWARP_TX_BATCH);
+	tx->limit = clamp(kwarp_tcp_wspace(llp), 4096, (int)batch_max(llp));
 	tx->frag = kwarp_tx_pages_begin();
 	return 0;
 }
@@ -265,6 +278,14 @@ static noinline int put_or_rewind(struct kwarp_llp *llp,
 	return ret;
 }
 
+/* @rest: bytes of the message that are left; a short rest still belongs to the batch. */
+static bool batch_ends(const struct kwarp_mpa_tx *tx, u32 rest)
+{
+	if (kwarp_tx_full(tx->buf))
+		return true;
+	return tx->buf->len >= tx->limit && (!rest || rest > 2 * tx->segment.max);
+}
+
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		  const struct kwarp_ulpdu_want *want,
 		  struct kwarp_payload_source *src, struct kwarp_fpdu *frame)
@@ -310,7 +331,7 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		seg->ends = false;
 		new_segment(tx);
 	}
-	return tx->buf->len >= tx->limit || kwarp_tx_full(tx->buf);
+	return batch_ends(tx, want->hdr_len + want->left - frame->ulpdu_len);
 }
 
 u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
