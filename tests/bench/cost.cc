@@ -2,12 +2,17 @@
 // cost DRIVER VARIANT MTU [TEST [SIZE [COUNT]]]: measures the cost of messages, for both sides
 // together. One thread has both ends of a connection, and the guest has one processor, whose clock
 // counts instructions (QEMU's -icount). Therefore nanoseconds are instructions, and equal in every
-// run. Prints records as guest.sh does. A single TEST, SIZE and COUNT are for profiling.
+// run. Prints records as guest.sh does. A single TEST, SIZE and COUNT are for profiling. With
+// DRIVER "tcp" the messages are sent over TCP, without RDMA; they are compared with Writes.
 #include <chrono>
 #include <functional>
 #include <iostream>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <vector>
 
+#include "iwarp/socket.h"
 #include "rdma/endpoint.h"
 
 using namespace rdma;
@@ -34,17 +39,28 @@ unsigned poll(ibv_cq *cq)
 	return static_cast<unsigned>(n);
 }
 
+// Where nothing can be done until a thread of the kernel has run, the program yields, so that the
+// instructions of polling do not count.
 void wait_polling(ibv_cq *cq)
 {
 	while (!poll(cq))
-		;
+		sched_yield();
 }
+
+// What the records of a run have in common.
+struct Label {
+	std::string driver, variant, mtu;
+
+	void record(const std::string &test, size_t size, double value) const
+	{
+		std::cout << "1\t" << driver << '\t' << variant << '\t' << test << '\t' << size
+			  << "\t1\t" << mtu << '\t' << value << std::endl;
+	}
+};
 
 class Bench {
 public:
-	Bench(std::string driver, std::string variant, std::string mtu)
-		: driver_(std::move(driver)), variant_(std::move(variant)), mtu_(std::move(mtu)),
-		  pair_(config())
+	explicit Bench(Label label) : label_(std::move(label)), pair_(config())
 	{
 		for (unsigned i = 0; i < 2 * window; i++)
 			post_recv(pair_.server.qp(), i, {pair_.server.memory().sge(0, largest)});
@@ -57,7 +73,7 @@ public:
 		run(opcode, size, 2 * window);
 		double start = now();
 		run(opcode, size, count);
-		record(test, size, (now() - start) / count);
+		label_.record(test, size, (now() - start) / count);
 	}
 
 	void ping_pong(size_t size, unsigned count)
@@ -65,7 +81,7 @@ public:
 		turns(size, window);
 		double start = now();
 		turns(size, count);
-		record("send_turn_cost", size, (now() - start) / count / 2);
+		label_.record("send_turn_cost", size, (now() - start) / count / 2);
 	}
 
 private:
@@ -90,6 +106,7 @@ private:
 			remote = to.remote();
 		Send wr(opcode, 1, {from.memory().sge(0, size)}, remote);
 		while (done < count || arrived < count) {
+			const unsigned before = posted + done + arrived;
 			while (posted < count && posted - done < window &&
 			       (!two_sided || posted - arrived < window)) {
 				ibv_send_wr *bad;
@@ -97,12 +114,12 @@ private:
 				posted++;
 			}
 			done += poll(from.scq());
-			if (!two_sided)
-				continue;
-			unsigned n = poll(to.rcq());
+			unsigned n = two_sided ? poll(to.rcq()) : 0;
 			arrived += n;
 			while (n--)
 				post_recv(to.qp(), 1, {to.memory().sge(0, largest)});
+			if (posted + done + arrived == before)
+				sched_yield();
 		}
 		// Writes complete when they are sent: one Read waits until they have arrived.
 		Send last(IBV_WR_RDMA_READ, 2, {from.memory().sge(0, 1)}, to.remote());
@@ -130,15 +147,108 @@ private:
 		wait_polling(from.scq());
 	}
 
-	void record(const std::string &test, size_t size, double value)
-	{
-		std::cout << "1\t" << driver_ << '\t' << variant_ << '\t' << test << '\t' << size
-			  << "\t1\t" << mtu_ << '\t' << value << std::endl;
-	}
-
-	std::string driver_, variant_, mtu_;
+	Label label_;
 	Pair pair_;
 };
+
+// A connection over TCP without RDMA. The sender fills the buffers, then the receiver empties them.
+class Stream {
+public:
+	explicit Stream(Label label) : label_(std::move(label))
+	{
+		auto listener = [] {
+			lab::Inside inside(lab::b());
+			return iwarp::Socket::listen({lab::b().ip4, 0});
+		}();
+		lab::Inside inside(lab::a());
+		from_ = iwarp::Socket::connect({lab::b().ip4, listener.local().port()});
+		to_ = listener.accept(iwarp::patience);
+	}
+
+	void stream(const std::string &test, size_t size, unsigned count)
+	{
+		run(size, 2 * window);
+		double start = now();
+		run(size, count);
+		label_.record(test, size, (now() - start) / count);
+	}
+
+private:
+	void run(size_t size, unsigned count)
+	{
+		const size_t all = size * count;
+		size_t sent = 0, received = 0;
+		while (received < all) {
+			const size_t before = sent + received;
+			while (sent < all) {
+				const size_t rest = size - sent % size;
+				const size_t n = moved(::send(from_.fd(), memory_.data(), rest,
+							      MSG_DONTWAIT | MSG_NOSIGNAL));
+				if (!n)
+					break;
+				sent += n;
+			}
+			while (const size_t n = moved(recv(to_.fd(), memory_.data(), memory_.size(),
+							   MSG_DONTWAIT)))
+				received += n;
+			if (sent + received == before)
+				sched_yield();
+		}
+	}
+
+	// the bytes that a call has moved, 0 if it would have to wait
+	static size_t moved(ssize_t n)
+	{
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		check(n <= 0 ? EIO : 0, "send or recv");
+		return static_cast<size_t>(n);
+	}
+
+	Label label_;
+	iwarp::Socket from_, to_;
+	std::vector<char> memory_ = std::vector<char>(largest, 'x');
+};
+
+// A single test, if its name is not empty, a single size and number of messages, if they are not 0.
+struct Selection {
+	std::string test;
+	size_t size;
+	unsigned count;
+
+	bool has(const std::string &name, size_t of) const
+	{
+		return (test.empty() || test == name) && (!size || size == of);
+	}
+	unsigned messages(size_t of) const
+	{
+		if (count)
+			return count;
+		return of == largest ? 200 : 1000;
+	}
+};
+
+void rdma_tests(const Label &label, const Selection &wanted)
+{
+	Bench bench(label);
+	for (size_t size : {size_t{64}, size_t{4096}, largest}) {
+		for (auto &[name, opcode] : {std::pair{"write_cost", IBV_WR_RDMA_WRITE},
+					     {"read_cost", IBV_WR_RDMA_READ},
+					     {"send_cost", IBV_WR_SEND}})
+			if (wanted.has(name, size))
+				bench.stream(name, opcode, size, wanted.messages(size));
+		if (size == 64 && wanted.has("send_turn_cost", size))
+			bench.ping_pong(size, wanted.messages(size));
+	}
+}
+
+void tcp_tests(const Label &label, const Selection &wanted)
+{
+	Stream stream(label);
+	for (size_t size : {size_t{4096}, largest})
+		if (wanted.has("write_cost", size))
+			stream.stream("write_cost", size, wanted.messages(size));
+}
 
 } // namespace
 
@@ -152,24 +262,13 @@ int main(int argc, char **argv)
 		// While the guest waits for the disk of the host, its clock leaps from timer to
 		// timer, past every limit: lock all pages, so that none is read from disk later.
 		check(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
-		std::string test = argc > 4 ? argv[4] : "";
-		size_t only = argc > 5 ? std::stoul(argv[5]) : 0;
-		Bench bench(argv[1], argv[2], argv[3]);
-		for (size_t size : {size_t{64}, size_t{4096}, largest}) {
-			unsigned count = argc > 6	 ? std::stoul(argv[6]) :
-					 size == largest ? 200 :
-							   1000;
-			auto wanted = [&](const std::string &name) {
-				return (test.empty() || test == name) && (!only || only == size);
-			};
-			for (auto &[name, opcode] : {std::pair{"write_cost", IBV_WR_RDMA_WRITE},
-						     {"read_cost", IBV_WR_RDMA_READ},
-						     {"send_cost", IBV_WR_SEND}})
-				if (wanted(name))
-					bench.stream(name, opcode, size, count);
-			if (size == 64 && wanted("send_turn_cost"))
-				bench.ping_pong(size, count);
-		}
+		const Label label{argv[1], argv[2], argv[3]};
+		const Selection wanted{argc > 4 ? argv[4] : "", argc > 5 ? std::stoul(argv[5]) : 0,
+				       argc > 6 ? static_cast<unsigned>(std::stoul(argv[6])) : 0};
+		if (label.driver == "tcp")
+			tcp_tests(label, wanted);
+		else
+			rdma_tests(label, wanted);
 	} catch (const std::exception &e) {
 		std::cerr << "cost: " << e.what() << "\n";
 		return 1;

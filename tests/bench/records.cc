@@ -71,11 +71,6 @@ Records::Records(const std::string &file)
 	});
 }
 
-bool Records::has(const Column &c) const
-{
-	return std::ranges::find(columns_, c) != columns_.end();
-}
-
 std::optional<Summary> Records::get(const Test &t, const Column &c) const
 {
 	auto found = values_.find({t, c});

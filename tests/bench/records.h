@@ -59,7 +59,6 @@ public:
 	const std::vector<Test> &tests() const { return order_; }
 	// In the order of the file.
 	const std::vector<Column> &columns() const { return columns_; }
-	bool has(const Column &c) const;
 	std::optional<Summary> get(const Test &t, const Column &c) const;
 	std::optional<Ratio> ratio(const Test &t, const Column &a, const Column &b) const;
 	// of the measurements of a test; none if the file does not tell
