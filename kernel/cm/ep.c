@@ -223,8 +223,8 @@ bool kwarp_ep_trylock(struct kwarp_ep *ep)
 	smp_mb__after_atomic();
 	if (!mutex_trylock(&ep->mutex))
 		return false;
-	/* The caller reads the events after this; pairs with kwarp_ep_raise(). */
 	clear_bit(KWARP_EP_EV_WAITING, &ep->events);
+	/* Clear WAITING before the caller reads the events; pairs with kwarp_ep_raise(). */
 	smp_mb__after_atomic();
 	return true;
 }
