@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints, in tracefs under events/kwarp. Documentation/admin.rst describes their
- * fields. Callers pass pointers and numbers that they have anyway, so a disabled tracepoint
+ * Tracepoints, in tracefs under events/kwarp. Documentation/admin.rst describes
+ * their fields. Callers pass pointers and numbers that they have anyway, so a disabled tracepoint
  * costs a patched-out jump only.
  */
 #undef TRACE_SYSTEM

@@ -19,7 +19,7 @@ enum kwarp_rdmap_opcode {
 	RDMAP_IMM_SE		= 0x9,
 	RDMAP_ATOMIC_REQUEST	= 0xa,
 	RDMAP_ATOMIC_RESPONSE	= 0xb,
-	/* Reserved unless KWARP_RDMAP_EXT_OWN is set; see Documentation/wire.rst. */
+	/* Reserved without KWARP_RDMAP_EXT_OWN; see Documentation/wire.rst. */
 	RDMAP_SEND_IMM		= 0xc,
 	RDMAP_SEND_SE_IMM	= 0xd,
 	RDMAP_OPCODES		= 0xe,	/* reserved from here on */
