@@ -6,12 +6,12 @@
 #
 #	round driver variant test size qps mtu value spin
 #
-# value is MiB/s (*_bw, crc32c; together_bw: of all programs), thousands of messages a second
-# (*_rate), microseconds (*_lat), connections a second (connect_rate: size is their number, qps how
-# many are in progress), bytes (idle_qp) or segments per FPDU (wire_*); the figures of many_* are
-# those of the program connects. It is "-" if the driver does not support the test or failed, with
-# the reason in /results/failures.log. spin is how long the machine took for a fixed amount of work
-# immediately before.
+# value is MiB/s (*_bw, crc32c), thousands of messages a second (*_rate), microseconds (*_lat),
+# connections a second (connect_rate: size is their number, qps how many are in progress), bytes
+# (idle_qp) or segments per FPDU (wire_*); the figures of many_* are those of the program connects.
+# It is "-" if the driver does not support the test or failed, with the reason in
+# /results/failures.log. spin is how long the machine took for a fixed amount of work immediately
+# before.
 #
 # ROUNDS (5) is the least number of rounds, MINUTES (15) the time after which no row gets more,
 # ONLY (a regular expression for tests, or "picture" for the rows of the README's picture; all).
@@ -103,32 +103,6 @@ rate() {
 	# completion queues of rxe have at most 32767 elements
 	[ "$qps" -le 16 ] || [ "$verb" != send ] || options+=(-r 120)
 	perf "ib_${verb}_bw" -s "$size" -q "$qps" "${options[@]}" ${4:+"$4"}
-}
-
-# together: runs four programs that write at the same time, with a connection each (one program with
-# variant one), and prints the sum of their rates
-together() {
-	local i port count=4 clients=()
-	[ "$variant" != one ] || count=1
-	: >"$WORK/rates"
-	for ((i = 0; i < count; i++)); do
-		port=$((18520 + i))
-		PORT=$port server "together$i" on_b ib_write_bw -R -F -p $port -s 65536 -Q 10 -D 2
-	done
-	for ((i = 0; i < count; i++)); do
-		on_a timeout "$(patience 60)" ib_write_bw -R -F -p $((18520 + i)) -s 65536 -Q 10 \
-			-D 2 $IP_B >"$WORK/client$i" 2>&1 </dev/null &
-		clients+=($!)
-	done
-	wait "${clients[@]}"
-	for ((i = 0; i < count; i++)); do
-		finish "together$i" 10 || stop "together$i"
-		mv "$WORK/client$i" "$WORK/out"
-		table 4 >>"$WORK/rates"
-		[ "$(table 4)" != - ] || failure "together $i" "$WORK/out" "$WORK/together$i.log"
-	done
-	awk '$1 == "-" { missing = 1 } { sum += $1 } END { print missing ? "-" : sum }' \
-		"$WORK/rates"
 }
 
 # turns SIZE: prints the number of round trips in a test of latency
@@ -272,10 +246,8 @@ measure() {
 	[[ $test != *_both_bw ]] || reverse=1
 	case $driver.$test in
 	tcp.*_lat) value=$(tcp_lat "$size") ;;
-	tcp.together_bw) value=$(stream -P 4) ;;
 	tcp.*) value=$(stream -l "${stream_size:-131072}" ${reverse:+--bidir}) ;;
 	sctp.*) value=$(stream -l 65536 --sctp) ;;
-	*.together_bw) value=$(together) ;;
 	*.connect_rate)
 		value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }')
 		;;
@@ -431,7 +403,6 @@ all_rows() {
 			row ${verb}_bw 65536 $qps kwarp kwarp+one siw rxe
 		done
 	done
-	row together_bw 65536 4 kwarp kwarp+one siw tcp
 	for qps in 1 8 32; do row connect_rate 500 $qps kwarp siw rxe; done
 	set_mtu 9000
 	row write_bw 65536 1 kwarp kwarp+sctp sctp siw rxe tcp
@@ -454,8 +425,6 @@ done
 	echo "processors=$(nproc)"
 } >/results/machine
 wire_up
-# together() uses several ports
-must patient hostB vB
 must on_a ping -qc 1 $IP_B
 if [ "${ONLY:-}" = picture ]; then
 	rows_of_picture
