@@ -1,9 +1,10 @@
 #!/bin/bash
 # bench/cost-guest.sh: runs inside QEMU with -icount and measures instructions per message for each
 # driver in turn (KWARP_DRIVERS, default all), KWARP_ROUNDS times (1), and those of Writes and of
-# TCP over each of the paths KWARP_PATHS (default all; none with "-"). Writes /results/cost.tsv and
+# TCP over each of the paths KWARP_PATHS (default all). Writes /results/cost.tsv and
 # the report, cost.md and bench.json. KWARP_BENCH is the folder of the programs.
 . "$(dirname "$0")/../vm/lib.sh"
+. "$(dirname "$0")/../vm/encrypted.sh"
 
 # The file system is that of the host. While the guest waits for the file system, the clock of the
 # guest, which counts instructions, leaps from timer to timer: by hundreds of seconds for one page
@@ -53,87 +54,57 @@ for driver in ${KWARP_DRIVERS:-kwarp siw rxe}; do
 	wire_down
 done
 
-# esp: IPsec between the hosts. The EMSS is 1438, not a multiple of four. The null cipher encrypts
-# nothing, otherwise the emulated processor would do little else than encrypt.
-esp() {
-	local host from to spi pair
-	for host in hostA hostB; do
-		for pair in "$IP_A $IP_B 0x1001" "$IP_B $IP_A 0x1002"; do
-			read -r from to spi <<<"$pair"
-			ip -n $host xfrm state add src "$from" dst "$to" proto esp spi "$spi" \
-				reqid 1 mode transport enc 'ecb(cipher_null)' '' auth digest_null ''
-		done
-	done
-	for host in "hostA $IP_A $IP_B" "hostB $IP_B $IP_A"; do
-		read -r host from to <<<"$host"
-		ip -n "$host" xfrm policy add src "$from" dst "$to" dir out \
-			tmpl proto esp src "$from" dst "$to" reqid 1 mode transport
-		ip -n "$host" xfrm policy add src "$to" dst "$from" dir in \
-			tmpl proto esp src "$to" dst "$from" reqid 1 mode transport
-	done
+# lay PATH: lays the path between the hosts, and sets NETDEV_A and NETDEV_B to its ends
+lay() {
+	NETDEV_A=vA NETDEV_B=vB
+	case $1 in
+	direct | mtu1492) ;;
+	# The EMSS is 1438, not a multiple of four. The null cipher encrypts nothing, otherwise the
+	# emulated processor would do little else than encrypt.
+	esp) ipsec_up enc 'ecb(cipher_null)' '' auth digest_null '' ;;
+	wireguard)
+		NETDEV_A=wgA NETDEV_B=wgB
+		wireguard_up 10.8.0.1 10.8.0.2
+		;;
+	vlan)
+		NETDEV_A=vlanA NETDEV_B=vlanB
+		ip -n hostA link add vlanA link vA type vlan id 5 &&
+			ip -n hostB link add vlanB link vB type vlan id 5
+		;;
+	esac
 }
 
-# wireguard: a tunnel between the hosts, with addresses of its own
-wireguard() {
-	local host
-	for host in a b; do
-		(umask 077; wg genkey >"$WORK/$host.key")
-		wg pubkey <"$WORK/$host.key" >"$WORK/$host.pub"
-	done
-	NET_A=wgA NET_B=wgB
-	ip -n hostA link add wgA type wireguard
-	ip -n hostB link add wgB type wireguard
-	on_a wg set wgA listen-port 51820 private-key "$WORK/a.key" \
-		peer "$(cat "$WORK/b.pub")" endpoint "$IP_B:51820" allowed-ips 10.8.0.2/32
-	on_b wg set wgB listen-port 51820 private-key "$WORK/b.key" \
-		peer "$(cat "$WORK/a.pub")" endpoint "$IP_A:51820" allowed-ips 10.8.0.1/32
-}
-
-# vlan: a VLAN between the hosts
-vlan() {
-	NET_A=vlanA NET_B=vlanB
-	ip -n hostA link add vlanA link vA type vlan id 5
-	ip -n hostB link add vlanB link vB type vlan id 5
-}
-
-# over PATH MTU: measures Writes of 64 KiB over kwarp, and TCP, over such a path
-over() (
-	path=$1 mtu=$2 NET_A=vA NET_B=vB
-	wire_up "$mtu"
-	$path || return
-	if [ $NET_A != vA ]; then
+# along PATH MTU: measures Writes of 64 KiB, and TCP, over the path
+along() (
+	trap wire_down EXIT
+	wire_up "$2"
+	lay "$1" || return
+	if [ $NETDEV_A != vA ]; then
 		IP_A=10.8.0.1 IP_B=10.8.0.2
-		must end_up hostA $NET_A $IP_A fd08::1 "$mtu"
-		must end_up hostB $NET_B $IP_B fd08::2 "$mtu"
+		end_up hostA $NETDEV_A $IP_A fd08::1 "$2" &&
+			end_up hostB $NETDEV_B $IP_B fd08::2 "$2" || return
 	fi
 	on_a ping -qc 1 $IP_B >"$WORK/ping" || return
 	DEV_A=kwarpA DEV_B=kwarpB
 	export IP_A IP_B DEV_A DEV_B
-	must rdma_link hostA $DEV_A kwarp $NET_A
-	must rdma_link hostB $DEV_B kwarp $NET_B
-	policy crc off
+	rdma_link hostA $DEV_A kwarp $NETDEV_A && rdma_link hostB $DEV_B kwarp $NETDEV_B &&
+		policy crc off || return
 	for driver in kwarp tcp; do
-		run program $driver plain "$mtu" write_cost 65536 || {
-			echo "over $path $driver:"
+		run program $driver plain "$2" write_cost 65536 || {
 			tail -n 3 "$WORK/out"
-			continue
+			return 1
 		}
-		sed "s/write_cost/write_${path}_cost/" "$WORK/out" | tee -a /results/cost.tsv
+		sed "s/write_cost/write_$1_cost/" "$WORK/out" | tee -a /results/cost.tsv
 	done
-	must rdma link delete $DEV_A
-	must rdma link delete $DEV_B
-	wire_down
+	rdma link delete $DEV_A && rdma link delete $DEV_B
 )
 
-direct() { :; }
-pppoe() { :; } # an MTU of 1492
-
-for path in ${KWARP_PATHS:-direct esp wireguard vlan pppoe}; do
+for path in ${KWARP_PATHS:-direct esp wireguard vlan mtu1492}; do
 	case $path in
 	wireguard) mtu=1420 ;;
-	pppoe) mtu=1492 ;;
+	mtu1492) mtu=1492 ;; # as PPPoE's
 	*) mtu=1500 ;;
 	esac
-	[ "$path" = - ] || over "$path" $mtu
+	along "$path" $mtu || echo "path $path: failed"
 done
 "$programs/report" /results/cost.tsv /results >/results/cost.md

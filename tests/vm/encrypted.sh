@@ -3,6 +3,56 @@
 # compare their data run over such a network, the wire carries only ciphertext, and a connection
 # survives when keys are missing for a moment.
 
+# ipsec_states HOST add|delete ALGORITHM...: adds or deletes the security associations of both
+# directions between the hosts; ALGORITHM is in the words of "ip xfrm state", and not for "delete"
+ipsec_states() {
+	local host=$1 action=$2 from to spi
+	shift 2
+	[ "$action" = delete ] || set -- reqid 1 mode transport "$@"
+	while read -r from to spi; do
+		ip -n "$host" xfrm state "$action" src "$from" dst "$to" proto esp spi "$spi" \
+			"$@" || return
+	done <<-END
+		$IP_A $IP_B 0x1001
+		$IP_B $IP_A 0x1002
+	END
+}
+
+# ipsec_policies HOST LOCAL REMOTE: requires encryption of all packets between the two addresses
+ipsec_policies() {
+	ip -n "$1" xfrm policy add src "$2" dst "$3" dir out tmpl src "$2" dst "$3" proto esp \
+		reqid 1 mode transport &&
+		ip -n "$1" xfrm policy add src "$3" dst "$2" dir in tmpl src "$3" dst "$2" \
+			proto esp reqid 1 mode transport
+}
+
+# ipsec_up ALGORITHM...: sets up IPsec between the hosts
+ipsec_up() {
+	ipsec_states hostA add "$@" && ipsec_states hostB add "$@" &&
+		ipsec_policies hostA $IP_A $IP_B && ipsec_policies hostB $IP_B $IP_A
+}
+
+# wireguard_peers ADDRESS_A ADDRESS_B: gives each end the public key and the address of the other
+wireguard_peers() {
+	on_a wg set wgA peer "$(cat "$WORK/b.pub")" endpoint "$IP_B:51820" allowed-ips "$2/32" &&
+		on_b wg set wgB peer "$(cat "$WORK/a.pub")" endpoint "$IP_A:51820" \
+			allowed-ips "$1/32"
+}
+
+# wireguard_up ADDRESS_A ADDRESS_B: lays a tunnel between the interfaces wgA and wgB of the hosts,
+# which get no addresses here
+wireguard_up() {
+	local host
+	for host in a b; do
+		(umask 077 && wg genkey >"$WORK/$host.key") || return
+		wg pubkey <"$WORK/$host.key" >"$WORK/$host.pub"
+	done
+	ip -n hostA link add wgA type wireguard && ip -n hostB link add wgB type wireguard &&
+		on_a wg set wgA listen-port 51820 private-key "$WORK/a.key" &&
+		on_b wg set wgB listen-port 51820 private-key "$WORK/b.key" &&
+		wireguard_peers "$1" "$2"
+}
+
 # packets [FILTER]: prints the number of captured packets
 packets() { tcpdump -nnr "$WORK/wire.pcap" "$@" 2>/dev/null | wc -l; }
 captured() { [ "$(packets)" -ge "$1" ]; }

@@ -9,34 +9,11 @@
 hosts_up
 KEY=0x$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
 
-# state HOST add|delete: adds or deletes the security associations of both directions
-state() {
-	local host=$1 action=$2 pair crypto=
-	for pair in "$IP_A $IP_B 0x1001" "$IP_B $IP_A 0x1002"; do
-		# shellcheck disable=SC2086 # three words
-		set -- $pair
-		[ "$action" = delete ] ||
-			crypto="reqid 1 mode transport aead rfc4106(gcm(aes)) $KEY 128"
-		# shellcheck disable=SC2086 # words
-		ip -n "$host" xfrm state "$action" src "$1" dst "$2" proto esp spi "$3" $crypto ||
-			return 1
-	done
-}
+cipher() { "$@" aead 'rfc4106(gcm(aes))' "$KEY" 128; }
+away() { ipsec_states hostA delete && ipsec_states hostB delete; }
+back() { cipher ipsec_states hostA add && cipher ipsec_states hostB add; }
 
-# policies HOST LOCAL REMOTE: requires encryption of all packets between the two addresses
-policies() {
-	ip -n "$1" xfrm policy add src "$2" dst "$3" dir out tmpl src "$2" dst "$3" proto esp \
-		reqid 1 mode transport &&
-		ip -n "$1" xfrm policy add src "$3" dst "$2" dir in tmpl src "$3" dst "$2" \
-			proto esp reqid 1 mode transport
-}
-
-away() { state hostA delete && state hostB delete; }
-back() { state hostA add && state hostB add; }
-
-must back
-must policies hostA $IP_A $IP_B
-must policies hostB $IP_B $IP_A
+must cipher ipsec_up
 ok 'IPsec: ping' on_a ping -qc 1 $IP_B
 
 over IPsec $IP_B 'tcp or sctp'

@@ -14,6 +14,7 @@
 
 enum kwarp_tx_buf_limits {
 	KWARP_TX_BATCH		= 64 * 1024,	/* bytes built per call to TCP */
+	KWARP_TX_REST		= 4096,		/* rest of a message that a batch exceeds this by */
 	KWARP_TX_BVECS		= 96,		/* pieces of a batch */
 	/* Contiguous bytes, enough for each part of an FPDU that must not be split. */
 	KWARP_TX_MIN_ROOM	= 64,

@@ -283,7 +283,7 @@ static bool batch_ends(const struct kwarp_mpa_tx *tx, u32 rest)
 {
 	if (kwarp_tx_full(tx->buf))
 		return true;
-	return tx->buf->len >= tx->limit && (!rest || rest > 2 * tx->segment.max);
+	return tx->buf->len >= tx->limit && (!rest || rest > KWARP_TX_REST);
 }
 
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
