@@ -29,7 +29,8 @@ ipsec_policies() {
 # ipsec_up ALGORITHM...: sets up IPsec between the hosts
 ipsec_up() {
 	ipsec_states hostA add "$@" && ipsec_states hostB add "$@" &&
-		ipsec_policies hostA $IP_A $IP_B && ipsec_policies hostB $IP_B $IP_A
+		ipsec_policies hostA "$IP_A" "$IP_B" &&
+		ipsec_policies hostB "$IP_B" "$IP_A"
 }
 
 # wireguard_peers ADDRESS_A ADDRESS_B: gives each end the public key and the address of the other

@@ -8,7 +8,7 @@
 drivers_load
 wire_up
 WG_A=10.8.0.1 WG_B=10.8.0.2
-back() { wireguard_peers $WG_A $WG_B; }
+back() { wireguard_peers "$WG_A" "$WG_B"; }
 away() {
 	on_a wg set wgA peer "$(cat "$WORK/b.pub")" remove &&
 		on_b wg set wgB peer "$(cat "$WORK/a.pub")" remove
