@@ -142,6 +142,17 @@ print(round(sum(one["bits_per_second"] for one in sums) / 8 / 1048576, 2))' \
 	stop iperf
 }
 
+# together COUNT SIZE: prints the rate of the program together
+together() {
+	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=60 \
+		run /src/build/bench/together "$@" $((length * 1000)); then
+		cat "$WORK/out"
+	else
+		failure "together $*" "$WORK/out" "$WORK/verbs.log"
+		echo -
+	fi
+}
+
 # connects COUNT FLIGHT: prints the figures of the program connects
 connects() {
 	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
@@ -246,8 +257,14 @@ measure() {
 	[[ $test != *_both_bw ]] || reverse=1
 	case $driver.$test in
 	tcp.*_lat) value=$(tcp_lat "$size") ;;
+	tcp.together_bw) value=$(stream -P "$qps") ;;
 	tcp.*) value=$(stream -l "${stream_size:-131072}" ${reverse:+--bidir}) ;;
 	sctp.*) value=$(stream -l 65536 --sctp) ;;
+	*.together_bw)
+		[ "$variant" != one ] || qps=1
+		value=$(together "$qps" "$size")
+		qps=$4
+		;;
 	*.connect_rate)
 		value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }')
 		;;
@@ -403,6 +420,7 @@ all_rows() {
 			row ${verb}_bw 65536 $qps kwarp kwarp+one siw rxe
 		done
 	done
+	row together_bw 65536 4 kwarp kwarp+one siw tcp
 	for qps in 1 8 32; do row connect_rate 500 $qps kwarp siw rxe; done
 	set_mtu 9000
 	row write_bw 65536 1 kwarp kwarp+sctp sctp siw rxe tcp

@@ -180,6 +180,8 @@ std::vector<Goal> time_goals(const Records &r)
 	add("Read 64 bytes, latency : siw", lat("read_lat"), {kwarp, siw}, 0.9, true);
 	add("Write 64 KiB, 16 QPs : 1 QP of the same depth", many(16), {kwarp, one}, 1);
 	add("Write 64 KiB, 256 QPs : 1 QP of the same depth", many(256), {kwarp, one}, 1);
+	add("Write 64 KiB, 4 connections, a thread for each : 1", {"together_bw", 65536, 4, 1500},
+	    {kwarp, one}, 1.5);
 	for (unsigned long flight : {1, 8, 32})
 		add(std::format("connections, {} in progress : siw", flight),
 		    {"connect_rate", 500, flight, 1500}, {kwarp, siw}, 1.5);
