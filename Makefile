@@ -84,6 +84,7 @@ help:
 	@echo 'Measure'
 	@echo '  make bench     kwarp, siw, rxe and TCP in turns: ROUNDS=N, MINUTES=N, ONLY=REGEX;'
 	@echo '                 TIME=0, COST=0 or MICRO=0 leave a part out'
+	@echo '  make figures   the same, and replace the tables of Documentation/performance.rst'
 	@echo '  make picture   measure what the picture of README.md shows, and draw it again:'
 	@echo '                 10 minutes of a quiet machine'
 	@echo '  make compare-pyverbs      the Python suite of rdma-core on kwarp, siw and rxe: how'
@@ -186,6 +187,11 @@ soak:
 bench:
 	$(Q)$(scripts)/bench.sh
 
+figures:
+	$(Q)$(scripts)/bench.sh
+	$(call say,FIGURES,Documentation/pictures/*.csv)
+	$(Q)cp $(patsubst %,'$(out)/bench/%.csv',figures goals cost) Documentation/pictures/
+
 picture:
 	$(Q)ONLY=picture $(scripts)/bench.sh
 	$(call say,PICTURE,Documentation/pictures/rate.svg)
@@ -220,5 +226,5 @@ distclean: clean
 
 .PHONY: all help modules provider tools install install-user preflight-install preflight-user \
 	image-module image-user uninstall dkms-install dkms-uninstall deb demo check quick \
-	check-all flake soak bench picture compare-pyverbs series docs checkpatch fuzz sparse \
-	clean distclean
+	check-all flake soak bench figures picture compare-pyverbs series docs checkpatch fuzz \
+	sparse clean distclean

@@ -47,7 +47,8 @@ if [ "${TIME:-1}" = 1 ]; then
 	guest 'scripts/guest/uml.sh run' 7200 \
 		env "ROUNDS=${ROUNDS:-}" "MINUTES=${MINUTES:-}" "ONLY=${ONLY:-}" \
 		tests/bench/guest.sh
-	rm -f "$out"/picture.{svg,csv} "$out/table.md" "$out"/ooo.{md,json}
+	rm -f "$out"/picture.{svg,csv} "$out"/{figures,goals}.csv "$out/table.md" \
+		"$out"/ooo.{md,json}
 	cp "$BUILD/results/bench"/{records.tsv,ooo.tsv,failures.log} "$out/"
 	if [ -s "$out/records.tsv" ]; then
 		in_tree /src/build/bench/report /src/build/bench/records.tsv /src/build/bench \
@@ -71,6 +72,7 @@ if [ "${COST:-1}" = 1 ]; then
 	guest scripts/guest/vm.sh 900 tests/bench/cost-guest.sh
 	cp "$BUILD/results/bench/cost.md" "$out/cost.md"
 	cp "$BUILD/results/bench/bench.json" "$out/cost.json"
+	cp "$BUILD/results/bench/figures.csv" "$out/cost.csv"
 	cat "$out/cost.md"
 fi
 if [ "${MICRO:-1}" = 1 ]; then

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // report RECORDS.tsv DIRECTORY: writes the measurements of guest.sh as DIRECTORY/bench.json, the
-// figures of README's picture as DIRECTORY/picture.csv, and tables on standard output.
+// tables of performance.rst as DIRECTORY/figures.csv and goals.csv, the figures of README's picture
+// as DIRECTORY/picture.csv, and tables on standard output.
 //
 // report RECORDS.tsv settled TEST SIZE QPS MTU COLUMN...: exits with 0 if the ratios of these
 // columns are known well enough, with 1 if more rounds are needed.
@@ -134,6 +135,9 @@ struct Goal {
 	std::string doubt;
 
 	bool met() const { return at_most ? *value <= wanted : *value >= wanted; }
+	std::string limit() const { return std::format("{} {}", at_most ? "<=" : ">=", wanted); }
+	std::string found() const { return value ? std::format("{:.3g}", *value) : "–"; }
+	const char *verdict() const { return !value ? "not measured" : met() ? "met" : "missed"; }
 };
 
 // The goal for the ratio of two columns.
@@ -234,11 +238,8 @@ void print_goals(const Records &r)
 {
 	std::cout << "\n| goal | wanted | found | | doubt |\n| --- | --- | --- | --- | --- |\n";
 	for (const Goal &g : goals(r))
-		std::cout << std::format("| {} | {} {} | {} | {} | {} |\n", g.text,
-					 g.at_most ? "<=" : ">=", g.wanted,
-					 g.value ? std::format("{:.3g}", *g.value) : "–",
-					 g.value ? g.met() ? "met" : "missed" : "not measured",
-					 g.doubt);
+		std::cout << std::format("| {} | {} | {} | {} | {} |\n", g.text, g.limit(),
+					 g.found(), g.verdict(), g.doubt);
 }
 
 // ---- files ----
@@ -288,6 +289,51 @@ Json json(const Records &r)
 	if (auto disturbed = r.disturbed())
 		all["disturbed"] = *disturbed;
 	return all;
+}
+
+// "20.1 ±3 %": a ratio, and half its interval if there were enough rounds to know it
+std::string with_spread(const std::optional<Ratio> &ratio)
+{
+	if (!ratio)
+		return "";
+	return std::format("{:.2f}", ratio->median) +
+	       (ratio->rounds < 5 ? "" : std::format(" ±{:.0f} %", ratio->spread() * 100));
+}
+
+// The drivers beside each other, in the tests in which kwarp and another one have a value.
+void figures_csv(const Records &r, const std::filesystem::path &file)
+{
+	const std::vector<std::pair<std::string, Column>> others{
+		{"siw", siw}, {"rxe", rxe}, {"TCP", tcp}};
+	std::ofstream out(file);
+	out << "test,unit,MTU,kwarp";
+	for (const auto &[name, column] : others)
+		out << ',' << name;
+	for (const auto &[name, column] : others)
+		out << ",kwarp : " << name;
+	out << '\n';
+	for (const Test &t : r.tests()) {
+		if (std::ranges::none_of(others, [&](const auto &other) {
+			    return r.ratio(t, kwarp, other.second).has_value();
+		    }))
+			continue;
+		out << '"' << title(t) << "\"," << unit(t) << ',' << t.mtu << ','
+		    << number(r.get(t, kwarp));
+		for (const auto &[name, column] : others)
+			out << ',' << number(r.get(t, column));
+		for (const auto &[name, column] : others)
+			out << ',' << with_spread(r.ratio(t, kwarp, column));
+		out << '\n';
+	}
+}
+
+void goals_csv(const Records &r, const std::filesystem::path &file)
+{
+	std::ofstream out(file);
+	out << "goal,wanted,found,,doubt\n";
+	for (const Goal &g : goals(r))
+		out << std::format("\"{}\",{},{},{},{}\n", g.text, g.limit(), g.found(),
+				   g.verdict(), g.doubt);
 }
 
 // The figures of README's picture: rate of Writes and latency of Sends by size, for each driver and
@@ -353,6 +399,8 @@ int run(const std::vector<std::string> &args)
 	}
 	std::filesystem::path dir = args.at(1);
 	std::ofstream(dir / "bench.json") << json(records).dump(1, '\t') << '\n';
+	figures_csv(records, dir / "figures.csv");
+	goals_csv(records, dir / "goals.csv");
 	picture(records, dir / "picture.csv");
 	table(records);
 	if (has_times(records)) {
