@@ -13,7 +13,7 @@
  */
 void kwarp_responder_drop(struct kwarp_ep *ep)
 {
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 }
 
 /* The peer closed the connection before startup was complete. */
@@ -51,7 +51,7 @@ static void send_rejection(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 {
 	child_leave(ep);
 	if (kwarp_startup_send(ep, rep, pd))
-		kwarp_ep_close(ep, false);
+		kwarp_ep_close(ep, KWARP_CLOSE);
 	else
 		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
@@ -82,7 +82,7 @@ static void refuse_request(struct kwarp_ep *ep)
 	}
 	child_leave(ep);
 	if (asked)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	else
 		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
@@ -293,13 +293,13 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	if (su->rtr_frame)
 		ret = kwarp_startup_prepare(ep, su);
 	else
-		ret = kwarp_startup_attach(ep, &agreed, false);
+		ret = kwarp_startup_attach(ep, &agreed, KWARP_MPA_RESPONDER);
 	if (ret)
 		goto err;
 	ret = kwarp_startup_send(ep, &rep, params->private_data);
 	if (ret) {
 		kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_CLOSED);
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
 	request_accepted(ep, id, &agreed);

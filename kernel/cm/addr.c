@@ -191,7 +191,7 @@ static void unmap_v4_address(struct sockaddr_storage *ss)
  */
 int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
 {
-	int ret = kwarp_llp_getname(&ep->llp, ss, true);
+	int ret = kwarp_llp_getname(&ep->llp, ss, KWARP_LLP_PEER);
 
 	if (!ret)
 		unmap_v4_address(ss);
@@ -206,9 +206,9 @@ int kwarp_addr_peer(struct kwarp_ep *ep, struct sockaddr_storage *ss)
 void kwarp_addr_event(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
 	/* If the connection is already gone, the event has no addresses (family 0). */
-	if (kwarp_llp_getname(&ep->llp, &ev->local_addr, false))
+	if (kwarp_llp_getname(&ep->llp, &ev->local_addr, KWARP_LLP_LOCAL))
 		memset(&ev->local_addr, 0, sizeof(ev->local_addr));
-	if (kwarp_llp_getname(&ep->llp, &ev->remote_addr, true))
+	if (kwarp_llp_getname(&ep->llp, &ev->remote_addr, KWARP_LLP_PEER))
 		memset(&ev->remote_addr, 0, sizeof(ev->remote_addr));
 	unmap_v4_address(&ev->local_addr);
 	unmap_v4_address(&ev->remote_addr);

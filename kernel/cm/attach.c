@@ -23,7 +23,7 @@
  * struct kwarp_attach - request of a program, and the result, which the QP keeps
  * @refs:	QP, endpoint, waiters
  * @form:	enum kwarp_attach_form
- * @initiator:	role
+ * @role:	role
  * @rev:	MPA revision to assume with a Start Key or without frames
  * @key:	our Start Key
  * @done:	startup has ended; the following fields are valid
@@ -33,7 +33,7 @@
 struct kwarp_attach {
 	struct kref refs;
 	u8 form;
-	bool initiator;
+	enum kwarp_mpa_role role;
 	u8 rev;
 	struct kwarp_start_key key;
 	struct completion done;
@@ -118,7 +118,7 @@ void kwarp_attach_put(struct kwarp_ep *ep)
 
 static void attach_established(struct kwarp_ep *ep)
 {
-	kwarp_count(ep_dev(ep), ep->attach->initiator ? KWARP_STAT_CONNECT :
+	kwarp_count(ep_dev(ep), ep->attach->role == KWARP_MPA_INITIATOR ? KWARP_STAT_CONNECT :
 							KWARP_STAT_ACCEPT);
 	kwarp_attach_done(ep, 0, NULL, 0);
 	kwarp_ep_enter(ep);
@@ -127,7 +127,7 @@ static void attach_established(struct kwarp_ep *ep)
 static void attach_fail(struct kwarp_ep *ep, int status)
 {
 	kwarp_attach_done(ep, status, NULL, 0);
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 }
 
 /* Only request and reply negotiate depths; here the consumer and our limits decide. */
@@ -162,11 +162,11 @@ static void have_key(struct kwarp_ep *ep, const struct kwarp_start_key *peers)
 	struct kwarp_mpa_params agreed;
 	int ret;
 
-	kwarp_start_key_agree(&at->key, peers, at->initiator, &agreed);
+	kwarp_start_key_agree(&at->key, peers, at->role, &agreed);
 	agreed.rev = at->rev;
 	set_depths(ep->su, &agreed);
-	ret = kwarp_startup_attach(ep, &agreed, at->initiator);
-	if (!ret && !at->initiator)
+	ret = kwarp_startup_attach(ep, &agreed, at->role);
+	if (!ret && at->role == KWARP_MPA_RESPONDER)
 		ret = send_key(ep);
 	if (ret)
 		attach_fail(ep, ret);
@@ -253,7 +253,7 @@ static void start_none(struct kwarp_ep *ep)
 	int ret;
 
 	set_depths(ep->su, &agreed);
-	ret = kwarp_startup_attach(ep, &agreed, ep->attach->initiator);
+	ret = kwarp_startup_attach(ep, &agreed, ep->attach->role);
 	if (ret)
 		attach_fail(ep, ret);
 	else
@@ -278,7 +278,7 @@ static void attach_begin(struct kwarp_ep *ep)
 		start_none(ep);
 		return;
 	}
-	if (!at->initiator) {
+	if (at->role == KWARP_MPA_RESPONDER) {
 		await_frame(ep, KWARP_EP_WAIT_REQ);
 		return;
 	}
@@ -329,7 +329,8 @@ static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach
 	bool p2p;
 
 	at->form = p->form;
-	at->initiator = p->role == KWARP_ATTACH_INITIATOR;
+	at->role = p->role == KWARP_ATTACH_INITIATOR ? KWARP_MPA_INITIATOR :
+						       KWARP_MPA_RESPONDER;
 	at->rev = p->flags & KWARP_ATTACH_IETF ? KWARP_MPA_REV_1 :
 						 KWARP_MPA_REV_RDMAC;
 	if (su->pol.crc == KWARP_CRC_REQUIRED && p->crc == KWARP_ATTACH_OFF)
@@ -351,7 +352,7 @@ static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach
 	su->local.ord = min_t(u16, p->ord, KWARP_MAX_ORD);
 	at->key.crc = su->pol.crc;
 	at->key.markers = su->pol.markers;
-	if (at->initiator && su->pol.rev >= KWARP_MPA_REV_2 &&
+	if (at->role == KWARP_MPA_INITIATOR && su->pol.rev >= KWARP_MPA_REV_2 &&
 	    su->pd_len > KWARP_MPA_PD_MAX - KWARP_MPA_ENH_LEN)
 		return -EINVAL;
 	return 0;
@@ -424,7 +425,7 @@ static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		attach_begin(ep);
 out:
 	if (ret)
-		kwarp_ep_close(ep, false);
+		kwarp_ep_close(ep, KWARP_CLOSE);
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;

@@ -29,7 +29,8 @@ int kwarp_cm_qp_leave(struct kwarp_qp *qp);
 /* A device's endpoints: initialise, free. No endpoint is left at exit. */
 void kwarp_cm_device_init(struct kwarp_device *dev);
 void kwarp_cm_device_exit(struct kwarp_device *dev);
-bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait);
+bool kwarp_cm_device_down(struct kwarp_device *dev);
+void kwarp_cm_device_drain(struct kwarp_device *dev);
 void kwarp_cm_readdress(struct kwarp_device *dev);
 struct net_device *kwarp_cm_path(struct net *net, const char *name);
 

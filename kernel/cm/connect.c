@@ -100,7 +100,7 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	send_at_once(ep);
 out:
 	if (ret)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
 	return ret;
@@ -240,7 +240,7 @@ int kwarp_cm_connect(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 static void connect_failed(struct kwarp_ep *ep, int status)
 {
 	kwarp_up_reply(ep, status, NULL, 0, 0, 0);
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 }
 
 /* Not counted for rendezvous: a partner that is not ready closes or refuses. */
@@ -287,7 +287,7 @@ static void fall_back(struct kwarp_ep *ep)
 	su->hello.have = 0;
 	/* The new endpoint claims the QP and binds the same source port. */
 	kwarp_ep_release_qp(ep, -ECONNRESET);
-	kwarp_llp_close(&ep->llp, true);
+	kwarp_llp_close(&ep->llp, KWARP_ABORT);
 	ret = kwarp_initiator_start(ep_dev(ep), ep->cm_id, su);
 	if (ret) {
 		connect_failed(ep, ret);
@@ -295,7 +295,7 @@ static void fall_back(struct kwarp_ep *ep)
 	}
 	/* The new endpoint owns the cm_id and will report the reply. */
 	ep->su = NULL;
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 }
 
 /* KWARP_EP_CONNECTING: TCP is connected, send the request. */
@@ -336,7 +336,7 @@ static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_par
 				 enum kwarp_err err, int status)
 {
 	if (agreed->rev < KWARP_MPA_REV_2 ||
-	    kwarp_startup_attach(ep, agreed, true)) {
+	    kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR)) {
 		connect_failed(ep, status);
 		return;
 	}
@@ -361,7 +361,7 @@ static void reply_rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 	kwarp_up_reply(ep, -ECONNREFUSED, ep->su->hello.rx + rep->pd_off,
 		       fits ? rep->pd_len : 0, agreed->peer_ord,
 		       agreed->peer_ird);
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 }
 
 /* 2007 proposal: the last startup frame. Stream position zero follows it. */
@@ -398,7 +398,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 	if (agreed->rtr == KWARP_RTR_FRAME)
 		ret = send_rtr_frame(ep, agreed);
 	if (!ret)
-		ret = kwarp_startup_attach(ep, agreed, true);
+		ret = kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR);
 	if (ret) {
 		connect_failed(ep, ret);
 		return;
@@ -408,7 +408,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 	ret = kwarp_up_reply(ep, 0, ep->su->hello.rx + rep->pd_off, rep->pd_len,
 			     agreed->ird, agreed->ord);
 	if (ret) {
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 		return;
 	}
 	kwarp_count(ep_dev(ep), KWARP_STAT_CONNECT);

@@ -98,12 +98,12 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 /**
  * kwarp_ep_close() - final state: release everything but the memory
  * @ep:		endpoint, mutex held; the caller holds its own reference
- * @abort:	reset the connection instead of closing it
+ * @ending:	how the connection ends
  *
  * Delivers no event to iw_cm: the caller has delivered those that were due. Idempotent.
  * Context: process, may sleep.
  */
-void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
+void kwarp_ep_close(struct kwarp_ep *ep, enum kwarp_ending ending)
 {
 	might_sleep();
 	lockdep_assert_held(&ep->mutex);
@@ -117,7 +117,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, bool abort)
 	kwarp_linger_leave(ep);
 	/* After the first call no engine runs, after the second no callback. */
 	kwarp_qp_detach(&ep->llp);
-	kwarp_llp_close(&ep->llp, abort);
+	kwarp_llp_close(&ep->llp, ending);
 	/* Stop the timer. Work that is still queued checks the state. */
 	timer_shutdown_sync(&ep->timer);
 
@@ -540,7 +540,8 @@ int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn)
 
 	if (!qp)
 		return -EINVAL;
-	if (!kwarp_qp_claim(qp, ep->rendezvous, &ep->llp)) {
+	if (!(ep->rendezvous ? kwarp_qp_claim_partner(qp, &ep->llp) :
+			       kwarp_qp_claim(qp, &ep->llp))) {
 		kwarp_qp_put(qp);
 		return -EINVAL;
 	}
@@ -760,36 +761,50 @@ void kwarp_cm_device_exit(struct kwarp_device *dev)
 	WARN_ON_ONCE(!list_empty(&dev->eps));
 }
 
+/* Raise an event for every endpoint. Return: true if there was one, listeners included. */
+static bool raise_all(struct kwarp_device *dev, unsigned int event)
+{
+	struct kwarp_ep *ep = NULL;
+	bool any = false;
+
+	while ((ep = next_ep(dev, ep))) {
+		kwarp_ep_raise(ep, event);
+		any = true;
+	}
+	return any;
+}
+
 /**
- * kwarp_cm_device_down() - the netdev or device is going away: end every endpoint
+ * kwarp_cm_device_down() - the netdev is going away: end every connection
  * @dev:	device
- * @wait:	the device is being removed: end listeners, too, and wait until nothing is
- *		left; no new connection or listener may be created, so
+ *
+ * Context: any.
+ * Return: true if there was an endpoint, listeners included.
+ */
+bool kwarp_cm_device_down(struct kwarp_device *dev)
+{
+	return raise_all(dev, KWARP_EP_EV_DOWN);
+}
+
+/**
+ * kwarp_cm_device_drain() - end every endpoint, listeners included, and wait for their end
+ * @dev:	device; no new connection or listener may be created, so
  *		ib_unregister_device() has finished
  *
  * Context: process, may sleep.
- * Return: true if there was an endpoint, listeners included.
  */
-bool kwarp_cm_device_down(struct kwarp_device *dev, bool wait)
+void kwarp_cm_device_drain(struct kwarp_device *dev)
 {
-	struct kwarp_ep *ep = NULL;
 	int waits = 0;
-	bool any = false;
 
 	might_sleep();
 	do {
 		/* This is a defect of kwarp: no program can delay removal so long. */
 		if (waits++ == KWARP_EP_DOWN_WAITS)
 			ibdev_err(&dev->ibdev, "removal waits for a connection");
-		while ((ep = next_ep(dev, ep))) {
-			kwarp_ep_raise(ep, wait ? KWARP_EP_EV_REMOVED :
-						  KWARP_EP_EV_DOWN);
-			any = true;
-		}
+		raise_all(dev, KWARP_EP_EV_REMOVED);
 		/* Repeat: a listener may have accepted a child meanwhile. */
-	} while (wait &&
-		 !wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));
-	return any;
+	} while (!wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));
 }
 
 /**

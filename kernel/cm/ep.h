@@ -241,7 +241,7 @@ int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn);
 void kwarp_ep_release_qp(struct kwarp_ep *ep, int status);
 void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
 void kwarp_ep_drop_id(struct kwarp_ep *ep);
-void kwarp_ep_close(struct kwarp_ep *ep, bool abort);
+void kwarp_ep_close(struct kwarp_ep *ep, enum kwarp_ending ending);
 
 /* machine.c */
 const char *kwarp_ep_state_name(enum kwarp_ep_state state);
@@ -265,7 +265,7 @@ void kwarp_startup_use_sctp(struct kwarp_startup *su);
 void kwarp_startup_failed(struct kwarp_ep *ep, int err);
 int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su);
 int kwarp_startup_attach(struct kwarp_ep *ep,
-			 const struct kwarp_mpa_params *agreed, bool initiator);
+			 const struct kwarp_mpa_params *agreed, enum kwarp_mpa_role role);
 int kwarp_startup_rtr_frame(struct kwarp_ep *ep);
 
 /* connect.c */

@@ -70,14 +70,14 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 		if (ret == -EAGAIN)
 			return;
 		if (ret <= 0) {
-			kwarp_ep_close(ep, ret < 0);
+			kwarp_ep_close(ep, ret < 0 ? KWARP_ABORT : KWARP_CLOSE);
 			return;
 		}
 		run += ret;
 		ep->discarded += ret;
 	}
 	if (ep->discarded >= KWARP_EP_DISCARD_MAX)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	else
 		kwarp_ep_raise(ep, KWARP_LLP_EV_READABLE);
 }
@@ -92,7 +92,7 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
  */
 void kwarp_linger_displaced(struct kwarp_ep *ep)
 {
-	kwarp_ep_close(ep, ep->linger_kind == KWARP_LINGER_REFUSED);
+	kwarp_ep_close(ep, ep->linger_kind == KWARP_LINGER_REFUSED ? KWARP_ABORT : KWARP_CLOSE);
 }
 
 /**

@@ -102,7 +102,7 @@ static int take_child(struct kwarp_ep *ep)
 	kwarp_llp_get(&child->llp);
 	ret = kwarp_llp_accept(&ep->llp, &child->llp);
 	if (ret)
-		kwarp_ep_close(child, true);
+		kwarp_ep_close(child, KWARP_ABORT);
 	else
 		child_adopt(ep, child);
 	kwarp_ep_unlock(child);
@@ -249,7 +249,7 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	spin_unlock(&ep->child_lock);
 	if (id)
 		id->rem_ref(id);
-	kwarp_ep_close(ep, false);
+	kwarp_ep_close(ep, KWARP_CLOSE);
 	ep->twin = NULL;
 	if (!twin)
 		return;
@@ -287,7 +287,7 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	if (!kwarp_addr_any(&local))
 		bind.ifindex = 0;
 	kwarp_addr_paths(ep_dev(ep), &bind);
-	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep_dev(ep), limit), true);
+	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep_dev(ep), limit));
 	put_net(bind.net);
 	if (ret)
 		return ret;
@@ -340,7 +340,7 @@ static bool serves_address(const struct iw_cm_id *id)
 struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 {
 	struct sockaddr_storage any = {};
-	struct kwarp_llp_bind bind = { .local = &any, .tos = -1 };
+	struct kwarp_llp_bind bind = { .local = &any, .tos = -1, .borrow_net = true };
 	struct kwarp_ep *ep;
 	int ret;
 
@@ -357,9 +357,9 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 	ep->rendezvous = true;
 	ep->backlog = INT_MAX;
 	kwarp_addr_wildcard(&any, port);
-	ret = kwarp_llp_listen(&ep->llp, &bind, child_limit(ep), false);
+	ret = kwarp_llp_listen(&ep->llp, &bind, child_limit(ep));
 	if (ret)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	else
 		kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
 	kwarp_ep_unlock(ep);
@@ -384,7 +384,7 @@ static struct kwarp_ep *open_ep_listener(struct iw_cm_id *id, int backlog, bool 
 		ep->llp.ops = &kwarp_sctp_ops;
 	ret = start_listener(ep, id, backlog);
 	if (ret)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	kwarp_ep_unlock(ep);
 	if (!ret)
 		return ep;

@@ -86,7 +86,7 @@ static void flush_accepted(struct kwarp_ep *ep)
 		return;
 	mutex_lock(&qp->mutex);
 	if (kwarp_qp_traits_now(qp)->idle)
-		kwarp_qp_disconnect(qp, true);
+		kwarp_qp_disconnect(qp, KWARP_ABORT);
 	mutex_unlock(&qp->mutex);
 }
 
@@ -100,7 +100,7 @@ static void finish_ep(struct kwarp_ep *ep, int status, bool abort)
 	settle_established(ep, status ? : -ECONNABORTED);
 	kwarp_up_close(ep, status);
 	if (abort)
-		kwarp_ep_close(ep, true);
+		kwarp_ep_close(ep, KWARP_ABORT);
 	else
 		kwarp_linger(ep, KWARP_LINGER_ENDED);
 }
@@ -237,7 +237,7 @@ static void dev_down(struct kwarp_ep *ep)
 
 static void ep_reset(struct kwarp_ep *ep)
 {
-	kwarp_ep_close(ep, true);
+	kwarp_ep_close(ep, KWARP_ABORT);
 }
 
 /* ---- the table -------------------------------------------------------------- */

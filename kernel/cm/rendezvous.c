@@ -198,7 +198,8 @@ int kwarp_rdv_begin(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	/* Keep other connections from claiming the QP until its state has changed. */
 	if (!kwarp_qp_reserve(qp))
 		return -EBUSY;
-	rdv->initiator = kwarp_rdv_initiates(&rdv->id, same_device(qp));
+	rdv->initiator = kwarp_rdv_initiates(&rdv->id, same_device(qp) ?
+					     KWARP_RDV_ONE_DEVICE : KWARP_RDV_TWO_DEVICES);
 	rdv->ird = attr->max_dest_rd_atomic;
 	rdv->ord = KWARP_MAX_ORD;
 	rdv->tos = grh->traffic_class;
@@ -251,7 +252,7 @@ int kwarp_rdv_sends(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
 	    !kwarp_rdv_psn_equal(rdv->peer_rq_psn, rdv->id.sq_psn)) {
 		/* A peer that expects another PSN was accepted before this one was known. */
 		kwarp_count(qp->dev, KWARP_STAT_RDV_PSN_ERR);
-		kwarp_qp_disconnect(qp, true);
+		kwarp_qp_disconnect(qp, KWARP_ABORT);
 		return -EINVAL;
 	}
 	limit_ord(qp);
@@ -352,7 +353,7 @@ bool kwarp_rdv_claim(struct kwarp_qp *qp, const struct kwarp_rdv_id *theirs,
 		return false;
 	mutex_lock(&qp->mutex);
 	ours = is_looking(qp) && !qp->rdv.initiator && match_partner(qp, theirs) &&
-	       kwarp_qp_claim(qp, true, llp);
+	       kwarp_qp_claim_partner(qp, llp);
 	if (ours)
 		fill_request(qp, params, pd);
 	mutex_unlock(&qp->mutex);

@@ -211,13 +211,14 @@ int kwarp_startup_prepare(struct kwarp_ep *ep, const struct kwarp_startup *su)
  * kwarp_startup_attach() - attach the connection to the QP
  * @ep:		endpoint with a QP, mutex held
  * @agreed:	parameters that both frames agree on
- * @initiator:	we sent the request
+ * @role:	our role
  *
  * Return: as kwarp_qp_attach().
  */
 int kwarp_startup_attach(struct kwarp_ep *ep,
-			 const struct kwarp_mpa_params *agreed, bool initiator)
+			 const struct kwarp_mpa_params *agreed, enum kwarp_mpa_role role)
 {
+	const bool initiator = role == KWARP_MPA_INITIATOR;
 	struct kwarp_qp_params params = {
 		.ird = agreed->ird,
 		/* Before revision 2 no frame tells the peer our IRD. */
@@ -274,7 +275,7 @@ int kwarp_startup_rtr_frame(struct kwarp_ep *ep)
 	if (ret <= 0)
 		return ret;
 	kwarp_count(ep_dev(ep), KWARP_STAT_RX_RTR_FRAME);
-	ret = kwarp_startup_attach(ep, &su->agreed, false);
+	ret = kwarp_startup_attach(ep, &su->agreed, KWARP_MPA_RESPONDER);
 	su->rtr_frame = ret;
 	return ret ? : 1;
 }

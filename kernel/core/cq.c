@@ -57,7 +57,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
  * @cq:		completion queue
  * @cqe:	completions, to be copied
  * @nr:		number of completions
- * @solicited:	the completions are solicited; those with an error always are
+ * @urgency:	of the last one; those with an error are always urgent
  *
  * On overflow the remaining completions are lost, the CQ is marked dead, IB_EVENT_CQ_ERR is
  * raised once, and a worker sets the QPs that use the CQ to ERR, because they can report
@@ -65,7 +65,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
  * Context: any, takes @cq->lock.
  */
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
-		   bool solicited)
+		   enum kwarp_urgency urgency)
 {
 	bool overflow = false, bad = false, raised = false;
 	unsigned long flags;
@@ -77,15 +77,16 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		goto unlock;
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
-		trace_kwarp_cqe(cq, cqe, solicited, overflow);
+		trace_kwarp_cqe(cq, cqe, urgency != KWARP_UNSOLICITED, overflow);
 		/* After an overflow no completion follows: wake waiting consumers. */
 		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
 	}
 	cq->wrapped |= cq->prod >= cq->size;
-	solicited |= bad;
-	if (solicited)
+	if (bad)
+		urgency = KWARP_URGENT;
+	if (urgency != KWARP_UNSOLICITED)
 		cq->marks.solicited = cq->prod;
-	raised = kwarp_cq_raise_event(cq, solicited, bad);
+	raised = kwarp_cq_raise_event(cq, urgency);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
 

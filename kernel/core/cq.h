@@ -71,8 +71,15 @@ static inline struct kwarp_cq *to_kcq(struct ib_cq *ibcq)
 	return container_of(ibcq, struct kwarp_cq, ibcq);
 }
 
+/* How soon a consumer wants to see a completion, in ascending order. */
+enum kwarp_urgency {
+	KWARP_UNSOLICITED,
+	KWARP_SOLICITED,	/* the peer has requested an event */
+	KWARP_URGENT,		/* an error: do not delay the event */
+};
+
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
-		   bool solicited);
+		   enum kwarp_urgency urgency);
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);

@@ -64,18 +64,17 @@ static bool moderate_event(struct kwarp_cq *cq)
 /**
  * kwarp_cq_raise_event() - raise an event if the CQ is armed for an element that is present
  * @cq:		completion queue, @cq->lock held
- * @solicited:	the element is solicited
- * @urgent:	do not delay the event
+ * @urgency:	of the element
  *
  * Return: true if the event was raised: the CQ is disarmed, and the caller must call
  * kwarp_cq_notify() after releasing the lock.
  */
-bool kwarp_cq_raise_event(struct kwarp_cq *cq, bool solicited, bool urgent)
+bool kwarp_cq_raise_event(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!cq->due && !event_wanted(cq, solicited))
+	if (!cq->due && !event_wanted(cq, urgency != KWARP_UNSOLICITED))
 		return false;
-	if (!urgent)
+	if (urgency != KWARP_URGENT)
 		return moderate_event(cq);
 	fire_event(cq);
 	return true;
@@ -131,7 +130,8 @@ static void arm_user(struct kwarp_cq *cq, bool solicited)
 	spin_lock_irqsave(&cq->lock, flags);
 	last = solicited ? cq->marks.solicited : cq->prod;
 	if (kwarp_cq_marks_missed(&cq->marks, last, kwarp_cq_cons(cq)))
-		raised = kwarp_cq_raise_event(cq, solicited, false);
+		raised = kwarp_cq_raise_event(cq, solicited ? KWARP_SOLICITED :
+							      KWARP_UNSOLICITED);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (raised)
 		kwarp_cq_notify(cq);

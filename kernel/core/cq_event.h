@@ -20,7 +20,7 @@ static inline u32 kwarp_cq_cons(const struct kwarp_cq *cq)
 /* Call init before the CQ is published, exit when nothing pushes or arms any more. */
 void kwarp_cq_event_init(struct kwarp_cq *cq);
 void kwarp_cq_event_exit(struct kwarp_cq *cq);
-bool kwarp_cq_raise_event(struct kwarp_cq *cq, bool solicited, bool urgent);
+bool kwarp_cq_raise_event(struct kwarp_cq *cq, enum kwarp_urgency urgency);
 void kwarp_cq_notify(struct kwarp_cq *cq);
 
 #endif /* _KWARP_CORE_CQ_EVENT_H */

@@ -158,26 +158,35 @@ bool kwarp_sq_pending(const struct kwarp_sq *sq)
 	return sq_posted(sq);
 }
 
-/**
- * kwarp_sq_prepare_sleep() - the engine is about to sleep: request a doorbell
- * @sq:		send queue; socket lock held, or no connection attached
- * @coalesce:	request none, because a timer will wake the engine
- *
- * Return: true if the engine may sleep, false if an element was posted meanwhile.
- */
-bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool coalesce)
+static bool sq_may_sleep(struct kwarp_sq *sq)
 {
-	if (coalesce) {
-		WRITE_ONCE(sq->ctl->flags, KWARP_RING_COALESCE);
-	} else if (!sq->kernel) {
-		ring_wakeup(sq->ctl, true);
-		/* Pairs with the barrier between a user's post and the read of the flags. */
-		smp_mb();
-	}
 	if (!kwarp_sq_pending(sq))
 		return true;
 	kwarp_sq_cancel_sleep(sq);
 	return false;
+}
+
+/**
+ * kwarp_sq_prepare_sleep() - the engine is about to sleep: request a doorbell
+ * @sq:		send queue; socket lock held, or no connection attached
+ *
+ * Return: true if the engine may sleep, false if an element was posted meanwhile.
+ */
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq)
+{
+	if (!sq->kernel) {
+		ring_wakeup(sq->ctl, true);
+		/* Pairs with the barrier between a user's post and the read of the flags. */
+		smp_mb();
+	}
+	return sq_may_sleep(sq);
+}
+
+/* The same without a request, because a timer will wake the engine: posts are coalesced. */
+bool kwarp_sq_prepare_pause(struct kwarp_sq *sq)
+{
+	WRITE_ONCE(sq->ctl->flags, KWARP_RING_COALESCE);
+	return sq_may_sleep(sq);
 }
 
 void kwarp_sq_cancel_sleep(struct kwarp_sq *sq)
@@ -265,7 +274,7 @@ static bool sq_deliver(struct kwarp_sq *sq)
 		if (!n)
 			break;
 		spin_unlock_irqrestore(&sq->lock, flags);
-		kwarp_cq_push(sq->cq, cqe, n, false);
+		kwarp_cq_push(sq->cq, cqe, n, KWARP_UNSOLICITED);
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
 	/* The status is not for requests that are posted later. */
@@ -451,15 +460,15 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
  * kwarp_rq_complete() - deliver a receive completion
  * @rq:		the QP's own receive queue, even if the receive is from a shared queue
  * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller
- * @solicited:	the message requested an event
+ * @urgency:	of the completion
  */
 void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
-		       bool solicited)
+		       enum kwarp_urgency urgency)
 {
 	cqe->qp_num = rq->qpn;
 	if (cqe->status)
 		cqe->vendor_err = READ_ONCE(rq->vendor_err);
-	kwarp_cq_push(rq->cq, cqe, 1, solicited);
+	kwarp_cq_push(rq->cq, cqe, 1, urgency);
 }
 
 /* Take the oldest element, if the queue is flushed, and set its completion @cqe. */
@@ -503,7 +512,7 @@ static bool rq_deliver_flushed(struct kwarp_rq *rq)
 			break;
 		publish_index(&rq->ctl->kern_idx, rq->fetched);
 		spin_unlock_irqrestore(&rq->lock, flags);
-		kwarp_cq_push(rq->cq, cqe, n, false);
+		kwarp_cq_push(rq->cq, cqe, n, KWARP_UNSOLICITED);
 		spin_lock_irqsave(&rq->lock, flags);
 	} while (budget);
 	rq->flushing = false;

@@ -8,11 +8,10 @@
 #define _KWARP_CORE_WQ_H
 
 #include <rdma/kwarp-abi.h>
+#include "core/cq.h"
 #include "core/wr_op.h"
 #include "kwarp.h"
 #include "proto/sq_window.h"
-
-struct kwarp_cq;
 
 /* Treatment of requests, as the queue pair's state requires. */
 enum kwarp_wq_mode {
@@ -150,7 +149,8 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot);
 
 /* Are elements posted that have not been fetched? Context: as for sq_posted(). */
 bool kwarp_sq_pending(const struct kwarp_sq *sq);
-bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq, bool coalesce);
+bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq);
+bool kwarp_sq_prepare_pause(struct kwarp_sq *sq);
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
 
 /* The engine is running: posts need no doorbell from now on. Socket lock held. */
@@ -173,7 +173,7 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
 bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
 void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
-		       bool solicited);
+		       enum kwarp_urgency urgency);
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 

@@ -51,10 +51,13 @@ u32 kwarp_wr_mask(u8 flags)
 	return mask;
 }
 
-/* Return: bit mask of the opcodes that may be posted with the extensions @ext. */
-u32 kwarp_wr_allowed(bool kernel, u8 ext)
+/*
+ * Return: bit mask of the opcodes that @poster, KWARP_WR_USER or KWARP_WR_KERNEL, may post with
+ * the extensions @ext.
+ */
+u32 kwarp_wr_allowed(u8 poster, u8 ext)
 {
-	u32 mask = kwarp_wr_mask(kernel ? F_KERNEL : F_USER);
+	u32 mask = kwarp_wr_mask(poster);
 	u8 op;
 
 	for (op = 0; op < KWARP_OP_LAST; op++)

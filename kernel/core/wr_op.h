@@ -39,6 +39,6 @@ static inline bool kwarp_wr_is(u8 opcode, u8 flags)
 }
 
 u32 kwarp_wr_mask(u8 flags);
-u32 kwarp_wr_allowed(bool kernel, u8 ext);
+u32 kwarp_wr_allowed(u8 poster, u8 ext);
 
 #endif /* _KWARP_CORE_WR_OP_H */

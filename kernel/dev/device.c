@@ -93,7 +93,7 @@ static void device_free(struct ib_device *ibdev)
 	kwarp_rdv_set_port(dev, 0);
 	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
 	/* End connections that were still closing when their consumers ended. */
-	kwarp_cm_device_down(dev, true);
+	kwarp_cm_device_drain(dev);
 	kwarp_cm_device_exit(dev);
 	destroy_workqueue(dev->cm_wq);
 	xa_destroy(&dev->mrs);

@@ -73,7 +73,7 @@ static void netdev_gone(struct kwarp_device *dev)
 	WRITE_ONCE(dev->leaving, true);
 	atomic_inc(&leaving_devices);
 	trace_kwarp_link(dev, dev->ibdev.iw_ifname, "gone");
-	connected = kwarp_cm_device_down(dev, false);
+	connected = kwarp_cm_device_down(dev);
 	schedule_delayed_work(&dev->gone_work, connected ? CONSUMER_GRACE : 0);
 }
 

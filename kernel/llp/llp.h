@@ -219,6 +219,8 @@ void kwarp_llp_put(struct kwarp_llp *llp);
  * @tos:	type of service or traffic class, inherited by a listener's children; -1
  *		for the default
  * @afonly:	IPv6 only: no IPv4-mapped addresses
+ * @borrow_net:	a listener holds no reference to the namespace: the caller closes it before
+ *		the namespace ends. Every other socket, children included, holds one
  */
 struct kwarp_llp_bind {
 	struct net *net;
@@ -227,12 +229,13 @@ struct kwarp_llp_bind {
 	const struct sockaddr_storage *local;
 	int tos;
 	bool afonly;
+	bool borrow_net;
 };
 
 int kwarp_llp_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		      const struct sockaddr_storage *remote);
 int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-		     int backlog, bool hold_net);
+		     int backlog);
 bool kwarp_llp_has_child(const struct kwarp_llp *listener);
 int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);
@@ -268,7 +271,7 @@ int kwarp_llp_hello_recv(struct kwarp_llp *llp, struct kwarp_hello *hello,
 int kwarp_llp_hello_more(struct kwarp_llp *llp);
 int kwarp_llp_drain(struct kwarp_llp *llp, size_t len);
 int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
-		      bool peer);
+		      enum kwarp_llp_side side);
 void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
 void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
 /**
@@ -304,7 +307,7 @@ static inline bool kwarp_llp_try_wake(struct kwarp_llp *llp)
 
 /* End our direction of the stream, after all data pushed so far. Context: process. */
 void kwarp_llp_shutdown(struct kwarp_llp *llp);
-void kwarp_llp_close(struct kwarp_llp *llp, bool abort);
+void kwarp_llp_close(struct kwarp_llp *llp, enum kwarp_ending ending);
 void kwarp_llp_lock(struct kwarp_llp *llp);
 void kwarp_llp_unlock(struct kwarp_llp *llp);
 

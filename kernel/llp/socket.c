@@ -58,16 +58,14 @@ int kwarp_llp_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
  * @llp:	initialised, no socket yet
  * @bind:	local end
  * @backlog:	connections that may wait to be accepted
- * @hold_net:	hold a reference to the namespace; otherwise the caller closes the
- *		listener before the namespace ends. Children always hold a reference
  *
  * KWARP_LLP_EV_READABLE reports children.
  * Return: 0 or a negative errno.
  */
 int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-		     int backlog, bool hold_net)
+		     int backlog)
 {
-	return llp->ops->listen(llp, bind, backlog, hold_net);
+	return llp->ops->listen(llp, bind, backlog);
 }
 
 /**
@@ -149,11 +147,11 @@ int kwarp_llp_drain(struct kwarp_llp *llp, size_t len)
 	return llp->ops->drain(llp, len);
 }
 
-/* Get the local address, or the peer's. Return: 0 or -errno. Context: process. */
+/* Get the address of one side. Return: 0 or -errno. Context: process. */
 int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
-		      bool peer)
+		      enum kwarp_llp_side side)
 {
-	return llp->ops->getname(llp, ss, peer);
+	return llp->ops->getname(llp, ss, side);
 }
 
 /**
@@ -361,14 +359,13 @@ static void set_tos(struct sock *sk, int tos)
  * kwarp_socket_open() - create a socket for kwarp_socket_bind()
  * @bind:	local end
  * @protocol:	IPPROTO_TCP or IPPROTO_SCTP
- * @hold_net:	hold the namespace, as a user's socket does: after the release of the socket
- *		timers still retransmit data that the peer has not acknowledged
  *
+ * The socket holds the namespace, as a user's does, except with @bind->borrow_net: after the
+ * release of the socket timers still retransmit data that the peer has not acknowledged.
  * Context: process, may load a module.
  * Return: the socket, or ERR_PTR() with the socket layer's error.
  */
-struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol,
-				 bool hold_net)
+struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol)
 {
 	int family = bind->local->ss_family;
 	struct socket *sock;
@@ -381,7 +378,7 @@ struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol
 	ret = sock_create_kern(bind->net, family, SOCK_STREAM, protocol, &sock);
 	if (ret)
 		return ERR_PTR(ret);
-	if (hold_net)
+	if (!bind->borrow_net)
 		sk_net_refcnt_upgrade(sock->sk);
 	sock_set_reuseaddr(sock->sk);
 	set_tos(sock->sk, bind->tos);
@@ -503,12 +500,12 @@ void kwarp_llp_shutdown(struct kwarp_llp *llp)
 /**
  * kwarp_llp_close() - detach the callbacks and release the socket
  * @llp:	connection or listener
- * @abort:	reset the connection instead of closing it in the background
+ * @ending:	how
  *
  * No event is raised after the return. Idempotent. Context: process, may sleep;
  * kwarp_qp_detach() must have been called.
  */
-void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
+void kwarp_llp_close(struct kwarp_llp *llp, enum kwarp_ending ending)
 {
 	struct socket *sock = llp->sock;
 
@@ -518,7 +515,7 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 	WARN_ON_ONCE(llp->qp);
 	llp->sock = NULL;
 	if (llp->user_file) {
-		kwarp_take_close(llp, abort);
+		kwarp_take_close(llp, ending);
 		return;
 	}
 	/* lock_sock() waits for callbacks in progress; unhooking prevents new ones. */
@@ -526,8 +523,8 @@ void kwarp_llp_close(struct kwarp_llp *llp, bool abort)
 	kwarp_socket_unhook(llp);
 	release_sock(sock->sk);
 	if (llp->ops->close)
-		llp->ops->close(llp, sock, abort);
-	if (abort)
+		llp->ops->close(llp, sock, ending);
+	if (ending == KWARP_ABORT)
 		sock_no_linger(sock->sk);
 	sock_release(sock);
 }

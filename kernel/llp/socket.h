@@ -7,8 +7,7 @@
 
 /* Return: length of an address, for bind() and connect(), or -EAFNOSUPPORT. */
 int kwarp_socket_addr_len(const struct sockaddr_storage *ss);
-struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol,
-				 bool hold_net);
+struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol);
 
 /* Bind to the netdev and address of @bind. Return: 0 or the socket layer's error. */
 int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind);
@@ -28,7 +27,7 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 		       const struct kwarp_llp *listener);
 void kwarp_socket_unhook(struct kwarp_llp *llp);
 struct kwarp_llp *kwarp_socket_llp(struct sock *sk);
-void kwarp_take_close(struct kwarp_llp *llp, bool abort);
+void kwarp_take_close(struct kwarp_llp *llp, enum kwarp_ending ending);
 void kwarp_socket_poll(struct kwarp_llp *llp);
 
 #endif /* _KWARP_LLP_SOCKET_H */

@@ -111,6 +111,24 @@ struct kwarp_ulpdu_want {
 	bool may_split;
 };
 
+/* The sides of a connection. */
+enum kwarp_llp_side {
+	KWARP_LLP_LOCAL,
+	KWARP_LLP_PEER,
+};
+
+/* How a connection ends. */
+enum kwarp_ending {
+	KWARP_CLOSE,	/* in the background, after all data have been sent */
+	KWARP_ABORT,	/* now, with a reset */
+};
+
+/* The last ULPDU that a pass has pulled. */
+enum kwarp_last_ulpdu {
+	KWARP_LAST_LEFT,	/* refused: it stays in the queue */
+	KWARP_LAST_CONSUMED,
+};
+
 /**
  * struct kwarp_llp_ops - a lower layer
  * @connect:	see kwarp_llp_connect()
@@ -131,8 +149,8 @@ struct kwarp_ulpdu_want {
  * @unlocked:	a process has released the socket lock; or NULL
  * @wake_bh:	see kwarp_llp_wake_bh()
  * @try_wake:	see kwarp_llp_try_wake(); NULL if the transport cannot send in softirq
- * @close:	clean up before the socket, whose callbacks are restored, is released, with
- *		a reset if @abort; or NULL. Context: process, may sleep
+ * @close:	clean up before the socket, whose callbacks are restored, is released; or NULL.
+ *		Context: process, may sleep
  * @free:	free the lower layer's data after the last put; or NULL
  * @halt:	stop pushes before the queue pair is detached: none is in progress on return.
  *		May release the socket lock meanwhile. NULL if push() never releases it. In
@@ -146,15 +164,15 @@ struct kwarp_ulpdu_want {
  * @pull_begin:	start a pass over the in-order data. Return: false if there are none
  * @pull:	get the next verified ULPDU; consumes the previous one. Return: enum
  *		kwarp_pull
- * @pull_end:	end the pass and update the receive window once for all of its ULPDUs; with
- *		@last set, also consume the last ULPDU pulled
+ * @pull_end:	end the pass and update the receive window once for all of its ULPDUs; consumes
+ *		the last ULPDU pulled, or leaves it in the queue
  * @discard:	discard everything received, so that the end of the stream becomes visible
  * @early_begin: start a search for ULPDUs after a gap. Return: false if none are new
  * @early_pull:	get the next ULPDU of the search. Sets position, length and CRC of @e, and
  *		its kind to BAD if the ULPDU must not be used. The search continues after
  *		the ULPDU if the caller has added @e to the ledger. Return: enum
  *		kwarp_pull; KWARP_PULL_ERR if the pass has reached its limit
- * @early_end:	end the search; @all: nothing is left to search in this run; or NULL
+ * @early_end:	remember that nothing is left to search in this run; or NULL
  * @batch_begin: start an empty batch. Return: 0 or -ENOMEM
  * @put:	add a ULPDU to the batch: header @h, or NULL if the payload contains the
  *		header, and as many of @want->left bytes from @src as suit the lower layer.
@@ -173,14 +191,15 @@ struct kwarp_ulpdu_want {
  * @in_flight:	Return: true if more data are in flight than a receiver may leave
  *		unacknowledged (delayed ACK), so that the call for @want_space comes soon
  * @shutdown:	end our direction after all data pushed so far
- * @watch:	start or stop calling engine->early()
+ * @watch:	start calling engine->early(), until @watched of the connection is cleared; NULL
+ *		if the transport does it in any case
  * @where:	positions in both directions of the stream, in bytes modulo 2^32, for traces
  */
 struct kwarp_llp_ops {
 	int (*connect)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		       const struct sockaddr_storage *remote);
 	int (*listen)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-		      int backlog, bool hold_net);
+		      int backlog);
 	bool (*has_child)(const struct kwarp_llp *listener);
 	int (*accept)(struct kwarp_llp *listener, struct kwarp_llp *child);
 	int (*readdress)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind);
@@ -191,13 +210,14 @@ struct kwarp_llp_ops {
 	int (*hello_more)(struct kwarp_llp *llp);
 	int (*drain)(struct kwarp_llp *llp, size_t len);
 	int (*getname)(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
-		       bool peer);
+		       enum kwarp_llp_side side);
 	void (*keepalive)(struct kwarp_llp *llp, u32 seconds);
 	void (*info)(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
 	void (*unlocked)(struct kwarp_llp *llp);
 	bool (*wake_bh)(struct kwarp_llp *llp);
 	bool (*try_wake)(struct kwarp_llp *llp);
-	void (*close)(struct kwarp_llp *llp, struct socket *sock, bool abort);
+	void (*close)(struct kwarp_llp *llp, struct socket *sock,
+		      enum kwarp_ending ending);
 	void (*free)(struct kwarp_llp *llp);
 	void (*halt)(struct kwarp_llp *llp);
 	int (*over)(const struct kwarp_llp *llp, u32 *left);
@@ -205,14 +225,14 @@ struct kwarp_llp_ops {
 	void (*end)(struct kwarp_llp *llp);
 	bool (*pull_begin)(struct kwarp_llp *llp);
 	enum kwarp_pull (*pull)(struct kwarp_llp *llp, struct kwarp_ulpdu *u);
-	void (*pull_end)(struct kwarp_llp *llp, bool last,
+	void (*pull_end)(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 			 struct kwarp_llp_counts *counts);
 	void (*discard)(struct kwarp_llp *llp);
 	bool (*early_begin)(struct kwarp_llp *llp);
 	enum kwarp_pull (*early_pull)(struct kwarp_llp *llp,
 				      struct kwarp_ulpdu *u,
 				      struct kwarp_early *e);
-	void (*early_end)(struct kwarp_llp *llp, bool all);
+	void (*early_end)(struct kwarp_llp *llp);
 	int (*batch_begin)(struct kwarp_llp *llp);
 	int (*put)(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		   const struct kwarp_ulpdu_want *want,
@@ -226,7 +246,7 @@ struct kwarp_llp_ops {
 	void (*want_space)(struct kwarp_llp *llp);
 	bool (*in_flight)(const struct kwarp_llp *llp);
 	void (*shutdown)(struct kwarp_llp *llp);
-	void (*watch)(struct kwarp_llp *llp, bool on);
+	void (*watch)(struct kwarp_llp *llp);
 	void (*where)(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos);
 };
 

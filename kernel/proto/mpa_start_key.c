@@ -53,13 +53,13 @@ int kwarp_start_key_decode(const u8 *p, u32 len, struct kwarp_start_key *k)
  * kwarp_start_key_agree() - parameters that result from two Start Keys
  * @mine:	key sent, or to be sent
  * @peers:	key received
- * @passive:	this side is "passive": it sends its key first, and may send the first FPDU,
- *		for which the other side waits (8.1, 4 and 5)
+ * @role:	of this side. The initiator, "passive" in 8.1, sends its key first, and may send
+ *		the first FPDU, for which the other side waits (4 and 5 there)
  * @out:	result; revision and version of DDP and RDMAP are those of the RDMA
  *		Consortium, fields that Start Keys do not negotiate are zero
  */
 void kwarp_start_key_agree(const struct kwarp_start_key *mine,
-			   const struct kwarp_start_key *peers, bool passive,
+			   const struct kwarp_start_key *peers, enum kwarp_mpa_role role,
 			   struct kwarp_mpa_params *out)
 {
 	memset(out, 0, sizeof(*out));
@@ -68,5 +68,5 @@ void kwarp_start_key_agree(const struct kwarp_start_key *mine,
 	out->crc = mine->crc || peers->crc;
 	out->tx_markers = peers->markers;
 	out->rx_markers = mine->markers;
-	out->wait = passive ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
+	out->wait = role == KWARP_MPA_INITIATOR ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
 }

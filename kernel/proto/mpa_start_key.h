@@ -28,7 +28,7 @@ struct kwarp_start_key {
 void kwarp_start_key_encode(const struct kwarp_start_key *k, u8 *dst);
 int kwarp_start_key_decode(const u8 *p, u32 len, struct kwarp_start_key *k);
 void kwarp_start_key_agree(const struct kwarp_start_key *mine,
-			   const struct kwarp_start_key *peers, bool passive,
+			   const struct kwarp_start_key *peers, enum kwarp_mpa_role role,
 			   struct kwarp_mpa_params *out);
 
 #endif /* _KWARP_PROTO_MPA_START_KEY_H */

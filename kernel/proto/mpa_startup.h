@@ -32,6 +32,11 @@ enum kwarp_mpa_rtr {
 	KWARP_RTR_FRAME		= 0x08,	/* 2007 proposal, revision 1 */
 };
 
+enum kwarp_mpa_role {
+	KWARP_MPA_INITIATOR,
+	KWARP_MPA_RESPONDER,
+};
+
 enum kwarp_mpa_type {
 	KWARP_MPA_REQ,
 	KWARP_MPA_REP,

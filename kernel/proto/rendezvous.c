@@ -118,16 +118,17 @@ enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 /**
  * kwarp_rdv_initiates() - which end opens the connection?
  * @id:		our identity
- * @same:	both ends are on one device: compare numbers only
+ * @devices:	if both ends are on one device, only numbers are compared
  *
  * The initiator is the end with the lower GID or, with equal GIDs, the lower number. A
  * queue pair that is its own partner does not initiate.
  *
  * Return: true if our end is the initiator.
  */
-bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same)
+bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, enum kwarp_rdv_devices devices)
 {
-	int order = same ? 0 : memcmp(id->gid, id->peer_gid, sizeof(id->gid));
+	int order = devices == KWARP_RDV_ONE_DEVICE ?
+			    0 : memcmp(id->gid, id->peer_gid, sizeof(id->gid));
 
 	return order ? order < 0 : id->qpn < id->peer_qpn;
 }

@@ -51,6 +51,13 @@ enum kwarp_rdv_psns {
 enum kwarp_rdv_psns kwarp_rdv_check_psns(const struct kwarp_rdv_id *mine,
 					 const struct kwarp_rdv_id *theirs);
 bool kwarp_rdv_psn_equal(u32 a, u32 b);
-bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, bool same);
+
+/* Where the two ends are. */
+enum kwarp_rdv_devices {
+	KWARP_RDV_TWO_DEVICES,
+	KWARP_RDV_ONE_DEVICE,
+};
+
+bool kwarp_rdv_initiates(const struct kwarp_rdv_id *id, enum kwarp_rdv_devices devices);
 
 #endif /* _KWARP_PROTO_RENDEZVOUS_H */

@@ -194,12 +194,8 @@ void kwarp_rx_early(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		return;
 	/* For the same reason as in an in-order pass. */
 	local_bh_disable();
-	if (llp->ops->early_begin(llp)) {
-		bool all = run_early(&pass, llp);
-
-		if (llp->ops->early_end)
-			llp->ops->early_end(llp, all);
-	}
+	if (llp->ops->early_begin(llp) && run_early(&pass, llp) && llp->ops->early_end)
+		llp->ops->early_end(llp);
 	kwarp_mr_cache_put(&pass.cache);
 	local_bh_enable();
 }

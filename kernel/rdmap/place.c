@@ -412,15 +412,15 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 	case RDMAP_ATOMIC_REQUEST:
 		return kwarp_rx_atomic_request(pass);
 	case RDMAP_ATOMIC_RESPONSE:
-		kwarp_rx_deliver(pass, false);
+		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 		return kwarp_rx_atomic_response(pass);
 	case RDMAP_TERMINATE:
-		kwarp_rx_deliver(pass, false);
+		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 		return do_terminate(pass);
 	}
 	kwarp_ulpdu_payload(&pass->u, h->len, &pl, &flat);
 	if (h->opcode == RDMAP_READ_RESPONSE) {
-		kwarp_rx_deliver(pass, false);
+		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 		return do_read_response(pass, &pl, len);
 	}
 	/* Posts that answer this message are not a burst (coalesce.c). */

@@ -100,19 +100,23 @@ static bool take_claim(struct kwarp_qp *qp, bool always, bool partner, struct kw
 /**
  * kwarp_qp_claim() - claim a QP for one connection, from before its setup to its end
  * @qp:		queue pair with a reference
- * @partner:	the connection is to the QP's rendezvous partner
  * @llp:	the connection; its owner calls kwarp_qp_unclaim() before @llp is freed
  *
  * Every connection claims its QP here first: of rdma_cm, attached sockets and rendezvous.
  * Does not sleep, because a caller may name the QP of another process, which may hold
  * qp->mutex for long. Context: any.
  *
- * Return: false if the QP is not idle, is claimed already, or has a rendezvous partner
- * although @partner is false, or the reverse.
+ * Return: false if the QP is not idle, is claimed already, or has a rendezvous partner.
  */
-bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp)
+bool kwarp_qp_claim(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
-	return take_claim(qp, false, partner, llp);
+	return take_claim(qp, false, false, llp);
+}
+
+/* The same for a connection to the QP's rendezvous partner: false if the QP has none. */
+bool kwarp_qp_claim_partner(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	return take_claim(qp, false, true, llp);
 }
 
 /* Claim a QP in any state, without connection. Return: false if claimed. Context: any. */

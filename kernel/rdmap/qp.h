@@ -269,7 +269,8 @@ struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);
 struct kwarp_llp *kwarp_qp_llp(struct kwarp_qp *qp);
 struct kwarp_llp *kwarp_qp_lock_llp(struct kwarp_qp *qp);
 void kwarp_qp_unlock_llp(struct kwarp_llp *llp);
-bool kwarp_qp_claim(struct kwarp_qp *qp, bool partner, struct kwarp_llp *llp);
+bool kwarp_qp_claim(struct kwarp_qp *qp, struct kwarp_llp *llp);
+bool kwarp_qp_claim_partner(struct kwarp_qp *qp, struct kwarp_llp *llp);
 struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp);
 bool kwarp_qp_reserve(struct kwarp_qp *qp);
 

@@ -88,10 +88,10 @@ static enum kwarp_err pull_all(struct kwarp_rx_pass *pass, struct kwarp_llp *llp
 	local_bh_disable();
 	err = run_ulpdus(pass, llp);
 	kwarp_mr_cache_put(&pass->cache);
-	kwarp_rx_deliver(pass, false);
+	kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 	local_bh_enable();
 
-	llp->ops->pull_end(llp, !err, counts);
+	llp->ops->pull_end(llp, err ? KWARP_LAST_LEFT : KWARP_LAST_CONSUMED, counts);
 	if (pass->more && counts->left)
 		rx_defer_rest(qp);
 	count_frames(qp, counts);
@@ -227,5 +227,5 @@ void kwarp_rx_stop(struct kwarp_qp *qp)
 	cqe.wr_id = rx->recv.wqe->hdr.wr_id;
 	cqe.opcode = KWARP_OP_RECV;
 	cqe.status = KWARP_WC_WR_FLUSH_ERR;
-	kwarp_rq_complete(&qp->rq, &cqe, false);
+	kwarp_rq_complete(&qp->rq, &cqe, KWARP_UNSOLICITED);
 }

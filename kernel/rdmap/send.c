@@ -30,21 +30,21 @@ static u64 recv_size(const struct kwarp_recv *recv)
 /**
  * kwarp_rx_deliver() - push pending receive completions to the CQ
  * @pass:	pass of the receive engine
- * @solicited:	the last one requests an event
+ * @urgency:	of the last one
  *
  * Called before any other completion of the pass, to keep the order, and at its end.
  */
-void kwarp_rx_deliver(struct kwarp_rx_pass *pass, bool solicited)
+void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency)
 {
 	if (pass->nr_cqes)
 		kwarp_cq_push(pass->qp->rq.cq, pass->cqes, pass->nr_cqes,
-			      solicited);
+			      urgency);
 	pass->nr_cqes = 0;
 }
 
 /* Complete the receive in progress. @cqe: filled in, except wr_id and qp_num */
 static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
-			  bool solicited)
+			  enum kwarp_urgency urgency)
 {
 	struct kwarp_qp *qp = pass->qp;
 
@@ -52,8 +52,8 @@ static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
 	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
 	cqe->qp_num = qp->ibqp.qp_num;
 	pass->cqes[pass->nr_cqes++] = *cqe;
-	if (solicited || pass->nr_cqes == KWARP_RX_CQES)
-		kwarp_rx_deliver(pass, solicited);
+	if (urgency != KWARP_UNSOLICITED || pass->nr_cqes == KWARP_RX_CQES)
+		kwarp_rx_deliver(pass, urgency);
 }
 
 static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
@@ -66,9 +66,9 @@ static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
 		.byte_len = recv->len,
 	};
 
-	kwarp_rx_deliver(pass, false);
+	kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 	recv->active = false;
-	kwarp_rq_complete(&pass->qp->rq, &cqe, true);
+	kwarp_rq_complete(&pass->qp->rq, &cqe, KWARP_URGENT);
 }
 
 /* Take from the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
@@ -153,7 +153,8 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	}
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
+								 KWARP_UNSOLICITED);
 	return KWARP_ERR_NONE;
 }
 
@@ -175,7 +176,8 @@ static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 	memcpy(&cqe.ex, pass->u.seg + pass->hdr.len, sizeof(cqe.ex));
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE);
+	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
+								 KWARP_UNSOLICITED);
 	return KWARP_ERR_NONE;
 }
 

@@ -116,7 +116,7 @@ void kwarp_qp_check_lost(struct kwarp_qp *qp)
 	/* If the connection is still attached, kwarp_qp_detach() checks again. */
 	if (!kwarp_qp_lost(qp) || rcu_access_pointer(qp->llp))
 		goto unlock;
-	idle = kwarp_sq_prepare_sleep(&qp->sq, false);
+	idle = kwarp_sq_prepare_sleep(&qp->sq);
 	if (idle && kwarp_sq_drained(&qp->sq))
 		goto unlock;
 	if (!rdv->missed) {
@@ -366,7 +366,8 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 		goto out;
 	kwarp_rx_begin(qp);
 	kwarp_tx_begin(qp);
-	qp->sq.ops = kwarp_wr_allowed(qp->sq.kernel, params->ext);
+	qp->sq.ops = kwarp_wr_allowed(qp->sq.kernel ? KWARP_WR_KERNEL : KWARP_WR_USER,
+				      params->ext);
 	clear_err(qp);
 	qp->stream_end = false;
 	qp->last_wqe_due = true;
@@ -388,7 +389,8 @@ int kwarp_qp_attach(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_qp_step(qp, KWARP_QP_ATTACH);
 	if (qp->rx.early) {
 		llp->ledger = &qp->rx.early->ledger;
-		llp->ops->watch(llp, true);
+		if (llp->ops->watch)
+			llp->ops->watch(llp);
 	}
 	kwarp_llp_poll(llp);
 	kwarp_llp_unlock(llp);
@@ -441,7 +443,7 @@ static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
 		llp->ops->halt(llp);
 	/* From here on no callback and no doorbell reaches the QP. */
 	llp->qp = NULL;
-	llp->ops->watch(llp, false);
+	llp->watched = false;
 	trace_kwarp_qp_detach(qp);
 	end_engines(qp, llp);
 	return qp;
@@ -476,9 +478,9 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 }
 
 static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
-			      bool abrupt)
+			      enum kwarp_ending ending)
 {
-	if (abrupt) {
+	if (ending == KWARP_ABORT) {
 		kwarp_qp_fail(qp);
 		return;
 	}
@@ -494,21 +496,21 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 /**
  * kwarp_qp_disconnect() - end the connection from this side
  * @qp:		queue pair, its mutex held
- * @abrupt:	false: RTS -> SQD, finish the send queue, then FIN;
- *		true: ERR and flush now; bytes that TCP has accepted are still delivered
+ * @ending:	KWARP_CLOSE: RTS -> SQD, finish the send queue, then FIN;
+ *		KWARP_ABORT: ERR and flush now; bytes that TCP has accepted are still delivered
  *
  * Context: process, may sleep.
  */
-void kwarp_qp_disconnect(struct kwarp_qp *qp, bool abrupt)
+void kwarp_qp_disconnect(struct kwarp_qp *qp, enum kwarp_ending ending)
 {
 	struct kwarp_llp *llp;
 
 	lockdep_assert_held(&qp->mutex);
 	llp = kwarp_qp_lock_llp(qp);
 	if (llp) {
-		disconnect_locked(qp, llp, abrupt);
+		disconnect_locked(qp, llp, ending);
 		kwarp_qp_unlock_llp(llp);
-	} else if (abrupt) {
+	} else if (ending == KWARP_ABORT) {
 		/* No engine runs, so the caller's qp->mutex is enough to change the state. */
 		enter_error(qp);
 	}

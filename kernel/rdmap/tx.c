@@ -85,8 +85,10 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	try_fin(qp, llp);
-	return kwarp_tx_can_fetch(qp) &&
-	       !kwarp_sq_prepare_sleep(&qp->sq, kwarp_tx_coalesce(qp));
+	if (!kwarp_tx_can_fetch(qp))
+		return false;
+	return !(kwarp_tx_coalesce(qp) ? kwarp_sq_prepare_pause(&qp->sq) :
+					 kwarp_sq_prepare_sleep(&qp->sq));
 }
 
 /**

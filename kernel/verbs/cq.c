@@ -45,7 +45,7 @@ static void cq_overflow_work(struct work_struct *work)
 			continue;
 		if (qp->sq.cq == cq || qp->rq.cq == cq) {
 			mutex_lock(&qp->mutex);
-			kwarp_qp_disconnect(qp, true);
+			kwarp_qp_disconnect(qp, KWARP_ABORT);
 			mutex_unlock(&qp->mutex);
 		}
 		kwarp_qp_put(qp);

@@ -122,7 +122,7 @@ static void to_sqd(struct kwarp_qp *qp)
 	if (kwarp_qp_traits_now(qp)->partner)
 		step_engine(qp, KWARP_QP_TO_SQD);
 	else if (READ_ONCE(qp->state) == KWARP_QP_OPEN)
-		kwarp_qp_disconnect(qp, false);
+		kwarp_qp_disconnect(qp, KWARP_CLOSE);
 }
 
 static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
@@ -150,7 +150,7 @@ static int change_state(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 		to_sqd(qp);
 		return 0;
 	case KWARP_QP_TO_ERR:
-		kwarp_qp_disconnect(qp, true);
+		kwarp_qp_disconnect(qp, KWARP_ABORT);
 		return 0;
 	default:
 		kwarp_qp_step(qp, step);
@@ -272,7 +272,7 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	if (attr->qp_state != IB_QPS_RESET ||
 	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
 		return false;
-	kwarp_qp_disconnect(qp, true);
+	kwarp_qp_disconnect(qp, KWARP_ABORT);
 	return true;
 }
 

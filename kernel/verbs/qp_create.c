@@ -185,7 +185,7 @@ static void retire_qp(struct kwarp_qp *qp)
 {
 	/* In ERR no connection can be attached, and no engine starts new work. */
 	mutex_lock(&qp->mutex);
-	kwarp_qp_disconnect(qp, true);
+	kwarp_qp_disconnect(qp, KWARP_ABORT);
 	mutex_unlock(&qp->mutex);
 
 	/* The endpoint releases its claim, attached or not; in ERR there is no new one. */

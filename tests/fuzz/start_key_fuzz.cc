@@ -48,8 +48,8 @@ void agree(u8 bits)
 		require(kwarp_start_key_decode(wire.data(), wire.size(), &seen[i]) ==
 			KWARP_START_KEY_LEN);
 	}
-	kwarp_start_key_agree(&keys[0], &seen[1], true, &a);
-	kwarp_start_key_agree(&keys[1], &seen[0], false, &b);
+	kwarp_start_key_agree(&keys[0], &seen[1], KWARP_MPA_INITIATOR, &a);
+	kwarp_start_key_agree(&keys[1], &seen[0], KWARP_MPA_RESPONDER, &b);
 	require(a.crc == b.crc && a.crc == (keys[0].crc || keys[1].crc));
 	require(a.tx_markers == b.rx_markers && a.rx_markers == b.tx_markers &&
 		a.rx_markers == keys[0].markers);

@@ -100,10 +100,10 @@ static enum kwarp_pull pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	return KWARP_PULL_ULPDU;
 }
 
-static void pull_end(struct kwarp_llp *llp, bool last,
+static void pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 		     struct kwarp_llp_counts *counts)
 {
-	if (last)
+	if (last == KWARP_LAST_CONSUMED)
 		consume(to_mock(llp));
 	memset(counts, 0, sizeof(*counts));
 	/* The engine only checks whether there were any, and whether all is consumed. */
@@ -125,10 +125,6 @@ static enum kwarp_pull early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 				  struct kwarp_early *e)
 {
 	return KWARP_PULL_NONE;
-}
-
-static void early_end(struct kwarp_llp *llp, bool all)
-{
 }
 
 /* ---- send ------------------------------------------------------------------- */
@@ -260,10 +256,6 @@ static void shutdown(struct kwarp_llp *llp)
 	to_mock(llp)->shut = true;
 }
 
-static void watch(struct kwarp_llp *llp, bool on)
-{
-}
-
 static void where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos)
 {
 	*tx_pos = 0;
@@ -279,7 +271,6 @@ static const struct kwarp_llp_ops mock_ops = {
 	.discard = discard,
 	.early_begin = early_begin,
 	.early_pull = early_pull,
-	.early_end = early_end,
 	.batch_begin = batch_begin,
 	.put = put,
 	.batch_end = batch_end,
@@ -291,7 +282,6 @@ static const struct kwarp_llp_ops mock_ops = {
 	.want_space = want_space,
 	.in_flight = in_flight,
 	.shutdown = shutdown,
-	.watch = watch,
 	.where = where,
 };
 

@@ -722,7 +722,7 @@ static int closed_before_start(void)
 	qp = to_kqp(e->qp);
 	ret = post(e, IB_WR_SEND, 0, 10);
 	mutex_lock(&qp->mutex);
-	kwarp_qp_disconnect(qp, false);
+	kwarp_qp_disconnect(qp, KWARP_CLOSE);
 	mutex_unlock(&qp->mutex);
 	msleep(20);
 	if (!ret && (!list_empty(&e->m.sent) || e->m.shut))

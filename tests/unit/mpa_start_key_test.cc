@@ -94,14 +94,14 @@ TEST(mpa_start_key, kwarp_start_key_agree__all)
 	for (u32 bits = 0; bits < 32; bits++) {
 		kwarp_start_key mine{(bits & 1) != 0, (bits & 2) != 0};
 		kwarp_start_key peers{(bits & 4) != 0, (bits & 8) != 0};
-		bool passive = bits & 16;
+		kwarp_mpa_role role = bits & 16 ? KWARP_MPA_INITIATOR : KWARP_MPA_RESPONDER;
 		kwarp_mpa_params p;
 		memset(&p, 0xff, sizeof(p));
-		kwarp_start_key_agree(&mine, &peers, passive, &p);
+		kwarp_start_key_agree(&mine, &peers, role, &p);
 		EXPECT_EQ(p.rx_markers, mine.markers);
 		EXPECT_EQ(p.tx_markers, peers.markers);
 		EXPECT_EQ(p.crc, mine.crc || peers.crc);
-		EXPECT_EQ(p.wait, passive ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU);
+		EXPECT_EQ(p.wait, bits & 16 ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU);
 		EXPECT_EQ(p.rtr, 0);
 		// the dumps of the draft's figures 5 and 6 have DDP and RDMAP version 0: 40 03
 		EXPECT_EQ(p.ddp_version, KWARP_DDP_V_RDMAC);

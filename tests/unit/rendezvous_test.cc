@@ -188,7 +188,7 @@ TEST(rendezvous, kwarp_rdv_psn_equal__24_bits_count)
 
 TEST(rendezvous, kwarp_rdv_initiates__exactly_one)
 {
-	for (bool one_device : {false, true})
+	for (auto devices : {KWARP_RDV_TWO_DEVICES, KWARP_RDV_ONE_DEVICE})
 		for (int gids : {-1, 0, 1})
 			for (int qpns : {-1, 1}) {
 				kwarp_rdv_id mine = sample();
@@ -196,9 +196,9 @@ TEST(rendezvous, kwarp_rdv_initiates__exactly_one)
 				mine.peer_gid[9] = static_cast<u8>(mine.gid[9] - gids);
 				mine.peer_qpn = mine.qpn - static_cast<u32>(qpns);
 				kwarp_rdv_id theirs = other_end(mine);
-				int order = one_device || !gids ? qpns : gids;
-				EXPECT_EQ(kwarp_rdv_initiates(&mine, one_device), order < 0);
-				EXPECT_EQ(kwarp_rdv_initiates(&theirs, one_device), order > 0);
+				int order = devices == KWARP_RDV_ONE_DEVICE || !gids ? qpns : gids;
+				EXPECT_EQ(kwarp_rdv_initiates(&mine, devices), order < 0);
+				EXPECT_EQ(kwarp_rdv_initiates(&theirs, devices), order > 0);
 			}
 }
 
@@ -207,6 +207,6 @@ TEST(rendezvous, kwarp_rdv_initiates__never_for_itself)
 	kwarp_rdv_id mine = sample();
 	memcpy(mine.peer_gid, mine.gid, sizeof(mine.gid));
 	mine.peer_qpn = mine.qpn;
-	EXPECT_FALSE(kwarp_rdv_initiates(&mine, false));
-	EXPECT_FALSE(kwarp_rdv_initiates(&mine, true));
+	EXPECT_FALSE(kwarp_rdv_initiates(&mine, KWARP_RDV_TWO_DEVICES));
+	EXPECT_FALSE(kwarp_rdv_initiates(&mine, KWARP_RDV_ONE_DEVICE));
 }

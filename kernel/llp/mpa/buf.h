@@ -23,7 +23,7 @@ enum kwarp_tx_buf_limits {
 /* A run of pieces, which is passed to TCP in one call (tx.c). */
 struct kwarp_tx_run {
 	u16 bv_end;	/* index after its last bio_vec */
-	bool eor;	/* a TCP segment must end with the run */
+	u16 flags;	/* MSG_EOR: a TCP segment must end with the run; or 0 */
 };
 
 /**
@@ -120,14 +120,14 @@ static inline void kwarp_tx_commit(struct kwarp_tx_out *out, u32 n)
 	b->len += n;
 }
 
-static inline void kwarp_tx_close_run(struct kwarp_tx_buf *b, bool eor)
+static inline void kwarp_tx_close_run(struct kwarp_tx_buf *b, u16 flags)
 {
 	u16 start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;
 
 	if (b->nr == start)
 		return;
 	b->runs[b->nr_runs].bv_end = b->nr;
-	b->runs[b->nr_runs++].eor = eor;
+	b->runs[b->nr_runs++].flags = flags;
 }
 
 /* Are too few pieces left for one more FPDU, however its memory is split? */

@@ -214,9 +214,8 @@ enum kwarp_pull kwarp_mpa_early_pull(struct kwarp_llp *llp,
 	return KWARP_PULL_NONE;
 }
 
-void kwarp_mpa_early_end(struct kwarp_llp *llp, bool all)
+void kwarp_mpa_early_end(struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	if (all)
-		search_remember(&llp->mpa->rx);
+	search_remember(&llp->mpa->rx);
 }

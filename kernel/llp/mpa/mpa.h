@@ -127,14 +127,14 @@ int kwarp_mpa_begin(struct kwarp_llp *llp);
 void kwarp_mpa_end(struct kwarp_llp *llp);
 bool kwarp_mpa_pull_begin(struct kwarp_llp *llp);
 enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u);
-void kwarp_mpa_pull_end(struct kwarp_llp *llp, bool last,
+void kwarp_mpa_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 			struct kwarp_llp_counts *counts);
 void kwarp_mpa_discard(struct kwarp_llp *llp);
 bool kwarp_mpa_early_begin(struct kwarp_llp *llp);
 enum kwarp_pull kwarp_mpa_early_pull(struct kwarp_llp *llp,
 				     struct kwarp_ulpdu *u,
 				     struct kwarp_early *e);
-void kwarp_mpa_early_end(struct kwarp_llp *llp, bool all);
+void kwarp_mpa_early_end(struct kwarp_llp *llp);
 int kwarp_mpa_batch_begin(struct kwarp_llp *llp);
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		  const struct kwarp_ulpdu_want *want,

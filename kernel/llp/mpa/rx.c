@@ -156,13 +156,13 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	return KWARP_PULL_ULPDU;
 }
 
-void kwarp_mpa_pull_end(struct kwarp_llp *llp, bool last,
+void kwarp_mpa_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 			struct kwarp_llp_counts *counts)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
 
 	kwarp_llp_assert_locked(llp);
-	if (last)
+	if (last == KWARP_LAST_CONSUMED)
 		consume_fpdu(rx);
 	rx->len = 0;
 	if (rx->used)

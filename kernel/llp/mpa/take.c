@@ -373,7 +373,7 @@ int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net)
 /* ---- the end -------------------------------------------------------------- */
 
 /* End the connection of a socket that was taken (llp->user_file). */
-void kwarp_take_close(struct kwarp_llp *llp, bool abort)
+void kwarp_take_close(struct kwarp_llp *llp, enum kwarp_ending ending)
 {
 	struct sock *sk = llp->sk;
 
@@ -381,7 +381,7 @@ void kwarp_take_close(struct kwarp_llp *llp, bool abort)
 	lock_sock(sk);
 	kwarp_socket_unhook(llp);
 	/* The program's descriptors may keep the socket, so end the connection here. */
-	if (abort) {
+	if (ending == KWARP_ABORT) {
 		sk->sk_prot->disconnect(sk, 0);
 	} else {
 		kwarp_tcp_shutdown(sk);

@@ -132,13 +132,12 @@ void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 	kwarp_socket_hook(llp, sock, &callbacks, listener);
 }
 
-static struct socket *tcp_socket_open(const struct kwarp_llp_bind *bind,
-				      bool hold_net)
+static struct socket *tcp_socket_open(const struct kwarp_llp_bind *bind)
 {
 	struct socket *sock;
 	int ret;
 
-	sock = kwarp_socket_open(bind, IPPROTO_TCP, hold_net);
+	sock = kwarp_socket_open(bind, IPPROTO_TCP);
 	if (IS_ERR(sock))
 		return sock;
 	tcp_sock_set_nodelay(sock->sk);
@@ -157,7 +156,7 @@ static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	struct socket *sock;
 
 	might_sleep();
-	sock = tcp_socket_open(bind, true);
+	sock = tcp_socket_open(bind);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
@@ -165,12 +164,12 @@ static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 }
 
 static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-		      int backlog, bool hold_net)
+		      int backlog)
 {
 	struct socket *sock;
 
 	might_sleep();
-	sock = tcp_socket_open(bind, hold_net);
+	sock = tcp_socket_open(bind);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	kwarp_tcp_hook(llp, sock, NULL);
@@ -296,11 +295,11 @@ int kwarp_llp_send(struct kwarp_llp *llp, const void *buf, size_t len)
 }
 
 static int mpa_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
-		       bool peer)
+		       enum kwarp_llp_side side)
 {
 	int ret;
 
-	if (peer)
+	if (side == KWARP_LLP_PEER)
 		ret = kernel_getpeername(llp->sock, (struct sockaddr *)ss);
 	else
 		ret = kernel_getsockname(llp->sock, (struct sockaddr *)ss);
@@ -464,13 +463,13 @@ static bool mpa_writeable(const struct kwarp_llp *llp)
  * @bv:		pages, which must not change until TCP releases its references
  * @nr:		number of elements in @bv
  * @len:	total bytes
- * @eor:	end of record: the data of the next call start a new segment
+ * @flags:	0, or MSG_EOR: the data of the next call start a new segment
  *
  * Return: bytes accepted, at most @len; -EAGAIN if there is no send space, which will be
  * reported; or another errno if the connection is unusable.
  */
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
-			unsigned int nr, size_t len, bool eor)
+			unsigned int nr, size_t len, int flags)
 {
 	/*
 	 * NO_SHARED_FRAGS: nobody else writes to the pages. Otherwise each packet would be
@@ -478,15 +477,13 @@ int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 	 */
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_SPLICE_PAGES |
-			     MSG_NO_SHARED_FRAGS,
+			     MSG_NO_SHARED_FRAGS | flags,
 	};
 	struct sock *sk = llp->sk;
 	gfp_t gfp = sk->sk_allocation;
 	int ret;
 
 	kwarp_llp_assert_locked(llp);
-	if (eor)
-		msg.msg_flags |= MSG_EOR;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, nr, len);
 	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
@@ -513,14 +510,13 @@ static bool mpa_in_flight(const struct kwarp_llp *llp)
 	return tp->snd_nxt - tp->snd_una > 2 * tp->mss_cache;
 }
 
-static void mpa_watch(struct kwarp_llp *llp, bool on)
+static void mpa_watch(struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	if (on && !llp->sk->sk_socket)
+	if (!llp->sk->sk_socket)
 		return;
-	llp->watched = on;
-	if (on)
-		set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
+	llp->watched = true;
+	set_bit(SOCK_NOSPACE, &llp->sk->sk_socket->flags);
 }
 
 const struct kwarp_llp_ops kwarp_mpa_ops = {

@@ -13,7 +13,7 @@ u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp);
 /* Return: free bytes of the send buffer; may be negative. */
 int kwarp_tcp_wspace(const struct kwarp_llp *llp);
 int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
-			unsigned int nr, size_t len, bool eor);
+			unsigned int nr, size_t len, int flags);
 void kwarp_tcp_shutdown(struct sock *sk);
 
 #endif /* _KWARP_LLP_MPA_TCP_H */

@@ -59,7 +59,7 @@ int kwarp_mpa_batch_begin(struct kwarp_llp *llp)
 static void new_segment(struct kwarp_mpa_tx *tx)
 {
 	if (tx->segment.off)
-		kwarp_tx_close_run(tx->buf, true);
+		kwarp_tx_close_run(tx->buf, MSG_EOR);
 	tx->segment.off = 0;
 }
 
@@ -324,7 +324,7 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	seg->off += len;
 	if (seg->off == seg->max) {
 		if (llp->framing.large)
-			kwarp_tx_close_run(tx->buf, true);
+			kwarp_tx_close_run(tx->buf, MSG_EOR);
 		seg->off = 0;
 	}
 	if (unlikely(seg->ends)) {
@@ -342,7 +342,7 @@ u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 	kwarp_llp_assert_locked(llp);
 	kwarp_tx_pages_end();
 	tx->frag = NULL;
-	kwarp_tx_close_run(tx->buf, tx->segment.off != 0);
+	kwarp_tx_close_run(tx->buf, tx->segment.off ? MSG_EOR : 0);
 	counts->frames = tx->frames;
 	counts->bytes = len;
 	counts->markers = llp->framing.tx_markers ?
@@ -432,7 +432,7 @@ int kwarp_mpa_push(struct kwarp_llp *llp)
 			len += b->bv[i].bv_len;
 		ret = kwarp_tcp_send_bvec(llp, &b->bv[b->first],
 					  run->bv_end - b->first, len,
-					  run->eor);
+					  run->flags);
 		/* TCP may have processed the backlog, with a reset, in this call. */
 		if (llp->sk_err)
 			return -EPIPE;

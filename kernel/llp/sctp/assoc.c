@@ -377,12 +377,12 @@ static void set_buffers(struct sock *sk)
 	WRITE_ONCE(sk->sk_sndbuf, KWARP_SCTP_SNDBUF);
 }
 
-static struct socket *open_socket(const struct kwarp_llp_bind *bind, bool hold_net)
+static struct socket *open_socket(const struct kwarp_llp_bind *bind)
 {
 	struct socket *sock;
 	int ret;
 
-	sock = kwarp_socket_open(bind, IPPROTO_SCTP, hold_net);
+	sock = kwarp_socket_open(bind, IPPROTO_SCTP);
 	if (IS_ERR(sock))
 		return sock;
 	ret = set_options(sock);
@@ -693,10 +693,9 @@ static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 /* ---- connections -------------------------------------------------------------------- */
 
 /* Return: a socket bound to the addresses of @bind, with our callbacks; or ERR_PTR(). */
-static struct socket *open_bound(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-				 bool hold_net)
+static struct socket *open_bound(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind)
 {
-	struct socket *sock = open_socket(bind, hold_net);
+	struct socket *sock = open_socket(bind);
 	int ret;
 
 	if (IS_ERR(sock))
@@ -716,7 +715,7 @@ static int assoc_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bin
 	struct socket *sock;
 
 	might_sleep();
-	sock = open_bound(llp, bind, true);
+	sock = open_bound(llp, bind);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	/* For observers, until the primary path is known: note_addrs(). */
@@ -725,12 +724,12 @@ static int assoc_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bin
 }
 
 static int assoc_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
-			int backlog, bool hold_net)
+			int backlog)
 {
 	struct socket *sock;
 
 	might_sleep();
-	sock = open_bound(llp, bind, hold_net);
+	sock = open_bound(llp, bind);
 	if (IS_ERR(sock))
 		return PTR_ERR(sock);
 	return kernel_listen(sock, backlog);
@@ -789,7 +788,8 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 }
 
 /* The callbacks are restored already, so only the works queue each other. */
-static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
+static void assoc_close(struct kwarp_llp *llp, struct socket *sock,
+			enum kwarp_ending ending)
 {
 	struct kwarp_sctp *s = llp->sctp;
 
@@ -806,7 +806,7 @@ static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
 	kwarp_sctp_drop_held(llp);
 	release_sock(sock->sk);
 	/* If messages are left, SCTP aborts the association instead of shutting it down. */
-	if (!abort)
+	if (ending == KWARP_CLOSE)
 		kwarp_sctp_consume_events(s, sock);
 	lock_sock(sock->sk);
 	kfree_skb(s->rx.last);
@@ -817,9 +817,9 @@ static void assoc_close(struct kwarp_llp *llp, struct socket *sock, bool abort)
 /* ---- observers ------------------------------------------------------------------------ */
 
 static int assoc_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
-			 bool peer)
+			 enum kwarp_llp_side side)
 {
-	*ss = peer ? llp->sctp->remote : llp->sctp->local;
+	*ss = side == KWARP_LLP_PEER ? llp->sctp->remote : llp->sctp->local;
 	return ss->ss_family ? 0 : -ENOTCONN;
 }
 
@@ -834,11 +834,6 @@ static void assoc_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
 	info->mulpdu = READ_ONCE(s->tx.mulpdu);
 	info->emss = info->mulpdu + KWARP_SCTP_SSN_LEN;
 	info->retransmits = READ_ONCE(s->rtx);
-}
-
-static void assoc_watch(struct kwarp_llp *llp, bool on)
-{
-	/* Nothing to do: the callback sees out-of-order messages in any case. */
 }
 
 static void assoc_where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos)
@@ -882,7 +877,6 @@ const struct kwarp_llp_ops kwarp_sctp_ops = {
 	.want_space = kwarp_sctp_want_space,
 	.in_flight = kwarp_sctp_in_flight,
 	.shutdown = kwarp_sctp_shutdown,
-	.watch = assoc_watch,
 	.where = assoc_where,
 };
 

@@ -582,7 +582,7 @@ enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	return KWARP_PULL_ULPDU;
 }
 
-void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
+void kwarp_sctp_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 			 struct kwarp_llp_counts *counts)
 {
 	struct kwarp_sctp *s = llp->sctp;

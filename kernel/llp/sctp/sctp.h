@@ -187,7 +187,7 @@ int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len);
 int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left);
 bool kwarp_sctp_pull_begin(struct kwarp_llp *llp);
 enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u);
-void kwarp_sctp_pull_end(struct kwarp_llp *llp, bool last,
+void kwarp_sctp_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 			 struct kwarp_llp_counts *counts);
 void kwarp_sctp_discard(struct kwarp_llp *llp);
 bool kwarp_sctp_early_begin(struct kwarp_llp *llp);
