@@ -500,7 +500,7 @@ void kwarp_llp_shutdown(struct kwarp_llp *llp)
 /**
  * kwarp_llp_close() - detach the callbacks and release the socket
  * @llp:	connection or listener
- * @ending:	how
+ * @ending:	how the connection ends
  *
  * No event is raised after the return. Idempotent. Context: process, may sleep;
  * kwarp_qp_detach() must have been called.
