@@ -33,8 +33,16 @@ int kwarp_query_port(struct ibv_context *ctx, uint8_t port,
 		     struct ibv_port_attr *attr)
 {
 	struct ibv_query_port cmd = {};
+	int ret;
 
-	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+	ret = ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+	/*
+	 * The kernel's port has a P_Key for rdma_cm alone. libfabric takes a port
+	 * with P_Keys for one of InfiniBand, and its GIDs for addresses of AF_IB.
+	 */
+	if (!ret)
+		attr->pkey_tbl_len = 0;
+	return ret;
 }
 
 /* The raw clock is that of completion timestamps: CLOCK_MONOTONIC in ns. */
