@@ -187,8 +187,7 @@ soak:
 bench:
 	$(Q)$(scripts)/bench.sh
 
-figures:
-	$(Q)$(scripts)/bench.sh
+figures: bench
 	$(call say,FIGURES,Documentation/pictures/*.csv)
 	$(Q)cp $(patsubst %,'$(out)/bench/%.csv',figures goals cost) Documentation/pictures/
 

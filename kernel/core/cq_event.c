@@ -16,7 +16,7 @@ static u32 *arm_word(struct kwarp_cq *cq)
 }
 
 /* Is the queue armed for this completion? */
-static bool event_wanted(struct kwarp_cq *cq, bool solicited)
+static bool event_wanted(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 {
 	lockdep_assert_held(&cq->lock);
 	u32 want;
@@ -28,7 +28,7 @@ static bool event_wanted(struct kwarp_cq *cq, bool solicited)
 	smp_mb();
 	want = READ_ONCE(*arm_word(cq));
 	return want == KWARP_CQ_ARM_ANY ||
-	       (want == KWARP_CQ_ARM_SOLICITED && solicited);
+	       (want == KWARP_CQ_ARM_SOLICITED && urgency != KWARP_UNSOLICITED);
 }
 
 static void fire_event(struct kwarp_cq *cq)
@@ -72,7 +72,7 @@ static bool moderate_event(struct kwarp_cq *cq)
 bool kwarp_cq_raise_event(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 {
 	lockdep_assert_held(&cq->lock);
-	if (!cq->due && !event_wanted(cq, urgency != KWARP_UNSOLICITED))
+	if (!cq->due && !event_wanted(cq, urgency))
 		return false;
 	if (urgency != KWARP_URGENT)
 		return moderate_event(cq);
@@ -121,17 +121,16 @@ void kwarp_cq_event_exit(struct kwarp_cq *cq)
 }
 
 /* A user has armed through the ring before this call: check for a missed completion. */
-static void arm_user(struct kwarp_cq *cq, bool solicited)
+static void arm_user(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 {
 	unsigned long flags;
 	bool raised = false;
 	u32 last;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	last = solicited ? cq->marks.solicited : cq->prod;
+	last = urgency == KWARP_SOLICITED ? cq->marks.solicited : cq->prod;
 	if (kwarp_cq_marks_missed(&cq->marks, last, kwarp_cq_cons(cq)))
-		raised = kwarp_cq_raise_event(cq, solicited ? KWARP_SOLICITED :
-							      KWARP_UNSOLICITED);
+		raised = kwarp_cq_raise_event(cq, urgency);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (raised)
 		kwarp_cq_notify(cq);
@@ -158,7 +157,7 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	int ret;
 
 	if (kwarp_cq_is_user(cq)) {
-		arm_user(cq, !any);
+		arm_user(cq, any ? KWARP_UNSOLICITED : KWARP_SOLICITED);
 		return 0;
 	}
 	spin_lock_irqsave(&cq->lock, irq_flags);

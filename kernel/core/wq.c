@@ -457,18 +457,16 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 }
 
 /**
- * kwarp_rq_complete() - deliver a receive completion
+ * kwarp_rq_complete() - deliver the completion of a receive that failed or was flushed
  * @rq:		the QP's own receive queue, even if the receive is from a shared queue
  * @cqe:	wr_id, opcode, status, byte_len, flags, ex filled in by the caller
- * @urgency:	of the completion
  */
-void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
-		       enum kwarp_urgency urgency)
+void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe)
 {
 	cqe->qp_num = rq->qpn;
 	if (cqe->status)
 		cqe->vendor_err = READ_ONCE(rq->vendor_err);
-	kwarp_cq_push(rq->cq, cqe, 1, urgency);
+	kwarp_cq_push(rq->cq, cqe, 1, KWARP_UNSOLICITED);
 }
 
 /* Take the oldest element, if the queue is flushed, and set its completion @cqe. */

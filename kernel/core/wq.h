@@ -172,8 +172,7 @@ u32 kwarp_rq_posted(const struct kwarp_rq *rq);
 int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe);
 bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
-void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe,
-		       enum kwarp_urgency urgency);
+void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe);
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 

@@ -191,8 +191,8 @@ enum kwarp_last_ulpdu {
  * @in_flight:	Return: true if more data are in flight than a receiver may leave
  *		unacknowledged (delayed ACK), so that the call for @want_space comes soon
  * @shutdown:	end our direction after all data pushed so far
- * @watch:	start calling engine->early(), until @watched of the connection is cleared; NULL
- *		if the transport does it in any case
+ * @watch:	start calling engine->early(), as long as a queue pair is attached; NULL if the
+ *		transport does it in any case
  * @where:	positions in both directions of the stream, in bytes modulo 2^32, for traces
  */
 struct kwarp_llp_ops {

@@ -227,5 +227,5 @@ void kwarp_rx_stop(struct kwarp_qp *qp)
 	cqe.wr_id = rx->recv.wqe->hdr.wr_id;
 	cqe.opcode = KWARP_OP_RECV;
 	cqe.status = KWARP_WC_WR_FLUSH_ERR;
-	kwarp_rq_complete(&qp->rq, &cqe, KWARP_UNSOLICITED);
+	kwarp_rq_complete(&qp->rq, &cqe);
 }

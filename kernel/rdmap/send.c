@@ -42,10 +42,12 @@ void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency)
 	pass->nr_cqes = 0;
 }
 
-/* Complete the receive in progress. @cqe: filled in, except wr_id and qp_num */
+/* Complete the receive in progress of a message @op. @cqe: filled in, except wr_id and qp_num */
 static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
-			  enum kwarp_urgency urgency)
+			  const struct kwarp_rdmap_op *op)
 {
+	enum kwarp_urgency urgency = op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
+								    KWARP_UNSOLICITED;
 	struct kwarp_qp *qp = pass->qp;
 
 	qp->rx.recv.active = false;
@@ -68,7 +70,7 @@ static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
 
 	kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 	recv->active = false;
-	kwarp_rq_complete(&pass->qp->rq, &cqe, KWARP_URGENT);
+	kwarp_rq_complete(&pass->qp->rq, &cqe);
 }
 
 /* Take from the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
@@ -153,8 +155,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 	}
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
-								 KWARP_UNSOLICITED);
+	recv_complete(pass, &cqe, op);
 	return KWARP_ERR_NONE;
 }
 
@@ -176,8 +177,7 @@ static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 	memcpy(&cqe.ex, pass->u.seg + pass->hdr.len, sizeof(cqe.ex));
 	qp->rx.send_msn++;
 	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
-								 KWARP_UNSOLICITED);
+	recv_complete(pass, &cqe, op);
 	return KWARP_ERR_NONE;
 }
 

@@ -443,7 +443,6 @@ static struct kwarp_qp *detach_locked(struct kwarp_llp *llp)
 		llp->ops->halt(llp);
 	/* From here on no callback and no doorbell reaches the QP. */
 	llp->qp = NULL;
-	llp->watched = false;
 	trace_kwarp_qp_detach(qp);
 	end_engines(qp, llp);
 	return qp;

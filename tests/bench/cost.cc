@@ -29,21 +29,11 @@ double now()
 		.count();
 }
 
-unsigned poll(ibv_cq *cq)
-{
-	ibv_wc wc[16];
-	int n = ibv_poll_cq(cq, 16, wc);
-	check(n < 0 ? -n : 0, "ibv_poll_cq");
-	for (int i = 0; i < n; i++)
-		check(wc[i].status ? EIO : 0, ibv_wc_status_str(wc[i].status));
-	return static_cast<unsigned>(n);
-}
-
 // Where nothing can be done until a thread of the kernel has run, the program yields, so that the
 // instructions of polling do not count.
 void wait_polling(ibv_cq *cq)
 {
-	while (!poll(cq))
+	while (!poll_ok(cq))
 		sched_yield();
 }
 
@@ -113,8 +103,8 @@ private:
 				check(ibv_post_send(from.qp(), wr.get(), &bad), "ibv_post_send");
 				posted++;
 			}
-			done += poll(from.scq());
-			unsigned n = two_sided ? poll(to.rcq()) : 0;
+			done += poll_ok(from.scq());
+			unsigned n = two_sided ? poll_ok(to.rcq()) : 0;
 			arrived += n;
 			while (n--)
 				post_recv(to.qp(), 1, {to.memory().sge(0, largest)});

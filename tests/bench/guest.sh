@@ -142,25 +142,14 @@ print(round(sum(one["bits_per_second"] for one in sums) / 8 / 1048576, 2))' \
 	stop iperf
 }
 
-# together COUNT SIZE: prints the rate of the program together
-together() {
-	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=60 \
-		run /src/build/bench/together "$@" $((length * 1000)); then
-		cat "$WORK/out"
-	else
-		failure "together $*" "$WORK/out" "$WORK/verbs.log"
-		echo -
-	fi
-}
-
-# connects COUNT FLIGHT: prints the figures of the program connects
-connects() {
+# own PROGRAM ARGUMENT...: runs a program of this folder with both ends; prints its output, or
+# nothing if it fails
+own() {
 	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
-		run /src/build/bench/connects "$@"; then
+		run "/src/build/bench/$1" "${@:2}"; then
 		cat "$WORK/out"
 	else
-		failure "connects $*" "$WORK/out" "$WORK/verbs.log"
-		echo connect_rate -
+		failure "$*" "$WORK/out" "$WORK/verbs.log"
 	fi
 }
 
@@ -246,7 +235,7 @@ set_mtu() {
 
 # measure CONTENDER TEST SIZE QPS: makes one measurement
 measure() {
-	local test=$2 size=$3 qps=$4 verb=${2%%_*} value=- reverse=
+	local test=$2 size=$3 qps=$4 verb=${2%%_*} value=- reverse="" count
 	variant=plain
 	[[ $1 != *+* ]] || variant=${1#*+}
 	become "${1%+*}" || { record "$test" "$size" "$qps" -; return; }
@@ -261,12 +250,12 @@ measure() {
 	tcp.*) value=$(stream -l "${stream_size:-131072}" ${reverse:+--bidir}) ;;
 	sctp.*) value=$(stream -l 65536 --sctp) ;;
 	*.together_bw)
-		[ "$variant" != one ] || qps=1
-		value=$(together "$qps" "$size")
-		qps=$4
+		count=$qps
+		[ "$variant" != one ] || count=1
+		value=$(own together "$count" "$size" $((length * 1000)))
 		;;
 	*.connect_rate)
-		value=$(connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }')
+		value=$(own connects "$size" "$qps" | awk '$1 == "connect_rate" { print $2 }')
 		;;
 	*_lat) perf "ib_${verb}_lat" -s "$size" -n "$(turns "$size")"; value=$(table 5) ;;
 	*_rate)
@@ -277,7 +266,7 @@ measure() {
 	esac
 	end_load
 	LLP=tcp
-	record "$test" "$size" "$qps" "$value"
+	record "$test" "$size" "$qps" "${value:--}"
 }
 
 # row TEST SIZE QPS CONTENDER...: measures a row
@@ -352,14 +341,9 @@ floor() {
 # idle: measures the memory of an idle queue pair
 idle() {
 	[[ idle_qp =~ $wanted ]] || return 0
-	local value=-
-	if VERBS_LOG_LEVEL=1 VERBS_LOG_FILE=$WORK/verbs.log LIMIT=300 \
-		run /src/build/bench/idle 500; then
-		value=$(tail -n 1 "$WORK/out")
-	else
-		failure idle "$WORK/out" "$WORK/verbs.log"
-	fi
-	record idle_qp 0 1 "$value"
+	local value
+	value=$(own idle 500 | tail -n 1)
+	record idle_qp 0 1 "${value:--}"
 }
 
 # many: 10000 connections at the same time
@@ -368,7 +352,7 @@ many() {
 	local name value
 	while read -r name value; do
 		record "many_$name" 10000 1 "$value"
-	done < <(connects 10000 32)
+	done < <(own connects 10000 32 | grep . || echo connect_rate -)
 }
 
 # once: what is counted rather than timed

@@ -69,7 +69,7 @@ public:
 				send(posted, start + posted * interval_);
 				posted++;
 			}
-			sent += poll_sent();
+			sent += poll_ok(pair_.client.scq());
 			receive();
 			if (sent + took_.size() != before)
 				progress = t;
@@ -121,16 +121,6 @@ private:
 		ibv_sge sge = slot(pair_.client, i);
 		memcpy(reinterpret_cast<void *>(sge.addr), &stamp, sizeof(stamp));
 		post(pair_.client.qp(), rdma::send(i, {sge}));
-	}
-
-	unsigned poll_sent()
-	{
-		ibv_wc wc[16];
-		int n = ibv_poll_cq(pair_.client.scq(), 16, wc);
-		check(n < 0 ? -n : 0, "ibv_poll_cq");
-		for (int i = 0; i < n; i++)
-			check(wc[i].status ? EIO : 0, ibv_wc_status_str(wc[i].status));
-		return static_cast<unsigned>(n);
 	}
 
 	void receive()

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ const std::vector<Pair> pairs{
 	{kwarp, siw},  {kwarp, rxe},	   {kwarp, tcp},      {crc, kwarp}, {markers, kwarp},
 	{early, late}, {over_sctp, kwarp}, {over_sctp, sctp}, {kwarp, one}, {rps, tcp_rps},
 	{rps, kwarp},  {load, tcp_load},   {load, kwarp}};
+
+// The columns of the tables for readers; kwarp is the first.
+const std::vector<std::pair<std::string, Column>> drivers{
+	{"kwarp", kwarp}, {"siw", siw}, {"rxe", rxe}, {"TCP", tcp}};
 
 // Half the interval of a ratio, as a fraction of it: a row with more is not to be trusted, and
 // with at most the other it needs no more rounds.
@@ -303,11 +308,10 @@ std::string with_spread(const std::optional<Ratio> &ratio)
 // The drivers beside each other, in the tests in which kwarp and another one have a value.
 void figures_csv(const Records &r, const std::filesystem::path &file)
 {
-	const std::vector<std::pair<std::string, Column>> others{
-		{"siw", siw}, {"rxe", rxe}, {"TCP", tcp}};
+	const auto others = std::views::drop(drivers, 1);
 	std::ofstream out(file);
-	out << "test,unit,MTU,kwarp";
-	for (const auto &[name, column] : others)
+	out << "test,unit,MTU";
+	for (const auto &[name, column] : drivers)
 		out << ',' << name;
 	for (const auto &[name, column] : others)
 		out << ",kwarp : " << name;
@@ -317,9 +321,8 @@ void figures_csv(const Records &r, const std::filesystem::path &file)
 			    return r.ratio(t, kwarp, other.second).has_value();
 		    }))
 			continue;
-		out << '"' << title(t) << "\"," << unit(t) << ',' << t.mtu << ','
-		    << number(r.get(t, kwarp));
-		for (const auto &[name, column] : others)
+		out << '"' << title(t) << "\"," << unit(t) << ',' << t.mtu;
+		for (const auto &[name, column] : drivers)
 			out << ',' << number(r.get(t, column));
 		for (const auto &[name, column] : others)
 			out << ',' << with_spread(r.ratio(t, kwarp, column));
@@ -340,8 +343,6 @@ void goals_csv(const Records &r, const std::filesystem::path &file)
 // TCP. Not written if either was not measured.
 void picture(const Records &r, const std::filesystem::path &file)
 {
-	const std::vector<std::pair<std::string, Column>> columns{
-		{"kwarp", kwarp}, {"siw", siw}, {"rxe", rxe}, {"TCP", tcp}};
 	std::set<unsigned long> sizes;
 	for (const Test &t : r.tests())
 		if (t.qps == 1 && t.mtu == 1500 && (t.name == "write_bw" || t.name == "send_lat"))
@@ -362,14 +363,14 @@ void picture(const Records &r, const std::filesystem::path &file)
 	std::ofstream out(file);
 	out << "bytes";
 	for (const char *unit : {"MiB/s", "µs"})
-		for (const auto &[name, column] : columns)
+		for (const auto &[name, column] : drivers)
 			out << ',' << name << ' ' << unit;
 	auto cell = [&](const std::optional<Summary> &s) { out << ',' << (s ? number(s) : ""); };
 	for (unsigned long size : sizes) {
 		out << '\n' << size;
-		for (const auto &[name, column] : columns)
+		for (const auto &[name, column] : drivers)
 			cell(rate(size, column));
-		for (const auto &[name, column] : columns)
+		for (const auto &[name, column] : drivers)
 			cell(latency(size, column));
 	}
 	out << '\n';

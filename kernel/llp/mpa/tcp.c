@@ -99,7 +99,7 @@ static void mpa_write_space(struct sock *sk)
 	llp = kwarp_socket_llp(sk);
 	if (!llp)
 		return;
-	if (llp->watched) {
+	if (llp->watched && llp->qp) {
 		watched_write_space(llp, sk);
 	} else if (sk_stream_is_writeable(sk)) {
 		if (sk->sk_socket)

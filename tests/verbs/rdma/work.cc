@@ -135,6 +135,16 @@ std::string to_string(const ibv_wc &wc)
 	       ", vendor_err " + std::to_string(wc.vendor_err);
 }
 
+unsigned poll_ok(ibv_cq *cq)
+{
+	ibv_wc wc[16];
+	const int n = ibv_poll_cq(cq, 16, wc);
+	check(n < 0 ? -n : 0, "ibv_poll_cq");
+	for (int i = 0; i < n; i++)
+		check(wc[i].status ? EIO : 0, ibv_wc_status_str(wc[i].status));
+	return static_cast<unsigned>(n);
+}
+
 std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
 {
 	std::vector<ibv_wc> all;
