@@ -51,17 +51,21 @@ overflows() { on_b nstat -asz TcpExtListenOverflows | awk '$1 ~ /Overflows/ { pr
 connected() { [ "$(on_a ss -Htn state established dport = :7174 | wc -l)" -eq "$1" ]; }
 
 # crowd CLIENTS: starts that many clients while the server is stopped, and continues the server when
-# all have a TCP connection. Each client compares its data and must succeed.
+# all have a TCP connection. Each client compares its data and must succeed. The time limit begins
+# when the server continues: a client that ended before would take the server of rping with it,
+# which then rejects the other clients.
 crowd() {
-	local i rc status=0 clients=()
+	local i rc status=0 clients=() limit
 	kill -STOP "${SERVERS[rping]}"
 	for ((i = 0; i < $1; i++)); do
-		on_a timeout -k 5 "$(patience 60)" rping -c -a "$IP_B" -v -V -C "$ROUNDS" \
+		on_a rping -c -a "$IP_B" -v -V -C "$ROUNDS" \
 			>"$WORK/client.$i" 2>&1 </dev/null &
 		clients+=($!)
 	done
 	wait_for connected "$1" || status=1
 	kill -CONT "${SERVERS[rping]}"
+	{ sleep "$(patience 60)" && kill "${clients[@]}"; } 2>"$WORK/limit" &
+	limit=$!
 	for ((i = 0; i < $1; i++)); do
 		rc=0
 		wait "${clients[i]}" || rc=$?
@@ -69,6 +73,7 @@ crowd() {
 		[ "$(grep -ac '^ping data: rdma-ping-' "$WORK/client.$i")" -eq "$ROUNDS" ] || rc=1
 		[ "$rc" -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$WORK/client.$i"; }
 	done
+	kill "$limit"
 	return "$status"
 }
 
