@@ -16,8 +16,11 @@ unless-done = $(if $(wildcard $(TALLY).done/$1),,$1)
 
 host:
 	$(step) $(scripts)/tree/setup
+# with the newest kernel with PREEMPT_RT, if a suite needs that: nothing is added to the tree once
+# there are copies of it
 tree: host
 	$(step) $(scripts)/tree/tree.sh
+	$(if $(filter stage-rt,$(MAKECMDGOALS)),@$(CURDIR)/step.sh tree-rt $(scripts)/tree/rt.sh)
 # for Debian's kernel 6.12: module, provider, tools and the programs of the suites, in the folders
 # that guests see
 stage: tree
@@ -40,7 +43,6 @@ series-guest: series-tools kernel-debug
 # packages for Debian
 debs: stage
 	$(step) nice -n 5 $(scripts)/build/debs.sh
-# the newest kernel with PREEMPT_RT
 stage-rt: stage
 	$(step) nice -n 5 $(scripts)/build/stage-rt.sh
 # a copy of the tree with more packages, and the programs of tests/programs, which use them

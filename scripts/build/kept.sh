@@ -59,10 +59,10 @@ kept_copy() {
 }
 
 # copy_lacks NAME: after a failure, writes apt's message about a missing package to the file
-# "missing" beside the copy. Fails if the log has no such message.
+# "missing" beside the copy. Fails if the log has no such message; dpkg's messages are others.
 copy_lacks() {
 	local lacking
-	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1) &&
+	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1 | grep -v dpkg) &&
 		echo "$lacking" >"$BUILD/copies/$1/missing"
 }
 

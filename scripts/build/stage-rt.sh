@@ -1,6 +1,6 @@
 #!/bin/bash
-# stage-rt.sh: fetches the tree's newest PREEMPT_RT kernel and builds our modules for it. Guests
-# that run that kernel lay them over the stage. Run it after stage.sh.
+# stage-rt.sh: builds our modules for the tree's newest PREEMPT_RT kernel. Guests that run that
+# kernel lay them over the stage. Run it after stage.sh.
 . "$(dirname "$0")/../lib.sh"
 need_root
 lock stage-rt
@@ -9,13 +9,7 @@ kdir=/lib/modules/$kver/build
 updates=$BUILD/stage-$kver/lib/modules/$kver/updates
 strict='W=1 KCFLAGS=-Werror'
 
-if [ ! -f "$TREE/lib/modules/$kver/vmlinuz" ]; then
-	step "kernel $kver"
-	quietly "$BUILD/log/tree-rt.log" \
-		in_tree -w / apt-get install -y -q --no-install-recommends \
-		"linux-binary-$kver" "linux-modules-$kver" "linux-headers-$kver"
-	rm -f "$TREE"/var/cache/apt/archives/*.deb
-fi
+"$TOP/scripts/tree/rt.sh"
 step "module ($kver)"
 # shellcheck disable=SC2086 # words
 quietly "$BUILD/log/module-rt.log" in_tree make modules KDIR="$kdir" O=/src/build/rt $strict
