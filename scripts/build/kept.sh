@@ -59,10 +59,11 @@ kept_copy() {
 }
 
 # copy_lacks NAME: after a failure, writes apt's message about a missing package to the file
-# "missing" beside the copy. Fails if the log has no such message; dpkg's messages are others.
+# "missing" beside the copy. Fails if the last error of the log is another one.
 copy_lacks() {
 	local lacking
-	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1 | grep -v dpkg) &&
+	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1 |
+		grep -E '^E: (Unable to|Package|Version|Release|Failed to fetch|Can.t find)') &&
 		echo "$lacking" >"$BUILD/copies/$1/missing"
 }
 

@@ -52,28 +52,21 @@ connected() { [ "$(on_a ss -Htn state established dport = :7174 | wc -l)" -eq "$
 
 # crowd CLIENTS: starts that many clients while the server is stopped, and continues the server when
 # all have a TCP connection. Each client compares its data and must succeed. The time limit begins
-# when the server continues: a client that ended before would take the server of rping with it,
-# which then rejects the other clients.
+# when the server continues, because the clients may take long to start.
 crowd() {
-	local i rc status=0 clients=() limit
+	local i rc log status=0
 	kill -STOP "${SERVERS[rping]}"
 	for ((i = 0; i < $1; i++)); do
-		on_a rping -c -a "$IP_B" -v -V -C "$ROUNDS" \
-			>"$WORK/client.$i" 2>&1 </dev/null &
-		clients+=($!)
+		server "client.$i" on_a rping -c -a "$IP_B" -v -V -C "$ROUNDS"
 	done
 	wait_for connected "$1" || status=1
 	kill -CONT "${SERVERS[rping]}"
-	{ sleep "$(patience 60)" && kill "${clients[@]}"; } 2>"$WORK/limit" &
-	limit=$!
 	for ((i = 0; i < $1; i++)); do
-		rc=0
-		wait "${clients[i]}" || rc=$?
-		[ "$rc" -ne 255 ] || ! only_rping_ended "$WORK/client.$i" || rc=0
-		[ "$(grep -ac '^ping data: rdma-ping-' "$WORK/client.$i")" -eq "$ROUNDS" ] || rc=1
-		[ "$rc" -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$WORK/client.$i"; }
+		rc=0 log=$WORK/client.$i.log
+		finish "client.$i" || rc=$?
+		[ "$(grep -ac '^ping data: rdma-ping-' "$log")" -eq "$ROUNDS" ] || rc=1
+		[ "$rc" -eq 0 ] || { status=1; echo "client $i: $rc"; cat "$log"; }
 	done
-	kill "$limit"
 	return "$status"
 }
 

@@ -55,9 +55,9 @@ void post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> list);
 // Waits for exactly one completion, or throws.
 ibv_wc wait(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit = patience);
-// Wait for successful completions; throw at the first failed one.
-// Polls once, and returns the number of completions, at most 16, all of which must be successful.
+// Polls once, and returns the number of completions, at most 16; throws at the first failed one.
 unsigned poll_ok(ibv_cq *cq);
+// Wait for successful completions; throw at the first failed one.
 ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit = patience);
 std::vector<ibv_wc> wait_ok(ibv_cq *cq, size_t count, Milliseconds limit = patience);
 // Returns all completions that arrive, until none has arrived for this time.
