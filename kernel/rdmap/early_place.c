@@ -51,7 +51,7 @@ static enum kwarp_early_kind to_list(struct kwarp_rx_pass *pass,
 static enum kwarp_early_kind early_write(struct kwarp_rx_pass *pass, u32 len,
 					 struct target *t)
 {
-	if (!(pass->qp->access & IB_ACCESS_REMOTE_WRITE))
+	if (!(READ_ONCE(pass->qp->access) & IB_ACCESS_REMOTE_WRITE))
 		return KWARP_EARLY_BAD;
 	return to_memory(pass, pass->hdr.stag, pass->hdr.to, len,
 			 IB_ACCESS_REMOTE_WRITE, t);

@@ -77,7 +77,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 				      len, IB_ACCESS_REMOTE_WRITE);
 		if (err)
 			return mem_errs[err].tagged;
-		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))
 			return KWARP_ERR_TAGGED_ACCESS;
 		kwarp_rx_place(pass, pl, pass->cache.mr, h->to, len);
 	}
@@ -253,7 +253,7 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 				       IB_ACCESS_REMOTE_READ);
 		if (merr)
 			return kwarp_rx_request_err(merr);
-		if (!(qp->access & IB_ACCESS_REMOTE_READ))
+		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_READ))
 			return KWARP_ERR_RDMAP_ACCESS;
 	}
 	in = kwarp_rx_queue_answer(pass);
