@@ -217,7 +217,7 @@ blamed() {
 sizes='0 1 3 4 5 56 148 200 251 252 255'
 
 LLP=tcp
-capture mpa-accept 1 build/verbs/cm --gtest_filter=depth.negotiate__events_tell
+capture mpa-accept 1 build/verbs/cm --gtest_filter=depth.negotiate__events_report_it
 valid
 is "$NAME: revision" "$(values iwarp_mpa.rev)" '2 2'
 is "$NAME: not rejected" "$(values iwarp_mpa.rej_flag)" 'False False'
@@ -253,7 +253,7 @@ must policy llp sctp
 # The filter that hosts_up installed was for TCP.
 must patient hostB vB 18515
 
-capture accept 1 build/verbs/cm --gtest_filter=depth.negotiate__events_tell
+capture accept 1 build/verbs/cm --gtest_filter=depth.negotiate__events_report_it
 valid
 is "$NAME: codes: Enhanced Initiate" "$(openings $IP_A)" 5:1
 is "$NAME: codes: Enhanced Accept" "$(openings $IP_B)" 6:1

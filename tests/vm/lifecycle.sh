@@ -38,9 +38,9 @@ print($3)"
 }
 
 # held NAME: waits until the holder NAME is ready
-# told NAME REGEX: waits until the holder has printed a line that matches
+# prints NAME REGEX: waits until the holder has printed a line that matches
 held() { wait_for grep -q '^ready' "$WORK/$1.log"; }
-told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
+prints() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
 # connected: starts a server on B and a client on A, which hold a connection
 connected() {

@@ -87,8 +87,8 @@ is 'resource pd: of the process' "$(objects pd "$DEV_B" '{p["comm"] for p in all
 before=$(counter "$DEV_A" connects)
 killed holdA
 holds 'client is killed: the server ends' finish holdB
-holds 'client is killed: the server was told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
-holds 'client is killed: the receive came back' told holdB 'completion Work Request Flushed'
+holds 'client is killed: the server receives an event' prints holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+holds 'client is killed: the receive came back' prints holdB 'completion Work Request Flushed'
 ok 'client is killed: nothing is left' wait_for nothing_left
 
 holds 'connection is there again' connected
@@ -129,11 +129,11 @@ server holdA on_a "$HOLD" open "$DEV_A"
 held holdA
 ip -n hostA link set vA down
 ok 'netdev down: port is down' wait_for is_port "$DEV_A" DOWN
-holds 'netdev down: event' told holdA 'async port error'
+holds 'netdev down: event' prints holdA 'async port error'
 ip -n hostA link set vA up
 ip -n hostA addr replace $IP6_A/64 dev vA nodad
 ok 'netdev up: port is active' wait_for is_port "$DEV_A" ACTIVE
-holds 'netdev up: event' told holdA 'async port active'
+holds 'netdev up: event' prints holdA 'async port active'
 ip -n hostB link set vB down
 ok 'no carrier: port is down' wait_for is_port "$DEV_A" DOWN
 ip -n hostB link set vB up
@@ -160,16 +160,17 @@ ok 'rdma link delete with a connection' rdma link delete "$DEV_A"
 ok 'rdma link delete with a connection: the device is gone' wait_for gone "$DEV_A"
 holds 'rdma link delete: both programs end' both_end
 # Either event may come first, since the end of the connection also ends the program.
-holds 'rdma link delete: the owner is told' told holdA \
+holds 'rdma link delete: the owner receives an event' prints holdA \
 	'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
-holds 'rdma link delete: the peer is told' told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+holds 'rdma link delete: the peer receives an event' prints holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 ok 'rdma link delete: add again' link_a
 
 server holdA on_a "$HOLD" open "$DEV_A"
 held holdA
 ok 'rdma link delete with a program attached' rdma link delete "$DEV_A"
-holds 'rdma link delete: fatal event' told holdA 'async local catastrophic error'
-holds 'rdma link delete: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/output error'
+holds 'rdma link delete: fatal event' prints holdA 'async local catastrophic error'
+holds 'rdma link delete: verbs fail afterwards' prints holdA \
+	'alloc_pd afterwards: Input/output error'
 holds 'rdma link delete: the program ends' finish holdA
 ok 'rdma link delete: add once more' link_a
 

@@ -18,7 +18,7 @@ sees_init() { rdma -j dev show | ifnames; }
 # anywhere DEVICE: true if the device exists in some namespace
 anywhere() { grep -qx "$1" /sys/class/infiniband_verbs/uverbs*/ibdev 2>/dev/null; }
 nowhere() { ! anywhere "$1"; }
-told() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
+prints() { wait_for grep -Eq "$2" "$WORK/$1.log"; }
 
 # holds NAME COMMAND...: as ok; a failure also shows the output of the programs
 holds() {
@@ -32,7 +32,7 @@ holds() {
 connected() {
 	PORT=$PORT_HOLD server holdB on_b "$HOLD" server "$IP_B" "$PORT_HOLD"
 	server holdA on_a "$HOLD" client "$IP_B" "$PORT_HOLD"
-	told holdA '^ready' && told holdB '^ready'
+	prints holdA '^ready' && prints holdB '^ready'
 }
 
 hosts() {
@@ -154,7 +154,7 @@ removals() {
 		holdA holdB
 	killed holdA
 	ok "$1: last program gone: the device is removed" wait_for nowhere "$DEV_A"
-	holds "$1: last program gone: peer is notified" told holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
+	holds "$1: last program gone: peer is notified" prints holdB 'cm RDMA_CM_EVENT_DISCONNECTED'
 	finish holdB
 	ok "$1: the other namespace is removed" no_hosts
 
@@ -162,7 +162,7 @@ removals() {
 	holds "$1: connection, again" connected
 	must ip -n hostA link set vA netns hostB
 	ok "$1: netdev moved: the device is removed" wait_for nowhere "$DEV_A"
-	holds "$1: netdev moved: its program is notified" told holdA \
+	holds "$1: netdev moved: its program is notified" prints holdA \
 		'async local catastrophic error|cm RDMA_CM_EVENT_(DEVICE_REMOVAL|DISCONNECTED)'
 	# The peer gets no notification, because the wire no longer joins the two hosts.
 	holds "$1: netdev moved: the program ends" finish holdA
@@ -262,9 +262,9 @@ loopback_listeners
 loopback_connections
 # A program of another namespace has opened the device that is removed.
 server holdX on_b "$HOLD" open "$DEV_A"
-must told holdX '^ready'
+must prints holdX '^ready'
 removals shared
-holds "shared: a program elsewhere that had it open was notified" told holdX \
+holds "shared: a program elsewhere that had it open was notified" prints holdX \
 	'async local catastrophic error'
 finish holdX
 
@@ -287,12 +287,12 @@ works exclusive
 each_serves exclusive
 
 server holdA on_a "$HOLD" open "$DEV_A"
-must told holdA '^ready'
+must prints holdA '^ready'
 must on_a rdma dev set "$DEV_A" netns hostB
 is 'moved: seen in the new namespace' "$(sees hostB)" "$DEV_A $DEV_B"
 is 'moved: not seen in the old namespace' "$(sees hostA)" ''
-holds 'moved: a program is told' told holdA 'async local catastrophic error'
-holds 'moved: verbs fail afterwards' told holdA 'alloc_pd afterwards: Input/output error'
+holds 'moved: a program receives an event' prints holdA 'async local catastrophic error'
+holds 'moved: verbs fail afterwards' prints holdA 'alloc_pd afterwards: Input/output error'
 finish holdA
 ok 'moved: opened in the new namespace' on_b ibv_devinfo -d "$DEV_A"
 PORT=7174 server rping on_b rping -s -a $IP_B

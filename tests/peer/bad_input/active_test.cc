@@ -30,7 +30,7 @@ bool tries_again(Session &s)
 		} catch (const Timeout &) {
 			// not yet
 		}
-		return again || s.told(Millis{0});
+		return again || s.cm_event(Millis{0});
 	}));
 	return again;
 }
@@ -50,15 +50,15 @@ TEST_P(Active, bad_reply)
 		c.act(s.p);
 		Bytes rest;
 		Event e = s.p ? Event::data : Event::fin;
-		while (e == Event::data || (e == Event::quiet && !s.told(Millis{0})))
+		while (e == Event::data || (e == Event::quiet && !s.cm_event(Millis{0})))
 			e = s.p.socket.receive(rest, Millis{1500});
 	} while (tries_again(s));
-	ASSERT_TRUE(s.told()) << "the consumer received no event";
+	ASSERT_TRUE(s.cm_event()) << "the consumer received no event";
 	if (c.must_fail) {
-		EXPECT_NE(s.told(), RDMA_CM_EVENT_ESTABLISHED)
+		EXPECT_NE(s.cm_event(), RDMA_CM_EVENT_ESTABLISHED)
 			<< "established although the reply is malformed";
 	}
-	if (s.told() != RDMA_CM_EVENT_ESTABLISHED) {
+	if (s.cm_event() != RDMA_CM_EVENT_ESTABLISHED) {
 		EXPECT_NE(s.c().happened.status, 0);
 		EXPECT_TRUE(eventually([&] { return s.bed.any_error(); }))
 			<< "no error counter moved";
@@ -179,7 +179,7 @@ TEST_F(Active, nobody_listens)
 	s.listener.close();
 	try {
 		s.v.connect(to);
-		EXPECT_EQ(s.told(), RDMA_CM_EVENT_REJECTED);
+		EXPECT_EQ(s.cm_event(), RDMA_CM_EVENT_REJECTED);
 	} catch (const std::system_error &e) {
 		EXPECT_EQ(e.code().value(), ECONNREFUSED);
 	}

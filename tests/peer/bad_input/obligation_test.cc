@@ -75,7 +75,7 @@ TEST(Conformance, send_with_invalidate_names_the_stag)
 }
 
 // RFC 5040 7.1 rule 4: of two errors the Terminate reports the first, in either order.
-TEST(Conformance, first_of_two_errors_is_told)
+TEST(Conformance, first_of_two_errors_is_reported)
 {
 	for (bool stag_first : {true, false}) {
 		SCOPED_TRACE(stag_first);

@@ -38,7 +38,7 @@ TEST(Forms, rtr_frame__responder_may_speak_first)
 		EXPECT_TRUE(s.p.reply.s);
 		EXPECT_EQ(s.p.reply.c, f.request_c);
 		EXPECT_EQ(s.p.reply.m, f.markers_to_victim);
-		EXPECT_FALSE(s.told(moment)) << "established before the initiator is ready";
+		EXPECT_FALSE(s.cm_event(moment)) << "established before the initiator is ready";
 		s.p.socket.send(
 			StartupFrame::rtr(s.p.reply.c, f.key, pattern(f.private_data)).encode());
 		s.established();
@@ -99,7 +99,7 @@ TEST(Forms, rtr_frame__something_else_comes)
 		s.dial(asks);
 		s.p.socket.try_send(o);
 		expect_silent_end(s.p);
-		s.told_of_failure();
+		s.expect_failure_event();
 		s.judge_gone("startup_key_errors");
 	}
 }
@@ -117,7 +117,7 @@ TEST(Forms, rtr_frame__never_comes)
 	s.bed.expect_count("accepts");
 	s.p.receive_reply();
 	expect_silent_end(s.p);
-	s.told_of_failure();
+	s.expect_failure_event();
 	s.judge_gone("startup_timeouts");
 }
 
@@ -132,7 +132,7 @@ TEST(Forms, rtr_frame__end_of_stream_instead)
 		} else {
 			s.p.reset();
 		}
-		s.told_of_failure();
+		s.expect_failure_event();
 		s.judge_gone("startup_closed");
 	}
 }
@@ -141,7 +141,7 @@ TEST(Forms, rtr_frame__qp_destroyed_before_it)
 {
 	Session s(patient);
 	s.dial(asks);
-	EXPECT_FALSE(s.told(Millis{20}));
+	EXPECT_FALSE(s.cm_event(Millis{20}));
 	rdma_destroy_qp(s.c().id());
 	expect_silent_end(s.p);
 }

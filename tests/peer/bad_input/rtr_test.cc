@@ -96,7 +96,7 @@ TEST_P(Rtr, first_message)
 	EXPECT_EQ(e.b, param.agreed == by_send);
 	EXPECT_EQ(e.c, param.agreed == by_write);
 	EXPECT_EQ(e.d, param.agreed == by_read);
-	EXPECT_FALSE(s.told(Millis{20})) << "established before the initiator is ready";
+	EXPECT_FALSE(s.cm_event(Millis{20})) << "established before the initiator is ready";
 	param.first.send(s.p, s.v);
 	if (param.first.kind == param.agreed)
 		expect_ready(s, param.agreed);

@@ -232,7 +232,7 @@ TEST_P(LeaveUnanswered, is_noticed)
 		{
 			c.accept();
 			// Or rdma_accept() succeeds and an event reports the failure.
-			if (s.told() && *s.told() != RDMA_CM_EVENT_ESTABLISHED)
+			if (s.cm_event() && *s.cm_event() != RDMA_CM_EVENT_ESTABLISHED)
 				throw std::runtime_error("no connection");
 		},
 		std::runtime_error);

@@ -241,7 +241,7 @@ TEST(Startup, no_fallback__after_rst)
 	Peer p = s.attempt();
 	EXPECT_EQ(p.request.rev, 2);
 	p.reset();
-	EXPECT_EQ(s.told(), RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(s.cm_event(), RDMA_CM_EVENT_REJECTED);
 	EXPECT_EQ(s.c().happened.status, -ECONNRESET);
 	s.bed.expect_count("startup_closed");
 	s.give_up();

@@ -373,11 +373,12 @@ void Session::check_victim(bool fatal)
 		<< "QP state " << con.state();
 	// A passive connection of the peer-to-peer model may end before ESTABLISHED. The consumer
 	// then receives a connection error instead of DISCONNECTED.
-	auto told = [&] {
+	auto informed = [&] {
 		const auto &h = con.happened;
 		return h.disconnected || (h.connect && *h.connect != RDMA_CM_EVENT_ESTABLISHED);
 	};
-	EXPECT_TRUE(v.wait(told)) << "the consumer receives no event for the end of the connection";
+	EXPECT_TRUE(v.wait(informed))
+		<< "the consumer receives no event for the end of the connection";
 	unsigned received = 0, reads = 0;
 	for (size_t i = history_; i < v.history().size(); i++) {
 		const ibv_wc &wc = v.history()[i];

@@ -74,10 +74,10 @@ public:
 
 	// Returns the event that ended the set-up of the connection (ESTABLISHED, REJECTED, ...),
 	// or nothing if none comes within the limit.
-	std::optional<rdma_cm_event_type> told(Millis limit = patience);
+	std::optional<rdma_cm_event_type> cm_event(Millis limit = patience);
 	// Each waits for that event and checks that it reports success, or failure.
 	void established();
-	void told_of_failure();
+	void expect_failure_event();
 
 	Testbed &bed;
 	Victim &v;

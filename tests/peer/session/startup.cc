@@ -112,7 +112,7 @@ void Session::rejected(const StartupFrame &request, const Bytes &data, bool by_c
 	bed.finish();
 }
 
-std::optional<rdma_cm_event_type> Session::told(Millis limit)
+std::optional<rdma_cm_event_type> Session::cm_event(Millis limit)
 {
 	Connection &con = c();
 	v.wait([&] { return con.happened.connect.has_value(); }, limit);
@@ -121,25 +121,25 @@ std::optional<rdma_cm_event_type> Session::told(Millis limit)
 
 void Session::established()
 {
-	EXPECT_EQ(told(), RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_EQ(cm_event(), RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT_EQ(c().happened.status, 0);
 	if (initiator_)
 		bed.expect_count("connects");
 }
 
-void Session::told_of_failure()
+void Session::expect_failure_event()
 {
-	ASSERT_TRUE(told()) << "the consumer receives no connection event";
+	ASSERT_TRUE(cm_event()) << "the consumer receives no connection event";
 	EXPECT_LT(c().happened.status, 0);
 	if (initiator_) {
-		EXPECT_NE(told(), RDMA_CM_EVENT_ESTABLISHED);
+		EXPECT_NE(cm_event(), RDMA_CM_EVENT_ESTABLISHED);
 	}
 }
 
 // RFC 5044 7.1.2 rule 3
 void Session::reply_rejected(const Bytes &private_data)
 {
-	EXPECT_EQ(told(), RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(cm_event(), RDMA_CM_EVENT_REJECTED);
 	EXPECT_EQ(c().happened.status, -ECONNREFUSED);
 	EXPECT_EQ(c().happened.reply_data, private_data);
 	bed.expect_count("rx_rejects");
@@ -149,7 +149,7 @@ void Session::reply_rejected(const Bytes &private_data)
 // RFC 5044 7.1.2 rule 3: close and exit MPA.
 void Session::reply_refused(const std::string &counter)
 {
-	told_of_failure();
+	expect_failure_event();
 	if (p.socket)
 		expect_silent_end(p.socket);
 	bed.expect_count(counter);
@@ -165,7 +165,7 @@ void Session::reply_terminated(const Code &code, const std::vector<std::string> 
 	EXPECT_FALSE(e.terminate->m || e.terminate->d || e.terminate->r);
 	EXPECT_EQ(e.event, Event::fin);
 	EXPECT_TRUE(e.before.empty()) << "the victim sends an FPDU before the Terminate";
-	told_of_failure();
+	expect_failure_event();
 	bed.expect_count("tx_terminate");
 	for (const std::string &name : counters)
 		bed.expect_count(name);

@@ -155,8 +155,8 @@ bool Testbed::any_error()
 {
 	const Counts all = nldev_.counters();
 	return std::ranges::any_of(all, [&](const auto &c) {
-		const bool told = c.first == "rx_terminate" || c.first == "rx_rejects";
-		return (told || errors.contains(c.first)) && c.second > counters_[c.first];
+		const bool from_peer = c.first == "rx_terminate" || c.first == "rx_rejects";
+		return (from_peer || errors.contains(c.first)) && c.second > counters_[c.first];
 	});
 }
 

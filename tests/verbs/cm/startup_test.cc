@@ -224,7 +224,7 @@ TEST_F(depth, negotiate__table)
 	}
 }
 
-TEST_F(depth, negotiate__events_tell)
+TEST_F(depth, negotiate__events_report_it)
 {
 	Param asked_for;
 	asked_for.responder_resources = 5;

@@ -13,7 +13,7 @@ using namespace rdma;
 namespace {
 
 // The wanted event arrives, perhaps after an event about the end of the connection.
-testing::AssertionResult tells(Channel &channel, rdma_cm_event_type wanted)
+testing::AssertionResult receives(Channel &channel, rdma_cm_event_type wanted)
 {
 	while (std::optional<Event> event = channel.next())
 		if (event->type == wanted)
@@ -61,8 +61,8 @@ TEST_F(cm_removal, connected__initiator)
 {
 	Pair pair;
 	removal::remove(lab::a());
-	EXPECT_TRUE(tells(pair.client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
-	EXPECT_TRUE(tells(pair.server.channel(), RDMA_CM_EVENT_DISCONNECTED));
+	EXPECT_TRUE(receives(pair.client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(pair.server.channel(), RDMA_CM_EVENT_DISCONNECTED));
 	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 }
 
@@ -70,8 +70,8 @@ TEST_F(cm_removal, connected__responder)
 {
 	Pair pair;
 	removal::remove(lab::b());
-	EXPECT_TRUE(tells(pair.server.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
-	EXPECT_TRUE(tells(pair.client.channel(), RDMA_CM_EVENT_DISCONNECTED));
+	EXPECT_TRUE(receives(pair.server.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(pair.client.channel(), RDMA_CM_EVENT_DISCONNECTED));
 	EXPECT_TRUE(pair.client.reaches(IBV_QPS_ERR));
 }
 
@@ -94,8 +94,8 @@ TEST_F(cm_removal, disconnected__not_destroyed_yet)
 	pair.server.disconnected();
 	removal::remove(lab::a());
 	removal::remove(lab::b());
-	EXPECT_TRUE(tells(pair.client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
-	EXPECT_TRUE(tells(pair.server.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(pair.client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(pair.server.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
 TEST_F(cm_removal, resolved)
@@ -104,7 +104,7 @@ TEST_F(cm_removal, resolved)
 	Endpoint client(lab::a());
 	client.resolve(listener);
 	removal::remove(lab::a());
-	EXPECT_TRUE(tells(client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 	EXPECT_NE(client.try_connect(), 0);
 }
 
@@ -117,14 +117,14 @@ TEST_F(cm_removal, connecting__peer_says_nothing)
 	client.resolve(lab::b().ip4, silent.port());
 	client.connect();
 	removal::remove(lab::a());
-	EXPECT_TRUE(tells(client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(client.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
 TEST_F(cm_removal, listening)
 {
 	Listener listener(lab::b());
 	removal::remove(lab::b());
-	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
 // Peers that were rejected and do not close their connections.
@@ -145,7 +145,7 @@ TEST_F(cm_removal, refused__peers_stay)
 		EXPECT_TRUE(reply[16] & 0x20) << "not rejected";
 	}
 	removal::remove(lab::b());
-	EXPECT_TRUE(tells(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
+	EXPECT_TRUE(receives(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
 TEST_F(cm_removal, requested__not_answered)
