@@ -18,7 +18,8 @@
 #
 # Variants of kwarp: plain (CRC and markers off, the only mode of siw), crc, markers, late and early
 # (both of them, without and with early placement), sctp (over SCTP), one (one queue pair instead of
-# many, with as many messages in flight as each of these has); and, also of tcp, rps (each host has
+# many, with as many messages in flight as each of these has), napi (the netdevs have NAPI), poll
+# (they have, and programs poll it by policy poll_us); and, also of tcp, rps (each host has
 # a processor, on which its programs run and its packets are received) and load (beside a busy loop
 # for each processor). tcp and sctp are the transports without RDMA: iperf3, or tcp_lat.
 . "$(dirname "$0")/../vm/lib.sh"
@@ -155,7 +156,7 @@ own() {
 
 # with_policies VARIANT: sets the policies of the variant on kwarp's devices
 with_policies() {
-	local -A set=([crc]=off [markers]=0 [ooo]=0)
+	local -A set=([crc]=off [markers]=0 [ooo]=0 [poll_us]=0)
 	local name
 	LLP=tcp
 	case $1 in
@@ -163,6 +164,7 @@ with_policies() {
 	markers) set[markers]=1 ;;
 	late) set[crc]=required set[markers]=1 ;;
 	early) set[crc]=required set[markers]=1 set[ooo]=1 ;;
+	poll) set[poll_us]=1000 ;;
 	sctp) LLP=sctp ;;
 	esac
 	policy llp $LLP
@@ -176,6 +178,15 @@ steer() {
 	if [ "$1" = rps ]; then PIN=1 mask_a=1 mask_b=2; fi
 	on_a sh -c "echo $mask_a >/sys/class/net/vA/queues/rx-0/rps_cpus"
 	on_b sh -c "echo $mask_b >/sys/class/net/vB/queues/rx-0/rps_cpus"
+}
+
+# napi VARIANT: with variants napi and poll, gives the netdevs NAPI
+napi() {
+	local gro=off tso=on
+	# veth uses NAPI for packets of a peer without TSO only.
+	[[ $1 != napi && $1 != poll ]] || gro=on tso=off
+	on_a ethtool -K vA gro $gro tso $tso >"$WORK/ethtool"
+	on_b ethtool -K vB gro $gro tso $tso >>"$WORK/ethtool"
 }
 
 # load VARIANT: with variant load, starts the busy loops; end_load ends them
@@ -241,6 +252,7 @@ measure() {
 	become "${1%+*}" || { record "$test" "$size" "$qps" -; return; }
 	[ "$driver" != kwarp ] || with_policies "$variant"
 	steer "$variant"
+	napi "$variant"
 	spin=$(/src/build/bench/spin)
 	load "$variant"
 	[[ $test != *_both_bw ]] || reverse=1
@@ -384,8 +396,11 @@ rows_of_picture() {
 all_rows() {
 	local verb qps
 	local variants='kwarp+crc kwarp+markers kwarp+sctp sctp' steered='kwarp+rps tcp+rps'
-	row send_lat 64 1 kwarp kwarp+sctp siw rxe tcp
-	for verb in write read; do row ${verb}_lat 64 1 kwarp siw rxe; done
+	local polled='kwarp+napi kwarp+poll'
+	# shellcheck disable=SC2086 # words
+	row send_lat 64 1 kwarp $polled kwarp+sctp siw rxe tcp
+	# shellcheck disable=SC2086 # words
+	for verb in write read; do row ${verb}_lat 64 1 kwarp $polled siw rxe; done
 	for verb in write send; do row ${verb}_rate 64 1 kwarp siw rxe; done
 	row send_bw 4096 1 kwarp kwarp+crc kwarp+markers kwarp+late kwarp+early siw rxe tcp
 	for verb in write read; do row ${verb}_bw 4096 1 kwarp siw rxe tcp; done

@@ -25,7 +25,8 @@ const Column kwarp{"kwarp", "plain"}, crc{"kwarp", "crc"}, markers{"kwarp", "mar
 	late{"kwarp", "late"}, early{"kwarp", "early"}, one{"kwarp", "one"}, siw{"siw", "plain"},
 	rxe{"rxe", "plain"}, tcp{"tcp", "plain"}, kernel{"kernel", "plain"},
 	over_sctp{"kwarp", "sctp"}, sctp{"sctp", "plain"}, rps{"kwarp", "rps"},
-	tcp_rps{"tcp", "rps"}, load{"kwarp", "load"}, tcp_load{"tcp", "load"};
+	tcp_rps{"tcp", "rps"}, load{"kwarp", "load"}, tcp_load{"tcp", "load"},
+	napi{"kwarp", "napi"}, poll{"kwarp", "poll"};
 
 // Two columns that are compared.
 struct Pair {
@@ -35,7 +36,7 @@ struct Pair {
 const std::vector<Pair> pairs{
 	{kwarp, siw},  {kwarp, rxe},	   {kwarp, tcp},      {crc, kwarp}, {markers, kwarp},
 	{early, late}, {over_sctp, kwarp}, {over_sctp, sctp}, {kwarp, one}, {rps, tcp_rps},
-	{rps, kwarp},  {load, tcp_load},   {load, kwarp}};
+	{rps, kwarp},  {load, tcp_load},   {load, kwarp},     {poll, siw},  {poll, napi}};
 
 // The columns of the tables for readers; kwarp is the first.
 const std::vector<std::pair<std::string, Column>> drivers{
@@ -187,6 +188,11 @@ std::vector<Goal> time_goals(const Records &r)
 	add("MTU 9000, Write 64 KiB : siw", jumbo, {kwarp, siw}, 3);
 	add("Send 64 bytes, latency : siw", lat("send_lat"), {kwarp, siw}, 0.9, true);
 	add("Read 64 bytes, latency : siw", lat("read_lat"), {kwarp, siw}, 0.9, true);
+	for (const auto &[verb, test] :
+	     {std::pair{"Send", "send_lat"}, std::pair{"Write", "write_lat"},
+	      std::pair{"Read", "read_lat"}})
+		add(std::format("{} 64 bytes, latency with poll_us : siw", verb), lat(test),
+		    {poll, siw}, 0.6, true);
 	add("Write 64 KiB, 16 QPs : 1 QP of the same depth", many(16), {kwarp, one}, 1);
 	add("Write 64 KiB, 256 QPs : 1 QP of the same depth", many(256), {kwarp, one}, 1);
 	add("Write 64 KiB, 4 connections, a thread for each : 1", {"together_bw", 65536, 4, 1500},
