@@ -14,6 +14,7 @@
  *	srq->mutex, cq->mutex	modify_srq, resize_cq; sleeping; outside of the queue's lock
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
  *				a shared receive queue's is taken alone
+ *	context->cqs_lock	the list of a program's CQs; irqsave
  *	cq->lock		the CQ ring; irqsave; innermost
  *	sk->sk_callback_lock	changes of sk_user_data and the callbacks; innermost
  *	dev->counted_lock	counters of single QPs; innermost
@@ -99,10 +100,12 @@ struct kwarp_paths {
  *		(cm/rendezvous.c); 0: none
  * @rendezvous_ack:	on such connections, sends complete when the peer has received
  *		them
+ * @poll_us:	time for which a poll of an empty CQ polls the network, microseconds; 0: not
+ *		(core/cq_napi.c). A change takes effect at once
  * @paths:	further netdevs whose addresses SCTP uses; protected by dev->lock
  *
  * Written with WRITE_ONCE by sysfs, read with READ_ONCE; a change affects new connections
- * only.
+ * only, unless stated otherwise.
  */
 struct kwarp_policy {
 	u8 llp;
@@ -122,6 +125,7 @@ struct kwarp_policy {
 	bool send_imm;
 	u16 rendezvous_port;
 	bool rendezvous_ack;
+	u16 poll_us;
 	struct kwarp_paths paths;
 };
 
@@ -229,8 +233,20 @@ struct kwarp_pd {
 	struct ib_pd ibpd;
 };
 
+/**
+ * struct kwarp_ucontext - a program's device context
+ * @ibuctx:	the RDMA core's part
+ * @cqs:	the program's CQs
+ * @cqs_lock:	protects @cqs; outside kwarp_cq.lock
+ * @pushes:	completions added to CQs with a NAPI instance; approximate (core/cq_napi.c)
+ * @pushes_seen: value of @pushes at the end of the last poll of the network
+ */
 struct kwarp_ucontext {
 	struct ib_ucontext ibuctx;
+	struct list_head cqs;
+	spinlock_t cqs_lock;	/* see above */
+	u32 pushes;
+	u32 pushes_seen;
 };
 
 static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)

@@ -38,7 +38,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	/* Also true if a user's consumer index is out of range. */
 	if (cq->prod - cons >= cq->size) {
 		cq->overflow = true;
-		WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
+		WRITE_ONCE(cq->ctl->flags, kwarp_cq_flags(cq));
 		return false;
 	}
 	slot = cq_elem(cq, cq->prod);
@@ -86,6 +86,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		urgency = KWARP_URGENT;
 	if (urgency != KWARP_UNSOLICITED)
 		cq->marks.solicited = cq->prod;
+	kwarp_cq_end_poll(cq);
 	raised = kwarp_cq_raise_event(cq, urgency);
 unlock:
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -134,7 +135,9 @@ static void cqe_to_wc(const struct kwarp_cqe *cqe, struct ib_qp *ibqp,
  * @num:	maximum number of completions
  * @wc:		array for them
  *
- * Return: completions written to @wc. Context: any.
+ * A user reads completions from the ring. The command of a user polls the network.
+ *
+ * Return: completions written to @wc; 0 for a user's CQ. Context: any; process for a user's CQ.
  */
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
@@ -143,6 +146,10 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	unsigned long flags;
 	int n = 0;
 
+	if (kwarp_cq_is_user(cq)) {
+		kwarp_cq_poll_napi(cq);
+		return 0;
+	}
 	spin_lock_irqsave(&cq->lock, flags);
 	while (n < num && cq->cons != cq->prod) {
 		const struct kwarp_cqe *cqe = cq_elem(cq, cq->cons++);
@@ -200,7 +207,7 @@ static void switch_ring(struct kwarp_cq *cq, struct kwarp_ring_ctl *ctl, u32 siz
 	ctl->arm = READ_ONCE(cq->ctl->arm);
 	ctl->kern_idx = cq->prod;
 	ctl->event_idx = cq->marks.event;
-	ctl->flags = cq->overflow ? KWARP_RING_ERROR : 0;
+	ctl->flags = kwarp_cq_flags(cq);
 	cq->ctl = ctl;
 	cq->ring = (void *)(ctl + 1);
 	cq->size = size;

@@ -39,6 +39,10 @@
  * @mod_period:	moderation: microseconds for which a due event is delayed; 0: no limit
  * @due:	a due event is being delayed
  * @overflow:	completions were lost: nothing more is added
+ * @napi_id:	NAPI instance that polls of an empty user's CQ poll, or 0 (cq_napi.c); written
+ *		under the lock
+ * @context:	the user's device context; NULL for a kernel CQ
+ * @cqs_node:	entry of @context->cqs
  */
 struct kwarp_cq {
 	struct ib_cq ibcq;
@@ -59,6 +63,9 @@ struct kwarp_cq {
 	bool overflow;
 	bool wrapped;
 	bool timestamps;
+	u32 napi_id;
+	struct kwarp_ucontext *context;
+	struct list_head cqs_node;
 	u32 id;
 	struct hrtimer timer;
 	struct work_struct overflow_work;
@@ -85,5 +92,17 @@ int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn);
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size);
+
+void kwarp_cq_napi_init(struct kwarp_cq *cq, struct kwarp_ucontext *context);
+void kwarp_cq_napi_exit(struct kwarp_cq *cq);
+void kwarp_cq_set_napi(struct kwarp_cq *cq, u32 id);
+void kwarp_cq_poll_napi(struct kwarp_cq *cq);
+
+/* The engine received data for the CQ from this NAPI instance; 0: unknown, or no policy poll_us. */
+static inline void kwarp_cq_follow_napi(struct kwarp_cq *cq, u32 id)
+{
+	if (unlikely(READ_ONCE(cq->napi_id) != id))
+		kwarp_cq_set_napi(cq, id);
+}
 
 #endif /* _KWARP_CORE_CQ_H */

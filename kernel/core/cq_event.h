@@ -17,6 +17,23 @@ static inline u32 kwarp_cq_cons(const struct kwarp_cq *cq)
 				      cq->cons;
 }
 
+/* The flags of the control block. */
+static inline u32 kwarp_cq_flags(const struct kwarp_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	return (cq->overflow ? KWARP_RING_ERROR : 0) |
+	       (cq->napi_id ? KWARP_RING_POLL : 0);
+}
+
+/* Ends the polls of the network by the program's threads, also those for its other CQs. */
+static inline void kwarp_cq_end_poll(struct kwarp_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+	/* Not atomic: two CQs at a time may count as one. */
+	if (unlikely(cq->napi_id) && cq->context)
+		WRITE_ONCE(cq->context->pushes, READ_ONCE(cq->context->pushes) + 1);
+}
+
 /* Call init before the CQ is published, exit when nothing pushes or arms any more. */
 void kwarp_cq_event_init(struct kwarp_cq *cq);
 void kwarp_cq_event_exit(struct kwarp_cq *cq);

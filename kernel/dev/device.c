@@ -26,6 +26,7 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 		.max_sge = KWARP_MAX_SGE,
 		.max_attach_message = KWARP_ATTACH_MESSAGE_MAX,
 	};
+	struct kwarp_ucontext *context = container_of(ibctx, struct kwarp_ucontext, ibuctx);
 	struct kwarp_ureq_alloc_ctx req;
 	int ret;
 
@@ -35,6 +36,8 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 	if (req.comp_mask)
 		return -EOPNOTSUPP;
 	resp.features = req.features & KWARP_FEATURE_ATTACH;
+	INIT_LIST_HEAD(&context->cqs);
+	spin_lock_init(&context->cqs_lock);
 	/*
 	 * The device supports disassociation, so the core holds no module reference
 	 * for open contexts: take one here. An administrator may still remove a
@@ -243,7 +246,8 @@ static void device_describe(struct kwarp_device *dev,
 	/* Commands for a user's doorbells. */
 	ibdev->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 				  BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
-				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+				  BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ) |
+				  BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The administrator's policy in sysfs. A value is validated when it is written and
- * applies to later connections.
+ * applies to later connections, poll_us to all.
  */
 #include "dev/policy.h"
 
@@ -27,6 +27,7 @@ enum policy_limits {
 	BACKLOG_MAX	= 65535,
 	/* TCP's maximum. */
 	KEEPALIVE_MAX_S	= 32767,
+	POLL_MAX_US	= 1000,
 };
 
 static struct kwarp_device *to_kwarp(struct device *d)
@@ -201,6 +202,13 @@ static struct uint_attr permissive_attr = {
 	.offset = offsetof(struct kwarp_policy, permissive),
 	.size = sizeof_field(struct kwarp_policy, permissive),
 	.max = 1,
+};
+
+static struct uint_attr poll_us_attr = {
+	.attr = __ATTR(poll_us, 0644, uint_show, uint_store),
+	.offset = offsetof(struct kwarp_policy, poll_us),
+	.size = sizeof_field(struct kwarp_policy, poll_us),
+	.max = POLL_MAX_US,
 };
 
 static struct uint_attr rendezvous_ack_attr = {
@@ -575,6 +583,7 @@ static struct attribute *policy_attrs[] = {
 	&p2p_attr.attr.attr,
 	&dev_attr_paths.attr,
 	&permissive_attr.attr.attr,
+	&poll_us_attr.attr.attr,
 	&rendezvous_ack_attr.attr.attr,
 	&rendezvous_port_attr.attr.attr,
 	&send_imm_attr.attr.attr,
@@ -622,5 +631,7 @@ void kwarp_policy_init(struct kwarp_policy *policy)
 		.rendezvous_port = 0,
 		/* The meaning of a completion that InfiniBand programs expect. */
 		.rendezvous_ack = true,
+		/* Costs time of a processor, and needs a netdev with NAPI. */
+		.poll_us = 0,
 	};
 }

@@ -10,6 +10,7 @@
 #include <linux/bvec.h>
 #include <linux/indirect_call_wrapper.h>
 #include <linux/net.h>
+#include <net/busy_poll.h>
 #include <net/sock.h>
 
 #include "kwarp.h"
@@ -274,6 +275,25 @@ int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
 		      enum kwarp_llp_side side);
 void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
 void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
+/*
+ * The NAPI instance that the CQs of this connection shall poll: the one that received the last
+ * segment. 0: none is known, or policy poll_us is 0.
+ */
+static inline u32 kwarp_llp_napi_id(const struct kwarp_llp *llp)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	u32 id;
+
+	if (!READ_ONCE(llp->dev->policy.poll_us))
+		return 0;
+	id = READ_ONCE(llp->sk->sk_napi_id);
+	/* Without NAPI, the field may have the number of a CPU. */
+	return id >= MIN_NAPI_ID ? id : 0;
+#else
+	return 0;
+#endif
+}
+
 /**
  * kwarp_llp_poll() - act as if the socket's callback had just been called
  * @llp:	connection with an attached queue pair

@@ -32,6 +32,15 @@ static void drive_tx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 		raise_failed(qp);
 }
 
+/* Polls of the CQs, if empty, shall poll the NAPI instance that receives for this QP. */
+static void follow_napi(struct kwarp_qp *qp, const struct kwarp_llp *llp)
+{
+	u32 id = kwarp_llp_napi_id(llp);
+
+	kwarp_cq_follow_napi(qp->sq.cq, id);
+	kwarp_cq_follow_napi(qp->rq.cq, id);
+}
+
 /*
  * Process what has arrived, then act on what the pass has found. Requests that precede an error
  * are answered as far as there is send space; the Terminate does not wait for more space.
@@ -46,6 +55,7 @@ static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	enum kwarp_err err = kwarp_rx_pull(&pass, llp);
 	bool answers = pass.first || pass.answers;
 
+	follow_napi(qp, llp);
 	if (pass.first && !qp->params.initiator)
 		llp->owner->event(llp, KWARP_LLP_EV_RTR);
 	/* A completion handler may have ended the connection. */

@@ -97,6 +97,8 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	ret = cq_respond(cq, cq->size, cq->mmap, udata);
 	if (ret)
 		goto err_mem;
+	kwarp_cq_napi_init(cq, udata ? rdma_udata_to_drv_context(udata, struct kwarp_ucontext,
+								 ibuctx) : NULL);
 	return 0;
 
 err_mem:
@@ -150,6 +152,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct kwarp_cq *cq = to_kcq(ibcq);
 
 	might_sleep();
+	kwarp_cq_napi_exit(cq);
 	kwarp_cq_event_exit(cq);
 	cancel_work_sync(&cq->overflow_work);
 	/*

@@ -38,6 +38,8 @@ constexpr std::array keys{
 	    "maximum number of connections of one listener in set-up"},
 	Key{"keepalive_s", number, "", 0, 32767, "7200",
 	    "seconds without traffic after which TCP probes the peer; 0: never"},
+	Key{"poll_us", number, "", 0, 1000, "0",
+	    "microseconds for which a poll of an empty CQ polls the network; 0: off"},
 	Key{"send_imm", flag, "", 0, 0, "off", "Send with Immediate, by private opcodes"},
 	Key{"rendezvous_port", number, "", 0, 65535, "0",
 	    "TCP port of queue pairs without rdma_cm; 0: none"},

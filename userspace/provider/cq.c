@@ -215,9 +215,10 @@ bool kwarp_cq_is_dead(struct kwarp_cq *cq)
 	       !kwarp_cq_head(cq);
 }
 
-int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+/* @again: set if the CQ is empty and the network is to be polled. */
+static int poll_ring(struct kwarp_cq *cq, int num, struct ibv_wc *wc,
+		     bool *again)
 {
-	struct kwarp_cq *cq = to_kcq(ibcq);
 	const struct kwarp_cqe *cqe;
 	uint32_t start;
 	int n;
@@ -233,11 +234,25 @@ int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
 	}
 	if (!n && num > 0 && kwarp_cq_is_dead(cq))
 		n = -EIO;
+	*again = !n && num > 0 && kwarp_cq_polls_network(cq);
 	if (cq->cons != start)
 		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
+	return n;
+}
+
+int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc)
+{
+	struct kwarp_cq *cq = to_kcq(ibcq);
+	bool again;
+	int n = poll_ring(cq, num, wc, &again);
+
 	if (!n)
 		kwarp_waits(ibcq->context);
+	if (again) {
+		kwarp_poll_network(ibcq);
+		n = poll_ring(cq, num, wc, &again);
+	}
 	return n;
 }
 

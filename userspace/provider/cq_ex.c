@@ -40,27 +40,49 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+/*
+ * Takes the lock, and keeps it if there is a completion. @again: set if the CQ is
+ * empty and the network is to be polled.
+ */
+static int begin_poll(struct ibv_cq_ex *ibcq, bool *again)
 {
 	struct kwarp_cq *cq = to_kcq_ex(ibcq);
 	uint32_t start;
 	int ret;
 
-	if (attr->comp_mask)
-		return EINVAL;
 	kwarp_cq_lock(cq);
 	kwarp_cq_polled(cq);
 	start = cq->cons;
 	ret = next_poll(ibcq);
+	*again = false;
 	if (!ret)
 		return 0;
 	if (kwarp_cq_is_dead(cq))
 		ret = EIO;
+	else
+		*again = kwarp_cq_polls_network(cq);
 	/* Completions of destroyed QPs were skipped. */
 	if (cq->cons != start)
 		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
-	kwarp_waits(cq->vcq.cq.context);
+	return ret;
+}
+
+static int start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
+{
+	struct kwarp_cq *cq = to_kcq_ex(ibcq);
+	bool again;
+	int ret;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	ret = begin_poll(ibcq, &again);
+	if (ret)
+		kwarp_waits(cq->vcq.cq.context);
+	if (again) {
+		kwarp_poll_network(&cq->vcq.cq);
+		ret = begin_poll(ibcq, &again);
+	}
 	return ret;
 }
 

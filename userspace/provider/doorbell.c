@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The doorbell of a send queue: the shortest way into the kernel that uverbs
- * has. The command carries no work request, but makes the kernel read the ring.
+ * Commands of the data path, by the shortest way into the kernel that uverbs
+ * has: the doorbell of a send queue, which carries no work request but makes the
+ * kernel read the ring, and the poll of the network for an empty CQ.
  *
- * libibverbs would send the command by ioctl(), which wraps and unwraps the
- * command once more. write() is refused (EACCES) to a process whose credentials
- * differ from those with which the device was opened; then use libibverbs.
+ * libibverbs would send the commands by ioctl(), which wraps and unwraps them
+ * once more. write() is refused (EACCES) to a process whose credentials differ
+ * from those with which the device was opened; then use libibverbs.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -18,6 +19,25 @@ struct doorbell {
 	struct ib_uverbs_cmd_hdr hdr;
 	struct ib_uverbs_post_send cmd;
 };
+
+struct poll_network {
+	struct ib_uverbs_cmd_hdr hdr;
+	struct ib_uverbs_poll_cq cmd;
+};
+
+/* Write a command of @len bytes. Return: 0 or an errno. */
+static int write_command(const struct ibv_context *ibctx, const void *command,
+			 size_t len)
+{
+	ssize_t ret;
+
+	do
+		ret = write(ibctx->cmd_fd, command, len);
+	while (ret < 0 && errno == EINTR);
+	if (ret == (ssize_t)len)
+		return 0;
+	return ret < 0 ? errno : EIO;
+}
 
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle)
 {
@@ -36,14 +56,29 @@ int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle)
 			.wqe_size = sizeof(struct ib_uverbs_send_wr),
 		},
 	};
-	ssize_t ret;
+	int ret = write_command(ibctx, &db, sizeof(db));
 
-	do
-		ret = write(ibctx->cmd_fd, &db, sizeof(db));
-	while (ret < 0 && errno == EINTR);
-	if (ret == (ssize_t)sizeof(db))
-		return 0;
-	if (ret < 0 && errno == EACCES)
-		return ibv_cmd_post_send(&qp, NULL, &none);
-	return ret < 0 ? errno : EIO;
+	return ret == EACCES ? ibv_cmd_post_send(&qp, NULL, &none) : ret;
+}
+
+/* Errors are ignored here: the next poll reports them. */
+void kwarp_poll_network(struct ibv_cq *ibcq)
+{
+	struct ib_uverbs_poll_cq_resp resp = {};
+	struct poll_network poll = {
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_POLL_CQ,
+			.in_words = sizeof(poll) / 4,
+			.out_words = sizeof(resp) / 4,
+		},
+		.cmd = {
+			.response = (uintptr_t)&resp,
+			.cq_handle = ibcq->handle,
+			.ne = 1,
+		},
+	};
+	struct ibv_wc none;
+
+	if (write_command(ibcq->context, &poll, sizeof(poll)) == EACCES)
+		ibv_cmd_poll_cq(ibcq, 1, &none);
 }

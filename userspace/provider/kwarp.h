@@ -119,6 +119,12 @@ int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq);
 /* Is the CQ dead, and are all of its elements polled? */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq);
+/* The CQ is empty: shall kwarp_poll_network() be called? */
+static inline bool kwarp_cq_polls_network(const struct kwarp_cq *cq)
+{
+	return kwarp_load_relaxed(&cq->ctl->flags) & KWARP_RING_POLL;
+}
+
 enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe);
 
 static inline void kwarp_cq_lock(struct kwarp_cq *cq)
@@ -196,6 +202,8 @@ int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
 /* doorbell.c: announces new elements of a send queue; 0 or an errno. */
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle);
+/* Polls the network, in the kernel, for an empty CQ. Do not hold its lock. */
+void kwarp_poll_network(struct ibv_cq *ibcq);
 
 /* burst.c */
 void kwarp_burst_init(struct kwarp_context *ctx);

@@ -153,6 +153,11 @@ enum kwarp_ring_flags {
 	 * waits for completions may announce new elements nevertheless.
 	 */
 	KWARP_RING_COALESCE	= 1 << 2,
+	/*
+	 * CQ: if the ring is empty, the command POLL_CQ polls the network for a limited time;
+	 * the command returns no completions.
+	 */
+	KWARP_RING_POLL		= 1 << 3,
 };
 
 /* User space's hint in the arm field of an SQ; affects timing only. */

@@ -46,6 +46,7 @@ TEST_F(policy, file__refuses_nonsense)
 	EXPECT_TRUE(refuses("backlog", "0"));
 	EXPECT_TRUE(refuses("backlog", "\n"));
 	EXPECT_TRUE(refuses("keepalive_s", "32768"));
+	EXPECT_TRUE(refuses("poll_us", "1001"));
 }
 
 TEST_F(policy, file__keeps_what_was_written)

@@ -401,6 +401,25 @@ static void poll_ex__skipped_and_dead(void)
 	check(!kwarp_destroy_cq(ibv_cq_ex_to_cq(cqx)));
 }
 
+static void poll_ex__polls_the_network_if_empty(void)
+{
+	struct ibv_cq_ex *cqx = create_cq_ex(0);
+	struct ibv_poll_cq_attr attr = {};
+
+	check(ibv_start_poll(cqx, &attr) == ENOENT && network_polls == 0);
+	cq_ctl->flags = KWARP_RING_POLL;
+	check(ibv_start_poll(cqx, &attr) == ENOENT && network_polls == 1);
+	arrivals = 1;
+	check(!ibv_start_poll(cqx, &attr) && network_polls == 2);
+	check(cqx->wr_id == 77);
+	/* within a batch of completions, the network is not polled */
+	check(ibv_next_poll(cqx) == ENOENT && network_polls == 2);
+	ibv_end_poll(cqx);
+	cq_ctl->flags = KWARP_RING_POLL | KWARP_RING_ERROR;
+	check(ibv_start_poll(cqx, &attr) == EIO && network_polls == 2);
+	check(!kwarp_destroy_cq(ibv_cq_ex_to_cq(cqx)));
+}
+
 static const struct test all_tests[] = {
 	TEST(create_srq__unsound_layout),
 	TEST(post_srq_recv__fields_full_dead),
@@ -413,6 +432,7 @@ static const struct test all_tests[] = {
 	TEST(create_cq_ex__refused),
 	TEST(poll_ex__fields),
 	TEST(poll_ex__skipped_and_dead),
+	TEST(poll_ex__polls_the_network_if_empty),
 };
 
 int main(void)

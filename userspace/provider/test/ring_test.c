@@ -486,6 +486,24 @@ static void poll_cq__dead_after_the_last(void)
 	check(kwarp_poll_cq(cq, 0, wc) == 0);
 }
 
+static void poll_cq__polls_the_network_if_empty(void)
+{
+	struct kwarp_cqe cqe = { .wr_id = 1 };
+	struct ibv_wc wc[2];
+
+	check(kwarp_poll_cq(cq, 2, wc) == 0 && network_polls == 0);
+	cq_ctl->flags = KWARP_RING_POLL;
+	check(kwarp_poll_cq(cq, 2, wc) == 0 && network_polls == 1);
+	arrivals = 1;
+	check(kwarp_poll_cq(cq, 2, wc) == 1 && network_polls == 2);
+	check(wc[0].wr_id == 77);
+	complete(&cqe);
+	check(kwarp_poll_cq(cq, 2, wc) == 1 && network_polls == 2);
+	check(kwarp_poll_cq(cq, 0, wc) == 0 && network_polls == 2);
+	cq_ctl->flags = KWARP_RING_POLL | KWARP_RING_ERROR;
+	check(kwarp_poll_cq(cq, 2, wc) < 0 && network_polls == 2);
+}
+
 static void req_notify_cq__strongest_wins(void)
 {
 	check(!kwarp_req_notify_cq(cq, 1));
@@ -657,6 +675,7 @@ static const struct test all_tests[] = {
 	TEST(poll_cq__fields),
 	TEST(poll_cq__wraps),
 	TEST(poll_cq__dead_after_the_last),
+	TEST(poll_cq__polls_the_network_if_empty),
 	TEST(req_notify_cq__strongest_wins),
 	TEST(req_notify_cq__late),
 	TEST(post_and_poll__stream),
