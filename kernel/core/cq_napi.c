@@ -87,11 +87,12 @@ static bool wait_ended(void *arg, unsigned long start)
 
 static bool is_empty(struct kwarp_cq *cq)
 {
+	unsigned long flags;
 	bool empty;
 
-	spin_lock(&cq->lock);
+	spin_lock_irqsave(&cq->lock, flags);
 	empty = !cq->overflow && kwarp_cq_cons(cq) == cq->prod;
-	spin_unlock(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
 	return empty;
 }
 
@@ -121,10 +122,11 @@ static void poll_napi(struct kwarp_cq *cq, u32 id, u32 us)
 	};
 
 	/*
-	 * Do not wait if a completion has arrived in a CQ that the program has polled before
-	 * this one. A completion that it leaves there prevents one wait only.
+	 * Do not wait if a completion has arrived meanwhile, or has arrived in a CQ that the
+	 * program has polled before this one. If it leaves a completion in the other CQ, this
+	 * prevents one wait only.
 	 */
-	if (before == READ_ONCE(context->pushes_seen) || !any_filled(context))
+	if (is_empty(cq) && (before == READ_ONCE(context->pushes_seen) || !any_filled(context)))
 		napi_busy_loop(id, wait_ended, &wait, false, BUSY_POLL_BUDGET);
 	WRITE_ONCE(context->pushes_seen, wait.now);
 }
