@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "../iwarp/netstat.h"
+
 namespace ooo {
 namespace {
 
@@ -15,20 +17,6 @@ std::string line_of(const char *file)
 	std::string line;
 	std::getline(std::ifstream(file), line);
 	return line;
-}
-
-// Returns a counter of TCP from /proc/net/netstat.
-uint64_t tcp_counter(const std::string &wanted)
-{
-	std::ifstream in("/proc/net/netstat");
-	std::string names, values, name, value;
-	while (std::getline(in, names) && std::getline(in, values)) {
-		std::istringstream n(names), v(values);
-		while (n >> name && v >> value)
-			if (name == wanted)
-				return std::stoull(value);
-	}
-	throw std::runtime_error("no " + wanted);
 }
 
 void set_policy(const Terms &t)
@@ -123,13 +111,14 @@ void Wire::send(uint32_t from, uint32_t to, size_t most)
 
 bool Wire::crowd(uint32_t from, uint32_t to, uint32_t step, const std::string &counter)
 {
-	const uint64_t before = tcp_counter(counter);
-	for (uint32_t at = to - step; at > from && tcp_counter(counter) == before; at -= step) {
+	const uint64_t before = iwarp::tcp_counter(counter);
+	for (uint32_t at = to - step; at > from && iwarp::tcp_counter(counter) == before;
+	     at -= step) {
 		tcp_.send(base_ + at, View(stream).subspan(at, 1));
 		// empties the tun device's queue, which acknowledgments would fill
 		tcp_.poll(Millis{0});
 	}
-	return tcp_counter(counter) > before;
+	return iwarp::tcp_counter(counter) > before;
 }
 
 void Wire::fill()
