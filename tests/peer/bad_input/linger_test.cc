@@ -114,7 +114,7 @@ TEST_F(Ends, connections__few_stay)
 TEST_F(Ends, connection__reset_behind_fin)
 {
 	Victim v({.rw_size = 1 << 20});
-	Peer p = Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket(4096));
+	Peer p = Peer::connect(v.address(), StartupFrame::request(1), lab().peer_socket());
 	p.send_message(pattern(100));
 	EXPECT_TRUE(v.completion());
 	Connection &c = v.connection(0);

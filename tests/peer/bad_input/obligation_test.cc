@@ -171,8 +171,8 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 {
 	constexpr uint32_t len = 8 << 20, sink = 0x4711;
 	constexpr uint64_t sink_to = 0x1000;
-	// With a small receive buffer at the peer the victim cannot send the whole response.
-	Session s(Terms{.rcvbuf = 4096});
+	// The peer's receive buffer and the victim's send buffer do not hold the whole response.
+	Session s(Terms{});
 	auto source = std::make_unique<Region>(s.v.pd(), len, IBV_ACCESS_REMOTE_READ);
 	// A read before it is answered in full; the Terminate must quote the second one.
 	s.p.read({sink + 1, 0, 100, s.v.rw->rkey(), s.v.rw->base()});

@@ -121,7 +121,7 @@ TEST_P(Leave, leaves_nothing_behind)
 	Testbed &bed = Testbed::the();
 	bed.begin();
 	Victim v({.answer = held ? Answer::hold : Answer::accept, .rw_size = 1 << 20});
-	Peer p = Peer::reach(v.address(), lab().peer_socket(4096));
+	Peer p = Peer::reach(v.address(), lab().peer_socket());
 	step.reach(p, v);
 	if (rst)
 		p.reset();

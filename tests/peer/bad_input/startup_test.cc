@@ -28,7 +28,7 @@ class Startup : public testing::TestWithParam<StartupCase> {};
 void expect_harmless(const StartupCase &c)
 {
 	Victim v;
-	Peer p(Socket::connect(v.address(), lab().peer_socket()));
+	Peer p(Socket::connect(v.address(), lab().peer_netns));
 	p.request = StartupFrame::decode(View(c.bytes).first(StartupFrame::length(c.bytes)));
 	p.socket.try_send(c.bytes);
 	if (c.fin)
@@ -242,7 +242,7 @@ TEST_F(Startup, silent_connections_do_not_shut_out_others)
 	// Connections beyond the backlog fail.
 	for (unsigned i = 0; i < silent; i++)
 		try {
-			sockets.push_back(Socket::connect(v.address(), lab().peer_socket()));
+			sockets.push_back(Socket::connect(v.address(), lab().peer_netns));
 		} catch (const std::system_error &) {
 		}
 	for (Socket &s : sockets)

@@ -68,7 +68,11 @@ Script::Script(bool small, bool crc, bool markers)
 	v_ = std::make_unique<Victim>(o);
 	StartupFrame r = StartupFrame::request(2, Enhanced{.ird = reads, .ord = reads});
 	r.c = crc;
-	p_ = Peer::connect(v_->address(), r, lab().peer_socket(4 << 20));
+	p_ = Peer::connect(v_->address(), r, lab().peer_socket());
+	// The peer receives nothing while it sends: its buffer must take all Read Responses.
+	const int room = 4 << 20;
+	if (setsockopt(p_.socket.fd(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		throw std::system_error(errno, std::generic_category(), "SO_RCVBUFFORCE");
 	v_->connection(0);
 	bed.expect_count("accepts");
 	p_.send(write_segment(0, 0, {})); // the first FPDU: the victim may send

@@ -61,8 +61,8 @@ StartupFrame frame_of(const sctp::Message &m)
 Peer Peer::reach(const Address &to, const PeerOptions &o)
 {
 	if (o.sctp)
-		return Peer(sctp::Association::connect(to, {.netns = o.netns, .rcvbuf = o.rcvbuf}));
-	return Peer(Socket::connect(to, o));
+		return Peer(sctp::Association::connect(to, {.netns = o.netns}));
+	return Peer(Socket::connect(to, o.netns));
 }
 
 Peer Peer::connect(const Address &to, const StartupFrame &request, const PeerOptions &o)
@@ -401,7 +401,7 @@ PeerListener::PeerListener(const Address &at, const PeerOptions &o) : at_(at)
 	if (o.sctp)
 		listener_ = sctp::Listener(at, {.netns = o.netns});
 	else
-		listener_ = Socket::listen(at, o);
+		listener_ = Socket::listen(at, o.netns);
 }
 
 Address PeerListener::address() const

@@ -29,7 +29,8 @@ struct End {
 	bool closed() const { return event == Event::fin || event == Event::reset; }
 };
 
-struct PeerOptions : SocketOptions {
+struct PeerOptions {
+	std::string netns{};
 	bool sctp = false;
 };
 

@@ -43,8 +43,6 @@ Socket make(const Address &a, const Options &o)
 	if (o.most)
 		set(s, SCTP_MAXSEG, sctp_assoc_value{0, o.most}, "SCTP_MAXSEG");
 	set(s, SCTP_EVENT, sctp_event{SCTP_FUTURE_ASSOC, SCTP_ASSOC_CHANGE, 1}, "SCTP_EVENT");
-	if (o.rcvbuf && setsockopt(s.fd(), SOL_SOCKET, SO_RCVBUF, &o.rcvbuf, sizeof(o.rcvbuf)))
-		fail("SO_RCVBUF");
 	return s;
 }
 

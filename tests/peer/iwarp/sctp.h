@@ -28,7 +28,6 @@ struct Options {
 	uint16_t streams = 1;
 	// Largest message in bytes that SCTP does not fragment; 0: limited by the path MTU.
 	uint32_t most = 0;
-	int rcvbuf = 0; // SO_RCVBUF in bytes; 0: the system's default
 };
 
 // A message as SCTP delivers it.

@@ -41,14 +41,12 @@ void set(int fd, int level, int option, int value)
 		fail("setsockopt");
 }
 
-int make(const Address &a, const SocketOptions &o)
+int make(const Address &a, const std::string &netns)
 {
-	NetnsScope scope(o.netns);
+	NetnsScope scope(netns);
 	int fd = socket(a.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		fail("socket");
-	if (o.rcvbuf)
-		set(fd, SOL_SOCKET, SO_RCVBUF, o.rcvbuf);
 	return fd;
 }
 
@@ -96,18 +94,18 @@ int Socket::release()
 	return std::exchange(fd_, -1);
 }
 
-Socket Socket::connect(const Address &to, const SocketOptions &o)
+Socket Socket::connect(const Address &to, const std::string &netns)
 {
-	Socket s(make(to, o));
+	Socket s(make(to, netns));
 	set(s.fd_, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (::connect(s.fd_, to.sa(), to.len()))
 		fail("connect");
 	return s;
 }
 
-Socket Socket::listen(const Address &at, const SocketOptions &o)
+Socket Socket::listen(const Address &at, const std::string &netns)
 {
-	Socket s(make(at, o));
+	Socket s(make(at, netns));
 	set(s.fd_, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (bind(s.fd_, at.sa(), at.len()))
 		fail("bind");

@@ -45,11 +45,6 @@ enum class Event {
 	quiet, // nothing before the timeout
 };
 
-struct SocketOptions {
-	std::string netns;
-	int rcvbuf = 0; // SO_RCVBUF in bytes; 0: the system's default
-};
-
 class Socket {
 public:
 	Socket() = default;
@@ -58,8 +53,9 @@ public:
 	Socket &operator=(Socket &&other) noexcept;
 	~Socket() { close(); }
 
-	static Socket connect(const Address &to, const SocketOptions &o = {});
-	static Socket listen(const Address &at, const SocketOptions &o = {});
+	// In the network namespace netns; empty: in that of the thread.
+	static Socket connect(const Address &to, const std::string &netns = {});
+	static Socket listen(const Address &at, const std::string &netns = {});
 	Socket accept(Millis timeout);
 	Address local() const;
 

@@ -154,6 +154,21 @@ Act right_read(const Place &where)
 	};
 }
 
+Act reads_beyond_ird(unsigned extra)
+{
+	return [extra](Session &s) {
+		// One call: a slow peer would still be sending when the device, after the error and
+		// its wait for the peer's FIN, resets the connection.
+		std::vector<Segment> requests;
+		for (unsigned i = 0; i < s.v.options().ird + extra; i++)
+			requests.push_back(
+				Place{.len = static_cast<uint32_t>(s.v.rw->size())}.read(s));
+		s.p.send_at_once(requests);
+		ASSERT_TRUE(eventually([&] { return s.bed.any_error(); }))
+			<< "the Read Request beyond IRD raises no error";
+	};
+}
+
 Act then_message(const Act &act)
 {
 	return [=](Session &s) {

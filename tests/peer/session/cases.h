@@ -103,6 +103,11 @@ Act right_send(const Edit &change = {}, size_t len = 40, const FpduFault &fault 
 Act right_write(const Place &where = {}, const Edit &change = {});
 Act right_read(const Place &where = {});
 
+// Sends extra more Read Requests than IRD, in one call. Each is for the whole region rw, which must
+// be larger than the buffers on the way: the peer receives nothing before the victim has counted an
+// error.
+Act reads_beyond_ird(unsigned extra);
+
 // Sends n messages, then runs the act.
 Act after_messages(unsigned n, const Act &act);
 // Sends one message, restricts the remote access rights of the victim's QP, then runs the act.

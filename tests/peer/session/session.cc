@@ -32,7 +32,7 @@ Session::Session(const Terms &t)
 	}
 	r.c = t.crc && t.peer_wants_crc;
 	r.m = t.markers_out;
-	dial(r, 0, lab().peer_socket(t.rcvbuf));
+	dial(r);
 }
 
 Session::~Session()

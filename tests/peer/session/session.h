@@ -18,7 +18,6 @@ struct Terms {
 	bool peer_wants_crc = true;	 // false: only the victim requires CRCs
 	bool markers_in = false;	 // from the peer to the victim
 	bool markers_out = false;	 // from the victim to the peer
-	int rcvbuf = 0;			 // of the peer, in bytes; 0: the system's default
 	std::optional<Options> victim{}; // instead of usual.victim
 };
 

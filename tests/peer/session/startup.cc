@@ -69,7 +69,7 @@ void Session::begin_operation()
 
 void Session::unanswered(View bytes, Then then, const std::string &counter)
 {
-	p = Peer(Socket::connect(v.address(), lab().peer_socket()));
+	p = Peer(Socket::connect(v.address(), lab().peer_netns));
 	p.socket.try_send(bytes);
 	if (then != Then::waits)
 		wait_acknowledged(p.socket);

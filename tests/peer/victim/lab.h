@@ -68,10 +68,7 @@ struct Lab {
 	std::string peer_netns; // empty: the same as the victim's
 	bool sctp = false;	// as in the device's policy "llp"
 
-	iwarp::PeerOptions peer_socket(int rcvbuf = 0) const
-	{
-		return {{peer_netns, rcvbuf}, sctp};
-	}
+	iwarp::PeerOptions peer_socket() const { return {peer_netns, sctp}; }
 };
 
 const Lab &lab();

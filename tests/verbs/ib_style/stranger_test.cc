@@ -65,11 +65,11 @@ iwarp::Address door()
 	return {lab::b().ip4, port};
 }
 
-const iwarp::PeerOptions from_a{{"/run/netns/hostA", 0}};
+const iwarp::PeerOptions host_a{"/run/netns/hostA"};
 
 iwarp::Peer knock()
 {
-	return iwarp::Peer(iwarp::Socket::connect(door(), from_a));
+	return iwarp::Peer(iwarp::Socket::connect(door(), host_a.netns));
 }
 
 // The stream ends without data.
@@ -93,7 +93,7 @@ void gets_in(Player &b, const Card &card, iwarp::Socket socket)
 
 void gets_in(Player &b, const Card &card)
 {
-	gets_in(b, card, iwarp::Socket::connect(door(), from_a));
+	gets_in(b, card, iwarp::Socket::connect(door(), host_a.netns));
 }
 
 // A connection whose reply has arrived, with nothing sent after the request. Retries until the
@@ -285,7 +285,7 @@ TEST_F(stranger, psn__known_later)
 		Card card = card_for(b.name());
 		card.rq_psn ^= right ? 0 : 1;
 		uint64_t wrong = lab::b().counter("rendezvous_psn_errors");
-		iwarp::Peer peer = iwarp::Peer::connect(door(), request(card.encode()), from_a);
+		iwarp::Peer peer = iwarp::Peer::connect(door(), request(card.encode()), host_a);
 		b.post_recv(1, 0, 64);
 		if (right) {
 			b.to_rts();
@@ -370,7 +370,7 @@ TEST_F(stranger, replay__on_a_connection)
 	Player b(lab::b());
 	b.bring_up(peer_name(lab::a()));
 	Card card = card_for(b.name());
-	iwarp::Peer partner = iwarp::Peer::connect(door(), request(card.encode()), from_a);
+	iwarp::Peer partner = iwarp::Peer::connect(door(), request(card.encode()), host_a);
 	for (int i = 0; i < 3; i++) {
 		iwarp::Peer again = knock();
 		again.send_request(request(card.encode()));
@@ -440,8 +440,7 @@ TEST_F(stranger, partner__leaves_at_once)
 TEST_F(stranger, reply__wrong_card)
 {
 	lab::Policy off(lab::b(), "rendezvous_port", 0);
-	iwarp::Socket listener =
-		iwarp::Socket::listen({lab::b().ip4, port}, {"/run/netns/hostB", 0});
+	iwarp::Socket listener = iwarp::Socket::listen({lab::b().ip4, port}, "/run/netns/hostB");
 	Player a(lab::a());
 	a.bring_up(peer_name(lab::b()));
 	a.post_recv(1, 0, 64);
