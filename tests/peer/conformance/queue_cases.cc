@@ -63,10 +63,7 @@ void add_depth(Table &t)
 	for (unsigned n = 1; n <= depth; n++)
 		right.add(std::format("{}_requests_at_once", n), [n](Session &s) {
 			constexpr uint32_t len = 100 * 1000;
-			std::vector<Segment> all;
-			for (unsigned k = 0; k < n; k++)
-				all.push_back(Place{.len = len}.read(s));
-			s.p.send_at_once(all);
+			read_at_once(s, n, len);
 			for (unsigned i = 0; i < n; i++)
 				EXPECT_EQ(s.receives(op_read_response).payload.size(), len);
 		});

@@ -154,16 +154,20 @@ Act right_read(const Place &where)
 	};
 }
 
+void read_at_once(Session &s, unsigned n, uint32_t len)
+{
+	std::vector<Segment> requests;
+	for (unsigned i = 0; i < n; i++)
+		requests.push_back(Place{.len = len}.read(s));
+	s.p.send_at_once(requests);
+}
+
 Act reads_beyond_ird(unsigned extra)
 {
 	return [extra](Session &s) {
 		// One call: a slow peer would still be sending when the device, after the error and
 		// its wait for the peer's FIN, resets the connection.
-		std::vector<Segment> requests;
-		for (unsigned i = 0; i < s.v.options().ird + extra; i++)
-			requests.push_back(
-				Place{.len = static_cast<uint32_t>(s.v.rw->size())}.read(s));
-		s.p.send_at_once(requests);
+		read_at_once(s, s.v.options().ird + extra, static_cast<uint32_t>(s.v.rw->size()));
 		ASSERT_TRUE(eventually([&] { return s.bed.any_error(); }))
 			<< "the Read Request beyond IRD raises no error";
 	};

@@ -103,6 +103,8 @@ Act right_send(const Edit &change = {}, size_t len = 40, const FpduFault &fault 
 Act right_write(const Place &where = {}, const Edit &change = {});
 Act right_read(const Place &where = {});
 
+// Sends n Read Requests in one call, each for the first len bytes of the region rw.
+void read_at_once(Session &s, unsigned n, uint32_t len);
 // Sends extra more Read Requests than IRD, in one call. Each is for the whole region rw, which must
 // be larger than the buffers on the way: the peer receives nothing before the victim has counted an
 // error.
