@@ -254,7 +254,7 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
  */
 static bool sq_deliver(struct kwarp_sq *sq)
 {
-	struct kwarp_cqe cqe[REAP_BATCH];
+	struct kwarp_cqe cqe[REAP_BATCH] __uninitialized;
 	u32 budget = KWARP_WQ_PIECE;
 	unsigned long flags;
 	bool deliver;

@@ -219,24 +219,51 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 	return ret;
 }
 
+/*
+ * Add messages, the next one of kind *@due, until the batch is full or nothing is due; then *@due
+ * is set to KWARP_TX_IDLE. Return: as llp->ops->put().
+ */
+static int build_all(struct kwarp_llp *llp, struct tx_source *s, enum kwarp_tx_kind *due)
+{
+	struct kwarp_qp *qp = s->qp;
+	struct kwarp_tx *tx = &qp->tx;
+	int ret = 0;
+
+	while (!tx->failed && !ret) {
+		if (tx->msg.kind == KWARP_TX_IDLE && !kwarp_tx_next(qp, *due, &s->cache)) {
+			*due = KWARP_TX_IDLE;
+			break;
+		}
+		ret = build_one(llp, s);
+		if (ret == -EACCES) {
+			source_error(qp);
+			ret = 0;
+		}
+		if (tx->msg.kind == KWARP_TX_IDLE)
+			*due = kwarp_tx_due(qp, llp);
+	}
+	return ret;
+}
+
 /**
  * kwarp_tx_build() - build a batch of ULPDUs
  * @qp:		attached queue pair
  * @llp:	its connection
+ * @due:	from kwarp_tx_due(); set to KWARP_TX_IDLE if the batch has everything that was due
  *
  * A work request or response that fails sets tx->failed and ends the batch.
  *
  * Return: bytes built, 0 if there is nothing to send now, -ENOMEM.
  * Context: socket lock held, no batch open.
  */
-int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
+int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp, enum kwarp_tx_kind *due)
 {
 	struct tx_source s = {
 		.src.next = source_next, .qp = qp, .cache.user = &qp->memory,
 	};
 	struct kwarp_tx *tx = &qp->tx;
 	struct kwarp_llp_counts counts;
-	int len, ret = 0;
+	int len, ret;
 
 	kwarp_llp_assert_locked(llp);
 	tx->locals = 0;
@@ -247,18 +274,7 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	ret = llp->ops->batch_begin(llp);
 	if (ret)
 		goto out;
-	while (!tx->failed) {
-		if (tx->msg.kind == KWARP_TX_IDLE &&
-		    !kwarp_tx_next(qp, llp, &s.cache))
-			break;
-		ret = build_one(llp, &s);
-		if (ret == -EACCES) {
-			source_error(qp);
-			ret = 0;
-		}
-		if (ret)
-			break;
-	}
+	ret = build_all(llp, &s, due);
 	len = llp->ops->batch_end(llp, &counts);
 	kwarp_mr_cache_put(&s.cache);
 	kwarp_qp_count_n(qp, KWARP_STAT_TX_FPDUS, counts.frames);

@@ -48,13 +48,13 @@ static void follow_napi(struct kwarp_qp *qp, const struct kwarp_llp *llp)
 static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_drive_state *d = &qp->drive;
-	struct kwarp_cqe cqes[KWARP_RX_CQES];
-	struct kwarp_rx_pass pass = {
-		.qp = qp, .cache.user = &qp->memory, .cqes = cqes,
-	};
-	enum kwarp_err err = kwarp_rx_pull(&pass, llp);
-	bool answers = pass.first || pass.answers;
+	struct kwarp_rx_pass pass __uninitialized;
+	enum kwarp_err err;
+	bool answers;
 
+	kwarp_rx_pass_init(&pass, qp);
+	err = kwarp_rx_pull(&pass, llp);
+	answers = pass.first || pass.answers;
 	follow_napi(qp, llp);
 	if (pass.first && !qp->params.initiator)
 		llp->owner->event(llp, KWARP_LLP_EV_RTR);

@@ -447,8 +447,8 @@ static bool sq_due(const struct kwarp_qp *qp)
 }
 
 /**
- * kwarp_tx_due() - kind of the message to be sent next
- * @qp:		attached queue pair, between messages
+ * kwarp_tx_due() - kind of the message in progress, or of the one to be sent next
+ * @qp:		attached queue pair
  * @llp:	its connection
  *
  * The only function that defines the precedence of messages. While may_send() is false,
@@ -464,6 +464,8 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 	const struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_qp_assert_locked(qp);
+	if (tx->msg.kind != KWARP_TX_IDLE)
+		return tx->msg.kind;
 	if (tx->term_len)
 		return KWARP_TX_TERMINATE;
 	if (!may_send(qp))
@@ -484,18 +486,18 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 /**
  * kwarp_tx_next() - start the next message
  * @qp:		attached queue pair
- * @llp:	its connection
+ * @due:	from kwarp_tx_due()
  * @cache:	region cache of the pass
  *
  * Return: true if tx->msg describes a message. Context: as kwarp_tx_build().
  */
-bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
+bool kwarp_tx_next(struct kwarp_qp *qp, enum kwarp_tx_kind due,
 		   struct kwarp_mr_cache *cache)
 {
 	struct kwarp_tx *tx = &qp->tx;
 
 	kwarp_qp_assert_locked(qp);
-	switch (kwarp_tx_due(qp, llp)) {
+	switch (due) {
 	case KWARP_TX_IDLE:
 		return false;
 	case KWARP_TX_TERMINATE:

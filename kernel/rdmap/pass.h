@@ -38,10 +38,10 @@ enum kwarp_rx_limits {
  * @bytes:	bytes of the ULPDUs processed
  * @cost:	work done, in units of a small ULPDU
  * @nr_cqes:	completions waiting in @cqes
- * @cqes:	room for KWARP_RX_CQES
+ * @early:	set if ULPDUs were placed early, perhaps the one in progress; otherwise NULL
  * @u:		ULPDU in progress
  * @hdr:	DDP header of @u
- * @early:	set if ULPDUs were placed early, perhaps the one in progress; otherwise NULL
+ * @cqes:	completions to be delivered
  */
 struct kwarp_rx_pass {
 	struct kwarp_qp *qp;
@@ -53,11 +53,22 @@ struct kwarp_rx_pass {
 	u32 bytes;
 	u32 cost;
 	u32 nr_cqes;
-	struct kwarp_cqe *cqes;
+	struct kwarp_early_rx *early;
 	struct kwarp_ulpdu u;
 	struct kwarp_ddp_hdr hdr;
-	struct kwarp_early_rx *early;
+	struct kwarp_cqe cqes[KWARP_RX_CQES];
 };
+
+/*
+ * Initialise the fields before @u. The fields from @u on, which are most of the structure, are
+ * set before they are read; a pass often processes a single small message.
+ */
+static inline void kwarp_rx_pass_init(struct kwarp_rx_pass *pass, struct kwarp_qp *qp)
+{
+	memset(pass, 0, offsetof(struct kwarp_rx_pass, u));
+	pass->qp = qp;
+	pass->cache.user = &qp->memory;
+}
 
 /* Must the ULPDU in progress, the peer's first, be an RTR indication? */
 static inline bool kwarp_rx_rtr_due(const struct kwarp_qp *qp)

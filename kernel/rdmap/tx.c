@@ -37,16 +37,13 @@ static void tx_retry(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
-/* Cheap check before kwarp_tx_build(). */
-static bool has_work(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
+/*
+ * Push what is built, then build the next batch. *@drained: the batch that is pushed has everything
+ * that was due. Return: true to continue.
+ */
+static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bool *drained)
 {
-	return qp->tx.msg.kind != KWARP_TX_IDLE ||
-	       kwarp_tx_due(qp, llp) != KWARP_TX_IDLE;
-}
-
-/* Push what is built, then build the next batch. Return: true to continue. */
-static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
-{
+	enum kwarp_tx_kind due = KWARP_TX_IDLE;
 	struct kwarp_tx *tx = &qp->tx;
 	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
 
@@ -63,7 +60,10 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		return false;
 	}
 	kwarp_tx_complete_sent(qp);
-	if (tx->state < KWARP_TX_STOPPED && (*budget)-- <= 0 && has_work(qp, llp)) {
+	/* A callback that ran meanwhile may have added to what is due, a Terminate for example. */
+	if (!*drained || qp->drive.due)
+		due = kwarp_tx_due(qp, llp);
+	if (tx->state < KWARP_TX_STOPPED && (*budget)-- <= 0 && due != KWARP_TX_IDLE) {
 		/* Continue on the next acknowledgment, if one is expected. */
 		if (llp->ops->in_flight(llp))
 			llp->ops->want_space(llp);
@@ -75,7 +75,8 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 		llp->ops->want_space(llp);
 		return false;
 	}
-	ret = has_work(qp, llp) ? kwarp_tx_build(qp, llp) : 0;
+	ret = due == KWARP_TX_IDLE ? 0 : kwarp_tx_build(qp, llp, &due);
+	*drained = ret > 0 && due == KWARP_TX_IDLE;
 	if (ret > 0 || unlikely(tx->failed))
 		return true;
 	/* Local work requests complete without sending a byte. */
@@ -107,12 +108,13 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 bool kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
 	struct kwarp_tx *tx = &qp->tx;
+	bool drained = false;
 
 	kwarp_llp_assert_locked(llp);
 	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
 		kwarp_sq_cancel_sleep(&qp->sq);
-	while (run_once(qp, llp, budget))
+	while (run_once(qp, llp, budget, &drained))
 		if (unlikely(tx->failed))
 			return true;
 	return false;

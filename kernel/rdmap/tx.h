@@ -13,10 +13,10 @@ int kwarp_tx_alloc(struct kwarp_qp *qp);
 void kwarp_tx_begin(struct kwarp_qp *qp);
 void kwarp_tx_free(struct kwarp_qp *qp);
 bool kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget);
-int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp);
+int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp, enum kwarp_tx_kind *due);
 enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 				const struct kwarp_llp *llp);
-bool kwarp_tx_next(struct kwarp_qp *qp, const struct kwarp_llp *llp,
+bool kwarp_tx_next(struct kwarp_qp *qp, enum kwarp_tx_kind due,
 		   struct kwarp_mr_cache *cache);
 void kwarp_tx_immediate(struct kwarp_qp *qp);
 

@@ -141,6 +141,7 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	kwarp_llp_assert_locked(llp);
 	consume_fpdu(rx);
 	u->seg_len = 0;
+	u->len = 0;
 	u->early = NULL;
 	if (rx->used == rx->avail)
 		return KWARP_PULL_NONE;
