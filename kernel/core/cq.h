@@ -41,6 +41,8 @@
  * @overflow:	completions were lost: nothing more is added
  * @napi_id:	NAPI instance that polls of an empty user's CQ poll, or 0 (cq_napi.c); written
  *		under the lock
+ * @idle_since:	time when a send engine that completes to the CQ last went idle during a burst;
+ *		ns, CLOCK_MONOTONIC; READ_ONCE() and WRITE_ONCE() (rdmap/coalesce.c)
  * @context:	the user's device context; NULL for a kernel CQ
  * @cqs_node:	entry of @context->cqs
  */
@@ -64,6 +66,7 @@ struct kwarp_cq {
 	bool wrapped;
 	bool timestamps;
 	u32 napi_id;
+	u64 idle_since;
 	struct kwarp_ucontext *context;
 	struct list_head cqs_node;
 	u32 id;

@@ -7,7 +7,9 @@
  *
  * Coalescing must not delay request/response traffic. So the program must have posted
  * several times at short intervals without polling for completions, and the peer must have
- * sent no RDMA Write or Send meanwhile.
+ * sent no RDMA Write or Send meanwhile. The posts may be on several queue pairs with the same
+ * CQ. If each of them gets a single request before the program polls, a pause only costs a
+ * timer: after several such pauses the engine does without for a while.
  *
  * The limit of a short interval, and the timeout, are a small multiple of the duration of
  * the previous pass, which measures the cost of a doorbell on this machine. With a fixed
@@ -61,7 +63,19 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 	c->pass_start = 0;
 	if (kwarp_sq_bursts(&qp->sq)) {
 		c->pass_start = ktime_get_ns();
-		c->short_idle = c->pass_start - c->idle_since < coalesce_ns(c);
+		c->short_idle = c->pass_start - READ_ONCE(qp->sq.cq->idle_since) <
+				coalesce_ns(c);
+	}
+}
+
+/* Stop pausing if several pauses in a row have brought one request or none. */
+static void pause_ended(struct kwarp_coalesce *c, u32 fetched)
+{
+	if (fetched - c->started_at > 1) {
+		c->vain = 0;
+	} else if (++c->vain == KWARP_TX_VAIN) {
+		c->vain--;
+		c->stopped_at = fetched;
 	}
 }
 
@@ -75,22 +89,34 @@ bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 {
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
 	u32 fetched = qp->sq.window.fetched;
+	bool paused = c->paused;
+	u64 now;
 
 	kwarp_qp_assert_locked(qp);
+	c->paused = false;
 	if (!kwarp_sq_bursts(&qp->sq))
 		return false;
-	c->idle_since = ktime_get_ns();
+	now = ktime_get_ns();
+	WRITE_ONCE(qp->sq.cq->idle_since, now);
 	/*
 	 * Nothing was fetched since the timer was started: keep waiting while it is
 	 * queued. hrtimer_active() is also true while the callback runs on another CPU,
 	 * which may have started this very pass; then the timer does not fire again.
 	 */
+	if (fetched == c->started_at && hrtimer_is_queued(&qp->coalesce_timer)) {
+		c->paused = paused;
+		return true;
+	}
+	if (paused)
+		pause_ended(c, fetched);
 	if (fetched == c->started_at)
-		return hrtimer_is_queued(&qp->coalesce_timer);
-	c->pass = c->pass_start ? c->idle_since - c->pass_start : 0;
-	if (!c->short_idle || fetched - c->peer_at < KWARP_TX_BURST)
+		return false;
+	c->pass = c->pass_start ? now - c->pass_start : 0;
+	if (!c->short_idle || fetched - c->peer_at < KWARP_TX_BURST ||
+	    fetched - c->stopped_at < KWARP_TX_RESUME)
 		return false;
 	c->started_at = fetched;
+	c->paused = true;
 	hrtimer_start(&qp->coalesce_timer, ns_to_ktime(coalesce_ns(c)),
 		      HRTIMER_MODE_REL_SOFT);
 	return true;

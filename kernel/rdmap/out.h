@@ -13,6 +13,9 @@ enum kwarp_tx_limits {
 	KWARP_TX_PIECE		= 128 * 1024,	/* bytes of a region located at once */
 	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
 	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
+	/* After so many pauses in a row that brought one request or none, do not pause ... */
+	KWARP_TX_VAIN		= 4,
+	KWARP_TX_RESUME		= 32,		/* ... for so many requests */
 	/* Timeout of qp->coalesce_timer: passes of the engine, with limits (coalesce.c). */
 	KWARP_TX_COALESCE_PASSES	= 4,
 	KWARP_TX_COALESCE_MIN_NS	= 20 * 1000,
@@ -90,19 +93,23 @@ enum kwarp_tx_unacked {
  * struct kwarp_coalesce - doorbell coalescing (coalesce.c)
  * @peer_at:	sq.window.fetched when the peer last sent an RDMA Write, Send or Immediate Data
  * @started_at:	sq.window.fetched when qp->coalesce_timer was last started
- * @idle_since:	time when the engine last went idle; ns, CLOCK_MONOTONIC
+ * @stopped_at:	sq.window.fetched when the engine last stopped pausing
  * @pass_start:	time when the current pass began, or 0 if the program was in no burst then
  * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @started_at
- * @short_idle:	the engine was idle for a short time only before this pass
+ * @vain:	number of the last pauses in a row that have brought one request or none
+ * @paused:	the engine is idle, and did not request a doorbell
+ * @short_idle:	this pass began shortly after another one, of any QP with the same send CQ
  *
- * @idle_since, @pass and @short_idle are valid while the program is in a burst.
+ * @pass and @short_idle are valid while the program is in a burst.
  */
 struct kwarp_coalesce {
 	u32 peer_at;
 	u32 started_at;
-	u64 idle_since;
+	u32 stopped_at;
 	u64 pass_start;
 	u64 pass;
+	u8 vain;
+	bool paused;
 	bool short_idle;
 };
 

@@ -4,9 +4,11 @@
 // counts instructions (QEMU's -icount). Therefore nanoseconds are instructions, and equal in every
 // run. Prints records as guest.sh does. A single TEST, SIZE and COUNT are for profiling. With
 // DRIVER "tcp" the messages are sent over TCP, without RDMA; they are compared with Writes.
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -141,6 +143,87 @@ private:
 	Pair pair_;
 };
 
+// A client with several queue pairs and a single CQ. It posts a group of RDMA Writes, of which the
+// last one is signaled, on each queue pair that has none in progress, then polls.
+class Many {
+public:
+	explicit Many(Label label) : label_(std::move(label))
+	{
+		for (unsigned i = 0; i < queue_pairs; i++) {
+			PairConfig c = both(Config{});
+			c.client.cq = i ? pairs_[0]->client.scq() : nullptr;
+			pairs_.push_back(std::make_unique<Pair>(c));
+		}
+	}
+
+	// The first pair has the CQ.
+	~Many()
+	{
+		while (!pairs_.empty())
+			pairs_.pop_back();
+	}
+
+	// Sends at least @count messages.
+	void stream(const std::string &test, size_t size, unsigned count)
+	{
+		const unsigned groups = count / (queue_pairs * group) + 1;
+		run(size, 2);
+		double start = now();
+		run(size, groups);
+		label_.record(test, size, (now() - start) / (groups * queue_pairs * group));
+	}
+
+private:
+	static constexpr unsigned queue_pairs = 16, group = 16;
+
+	static void post_group(Pair &pair, size_t size)
+	{
+		Send wr(IBV_WR_RDMA_WRITE, 1, {pair.client.memory().sge(0, size)},
+			pair.server.remote());
+		wr.unsignaled();
+		for (unsigned i = 1; i <= group; i++) {
+			if (i == group)
+				wr.flags(IBV_SEND_SIGNALED);
+			ibv_send_wr *bad;
+			check(ibv_post_send(pair.client.qp(), wr.get(), &bad), "ibv_post_send");
+		}
+	}
+
+	void run(size_t size, unsigned groups)
+	{
+		std::map<uint32_t, unsigned> done; // groups, by number of the queue pair
+		std::vector<Pair *> ready;
+		for (auto &pair : pairs_)
+			ready.push_back(pair.get());
+		for (unsigned left = groups * queue_pairs; left;) {
+			for (Pair *pair : ready)
+				post_group(*pair, size);
+			ready.clear();
+			ibv_wc wc[16];
+			const int n = ibv_poll_cq(pairs_[0]->client.scq(), 16, wc);
+			check(n < 0 ? EIO : 0, "ibv_poll_cq");
+			for (int i = 0; i < n; i++) {
+				check(wc[i].status ? EIO : 0, "completion");
+				left--;
+				if (++done[wc[i].qp_num] < groups)
+					ready.push_back(find(wc[i].qp_num));
+			}
+			if (!n)
+				sched_yield();
+		}
+	}
+
+	Pair *find(uint32_t qp_num) const
+	{
+		return std::find_if(pairs_.begin(), pairs_.end(),
+				    [&](auto &pair) { return pair->client.qp()->qp_num == qp_num; })
+			->get();
+	}
+
+	Label label_;
+	std::vector<std::unique_ptr<Pair>> pairs_;
+};
+
 // A connection over TCP without RDMA. The sender fills the buffers, then the receiver empties them.
 class Stream {
 public:
@@ -232,6 +315,13 @@ void rdma_tests(const Label &label, const Selection &wanted)
 	}
 }
 
+void many_tests(const Label &label, const Selection &wanted)
+{
+	constexpr size_t size = 4096;
+	if (wanted.has("write_many_cost", size))
+		Many(label).stream("write_many_cost", size, 4 * wanted.messages(size));
+}
+
 void tcp_tests(const Label &label, const Selection &wanted)
 {
 	Stream stream(label);
@@ -255,10 +345,12 @@ int main(int argc, char **argv)
 		const Label label{argv[1], argv[2], argv[3]};
 		const Selection wanted{argc > 4 ? argv[4] : "", argc > 5 ? std::stoul(argv[5]) : 0,
 				       argc > 6 ? static_cast<unsigned>(std::stoul(argv[6])) : 0};
-		if (label.driver == "tcp")
+		if (label.driver == "tcp") {
 			tcp_tests(label, wanted);
-		else
+		} else {
 			rdma_tests(label, wanted);
+			many_tests(label, wanted);
+		}
 	} catch (const std::exception &e) {
 		std::cerr << "cost: " << e.what() << "\n";
 		return 1;

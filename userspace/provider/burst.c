@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Bursts. A program that posts repeatedly without polling its completions has
- * more to post. The provider passes this hint to the kernel, whose send engine
- * then sleeps without asking for a doorbell, because a timer wakes the engine.
- * A program that finds nothing to poll, or asks for an event, waits for the
- * kernel: then the provider rings the deferred doorbells.
+ * Bursts. A program that posts repeatedly, on one or more queue pairs, without
+ * polling their completion queues has more to post. The provider passes this
+ * hint to the kernel, whose send engine then sleeps without asking for a
+ * doorbell, because a timer wakes the engine. A program that finds nothing to
+ * poll, or asks for an event, waits for the kernel: then the provider rings the
+ * deferred doorbells.
  *
  * Event-driven programs get no bursts: they block without notice to the
  * provider, and many (perftest) rely on few completions per event.
@@ -32,22 +33,31 @@ void kwarp_burst_exit(struct kwarp_context *ctx)
 	pthread_spin_destroy(&ctx->lock);
 }
 
+/*
+ * Counts a post. Posts in other threads may get lost, or survive a poll: the
+ * result is a hint. Return: true if there were BURST posts since a poll.
+ */
+static bool count_post(struct kwarp_cq *cq)
+{
+	uint32_t posts = kwarp_load_relaxed(&cq->posts);
+
+	if (kwarp_load_relaxed(&cq->events))
+		return false;
+	if (posts < BURST)
+		__atomic_store_n(&cq->posts, posts + 1, __ATOMIC_RELAXED);
+	return posts >= BURST;
+}
+
 uint32_t kwarp_sq_publish(struct kwarp_qp *qp)
 {
 	struct kwarp_cq *scq = to_kcq(qp->vqp.qp.send_cq);
 	struct kwarp_cq *rcq = to_kcq(qp->vqp.qp.recv_cq);
-	uint32_t now = kwarp_load_relaxed(&scq->polls) +
-		       kwarp_load_relaxed(&rcq->polls);
+	bool burst = count_post(scq);
 	uint32_t hint;
 
-	if (now != qp->polls || kwarp_load_relaxed(&scq->events) ||
-	    kwarp_load_relaxed(&rcq->events)) {
-		qp->polls = now;
-		qp->posts = 0;
-	} else if (qp->posts < BURST) {
-		qp->posts++;
-	}
-	hint = qp->posts < BURST ? KWARP_SQ_SINGLE : KWARP_SQ_BURST;
+	if (rcq != scq)
+		burst &= count_post(rcq);
+	hint = burst ? KWARP_SQ_BURST : KWARP_SQ_SINGLE;
 	if (kwarp_load_relaxed(&qp->sq.ctl->arm) != hint)
 		__atomic_store_n(&qp->sq.ctl->arm, hint, __ATOMIC_RELAXED);
 	return kwarp_wq_publish(&qp->sq);

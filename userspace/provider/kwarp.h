@@ -48,8 +48,8 @@ struct kwarp_cq {
 	uint32_t mask;
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last read */
-	uint32_t polls;		/* number of calls, readable without the lock */
-	uint32_t events;	/* polls left as event-driven; likewise */
+	uint32_t events;	/* polls left as event-driven; readable without the lock */
+	uint32_t posts;		/* since a poll, on all QPs; accessed without the lock */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
@@ -73,8 +73,6 @@ struct kwarp_qp {
 	struct kwarp_wq sq;
 	struct kwarp_wq rq;
 	struct kwarp_batch batch;
-	uint32_t polls;			/* its CQs' polls at the last post; sq.lock */
-	uint32_t posts;			/* since a poll; sq.lock */
 	struct list_node link;		/* in the context's deferred */
 	bool deferred;			/* written under the context's lock */
 };
@@ -142,7 +140,8 @@ static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 /* Call under the lock. */
 static inline void kwarp_cq_polled(struct kwarp_cq *cq)
 {
-	__atomic_store_n(&cq->polls, cq->polls + 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&cq->posts, __ATOMIC_RELAXED))
+		__atomic_store_n(&cq->posts, 0, __ATOMIC_RELAXED);
 	if (cq->events)
 		__atomic_store_n(&cq->events, cq->events - 1, __ATOMIC_RELAXED);
 }

@@ -47,13 +47,15 @@ void Endpoint::create_objects()
 			       create_cq_ex(context(), config_.cq_entries, comp_channel_.get()) :
 			       create_cq(context(), config_.cq_entries, comp_channel_.get());
 	};
-	scq_ = queue();
-	rcq_ = queue();
+	if (!config_.cq) {
+		scq_ = queue();
+		rcq_ = queue();
+	}
 	memory_ = std::make_unique<Region>(pd(), config_.memory, config_.access);
 
 	ibv_qp_init_attr attr{};
-	attr.send_cq = scq_.get();
-	attr.recv_cq = rcq_.get();
+	attr.send_cq = scq();
+	attr.recv_cq = rcq();
 	attr.cap = {config_.send_wr, config_.recv_wr, config_.sge, config_.sge,
 		    config_.inline_data};
 	attr.srq = config_.srq;

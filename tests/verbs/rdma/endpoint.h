@@ -16,6 +16,7 @@ struct Config {
 	size_t memory = 64 * 1024;
 	int access = all_access; // of the memory
 	ibv_pd *pd = nullptr;	 // instead of a protection domain of its own
+	ibv_cq *cq = nullptr;	 // of both queues, instead of two CQs of its own
 	ibv_srq *srq = nullptr;	 // source of receives
 	bool extended = false;	 // CQs with all fields, QP with ibv_wr_*()
 };
@@ -52,8 +53,8 @@ public:
 	ibv_context *context() const { return id_->verbs; }
 	ibv_pd *pd() const { return config_.pd ? config_.pd : pd_.get(); }
 	ibv_comp_channel *comp_channel() const { return comp_channel_.get(); }
-	ibv_cq *scq() const { return scq_.get(); }
-	ibv_cq *rcq() const { return rcq_.get(); }
+	ibv_cq *scq() const { return config_.cq ? config_.cq : scq_.get(); }
+	ibv_cq *rcq() const { return config_.cq ? config_.cq : rcq_.get(); }
 	ibv_qp *qp() const { return id_->qp; }
 	const ibv_qp_cap &cap() const { return cap_; }
 	Region &memory() const { return *memory_; }

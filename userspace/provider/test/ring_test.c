@@ -331,6 +331,39 @@ static void post_send__tells_of_bursts(void)
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
 }
 
+/* Posts on all queue pairs of a CQ count, because the program polls it for all. */
+static void post_send__tells_of_bursts_over_queue_pairs(void)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_cq *own = kwarp_create_cq(context, NUM_CQE, NULL, 0);
+	struct ibv_send_wr *bad_wr = NULL;
+	struct ibv_qp *mixed;
+	struct ibv_wc wc;
+	int i;
+
+	attr.send_cq = cq;
+	attr.recv_cq = own;
+	mixed = kwarp_create_qp(&pd, &attr);
+	check(own && mixed);
+	for (i = 0; i < 2; i++)
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	/* The program may have polled the other CQ. */
+	check(!kwarp_post_send(mixed, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	for (i = 0; i < 2; i++)
+		check(!kwarp_post_send(mixed, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+	check(kwarp_poll_cq(own, 1, &wc) == 0);
+	check(!kwarp_post_send(mixed, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	check(!kwarp_destroy_qp(mixed));
+	check(!kwarp_destroy_cq(own));
+}
+
 /*
  * A program that waits for events does not announce it, until it has polled for
  * long without.
@@ -669,6 +702,7 @@ static const struct test all_tests[] = {
 	TEST(post__closed),
 	TEST(post_send__doorbell),
 	TEST(post_send__tells_of_bursts),
+	TEST(post_send__tells_of_bursts_over_queue_pairs),
 	TEST(post_send__no_bursts_with_events),
 	TEST(post_send__rings_when_the_program_waits),
 	TEST(post_recv__fields_full_doorbell),
