@@ -4,11 +4,10 @@
 // counts instructions (QEMU's -icount). Therefore nanoseconds are instructions, and equal in every
 // run. Prints records as guest.sh does. A single TEST, SIZE and COUNT are for profiling. With
 // DRIVER "tcp" the messages are sent over TCP, without RDMA; they are compared with Writes.
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
-#include <map>
+#include <numeric>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -176,9 +175,10 @@ public:
 private:
 	static constexpr unsigned queue_pairs = 16, group = 16;
 
-	static void post_group(Pair &pair, size_t size)
+	void post_group(size_t index, size_t size)
 	{
-		Send wr(IBV_WR_RDMA_WRITE, 1, {pair.client.memory().sge(0, size)},
+		Pair &pair = *pairs_[index];
+		Send wr(IBV_WR_RDMA_WRITE, index, {pair.client.memory().sge(0, size)},
 			pair.server.remote());
 		wr.unsignaled();
 		for (unsigned i = 1; i <= group; i++) {
@@ -191,13 +191,12 @@ private:
 
 	void run(size_t size, unsigned groups)
 	{
-		std::map<uint32_t, unsigned> done; // groups, by number of the queue pair
-		std::vector<Pair *> ready;
-		for (auto &pair : pairs_)
-			ready.push_back(pair.get());
+		std::vector<unsigned> done(queue_pairs); // groups
+		std::vector<size_t> ready(queue_pairs);
+		std::iota(ready.begin(), ready.end(), 0);
 		for (unsigned left = groups * queue_pairs; left;) {
-			for (Pair *pair : ready)
-				post_group(*pair, size);
+			for (size_t index : ready)
+				post_group(index, size);
 			ready.clear();
 			ibv_wc wc[16];
 			const int n = ibv_poll_cq(pairs_[0]->client.scq(), 16, wc);
@@ -205,19 +204,12 @@ private:
 			for (int i = 0; i < n; i++) {
 				check(wc[i].status ? EIO : 0, "completion");
 				left--;
-				if (++done[wc[i].qp_num] < groups)
-					ready.push_back(find(wc[i].qp_num));
+				if (++done[wc[i].wr_id] < groups)
+					ready.push_back(wc[i].wr_id);
 			}
 			if (!n)
 				sched_yield();
 		}
-	}
-
-	Pair *find(uint32_t qp_num) const
-	{
-		return std::find_if(pairs_.begin(), pairs_.end(),
-				    [&](auto &pair) { return pair->client.qp()->qp_num == qp_num; })
-			->get();
 	}
 
 	Label label_;
