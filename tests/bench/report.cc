@@ -199,7 +199,7 @@ std::vector<Goal> time_goals(const Records &r)
 	    {kwarp, one}, 1.5);
 	for (unsigned long flight : {1, 8, 32})
 		add(std::format("connections, {} in progress : siw", flight),
-		    {"connect_rate", 500, flight, 1500}, {kwarp, siw}, 1.5);
+		    {"connect_rate", 250, flight, 1500}, {kwarp, siw}, 1.5);
 	add("Write 64 KiB, markers : without", write, {markers, kwarp}, 0.9);
 	add("Write 64 KiB, CRC : without", write, {crc, kwarp}, 0.6);
 	add("Write 64 KiB, early placement : without", write, {early, late}, 0.97);
