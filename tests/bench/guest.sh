@@ -38,7 +38,7 @@ out=/results/records.tsv
 log=/results/failures.log
 present=
 begun=0
-steered=
+PIN=
 has_napi=
 : >"$out"
 : >"$log"
@@ -175,10 +175,10 @@ with_policies() {
 
 # steer VARIANT: with variant rps, gives each host a processor of its own
 steer() {
+	local before=$PIN
 	PIN=
 	[ "$1" != rps ] || PIN=1
-	[ "$PIN" != "$steered" ] || return 0
-	steered=$PIN
+	[ "$PIN" != "$before" ] || return 0
 	on_a sh -c "echo $((PIN)) >/sys/class/net/vA/queues/rx-0/rps_cpus"
 	on_b sh -c "echo $((PIN * 2)) >/sys/class/net/vB/queues/rx-0/rps_cpus"
 }
@@ -300,7 +300,7 @@ row() {
 		[ $round -ge "$least" ] || continue
 		[ $((SECONDS * rows)) -lt $((budget * begun)) ] || break
 		[ $round -lt 5 ] || ! /src/build/bench/report "$out" settled \
-			"$test" "$size" "$qps" "$mtu" "${@/rxe/}" || break
+			"$test" "$size" "$qps" "$mtu" "$@" || break
 	done
 }
 
