@@ -278,8 +278,8 @@ TRACE_EVENT(kwarp_qp_detach,
 /* ---- data ------------------------------------------------------------------ */
 
 TRACE_EVENT(kwarp_tx_fpdu,
-	    TP_PROTO(const struct kwarp_qp *qp, const struct kwarp_fpdu *f),
-	    TP_ARGS(qp, f),
+	    TP_PROTO(const struct kwarp_qp *qp, const struct kwarp_fpdu *f, bool last),
+	    TP_ARGS(qp, f, last),
 	    TP_STRUCT__entry(
 		    __string(dev, dev_name(&qp->dev->ibdev.dev))
 		    __field(u32, qpn)
@@ -296,7 +296,7 @@ TRACE_EVENT(kwarp_tx_fpdu,
 		    __entry->len = f->len;
 		    __entry->ulpdu_len = f->ulpdu_len;
 		    __entry->opcode = qp->tx.msg.opcode;
-		    __entry->last = qp->tx.msg.done == qp->tx.msg.len;
+		    __entry->last = last;
 	    ),
 	    TP_printk("dev=%s qpn=%u pos=%u len=%u ulpdu_len=%u opcode=%s last=%u",
 		      __get_str(dev), __entry->qpn, __entry->pos, __entry->len,

@@ -357,8 +357,7 @@ int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left);
 void kwarp_mpa_unlocked(struct kwarp_llp *llp);
 enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u);
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		  const struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src,
-		  struct kwarp_fpdu *frame);
+		  struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src);
 
 static inline enum kwarp_pull kwarp_llp_pull(struct kwarp_llp *llp,
 					     struct kwarp_ulpdu *u)
@@ -366,14 +365,11 @@ static inline enum kwarp_pull kwarp_llp_pull(struct kwarp_llp *llp,
 	return INDIRECT_CALL_1(llp->ops->pull, kwarp_mpa_pull, llp, u);
 }
 
-static inline int kwarp_llp_put_ulpdu(struct kwarp_llp *llp,
-				      struct kwarp_ddp_hdr *h,
-				      const struct kwarp_ulpdu_want *want,
-				      struct kwarp_payload_source *src,
-				      struct kwarp_fpdu *frame)
+static inline int kwarp_llp_put_ulpdu(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+				      struct kwarp_ulpdu_want *want,
+				      struct kwarp_payload_source *src)
 {
-	return INDIRECT_CALL_1(llp->ops->put, kwarp_mpa_put, llp, h, want, src,
-			       frame);
+	return INDIRECT_CALL_1(llp->ops->put, kwarp_mpa_put, llp, h, want, src);
 }
 
 #endif /* _KWARP_LLP_H */

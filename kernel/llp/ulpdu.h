@@ -96,10 +96,11 @@ struct kwarp_payload_source {
 };
 
 /**
- * struct kwarp_ulpdu_want - data to be sent next, from which put() chooses the length of
- * a ULPDU
+ * struct kwarp_ulpdu_want - data to be sent next, from which put() chooses the lengths of
+ * ULPDUs
  * @hdr_len:	bytes of the DDP header
- * @left:	payload bytes of the message still to be sent, at most KWARP_MAX_MSG_SIZE
+ * @left:	payload bytes of the message still to be sent, at most KWARP_MAX_MSG_SIZE; put()
+ *		subtracts those that it has added
  * @next_len:	bytes of the ULPDU after this message, which should share a TCP segment with
  *		the end of this message; 0: none
  * @may_split:	the ULPDU is the first of its message and may be cut to fill a TCP segment
@@ -174,10 +175,11 @@ enum kwarp_last_ulpdu {
  *		kwarp_pull; KWARP_PULL_ERR if the pass has reached its limit
  * @early_end:	remember that nothing is left to search in this run; or NULL
  * @batch_begin: start an empty batch. Return: 0 or -ENOMEM
- * @put:	add a ULPDU to the batch: header @h, or NULL if the payload contains the
- *		header, and as many of @want->left bytes from @src as suit the lower layer.
- *		Sets h->last if these are all of them, and @frame. Return: 0; 1 if the batch
- *		is full; -ENOMEM or the errno of @src if the ULPDU was not added
+ * @put:	add one or more ULPDUs of a message to the batch: header @h, or NULL if the payload
+ *		contains the header, and as many of @want->left bytes from @src as suit the lower
+ *		layer. Sets the L flag in the last ULPDU of the message. @h has other values
+ *		afterwards. Return: 0; 1 if the batch is full; -ENOMEM or the errno of @src if
+ *		nothing was added
  * @batch_end:	close the batch. Return: bytes to be pushed
  * @push:	pass the batch to the transport; may release the socket lock meanwhile, if
  *		@halt is not NULL. Return: 0 if nothing is left; -EAGAIN if space or memory
@@ -235,8 +237,7 @@ struct kwarp_llp_ops {
 	void (*early_end)(struct kwarp_llp *llp);
 	int (*batch_begin)(struct kwarp_llp *llp);
 	int (*put)(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		   const struct kwarp_ulpdu_want *want,
-		   struct kwarp_payload_source *src, struct kwarp_fpdu *frame);
+		   struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src);
 	u32 (*batch_end)(struct kwarp_llp *llp,
 			 struct kwarp_llp_counts *counts);
 	int (*push)(struct kwarp_llp *llp);

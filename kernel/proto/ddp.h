@@ -70,6 +70,19 @@ static inline u32 kwarp_ddp_hdr_len(bool tagged)
 	return tagged ? KWARP_DDP_TAGGED_LEN : KWARP_DDP_UNTAGGED_LEN;
 }
 
+/**
+ * kwarp_ddp_advance() - make a header that of the next segment of its message
+ * @h:		header
+ * @payload:	bytes of the segment's payload
+ */
+static inline void kwarp_ddp_advance(struct kwarp_ddp_hdr *h, u32 payload)
+{
+	if (h->tagged)
+		h->to += payload;
+	else
+		h->mo += payload;
+}
+
 u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst);
 enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 			       struct kwarp_ddp_hdr *h);

@@ -12,14 +12,13 @@
 #include "trace.h"
 
 /**
- * struct tx_source - the payload of the message in progress, and its next ULPDU
+ * struct tx_source - the payload of the message in progress, and its next ULPDUs
  * @src:	contiguous piece that is loaded
  * @qp:		queue pair
  * @cache:	region cache of the pass: an invalidation waits while it holds the region
  * @piece:	@src.n when msg->cur_off was last updated
- * @want:	what the next ULPDU should carry
+ * @want:	what the next ULPDUs should carry
  * @h:		DDP header of the next ULPDU
- * @frame:	the FPDU that results
  */
 struct tx_source {
 	struct kwarp_payload_source src;
@@ -28,7 +27,6 @@ struct tx_source {
 	u32 piece;
 	struct kwarp_ulpdu_want want;
 	struct kwarp_ddp_hdr h;
-	struct kwarp_fpdu frame;
 };
 
 static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
@@ -175,8 +173,8 @@ static void source_error(struct kwarp_qp *qp)
 		kwarp_tx_local_error(qp, msg->slot, KWARP_WC_LOC_PROT_ERR);
 }
 
-/* Describe the rest of the message; the lower layer chooses the length of the ULPDU. */
-static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
+/* Describe the rest of the message; the lower layer chooses the lengths of the ULPDUs. */
+static void describe_rest(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
@@ -190,19 +188,20 @@ static void describe_ulpdu(const struct kwarp_qp *qp, struct kwarp_ulpdu_want *w
 		  !qp->params.ack;
 }
 
-/* Add the next ULPDU to the batch. Return: as llp->ops->put(). */
-static int build_one(struct kwarp_llp *llp, struct tx_source *s)
+/* Add the next ULPDUs of the message to the batch. Return: as llp->ops->put(). */
+static int build_some(struct kwarp_llp *llp, struct tx_source *s)
 {
 	struct kwarp_qp *qp = s->qp;
 	struct kwarp_tx_msg *msg = &qp->tx.msg;
 	u32 cur_off = msg->cur_off;
 	u16 cur_sge = msg->cur_sge;
+	u32 left;
 	int ret;
 
-	describe_ulpdu(qp, &s->want);
+	describe_rest(qp, &s->want);
+	left = s->want.left;
 	ddp_header(qp, &s->h);
-	ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src,
-				  &s->frame);
+	ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src);
 	if (ret < 0) {
 		msg->cur_sge = cur_sge;
 		msg->cur_off = cur_off;
@@ -210,8 +209,7 @@ static int build_one(struct kwarp_llp *llp, struct tx_source *s)
 		return ret;
 	}
 	source_settle(s);
-	msg->done += s->frame.ulpdu_len - s->want.hdr_len;
-	trace_kwarp_tx_fpdu(qp, &s->frame);
+	msg->done += left - s->want.left;
 	if (msg->done == msg->len) {
 		source_reset(s);
 		message_sent(qp);
@@ -234,7 +232,7 @@ static int build_all(struct kwarp_llp *llp, struct tx_source *s, enum kwarp_tx_k
 			*due = KWARP_TX_IDLE;
 			break;
 		}
-		ret = build_one(llp, s);
+		ret = build_some(llp, s);
 		if (ret == -EACCES) {
 			source_error(qp);
 			ret = 0;

@@ -151,12 +151,11 @@ static u32 choose(struct mock *m, const struct kwarp_ulpdu_want *want)
 }
 
 static int put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-	       const struct kwarp_ulpdu_want *want,
-	       struct kwarp_payload_source *src, struct kwarp_fpdu *frame)
+	       struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
 {
 	struct mock *m = to_mock(llp);
 	struct mock_ulpdu *u;
-	u32 left = choose(m, want) - want->hdr_len, n;
+	u32 payload = choose(m, want) - want->hdr_len, left = payload, n;
 	int ret;
 
 	/* More would wrap with a header in front. */
@@ -184,9 +183,7 @@ static int put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		u->len += n;
 		left -= n;
 	}
-	frame->pos = 0;
-	frame->len = u->len + 2;
-	frame->ulpdu_len = u->len;
+	want->left -= payload;
 	list_add_tail(&u->link, &m->batch);
 	m->batched++;
 	return m->batched >= m->most;

@@ -81,6 +81,12 @@ static inline u32 kwarp_tx_left(const struct kwarp_tx_out *out)
 	return out->frag->page ? out->frag->size - out->frag->offset : 0;
 }
 
+/* Where to write next, if kwarp_tx_left() is not 0. */
+static inline u8 *kwarp_tx_at(const struct kwarp_tx_out *out)
+{
+	return page_address(out->frag->page) + out->frag->offset;
+}
+
 /**
  * kwarp_tx_room() - get memory to write to
  * @out:	batch
@@ -98,7 +104,7 @@ static inline u8 *kwarp_tx_room(struct kwarp_tx_out *out, u32 want)
 	    (left < KWARP_TX_MIN_ROOM || want <= KWARP_TX_PAGE_SIZE / 8) &&
 	    !kwarp_tx_pages_refill(out->frag))
 		return NULL;
-	return page_address(out->frag->page) + out->frag->offset;
+	return kwarp_tx_at(out);
 }
 
 /* Account for @n bytes written at the address from kwarp_tx_room(). */

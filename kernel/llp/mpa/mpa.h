@@ -137,8 +137,7 @@ enum kwarp_pull kwarp_mpa_early_pull(struct kwarp_llp *llp,
 void kwarp_mpa_early_end(struct kwarp_llp *llp);
 int kwarp_mpa_batch_begin(struct kwarp_llp *llp);
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		  const struct kwarp_ulpdu_want *want,
-		  struct kwarp_payload_source *src, struct kwarp_fpdu *frame);
+		  struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src);
 u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts);
 int kwarp_mpa_push(struct kwarp_llp *llp);
 void kwarp_mpa_drop(struct kwarp_llp *llp);

@@ -286,42 +286,50 @@ static bool batch_ends(const struct kwarp_mpa_tx *tx, u32 rest)
 	return tx->buf->len >= tx->limit && (!rest || rest > KWARP_TX_REST);
 }
 
-int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		  const struct kwarp_ulpdu_want *want,
-		  struct kwarp_payload_source *src, struct kwarp_fpdu *frame)
+/* Account for an FPDU. */
+static void fpdu_added(struct kwarp_llp *llp, struct kwarp_ulpdu_want *want,
+		       const struct kwarp_fpdu *frame)
+{
+	want->left -= frame->ulpdu_len - want->hdr_len;
+	llp->mpa->tx.frames++;
+	llp->mpa->tx.pos += frame->len;
+	trace_kwarp_tx_fpdu(llp->qp, frame, !want->left);
+}
+
+/* Add an FPDU of the length that suits best. Return: 0, -ENOMEM or -errno of @src. */
+static int put_one(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
+		   struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
-	struct kwarp_tx_out out = { .b = tx->buf, .frag = tx->frag };
 	struct kwarp_mpa_segment *seg = &tx->segment;
 	bool markers = llp->framing.tx_markers;
-	u32 len, to_marker;
+	struct kwarp_fpdu frame = { .pos = tx->pos };
+	u32 to_marker;
 	u8 *dst;
 	int ret;
 
-	kwarp_llp_assert_locked(llp);
-	frame->ulpdu_len = choose_ulpdu_len(llp, want);
-	len = kwarp_fpdu_len(frame->ulpdu_len, tx->pos, markers);
-	frame->pos = tx->pos;
-	frame->len = len;
+	frame.ulpdu_len = choose_ulpdu_len(llp, want);
+	frame.len = kwarp_fpdu_len(frame.ulpdu_len, tx->pos, markers);
 	if (likely(h))
-		h->last = frame->ulpdu_len == want->hdr_len + want->left;
-	dst = kwarp_tx_room(&out, len);
+		h->last = frame.ulpdu_len == want->hdr_len + want->left;
+	dst = kwarp_tx_room(out, frame.len);
 	if (unlikely(!dst))
 		return -ENOMEM;
 	to_marker = markers ? kwarp_to_marker(tx->pos) : U32_MAX;
-	if (likely(kwarp_tx_left(&out) >= len &&
+	if (likely(kwarp_tx_left(out) >= frame.len &&
 		   to_marker >= KWARP_MPA_HDR_LEN + want->hdr_len)) {
-		ret = put_flat(llp, dst, to_marker, h, src, frame);
+		ret = put_flat(llp, dst, to_marker, h, src, &frame);
 		if (!ret)
-			kwarp_tx_commit(&out, len);
+			kwarp_tx_commit(out, frame.len);
 	} else {
-		ret = put_or_rewind(llp, &out, dst, h, src, frame);
+		ret = put_or_rewind(llp, out, dst, h, src, &frame);
 	}
 	if (ret)
 		return ret;
-	tx->frames++;
-	tx->pos += len;
-	seg->off += len;
+	if (likely(h))
+		kwarp_ddp_advance(h, frame.ulpdu_len - want->hdr_len);
+	fpdu_added(llp, want, &frame);
+	seg->off += frame.len;
 	if (seg->off == seg->max) {
 		if (llp->framing.large)
 			kwarp_tx_close_run(tx->buf, MSG_EOR);
@@ -331,7 +339,55 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 		seg->ends = false;
 		new_segment(tx);
 	}
-	return batch_ends(tx, want->hdr_len + want->left - frame->ulpdu_len);
+	return 0;
+}
+
+/*
+ * Add FPDUs that fill a segment each, except the last one of the message, as long as nothing can
+ * fail: the payload is loaded, and the block of pages has room.
+ */
+static void put_full(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
+		     struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+{
+	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
+	struct kwarp_fpdu frame = { .len = tx->segment.max };
+	bool markers = llp->framing.tx_markers;
+	u32 to_marker = U32_MAX, payload;
+
+	while (tx->buf->len < tx->limit && kwarp_tx_left(out) >= frame.len) {
+		frame.pos = tx->pos;
+		frame.ulpdu_len = kwarp_mulpdu(frame.len, frame.pos, markers);
+		payload = frame.ulpdu_len - want->hdr_len;
+		if (payload >= want->left || payload > src->n)
+			break;
+		if (markers) {
+			to_marker = kwarp_to_marker(frame.pos);
+			if (to_marker < KWARP_MPA_HDR_LEN + want->hdr_len ||
+			    kwarp_fpdu_len(frame.ulpdu_len, frame.pos, true) != frame.len)
+				break;
+		}
+		if (WARN_ON_ONCE(put_flat(llp, kwarp_tx_at(out), to_marker, h, src, &frame)))
+			break;
+		kwarp_tx_commit(out, frame.len);
+		kwarp_ddp_advance(h, payload);
+		fpdu_added(llp, want, &frame);
+	}
+}
+
+int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+		  struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+{
+	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
+	struct kwarp_tx_out out = { .b = tx->buf, .frag = tx->frag };
+	int ret;
+
+	kwarp_llp_assert_locked(llp);
+	ret = put_one(llp, &out, h, want, src);
+	if (ret)
+		return ret;
+	if (h && !tx->segment.off && !llp->framing.large)
+		put_full(llp, &out, h, want, src);
+	return batch_ends(tx, want->left);
 }
 
 u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)

@@ -211,8 +211,7 @@ int kwarp_sctp_begin(struct kwarp_llp *llp);
 void kwarp_sctp_end(struct kwarp_llp *llp);
 int kwarp_sctp_batch_begin(struct kwarp_llp *llp);
 int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		   const struct kwarp_ulpdu_want *want,
-		   struct kwarp_payload_source *src, struct kwarp_fpdu *frame);
+		   struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src);
 u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts);
 int kwarp_sctp_push(struct kwarp_llp *llp);
 void kwarp_sctp_drop(struct kwarp_llp *llp);

@@ -325,13 +325,17 @@ static int put_chunk_payload(struct kwarp_payload_source *src, u8 *to, u32 left)
 }
 
 int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		   const struct kwarp_ulpdu_want *want,
-		   struct kwarp_payload_source *src, struct kwarp_fpdu *frame)
+		   struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
 {
 	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
 	u32 all = want->hdr_len + want->left;
 	u32 at = bytes_of(tx, tx->nr), n = KWARP_SCTP_SSN_LEN;
 	u32 ulpdu = min(all, tx->mulpdu);
+	const struct kwarp_fpdu frame = {
+		.pos = tx->pos,
+		.len = KWARP_SCTP_SSN_LEN + ulpdu,
+		.ulpdu_len = ulpdu,
+	};
 	u8 *dst = tx->buf + at;
 	int ret;
 
@@ -344,14 +348,11 @@ int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	ret = put_chunk_payload(src, dst + n, KWARP_SCTP_SSN_LEN + ulpdu - n);
 	if (ret)
 		return ret;
-	*frame = (struct kwarp_fpdu){
-		.pos = tx->pos,
-		.len = KWARP_SCTP_SSN_LEN + ulpdu,
-		.ulpdu_len = ulpdu,
-	};
 	tx->ssn++;
-	tx->pos += frame->len;
-	tx->end[tx->nr++] = at + frame->len;
+	tx->pos += frame.len;
+	tx->end[tx->nr++] = at + frame.len;
+	want->left -= ulpdu - want->hdr_len;
+	trace_kwarp_tx_fpdu(llp->qp, &frame, ulpdu == all);
 	return batch_is_full(tx);
 }
 
