@@ -11,6 +11,9 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 
+/* Bytes that kwarp_mr_look_ahead() finds at most. */
+#define KWARP_MR_AHEAD	(16 * 1024)
+
 /* Get a reference to the entry of an STag's index, or NULL. kwarp_mr_put() drops it. */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
 {
@@ -67,61 +70,80 @@ static bool dma_range_ok(u64 addr, u64 len, int access)
 }
 
 static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
-				   const struct ib_pd *pd,
-				   const struct kwarp_mem_accessor *user, u64 addr,
-				   u64 len, int access)
+				   const struct kwarp_mem_accessor *user,
+				   const struct kwarp_mr_range *r)
 {
 	/* A window does not grant local access. */
-	if (kwarp_mr_window(mr) && !(access & KWARP_ACCESS_REMOTE))
+	if (kwarp_mr_window(mr) && !(r->access & KWARP_ACCESS_REMOTE))
 		return KWARP_MEM_STAG;
-	if (!mr_associated(mr, pd, user))
+	if (!mr_associated(mr, r->pd, user))
 		return KWARP_MEM_PD;
-	if (access & ~mr->access)
+	if (r->access & ~mr->access)
 		return KWARP_MEM_ACCESS;
-	if (addr + len < addr)
+	if (r->addr + r->len < r->addr)
 		return KWARP_MEM_WRAP;
 	if (mr->kind == KWARP_MR_DMA)
-		return dma_range_ok(addr, len, access) ? KWARP_MEM_OK :
-							 KWARP_MEM_BOUNDS;
-	return in_bounds(mr, addr, len) ? KWARP_MEM_OK : KWARP_MEM_BOUNDS;
+		return dma_range_ok(r->addr, r->len, r->access) ? KWARP_MEM_OK :
+								  KWARP_MEM_BOUNDS;
+	return in_bounds(mr, r->addr, r->len) ? KWARP_MEM_OK : KWARP_MEM_BOUNDS;
 }
 
 /**
  * kwarp_mr_access() - find a region and check an access to it
  * @cache:	cache of the pass; @cache->mr is the region found, until the cache is put
  *		or used again
- * @pd:		protection domain: the user's, or that of its shared receive queue
- * @stag:	STag, as lkey or rkey
- * @addr:	address or tagged offset
- * @len:	bytes; zero is checked like any other length
- * @access:	all IB_ACCESS_* rights needed; 0 for local read. A window has remote
- *		rights only
+ * @range:	memory to be accessed
  *
  * Context: any; does not sleep.
  * Return: KWARP_MEM_OK or the reason to refuse.
  */
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
-				   const struct ib_pd *pd, u32 stag, u64 addr,
-				   u64 len, int access)
+				   const struct kwarp_mr_range *range)
 {
 	struct kwarp_mr *mr = cache->mr;
 
-	if (mr && mr_valid(mr, stag))
+	if (mr && mr_valid(mr, range->stag))
 		goto found;
 	do {
 		kwarp_mr_cache_put(cache);
-		mr = kwarp_mr_get(cache->user->dev, stag);
+		mr = kwarp_mr_get(cache->user->dev, range->stag);
 		if (!mr)
 			return KWARP_MEM_STAG;
 		cache->mr = mr;
-		if (mr_valid(mr, stag))
+		if (mr_valid(mr, range->stag))
 			goto found;
 		/* The successor was in the table before the state became REPLACED. */
 	} while (smp_load_acquire(&mr->state) == KWARP_MR_REPLACED);
 	return KWARP_MEM_STAG;
 
 found:
-	return mr_check(mr, pd, cache->user, addr, len, access);
+	return mr_check(mr, cache->user, range);
+}
+
+/**
+ * kwarp_mr_look_ahead() - locate the memory that follows an access, for kwarp_mr_ahead()
+ * @cache:	cache of the pass
+ * @range:	range for which kwarp_mr_access() has granted access last
+ *
+ * Finds at most KWARP_MR_AHEAD bytes, so that a short message costs few steps. Until the cache is
+ * put, its reference lets an invalidation wait, so the access stays granted.
+ */
+void kwarp_mr_look_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range)
+{
+	const struct kwarp_mr *mr = cache->mr;
+	u64 addr = range->addr + range->len;
+	u32 len;
+
+	cache->ahead.len = 0;
+	if (mr->kind == KWARP_MR_DMA)
+		return;
+	len = min_t(u64, mr->length - (addr - mr->iova), KWARP_MR_AHEAD);
+	if (!len)
+		return;
+	cache->ptr = kwarp_mr_ptr(mr, addr, &len);
+	cache->ahead = *range;
+	cache->ahead.addr = addr;
+	cache->ahead.len = len;
 }
 
 /**

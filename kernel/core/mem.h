@@ -50,7 +50,8 @@ enum kwarp_mr_kind {
  * @windows:	bound windows of a region; -1 during deregistration and reregistration:
  *		no window may be bound
  * @change:	held by the pass that invalidates the STag or binds the window
- * @state:	enum kwarp_mr_state; checked at each access, with a reference held
+ * @state:	enum kwarp_mr_state; checked with a reference held, for each access or for the
+ *		range that kwarp_mr_look_ahead() has found
  * @stag:	current STag: index << 8 | key
  * @gen:	unique number of the registration, across all regions
  * @access:	IB_ACCESS_* flags
@@ -154,9 +155,29 @@ struct kwarp_mem_accessor {
 };
 
 /**
+ * struct kwarp_mr_range - memory to be accessed
+ * @pd:		protection domain: the user's, or that of its shared receive queue
+ * @stag:	STag, as lkey or rkey
+ * @access:	all IB_ACCESS_* rights needed; 0 for local read. A window has remote rights
+ *		only
+ * @addr:	address or tagged offset
+ * @len:	bytes; zero is checked like any other length
+ */
+struct kwarp_mr_range {
+	const struct ib_pd *pd;
+	u32 stag;
+	int access;
+	u64 addr;
+	u64 len;
+};
+
+/**
  * struct kwarp_mr_cache - the region that an engine pass used last
  * @user:	user of the pass
  * @mr:		referenced region or NULL
+ * @ahead:	range of @mr for which access is granted, contiguous in memory; empty if the
+ *		length is 0
+ * @ptr:	address of its first byte
  *
  * A cache exists during one pass of one engine, which empties it with kwarp_mr_cache_put()
  * at the end. A pass is limited and does not sleep while it holds a region, so
@@ -165,11 +186,13 @@ struct kwarp_mem_accessor {
 struct kwarp_mr_cache {
 	const struct kwarp_mem_accessor *user;
 	struct kwarp_mr *mr;
+	struct kwarp_mr_range ahead;
+	u8 *ptr;
 };
 
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
-				   const struct ib_pd *pd, u32 stag, u64 addr,
-				   u64 len, int access);
+				   const struct kwarp_mr_range *range);
+void kwarp_mr_look_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range);
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
 enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mem_accessor *user,
 				       u32 stag);
@@ -210,7 +233,29 @@ static inline void kwarp_mr_cache_put(struct kwarp_mr_cache *cache)
 	if (cache->mr) {
 		kwarp_mr_put(cache->mr);
 		cache->mr = NULL;
+		cache->ahead.len = 0;
 	}
+}
+
+/**
+ * kwarp_mr_ahead() - take the beginning of the range that kwarp_mr_look_ahead() has found
+ * @cache:	cache of the pass
+ * @range:	memory to be accessed
+ *
+ * Return: its address; NULL if it is not that memory: call kwarp_mr_access(). Context: any.
+ */
+static inline u8 *kwarp_mr_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range)
+{
+	struct kwarp_mr_range *a = &cache->ahead;
+	u8 *p = cache->ptr;
+
+	if (range->len > a->len || range->addr != a->addr || range->stag != a->stag ||
+	    range->access != a->access || range->pd != a->pd)
+		return NULL;
+	a->addr += range->len;
+	a->len -= range->len;
+	cache->ptr += range->len;
+	return p;
 }
 
 #endif /* _KWARP_CORE_MEM_H */

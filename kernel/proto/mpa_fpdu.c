@@ -398,15 +398,8 @@ u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 	return run;
 }
 
-/**
- * kwarp_payload_copy() - copy the next ULPDU bytes
- * @pl:		iterator
- * @dst:	room for @len bytes
- * @len:	number of bytes
- *
- * Return: bytes copied; fewer than @len at the end of the ULPDU.
- */
-u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len)
+/* As kwarp_payload_copy(), for ULPDU bytes in several pieces. */
+u32 kwarp_payload_copy_pieces(struct kwarp_payload *pl, u8 *dst, u32 len)
 {
 	struct kwarp_reader *r = pl->r;
 	u32 left = min(len, pl->left);

@@ -242,6 +242,28 @@ static inline void kwarp_payload_flat(struct kwarp_payload *pl,
 }
 
 u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max);
-u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len);
+u32 kwarp_payload_copy_pieces(struct kwarp_payload *pl, u8 *dst, u32 len);
+
+/**
+ * kwarp_payload_copy() - copy the next ULPDU bytes
+ * @pl:		iterator
+ * @dst:	room for @len bytes
+ * @len:	number of bytes
+ *
+ * Return: bytes copied; fewer than @len at the end of the ULPDU.
+ */
+static inline u32 kwarp_payload_copy(struct kwarp_payload *pl, u8 *dst, u32 len)
+{
+	struct kwarp_reader *r = pl->r;
+
+	if (len > pl->left || len > pl->to_marker || len > r->n)
+		return kwarp_payload_copy_pieces(pl, dst, len);
+	memcpy(dst, r->p, len);
+	r->p += len;
+	r->n -= len;
+	pl->left -= len;
+	pl->to_marker -= len;
+	return len;
+}
 
 #endif /* _KWARP_PROTO_MPA_FPDU_H */

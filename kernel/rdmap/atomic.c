@@ -31,6 +31,11 @@ static u64 atomic_execute(const struct kwarp_rdmap_atomic *a, void *where)
 enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_mr_range target = {
+		.pd = qp->ibqp.pd,
+		.access = IB_ACCESS_REMOTE_ATOMIC,
+		.len = sizeof(u64),
+	};
 	struct kwarp_rdmap_atomic req;
 	u32 len = sizeof(u64);
 	struct kwarp_ird_entry *in;
@@ -44,8 +49,9 @@ enum kwarp_err kwarp_rx_atomic_request(struct kwarp_rx_pass *pass)
 		return err;
 	if (!kwarp_rdmap_atomic_parse(pass->u.seg + pass->hdr.len, &req))
 		return KWARP_ERR_RDMAP_OPCODE;
-	merr = kwarp_mr_access(&pass->cache, qp->ibqp.pd, req.stag, req.to, len,
-			       IB_ACCESS_REMOTE_ATOMIC);
+	target.stag = req.stag;
+	target.addr = req.to;
+	merr = kwarp_mr_access(&pass->cache, &target);
 	if (merr)
 		return kwarp_rx_request_err(merr);
 	if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_ATOMIC))

@@ -32,7 +32,15 @@ struct tx_source {
 static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 		       int access)
 {
-	if (kwarp_mr_access(&s->cache, s->qp->ibqp.pd, stag, addr, len, access))
+	const struct kwarp_mr_range range = {
+		.pd = s->qp->ibqp.pd,
+		.stag = stag,
+		.access = access,
+		.addr = addr,
+		.len = len,
+	};
+
+	if (kwarp_mr_access(&s->cache, &range))
 		return -EACCES;
 	s->src.n = min_t(u32, len, KWARP_TX_PIECE);
 	s->src.p = kwarp_mr_ptr(s->cache.mr, addr, &s->src.n);

@@ -22,10 +22,16 @@ static enum kwarp_early_kind to_memory(struct kwarp_rx_pass *pass, u32 stag,
 				       u64 addr, u32 len, int access,
 				       struct target *t)
 {
-	struct kwarp_qp *qp = pass->qp;
+	const struct kwarp_mr_range range = {
+		.pd = pass->qp->ibqp.pd,
+		.stag = stag,
+		.access = access,
+		.addr = addr,
+		.len = len,
+	};
 
 	t->addr = addr;
-	if (kwarp_mr_access(&pass->cache, qp->ibqp.pd, stag, addr, len, access))
+	if (kwarp_mr_access(&pass->cache, &range))
 		return KWARP_EARLY_BAD;
 	t->mr = pass->cache.mr;
 	return KWARP_EARLY_PLACED;

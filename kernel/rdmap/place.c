@@ -32,21 +32,36 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 }
 
 /**
- * kwarp_rx_place() - make sure that the next payload bytes are placed
+ * kwarp_rx_place() - check access to memory, and make sure that the next payload bytes are there
  * @pass:	pass, with the ULPDU in progress
  * @pl:		payload iterator
- * @mr:		region, checked for the range
- * @addr:	address in it
- * @len:	bytes
+ * @to:		where the bytes belong; not empty
  *
- * Calls kwarp_rx_copy() unless exactly these bytes were placed there early.
+ * Does not copy if exactly these bytes were placed there early.
+ *
+ * Return: KWARP_MEM_OK, or the reason to refuse: nothing was placed.
  */
-void kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
-		    const struct kwarp_mr *mr, u64 addr, u32 len)
+enum kwarp_mem_err kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+				  const struct kwarp_mr_range *to)
 {
-	if (unlikely(pass->early) && kwarp_early_is_placed(pass, mr, addr, len))
-		return;
-	kwarp_rx_copy(pl, mr, addr, len);
+	u8 *dst = likely(!pass->early) ? kwarp_mr_ahead(&pass->cache, to) : NULL;
+	enum kwarp_mem_err err;
+
+	if (dst) {
+		WARN_ON_ONCE(kwarp_payload_copy(pl, dst, to->len) != to->len);
+		return KWARP_MEM_OK;
+	}
+	err = kwarp_mr_access(&pass->cache, to);
+	if (err)
+		return err;
+	if (unlikely(pass->early) &&
+	    kwarp_early_is_placed(pass, pass->cache.mr, to->addr, to->len))
+		return KWARP_MEM_OK;
+	kwarp_rx_copy(pl, pass->cache.mr, to->addr, to->len);
+	/* The next segment will continue there. */
+	if (!pass->hdr.last)
+		kwarp_mr_look_ahead(&pass->cache, to);
+	return KWARP_MEM_OK;
 }
 
 /* ---- tagged ----------------------------------------------------------------- */
@@ -69,17 +84,24 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_qp *qp = pass->qp;
+	const struct kwarp_mr_range to = {
+		.pd = qp->ibqp.pd,
+		.stag = h->stag,
+		.access = IB_ACCESS_REMOTE_WRITE,
+		.addr = h->to,
+		.len = len,
+	};
 	enum kwarp_mem_err err;
 
 	/* RFC 5041 5.2: STag and TO of an empty message are not checked. */
 	if (len) {
-		err = kwarp_mr_access(&pass->cache, qp->ibqp.pd, h->stag, h->to,
-				      len, IB_ACCESS_REMOTE_WRITE);
+		if (unlikely(!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))) {
+			err = kwarp_mr_access(&pass->cache, &to);
+			return err ? mem_errs[err].tagged : KWARP_ERR_TAGGED_ACCESS;
+		}
+		err = kwarp_rx_place(pass, pl, &to);
 		if (err)
 			return mem_errs[err].tagged;
-		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))
-			return KWARP_ERR_TAGGED_ACCESS;
-		kwarp_rx_place(pass, pl, pass->cache.mr, h->to, len);
 	}
 	qp->rx.write_len += len;
 	if (h->last) {
@@ -133,20 +155,24 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 	while (len) {
 		const struct kwarp_sge *sge = &rd->sge[rd->cur_sge];
 		u32 n = min(len, sge->length - rd->cur_off);
-		u64 addr = sge->addr + rd->cur_off;
+		const struct kwarp_mr_range to = {
+			.pd = qp->ibqp.pd,
+			.stag = sge->lkey,
+			.access = IB_ACCESS_LOCAL_WRITE,
+			.addr = sge->addr + rd->cur_off,
+			.len = n,
+		};
 
 		if (!n) {
 			rd->cur_sge++;
 			rd->cur_off = 0;
 			continue;
 		}
-		if (kwarp_mr_access(&pass->cache, qp->ibqp.pd, sge->lkey, addr, n,
-				    IB_ACCESS_LOCAL_WRITE)) {
+		if (kwarp_rx_place(pass, pl, &to)) {
 			/* The consumer has invalidated the sink STag meanwhile. */
 			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
-		kwarp_rx_place(pass, pl, pass->cache.mr, addr, n);
 		rd->cur_off += n;
 		rd->done += n;
 		len -= n;
@@ -248,9 +274,15 @@ static enum kwarp_err do_read_request(struct kwarp_rx_pass *pass)
 		return err;
 	kwarp_rdmap_read_parse(pass->u.seg + pass->hdr.len, &req);
 	if (req.len) {
-		merr = kwarp_mr_access(&pass->cache, qp->ibqp.pd, req.src_stag,
-				       req.src_to, req.len,
-				       IB_ACCESS_REMOTE_READ);
+		const struct kwarp_mr_range from = {
+			.pd = qp->ibqp.pd,
+			.stag = req.src_stag,
+			.access = IB_ACCESS_REMOTE_READ,
+			.addr = req.src_to,
+			.len = req.len,
+		};
+
+		merr = kwarp_mr_access(&pass->cache, &from);
 		if (merr)
 			return kwarp_rx_request_err(merr);
 		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_READ))

@@ -9,8 +9,8 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
 void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 		   u64 addr, u32 len);
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency);
-void kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
-		    const struct kwarp_mr *mr, u64 addr, u32 len);
+enum kwarp_mem_err kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
+				  const struct kwarp_mr_range *to);
 
 /* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,

@@ -107,24 +107,27 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_recv *recv = &qp->rx.recv;
-	struct ib_pd *pd = recv_pd(qp);
 
 	while (len) {
 		const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
 		u32 n = min(len, sge->length - recv->cur_off);
-		u64 addr = sge->addr + recv->cur_off;
+		const struct kwarp_mr_range to = {
+			.pd = recv_pd(qp),
+			.stag = sge->lkey,
+			.access = IB_ACCESS_LOCAL_WRITE,
+			.addr = sge->addr + recv->cur_off,
+			.len = n,
+		};
 
 		if (!n) {
 			recv->cur_sge++;
 			recv->cur_off = 0;
 			continue;
 		}
-		if (kwarp_mr_access(&pass->cache, pd, sge->lkey, addr, n,
-				    IB_ACCESS_LOCAL_WRITE)) {
+		if (kwarp_rx_place(pass, pl, &to)) {
 			recv_failed(pass, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}
-		kwarp_rx_place(pass, pl, pass->cache.mr, addr, n);
 		recv->cur_off += n;
 		recv->len += n;
 		len -= n;

@@ -94,9 +94,12 @@ static int flat_fpdu(const struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 					     sizeof(u->seg), &u->frame);
 	} else {
 		ret = kwarp_fpdu_flat(p, n, llp->framing.crc, &u->frame);
-		if (!ret)
-			memcpy(u->seg, p + KWARP_MPA_HDR_LEN,
-			       min_t(u32, u->frame.ulpdu_len, sizeof(u->seg)));
+		p += KWARP_MPA_HDR_LEN;
+		/* A constant length saves a call. */
+		if (!ret && likely(u->frame.ulpdu_len >= sizeof(u->seg)))
+			memcpy(u->seg, p, sizeof(u->seg));
+		else if (!ret)
+			memcpy(u->seg, p, u->frame.ulpdu_len);
 	}
 	/* Headers are checked in the copy: do not read them again from the skb's pages. */
 	barrier();

@@ -93,6 +93,65 @@ TEST(Conformance, first_of_two_errors_is_reported)
 	}
 }
 
+// RFC 5041 5.2, 7.1: each segment is placed by its own STag and TO, also if several segments of a
+// message arrive together, of which the device looks up the memory in advance.
+TEST(Conformance, segments_at_once__each_by_its_own_offset)
+{
+	constexpr size_t len = 300;
+	Session s(Terms{});
+	const size_t size = s.v.rw->size();
+	const size_t at[] = {0,	   len,	 2 * len,	 len,	    1500, 1800,
+			     4000, 4100, size - 2 * len, size - len};
+	Bytes expected = s.v.rw->copy(0, size);
+	std::vector<Segment> all;
+	for (size_t i = 0; i < std::size(at); i++) {
+		all.push_back(write_to(*s.v.rw, static_cast<int64_t>(at[i]),
+				       Bytes(len, static_cast<uint8_t>(i + 1)),
+				       i + 1 == std::size(at)));
+		std::ranges::fill_n(expected.begin() + static_cast<ptrdiff_t>(at[i]), len,
+				    static_cast<uint8_t>(i + 1));
+	}
+	s.may_touch(*s.v.rw, {0, size});
+	s.p.send_at_once(all);
+	s.message();
+	EXPECT_TRUE(same(s.v.rw->copy(0, size), expected));
+}
+
+TEST(Conformance, segments_at_once__the_wrong_one_is_refused)
+{
+	constexpr size_t len = 300;
+	struct {
+		const char *name;
+		RegionOf region;
+		uint32_t stag_xor;
+		bool at_end;
+		Code code;
+	} rows[] = {
+		{"wrong key", rw, 1, false, ddp::tagged_stag},
+		{"other PD", alien, 0, false, ddp::tagged_stream},
+		{"behind the end", rw, 0, true, ddp::tagged_bounds},
+	};
+	for (const auto &row : rows) {
+		SCOPED_TRACE(row.name);
+		Session s(Terms{});
+		Region &target = *s.v.rw, &other = *(s.v.*row.region);
+		const size_t at = row.at_end ? target.size() - 2 * len : 0;
+		const Bytes data = pattern(2 * len);
+		const Segment wrong = write_segment(other.rkey() ^ row.stag_xor,
+						    other.base() + at + 2 * len, pattern(len));
+		std::vector<Segment> all =
+			cut_at(write_to(target, static_cast<int64_t>(at), data, false), {len});
+		all.push_back(wrong);
+		s.may_touch(target, {static_cast<ptrdiff_t>(at), 2 * len});
+		s.p.send_at_once(all);
+		End e = s.p.end();
+		ASSERT_TRUE(e.terminate);
+		EXPECT_EQ(e.terminate->code, row.code);
+		EXPECT_EQ(e.terminate->ddp_header, wrong.header());
+		EXPECT_TRUE(same(target.copy(at, 2 * len), data));
+	}
+}
+
 // design.rst, invariant 6: Read Requests before an error are answered before the Terminate, also by
 // a responder that has not sent an FPDU before.
 TEST(Conformance, requests_before_an_error_are_answered)
