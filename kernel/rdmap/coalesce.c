@@ -25,8 +25,17 @@
 static enum hrtimer_restart coalesce_timeout(struct hrtimer *timer)
 {
 	struct kwarp_qp *qp = container_of(timer, struct kwarp_qp, coalesce_timer);
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp;
 
+	/*
+	 * An engine that was woken before, by a doorbell or an acknowledgment, may still be running
+	 * in a process, which holds the socket lock. Pairs with the barrier in
+	 * kwarp_tx_coalesce(): the engine relies on a timer that it finds queued.
+	 */
+	smp_mb();
+	if (!READ_ONCE(qp->tx.coalesce.waiting))
+		return HRTIMER_NORESTART;
+	llp = kwarp_qp_llp(qp);
 	if (!llp)
 		return HRTIMER_NORESTART;
 	/* Prefer this softirq: a worker waits for the CPU of a program that polls. */
@@ -60,6 +69,7 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
 
 	kwarp_qp_assert_locked(qp);
+	WRITE_ONCE(c->waiting, false);
 	c->pass_start = 0;
 	if (kwarp_sq_bursts(&qp->sq)) {
 		c->pass_start = ktime_get_ns();
@@ -103,9 +113,14 @@ bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 	 * queued. hrtimer_active() is also true while the callback runs on another CPU,
 	 * which may have started this very pass; then the timer does not fire again.
 	 */
-	if (fetched == c->started_at && hrtimer_is_queued(&qp->coalesce_timer)) {
-		c->paused = paused;
-		return true;
+	if (fetched == c->started_at) {
+		WRITE_ONCE(c->waiting, true);
+		smp_mb(); /* pairs with the barrier in coalesce_timeout() */
+		if (hrtimer_is_queued(&qp->coalesce_timer)) {
+			c->paused = paused;
+			return true;
+		}
+		WRITE_ONCE(c->waiting, false);
 	}
 	if (paused)
 		pause_ended(c, fetched);
@@ -117,6 +132,7 @@ bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 		return false;
 	c->started_at = fetched;
 	c->paused = true;
+	WRITE_ONCE(c->waiting, true);
 	hrtimer_start(&qp->coalesce_timer, ns_to_ktime(coalesce_ns(c)),
 		      HRTIMER_MODE_REL_SOFT);
 	return true;

@@ -98,6 +98,7 @@ enum kwarp_tx_unacked {
  * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @started_at
  * @vain:	number of the last pauses in a row that have brought one request or none
  * @paused:	the engine is idle, and did not request a doorbell
+ * @waiting:	the engine waits for the timer; read without the socket lock
  * @short_idle:	this pass began shortly after another one, of any QP with the same send CQ
  *
  * @pass and @short_idle are valid while the program is in a burst.
@@ -110,6 +111,7 @@ struct kwarp_coalesce {
 	u64 pass;
 	u8 vain;
 	bool paused;
+	bool waiting;
 	bool short_idle;
 };
 
