@@ -126,7 +126,8 @@ found:
  * @range:	range for which kwarp_mr_access() has granted access last
  *
  * Finds at most KWARP_MR_AHEAD bytes, so that a short message costs few steps. Until the cache is
- * put, its reference lets an invalidation wait, so the access stays granted.
+ * put, its reference lets an invalidation wait, so the access stays granted. Context: any; does
+ * not sleep.
  */
 void kwarp_mr_look_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range)
 {

@@ -7,6 +7,7 @@
 #define _KWARP_CORE_MEM_H
 
 #include <linux/iosys-map.h>
+#include <rdma/kwarp-abi.h>
 
 #include "kwarp.h"
 
@@ -170,6 +171,19 @@ struct kwarp_mr_range {
 	u64 addr;
 	u64 len;
 };
+
+/* The next @len bytes of a scatter element, from offset @off on: to be written to. */
+static inline struct kwarp_mr_range kwarp_mr_sink(const struct ib_pd *pd,
+						  const struct kwarp_sge *sge, u32 off, u32 len)
+{
+	return (struct kwarp_mr_range){
+		.pd = pd,
+		.stag = sge->lkey,
+		.access = IB_ACCESS_LOCAL_WRITE,
+		.addr = sge->addr + off,
+		.len = len,
+	};
+}
 
 /**
  * struct kwarp_mr_cache - the region that an engine pass used last

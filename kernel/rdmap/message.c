@@ -138,13 +138,8 @@ static bool sink_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 
 	for (i = 0; i < wqe->hdr.num_sge; i++) {
 		const struct kwarp_sge *sge = &wqe->sge[i];
-		const struct kwarp_mr_range range = {
-			.pd = qp->ibqp.pd,
-			.stag = sge->lkey,
-			.access = IB_ACCESS_LOCAL_WRITE,
-			.addr = sge->addr,
-			.len = sge->length,
-		};
+		const struct kwarp_mr_range range =
+			kwarp_mr_sink(qp->ibqp.pd, sge, 0, sge->length);
 
 		if (sge->length && kwarp_mr_access(cache, &range))
 			return false;

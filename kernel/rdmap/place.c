@@ -95,10 +95,8 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 
 	/* RFC 5041 5.2: STag and TO of an empty message are not checked. */
 	if (len) {
-		if (unlikely(!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))) {
-			err = kwarp_mr_access(&pass->cache, &to);
-			return err ? mem_errs[err].tagged : KWARP_ERR_TAGGED_ACCESS;
-		}
+		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))
+			return KWARP_ERR_TAGGED_ACCESS;
 		err = kwarp_rx_place(pass, pl, &to);
 		if (err)
 			return mem_errs[err].tagged;
@@ -155,13 +153,8 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 	while (len) {
 		const struct kwarp_sge *sge = &rd->sge[rd->cur_sge];
 		u32 n = min(len, sge->length - rd->cur_off);
-		const struct kwarp_mr_range to = {
-			.pd = qp->ibqp.pd,
-			.stag = sge->lkey,
-			.access = IB_ACCESS_LOCAL_WRITE,
-			.addr = sge->addr + rd->cur_off,
-			.len = n,
-		};
+		const struct kwarp_mr_range to =
+			kwarp_mr_sink(qp->ibqp.pd, sge, rd->cur_off, n);
 
 		if (!n) {
 			rd->cur_sge++;

@@ -111,13 +111,8 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 	while (len) {
 		const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
 		u32 n = min(len, sge->length - recv->cur_off);
-		const struct kwarp_mr_range to = {
-			.pd = recv_pd(qp),
-			.stag = sge->lkey,
-			.access = IB_ACCESS_LOCAL_WRITE,
-			.addr = sge->addr + recv->cur_off,
-			.len = n,
-		};
+		const struct kwarp_mr_range to =
+			kwarp_mr_sink(recv_pd(qp), sge, recv->cur_off, n);
 
 		if (!n) {
 			recv->cur_sge++;

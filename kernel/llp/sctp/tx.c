@@ -352,7 +352,7 @@ int kwarp_sctp_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	tx->pos += frame.len;
 	tx->end[tx->nr++] = at + frame.len;
 	want->left -= ulpdu - want->hdr_len;
-	trace_kwarp_tx_fpdu(llp->qp, &frame, ulpdu == all);
+	trace_kwarp_tx_fpdu(llp->qp, &frame, !want->left);
 	return batch_is_full(tx);
 }
 
