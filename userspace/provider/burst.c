@@ -7,14 +7,15 @@
  * poll, or asks for an event, waits for the kernel: then the provider rings the
  * deferred doorbells.
  *
+ * A burst is KWARP_BURST posts; the posts between the next two polls belong to
+ * it, too: most programs post as many requests as they have polled completions.
+ *
  * Event-driven programs get no bursts: they block without notice to the
  * provider, and many (perftest) rely on few completions per event.
  */
 #include <ccan/list.h>
 
 #include "kwarp.h"
-
-#define BURST	2	/* posts without a poll in between */
 
 static struct kwarp_context *context_of(struct ibv_context *ibctx)
 {
@@ -35,7 +36,7 @@ void kwarp_burst_exit(struct kwarp_context *ctx)
 
 /*
  * Counts a post. Posts in other threads may get lost, or survive a poll: the
- * result is a hint. Return: true if there were BURST posts since a poll.
+ * result is a hint. Return: true if the post is part of a burst.
  */
 static bool count_post(struct kwarp_cq *cq)
 {
@@ -43,9 +44,10 @@ static bool count_post(struct kwarp_cq *cq)
 
 	if (kwarp_load_relaxed(&cq->events))
 		return false;
-	if (posts < BURST)
-		__atomic_store_n(&cq->posts, posts + 1, __ATOMIC_RELAXED);
-	return posts >= BURST;
+	if (posts < KWARP_BURST)
+		__atomic_store_n(&cq->posts, ++posts, __ATOMIC_RELAXED);
+	return posts == KWARP_BURST ||
+	       __atomic_load_n(&cq->bursts, __ATOMIC_RELAXED);
 }
 
 uint32_t kwarp_sq_publish(struct kwarp_qp *qp)
@@ -112,28 +114,25 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 }
 
 /*
- * The queue pair may be destroyed as soon as the lock is free. A doorbell for a
+ * The queue pairs may be destroyed as soon as the lock is free. A doorbell for a
  * handle that is gone, or now belongs to another queue pair, does no harm.
  * Errors are ignored here: the next post or poll reports them.
  */
 void kwarp_ring_all(struct ibv_context *ibctx)
 {
 	struct kwarp_context *ctx = context_of(ibctx);
+	uint32_t handles[KWARP_DOORBELLS];
 	struct kwarp_qp *qp;
-	uint32_t handle;
-	bool ring;
+	int num;
 
-	for (;;) {
+	do {
+		num = 0;
 		pthread_spin_lock(&ctx->lock);
-		qp = list_top(&ctx->deferred, struct kwarp_qp, link);
-		if (!qp) {
-			pthread_spin_unlock(&ctx->lock);
-			return;
-		}
-		handle = qp->vqp.qp.handle;
-		ring = take_deferred(ctx, qp);
+		while (num < KWARP_DOORBELLS &&
+		       (qp = list_top(&ctx->deferred, struct kwarp_qp, link)))
+			if (take_deferred(ctx, qp))
+				handles[num++] = qp->vqp.qp.handle;
 		pthread_spin_unlock(&ctx->lock);
-		if (ring)
-			kwarp_doorbell(ibctx, handle);
-	}
+		kwarp_doorbells(ibctx, handles, num);
+	} while (num == KWARP_DOORBELLS);
 }

@@ -9,6 +9,7 @@
  * from those with which the device was opened; then use libibverbs.
  */
 #include <errno.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rdma/ib_user_verbs.h>
@@ -39,26 +40,63 @@ static int write_command(const struct ibv_context *ibctx, const void *command,
 	return ret < 0 ? errno : EIO;
 }
 
+static void init_doorbell(struct doorbell *db, uint32_t qp_handle,
+			  struct ib_uverbs_post_send_resp *resp)
+{
+	*db = (struct doorbell){
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_POST_SEND,
+			.in_words = sizeof(*db) / 4,
+			.out_words = sizeof(*resp) / 4,
+		},
+		.cmd = {
+			.response = (uintptr_t)resp,
+			.qp_handle = qp_handle,
+			.wqe_size = sizeof(struct ib_uverbs_send_wr),
+		},
+	};
+}
+
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle)
 {
 	struct ib_uverbs_post_send_resp resp = {};
 	struct ibv_qp qp = { .context = ibctx, .handle = qp_handle };
 	struct ibv_send_wr *none = NULL;
-	struct doorbell db = {
-		.hdr = {
-			.command = IB_USER_VERBS_CMD_POST_SEND,
-			.in_words = sizeof(db) / 4,
-			.out_words = sizeof(resp) / 4,
-		},
-		.cmd = {
-			.response = (uintptr_t)&resp,
-			.qp_handle = qp_handle,
-			.wqe_size = sizeof(struct ib_uverbs_send_wr),
-		},
-	};
-	int ret = write_command(ibctx, &db, sizeof(db));
+	struct doorbell db;
+	int ret;
 
+	init_doorbell(&db, qp_handle, &resp);
+	ret = write_command(ibctx, &db, sizeof(db));
 	return ret == EACCES ? ibv_cmd_post_send(&qp, NULL, &none) : ret;
+}
+
+/*
+ * One system call for several commands: the kernel takes each element of a
+ * vector for a command, in order, and stops at one that fails. That one is rung
+ * again by itself, since the reason may have been a signal.
+ */
+void kwarp_doorbells(struct ibv_context *ibctx, const uint32_t *qp_handles,
+		     int num)
+{
+	struct ib_uverbs_post_send_resp resp = {};
+	struct doorbell db[KWARP_DOORBELLS];
+	struct iovec vec[KWARP_DOORBELLS];
+	ssize_t ret;
+	int i;
+
+	for (i = 0; i < num; i++) {
+		init_doorbell(&db[i], qp_handles[i], &resp);
+		vec[i] = (struct iovec){ &db[i], sizeof(db[i]) };
+	}
+	for (i = 0; num - i > 1;) {
+		ret = writev(ibctx->cmd_fd, &vec[i], num - i);
+		if (ret >= (ssize_t)sizeof(db[0]))
+			i += ret / sizeof(db[0]);
+		else
+			kwarp_doorbell(ibctx, qp_handles[i++]);
+	}
+	if (i < num)
+		kwarp_doorbell(ibctx, qp_handles[i]);
 }
 
 /* Errors are ignored here: the next poll reports them. */

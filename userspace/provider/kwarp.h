@@ -36,6 +36,7 @@ struct kwarp_td {
 };
 
 #define KWARP_EVENT_POLLS	256	/* polls without arming: not event-driven */
+#define KWARP_BURST		3	/* posts without a poll in between */
 
 /* A completion queue: the kernel produces, the provider consumes. */
 struct kwarp_cq {
@@ -49,7 +50,9 @@ struct kwarp_cq {
 	uint32_t cons;		/* next element to read */
 	uint32_t prod;		/* kernel's index when last read */
 	uint32_t events;	/* polls left as event-driven; readable without the lock */
-	uint32_t posts;		/* since a poll, on all QPs; accessed without the lock */
+	/* Accessed without the lock; see burst.c. */
+	uint32_t posts;		/* since a poll, on all QPs; at most KWARP_BURST */
+	bool bursts;		/* posts was KWARP_BURST when it was reset last */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
 };
 
@@ -140,8 +143,13 @@ static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 /* Call under the lock. */
 static inline void kwarp_cq_polled(struct kwarp_cq *cq)
 {
-	if (__atomic_load_n(&cq->posts, __ATOMIC_RELAXED))
+	uint32_t posts = __atomic_load_n(&cq->posts, __ATOMIC_RELAXED);
+
+	if (posts) {
+		__atomic_store_n(&cq->bursts, posts == KWARP_BURST,
+				 __ATOMIC_RELAXED);
 		__atomic_store_n(&cq->posts, 0, __ATOMIC_RELAXED);
+	}
 	if (cq->events)
 		__atomic_store_n(&cq->events, cq->events - 1, __ATOMIC_RELAXED);
 }
@@ -201,6 +209,10 @@ int kwarp_ring_send_doorbell(struct ibv_qp *ibqp, uint32_t flags);
 
 /* doorbell.c: announces new elements of a send queue; 0 or an errno. */
 int kwarp_doorbell(struct ibv_context *ibctx, uint32_t qp_handle);
+/* The same for at most KWARP_DOORBELLS send queues; errors are ignored. */
+#define KWARP_DOORBELLS	16
+void kwarp_doorbells(struct ibv_context *ibctx, const uint32_t *qp_handles,
+		     int num);
 /* Polls the network, in the kernel, for an empty CQ. Do not hold its lock. */
 void kwarp_poll_network(struct ibv_cq *ibcq);
 

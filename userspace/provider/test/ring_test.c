@@ -311,23 +311,53 @@ static void post_send__doorbell(void)
 	check(send_doorbells == 2);
 }
 
-static void post_send__tells_of_bursts(void)
+static void post_sends(int num)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
 	struct ibv_send_wr *bad_wr = NULL;
+
+	while (num--) {
+		check(!kwarp_post_send(qp, &wr, &bad_wr));
+		sq_ctl->kern_idx = sq_ctl->user_idx;
+	}
+}
+
+static void post_send__tells_of_bursts(void)
+{
 	struct ibv_wc wc;
 	int i;
 
 	check(kwarp_poll_cq(cq, 1, &wc) == 0);
 	for (i = 0; i < 2; i++) {
-		check(!kwarp_post_send(qp, &wr, &bad_wr));
-		check(!kwarp_post_send(qp, &wr, &bad_wr));
+		post_sends(2);
 		check(sq_ctl->arm == KWARP_SQ_SINGLE);
-		check(!kwarp_post_send(qp, &wr, &bad_wr));
-		check(sq_ctl->arm == KWARP_SQ_BURST);
 		check(kwarp_poll_cq(cq, 1, &wc) == 0);
 	}
-	check(!kwarp_post_send(qp, &wr, &bad_wr));
+	post_sends(2);
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	post_sends(1);
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+}
+
+/* A program that has posted a burst, and polls, is expected to post another. */
+static void post_send__expects_the_next_burst(void)
+{
+	struct ibv_wc wc;
+	int i;
+
+	post_sends(3);
+	for (i = 0; i < 3; i++) {
+		check(kwarp_poll_cq(cq, 1, &wc) == 0);
+		check(kwarp_poll_cq(cq, 1, &wc) == 0);
+		post_sends(1);
+		check(sq_ctl->arm == KWARP_SQ_BURST);
+		post_sends(2);
+	}
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	post_sends(2);
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	post_sends(2);
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
 }
 
@@ -346,20 +376,22 @@ static void post_send__tells_of_bursts_over_queue_pairs(void)
 	attr.recv_cq = own;
 	mixed = kwarp_create_qp(&pd, &attr);
 	check(own && mixed);
-	for (i = 0; i < 2; i++)
-		check(!kwarp_post_send(qp, &wr, &bad_wr));
+	post_sends(2);
 	/* The program may have polled the other CQ. */
 	check(!kwarp_post_send(mixed, &wr, &bad_wr));
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	post_sends(1);
+	check(sq_ctl->arm == KWARP_SQ_BURST);
+	check(!kwarp_post_send(mixed, &wr, &bad_wr));
+	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	/* The burst on one CQ has ended, two posts on the other are none. */
+	check(kwarp_poll_cq(own, 1, &wc) == 0);
 	check(kwarp_poll_cq(cq, 1, &wc) == 0);
 	for (i = 0; i < 2; i++)
 		check(!kwarp_post_send(mixed, &wr, &bad_wr));
 	check(sq_ctl->arm == KWARP_SQ_SINGLE);
-	check(!kwarp_post_send(qp, &wr, &bad_wr));
-	check(sq_ctl->arm == KWARP_SQ_BURST);
-	check(kwarp_poll_cq(own, 1, &wc) == 0);
 	check(!kwarp_post_send(mixed, &wr, &bad_wr));
-	check(sq_ctl->arm == KWARP_SQ_SINGLE);
+	check(sq_ctl->arm == KWARP_SQ_BURST);
 	check(!kwarp_destroy_qp(mixed));
 	check(!kwarp_destroy_cq(own));
 }
@@ -424,6 +456,82 @@ static void post_send__rings_when_the_program_waits(void)
 	check(!kwarp_destroy_qp(qp) && send_doorbells == 4);
 	qp = NULL;
 	check(kwarp_poll_cq(cq, 1, &wc) == 0 && send_doorbells == 4);
+}
+
+/* Queue pairs with deferred doorbells, handles 0 to @num - 1; the queues are the same. */
+static void defer_doorbells(struct ibv_qp **qps, int num)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = cq, .recv_cq = cq };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad_wr = NULL;
+	int i;
+
+	rung = system_calls = 0;
+	for (i = 0; i < num; i++) {
+		qps[i] = kwarp_create_qp(&pd, &attr);
+		check(qps[i]);
+		qps[i]->handle = i;
+		memset(sq_ctl, 0, sizeof(*sq_ctl));
+		sq_ctl->flags = KWARP_RING_COALESCE;
+		check(!kwarp_post_send(qps[i], &wr, &bad_wr));
+	}
+	check(system_calls == 0);
+}
+
+/* The program waits: doorbells for @handles, a bit for each. */
+static void expect_doorbells(struct ibv_qp **qps, int num, uint64_t handles)
+{
+	struct ibv_wc wc;
+	int i;
+
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	check(rung == handles);
+	for (i = 0; i < num; i++)
+		check(!kwarp_destroy_qp(qps[i]));
+}
+
+static void poll_cq__rings_many_by_one_call(void)
+{
+	enum { NUM = KWARP_DOORBELLS + 2 };
+	struct ibv_qp *qps[NUM];
+
+	defer_doorbells(qps, NUM);
+	expect_doorbells(qps, NUM, (1 << NUM) - 1);
+	check(send_doorbells == NUM && system_calls == 2);
+}
+
+/* The others are rung even so, whichever of them fails. */
+static void poll_cq__one_of_many_doorbells_fails(void)
+{
+	enum { NUM = 4 };
+	struct ibv_qp *qps[NUM];
+	int gone;
+
+	for (gone = 0; gone < NUM; gone++) {
+		defer_doorbells(qps, NUM);
+		qps[gone]->handle = GONE_HANDLE;
+		expect_doorbells(qps, NUM, ((1 << NUM) - 1) & ~(1 << gone));
+	}
+}
+
+static void poll_cq__a_signal_interrupts_doorbells(void)
+{
+	struct ibv_qp *qps[3];
+
+	defer_doorbells(qps, 3);
+	doorbell_interrupts = 3;
+	expect_doorbells(qps, 3, 7);
+}
+
+/* Other credentials than those that have opened the device: no write(). */
+static void poll_cq__doorbells_with_other_credentials(void)
+{
+	struct ibv_qp *qps[3];
+
+	defer_doorbells(qps, 3);
+	foreign = true;
+	expect_doorbells(qps, 3, 7);
+	check(send_doorbells == 3);
 }
 
 static void post_recv__fields_full_doorbell(void)
@@ -702,9 +810,14 @@ static const struct test all_tests[] = {
 	TEST(post__closed),
 	TEST(post_send__doorbell),
 	TEST(post_send__tells_of_bursts),
+	TEST(post_send__expects_the_next_burst),
 	TEST(post_send__tells_of_bursts_over_queue_pairs),
 	TEST(post_send__no_bursts_with_events),
 	TEST(post_send__rings_when_the_program_waits),
+	TEST(poll_cq__rings_many_by_one_call),
+	TEST(poll_cq__one_of_many_doorbells_fails),
+	TEST(poll_cq__a_signal_interrupts_doorbells),
+	TEST(poll_cq__doorbells_with_other_credentials),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
 	TEST(poll_cq__wraps),
