@@ -13,6 +13,24 @@
 #define KWARP_CQ_MOVE_RUN	256U
 
 /**
+ * struct kwarp_pause - queue pairs with the same send CQ whose engines are paused
+ * @timer:	softirq; looks at the rings; queued, or running, while there are queue pairs
+ * @lock:	disables softirqs, a leaf of the lock order; protects the fields below
+ * @qps:	the queue pairs, by pause_link
+ * @num:	their number
+ * @period:	of @timer, ns; longer with many queue pairs
+ * @active:	time when a new pause last began; ns, CLOCK_MONOTONIC
+ */
+struct kwarp_pause {
+	struct hrtimer timer;
+	spinlock_t lock;	/* see above */
+	struct list_head qps;
+	u32 num;
+	u64 period;
+	u64 active;
+};
+
+/**
  * struct kwarp_cq - a completion queue
  * @ibcq:	RDMA core's part
  * @dev:	device
@@ -43,6 +61,7 @@
  *		under the lock
  * @idle_since:	time when a send engine that completes to the CQ last went idle during a burst;
  *		ns, CLOCK_MONOTONIC; READ_ONCE() and WRITE_ONCE() (rdmap/coalesce.c)
+ * @pause:	doorbell coalescing of the QPs whose send CQ this is; unused in a kernel CQ
  * @context:	the user's device context; NULL for a kernel CQ
  * @cqs_node:	entry of @context->cqs
  */
@@ -67,6 +86,7 @@ struct kwarp_cq {
 	bool timestamps;
 	u32 napi_id;
 	u64 idle_since;
+	struct kwarp_pause pause;
 	struct kwarp_ucontext *context;
 	struct list_head cqs_node;
 	u32 id;

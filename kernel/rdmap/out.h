@@ -13,13 +13,19 @@ enum kwarp_tx_limits {
 	KWARP_TX_PIECE		= 128 * 1024,	/* bytes of a region located at once */
 	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
 	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
-	/* After so many pauses in a row that brought one request or none, do not pause ... */
-	KWARP_TX_VAIN		= 4,
-	KWARP_TX_RESUME		= 32,		/* ... for so many requests */
-	/* Timeout of qp->coalesce_timer: passes of the engine, with limits (coalesce.c). */
-	KWARP_TX_COALESCE_PASSES	= 4,
-	KWARP_TX_COALESCE_MIN_NS	= 20 * 1000,
-	KWARP_TX_COALESCE_MAX_NS	= 200 * 1000,
+};
+
+/* Limits of doorbell coalescing (coalesce.c). */
+enum kwarp_pause_limits {
+	KWARP_PAUSE_PASSES	= 4,		/* passes of an engine in the first period */
+	KWARP_PAUSE_MIN_NS	= 20 * 1000,	/* shortest period, ... */
+	KWARP_PAUSE_MAX_NS	= 200 * 1000,	/* ... longest, and ... */
+	KWARP_PAUSE_PER_QP_NS	= 1000,		/* ... at least so much per paused queue pair */
+	/* Pauses end so long after the last one began: per paused queue pair, and at most. */
+	KWARP_PAUSE_END_QP_NS	= 500 * 1000,
+	KWARP_PAUSE_END_NS	= 5000 * 1000,
+	KWARP_PAUSE_QPS		= 256,		/* paused queue pairs with the same send CQ */
+	KWARP_PAUSE_WAKES	= 16,		/* engines woken at once */
 };
 
 /* Kinds of messages, in order of precedence; the last two take turns. */
@@ -91,27 +97,22 @@ enum kwarp_tx_unacked {
 
 /**
  * struct kwarp_coalesce - doorbell coalescing (coalesce.c)
- * @peer_at:	sq.window.fetched when the peer last sent an RDMA Write, Send or Immediate Data
- * @started_at:	sq.window.fetched when qp->coalesce_timer was last started
- * @stopped_at:	sq.window.fetched when the engine last stopped pausing
+ * @peer_at:	sq.window.fetched when the peer last sent an RDMA Write, Send or Immediate Data;
+ *		read without the socket lock
+ * @paused_at:	sq.window.fetched when the engine last paused
  * @pass_start:	time when the current pass began, or 0 if the program was in no burst then
- * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @started_at
- * @vain:	number of the last pauses in a row that have brought one request or none
- * @paused:	the engine is idle, and did not request a doorbell
- * @waiting:	the engine waits for the timer; read without the socket lock
+ * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @paused_at
+ * @paused:	this pass has interrupted a pause
  * @short_idle:	this pass began shortly after another one, of any QP with the same send CQ
  *
  * @pass and @short_idle are valid while the program is in a burst.
  */
 struct kwarp_coalesce {
 	u32 peer_at;
-	u32 started_at;
-	u32 stopped_at;
+	u32 paused_at;
 	u64 pass_start;
 	u64 pass;
-	u8 vain;
 	bool paused;
-	bool waiting;
 	bool short_idle;
 };
 

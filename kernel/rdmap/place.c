@@ -449,7 +449,7 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 		return do_read_response(pass, &pl, len);
 	}
 	/* Posts that answer this message are not a burst (coalesce.c). */
-	pass->qp->tx.coalesce.peer_at = pass->qp->sq.window.fetched;
+	WRITE_ONCE(pass->qp->tx.coalesce.peer_at, pass->qp->sq.window.fetched);
 	if (h->opcode == RDMAP_WRITE)
 		return do_write(pass, &pl, len);
 	return kwarp_rx_send(pass, &pl, len);

@@ -3,8 +3,6 @@
 #ifndef _KWARP_RDMAP_QP_H
 #define _KWARP_RDMAP_QP_H
 
-#include <linux/hrtimer.h>
-
 #include "core/mem.h"
 #include "core/wq.h"
 #include "kwarp.h"
@@ -121,7 +119,7 @@ enum kwarp_err_from {
 /**
  * struct kwarp_qp - a queue pair
  * @ibqp:	RDMA core's part; ibqp.qp_num is the index in dev->qps
- * @refs:	table, connection, claim, iw_cm, queued work
+ * @refs:	table, connection, claim, iw_cm, queued work, a timer that wakes the engine
  * @free:	completed when @refs is zero: destroy_qp waits for it
  * @dev:	device
  * @memory:	identity of the QP in access checks of registered memory
@@ -163,7 +161,7 @@ enum kwarp_err_from {
  * @work:	runs the send engine
  * @rest:	runs both engines on the work that a pass left over: kwarp_tx_defer()
  * @retry:	runs the send engine after a delay, when memory was short
- * @coalesce_timer: runs the send engine after a burst; cancelled before the QP is freed
+ * @pause_link:	entry of the list of paused queue pairs of @sq.cq, under its lock (coalesce.c)
  *
  * @dev to @mmap are constant. @mutex protects changes of @llp to @rdv, the socket lock of
  * the attached connection @drive to @stats, sq.lock changes of @claimed to @claimant, and
@@ -202,7 +200,7 @@ struct kwarp_qp {
 	struct work_struct work;
 	struct work_struct rest;
 	struct delayed_work retry;
-	struct hrtimer coalesce_timer;
+	struct list_head pause_link;
 	bool claimed;
 	u32 claims;
 	struct kwarp_llp *claimant;

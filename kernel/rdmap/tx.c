@@ -181,7 +181,6 @@ void kwarp_tx_begin(struct kwarp_qp *qp)
 		.read_msn = 1,
 		.atomic_msn = 1,
 		.stag_base = get_random_u32(),
-		.coalesce.stopped_at = -KWARP_TX_RESUME,
 	};
 }
 

@@ -39,7 +39,8 @@ void kwarp_tx_defer(struct kwarp_qp *qp);
 
 /* coalesce.c */
 
-void kwarp_tx_coalesce_init(struct kwarp_qp *qp);
+void kwarp_pause_init(struct kwarp_pause *p);
+void kwarp_pause_exit(struct kwarp_pause *p);
 void kwarp_tx_coalesce_exit(struct kwarp_qp *qp);
 
 /* A pass of the engine begins. Context: socket lock held. */

@@ -7,6 +7,7 @@
 
 #include "core/cq_event.h"
 #include "rdmap/stream.h"
+#include "rdmap/tx.h"
 
 static size_t cq_len(u32 size)
 {
@@ -84,6 +85,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);
+	kwarp_pause_init(&cq->pause);
 	INIT_WORK(&cq->overflow_work, cq_overflow_work);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
@@ -154,6 +156,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	might_sleep();
 	kwarp_cq_napi_exit(cq);
 	kwarp_cq_event_exit(cq);
+	kwarp_pause_exit(&cq->pause);
 	cancel_work_sync(&cq->overflow_work);
 	/*
 	 * The core destroys a CQ only after all its QPs, so no completions are added. The

@@ -107,7 +107,7 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	INIT_WORK(&qp->work, kwarp_drive_work);
 	INIT_WORK(&qp->rest, kwarp_drive_rest_work);
 	INIT_DELAYED_WORK(&qp->retry, kwarp_drive_retry_work);
-	kwarp_tx_coalesce_init(qp);
+	INIT_LIST_HEAD(&qp->pause_link);
 	kwarp_rdv_init(qp);
 	if (!qp->sq.kernel)
 		qp->memcg = get_mem_cgroup_from_mm(current->mm);

@@ -244,7 +244,8 @@ without_windows() {
 }
 
 without_coalesce() {
-	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce_init
+	stub $DRIVER/rdmap/tx.h kwarp_pause_init
+	stub $DRIVER/rdmap/tx.h kwarp_pause_exit
 	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce_exit
 	stub $DRIVER/rdmap/tx.h kwarp_tx_woken
 	stub $DRIVER/rdmap/tx.h kwarp_tx_coalesce false

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Completions, fences, outstanding reads: the ordering rules of verbs.
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "lab/host.h"
@@ -94,6 +99,101 @@ TEST(order, burst__goes_out_although_nobody_polls)
 		for (int i = 0; i < burst; i++)
 			EXPECT_EQ(received[i].wr_id, uint64_t(i));
 		wait_ok(pair.client.scq(), burst);
+	}
+}
+
+// Queue pairs with a single CQ on the client's side, and Sends on them in bursts, without a poll.
+class Bursts {
+public:
+	explicit Bursts(unsigned number)
+	{
+		for (unsigned i = 0; i < number; i++) {
+			PairConfig c = both(Config{});
+			c.client.cq = i ? pairs_[0]->client.scq() : nullptr;
+			pairs_.push_back(std::make_unique<Pair>(c));
+		}
+	}
+
+	// The first pair has the CQ.
+	~Bursts()
+	{
+		while (!pairs_.empty())
+			pairs_.pop_back();
+	}
+
+	void post_on_each(int number)
+	{
+		for (auto &pair : pairs_) {
+			for (int i = 0; i < number; i++)
+				post_recv(pair->server.qp(), i,
+					  {pair->server.memory().sge(100 * i, 100)});
+			for (int i = 0; i < number; i++)
+				post(pair->client.qp(),
+				     send(i, {pair->client.memory().sge(0, 64)}));
+		}
+	}
+
+	void expect_arrival(int number)
+	{
+		for (auto &pair : pairs_) {
+			std::vector<ibv_wc> received = wait_ok(pair->server.rcq(), number);
+			for (int i = 0; i < number; i++)
+				EXPECT_EQ(received[i].wr_id, uint64_t(i));
+		}
+	}
+
+	// Polls what there is.
+	void drop()
+	{
+		ibv_wc wc[16];
+		while (ibv_poll_cq(pairs_[0]->client.scq(), 16, wc) > 0)
+			continue;
+	}
+
+	void poll(int number) { wait_ok(pairs_[0]->client.scq(), number * pairs_.size()); }
+
+	// The client's queue pair first: while its peer exists, the connection does not end before.
+	void destroy_last()
+	{
+		pairs_.back()->client.destroy_qp();
+		pairs_.pop_back();
+	}
+
+private:
+	std::vector<std::unique_ptr<Pair>> pairs_;
+};
+
+// The engines may be paused in the intervals, which the program does not see; after the longest one
+// they are not.
+TEST(order, burst__on_many_queue_pairs_goes_out_although_nobody_polls)
+{
+	using std::chrono::milliseconds;
+	constexpr int burst = 8;
+	Bursts bursts(20);
+	for (milliseconds interval : {milliseconds(0), milliseconds(1), milliseconds(20)}) {
+		bursts.post_on_each(burst);
+		bursts.expect_arrival(burst);
+		std::this_thread::sleep_for(interval);
+		bursts.post_on_each(1);
+		bursts.expect_arrival(1);
+		bursts.poll(burst + 1);
+	}
+}
+
+// The end of a queue pair meets the timer that looks at those of the burst.
+TEST(order, burst__queue_pairs_are_destroyed_in_it)
+{
+	constexpr int burst = 8, number = 30;
+	Bursts bursts(number);
+	for (int round = 1; round < number; round++) {
+		bursts.post_on_each(burst);
+		bursts.expect_arrival(burst);
+		bursts.poll(burst);
+		bursts.post_on_each(burst);
+		bursts.expect_arrival(burst);
+		std::this_thread::sleep_for(std::chrono::microseconds(10 * round));
+		bursts.destroy_last();
+		bursts.drop();
 	}
 }
 
