@@ -198,6 +198,7 @@ void kwarp_tx_woken(struct kwarp_qp *qp)
 	struct kwarp_coalesce *c = &qp->tx.coalesce;
 
 	kwarp_qp_assert_locked(qp);
+	/* Only this engine links the queue pair, so what looks unlinked needs no lock. */
 	c->paused = !list_empty(&qp->pause_link) && pause_end(qp);
 	c->pass_start = 0;
 	if (kwarp_sq_bursts(&qp->sq)) {
