@@ -296,17 +296,13 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  * @p:		first byte of an FPDU
  * @n:		contiguous bytes at @p
  * @crc:	CRCs are in use
- * @hdr:	receives the first ULPDU bytes, without markers
- * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
- *		completely
  * @f:		result; the caller has set its @pos
  *
  * The checks are those of kwarp_fpdu_verify().
  *
  * Return: as kwarp_fpdu_flat(), or KWARP_FPDU_ERR_MARKER.
  */
-int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
-			   struct kwarp_fpdu *f)
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, struct kwarp_fpdu *f)
 {
 	u32 first = kwarp_to_marker(f->pos);
 	u32 length_off = first ? 0 : KWARP_MARKER_LEN;
@@ -330,10 +326,22 @@ int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
 		if ((get_unaligned_be16(p + at + 2) & ~3U) != ptr)
 			return KWARP_FPDU_ERR_MARKER;
 	}
+	return KWARP_FPDU_OK;
+}
+
+/**
+ * kwarp_fpdu_flat_hdr() - get the first bytes of the ULPDU of a contiguous FPDU
+ * @p:		first byte of the FPDU
+ * @f:		the FPDU, verified
+ * @hdr:	receives the first ULPDU bytes, without markers
+ * @hdr_len:	size of @hdr, at most KWARP_FPDU_HDR_MAX; a shorter ULPDU is copied
+ *		completely
+ */
+void kwarp_fpdu_flat_hdr(const u8 *p, const struct kwarp_fpdu *f, u8 *hdr, u32 hdr_len)
+{
 	hdr_len = min(hdr_len, f->ulpdu_len);
 	if (hdr_len)
-		copy_hdr(hdr, hdr_len, p, first);
-	return KWARP_FPDU_OK;
+		copy_hdr(hdr, hdr_len, p, f->markers ? kwarp_to_marker(f->pos) : U32_MAX);
 }
 
 /**
@@ -398,13 +406,43 @@ u32 kwarp_payload_next(struct kwarp_payload *pl, const u8 **p, u32 max)
 	return run;
 }
 
-/* As kwarp_payload_copy(), for ULPDU bytes in several pieces. */
+/* Copy the next len ULPDU bytes, at most pl->left, from contiguous memory. */
+static void copy_flat(struct kwarp_payload *pl, u8 *dst, u32 len)
+{
+	struct kwarp_reader *r = pl->r;
+	u32 run = min(len, pl->to_marker);
+	u32 to_marker = pl->to_marker;
+	const u8 *p = r->p;
+
+	pl->left -= len;
+	memcpy(dst, p, run);
+	while (len -= run) {
+		dst += run;
+		p += run + KWARP_MARKER_LEN;
+		to_marker = KWARP_MARKER_DATA;
+		run = min(len, to_marker);
+		memcpy(dst, p, run);
+	}
+	pl->to_marker = to_marker - run;
+	p += run;
+	r->n -= p - r->p;
+	r->p = p;
+}
+
+/*
+ * As kwarp_payload_copy(), in all cases: markers among the bytes, several pieces of memory, fewer
+ * than len bytes.
+ */
 u32 kwarp_payload_copy_pieces(struct kwarp_payload *pl, u8 *dst, u32 len)
 {
 	struct kwarp_reader *r = pl->r;
 	u32 left = min(len, pl->left);
 	u8 *to = dst;
 
+	if (!r->next) {
+		copy_flat(pl, dst, left);
+		return left;
+	}
 	pl->left -= left;
 	while (left) {
 		u32 run;

@@ -22,7 +22,7 @@
 #define KWARP_ULPDU_MAX		64768U	/* RFC 5044 3 */
 #define KWARP_MULPDU_MIN	128	/* RFC 5044 3, 4.5: never offer less */
 #define KWARP_FPDU_PEEK_LEN	6	/* marker and ULPDU Length field */
-#define KWARP_FPDU_HDR_MAX	72	/* maximum that kwarp_fpdu_verify() copies */
+#define KWARP_FPDU_HDR_MAX	72	/* maximum of headers that are copied */
 
 /**
  * enum kwarp_fpdu_verdict - result of the receiver's checks
@@ -44,7 +44,8 @@ enum kwarp_fpdu_verdict {
  * struct kwarp_reader - reader of bytes in several pieces of memory
  * @p:		next byte
  * @n:		bytes left at @p; may be 0
- * @next:	load the next piece into @p and @n; false if there is none
+ * @next:	load the next piece into @p and @n; false if there is none. NULL: there is no
+ *		other piece, and the caller reads no more than the @n bytes at @p
  *
  * A reader is embedded in the structure that walks the pieces (an skb walker, an array of
  * spans). Functions here call @next only when they need a byte beyond the piece. To read
@@ -204,8 +205,8 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 	return KWARP_FPDU_OK;
 }
 
-int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, u8 *hdr, u32 hdr_len,
-			   struct kwarp_fpdu *f);
+int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, struct kwarp_fpdu *f);
+void kwarp_fpdu_flat_hdr(const u8 *p, const struct kwarp_fpdu *f, u8 *hdr, u32 hdr_len);
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 

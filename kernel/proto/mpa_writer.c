@@ -145,6 +145,30 @@ u32 kwarp_fpdu_end(struct kwarp_fpdu_writer *w, u8 *dst)
 }
 
 /**
+ * kwarp_fpdu_flat_put() - copy ULPDU bytes into a contiguous FPDU, and insert markers
+ * @fpdu:	the ULPDU Length field of the FPDU, which has no marker in front
+ * @to:		destination
+ * @to_marker:	bytes from @to to the next marker; 0 if one is due
+ * @src:	ULPDU bytes
+ * @len:	number of bytes
+ *
+ * Return: the address after the last byte.
+ */
+u8 *kwarp_fpdu_flat_put(const u8 *fpdu, u8 *to, u32 to_marker, const u8 *src, u32 len)
+{
+	u32 run = min(len, to_marker);
+
+	memcpy(to, src, run);
+	while (len -= run) {
+		to = kwarp_fpdu_flat_marker(fpdu, to + run);
+		src += run;
+		run = min_t(u32, len, KWARP_MARKER_DATA);
+		memcpy(to, src, run);
+	}
+	return to + run;
+}
+
+/**
  * kwarp_fpdu_writer_init() - set the parameters of the whole connection
  * @w:		writer
  * @markers:	the peer requested markers

@@ -79,6 +79,8 @@ static inline u8 *kwarp_fpdu_flat_marker(const u8 *fpdu, u8 *to)
 	return to + KWARP_MARKER_LEN;
 }
 
+u8 *kwarp_fpdu_flat_put(const u8 *fpdu, u8 *to, u32 to_marker, const u8 *src, u32 len);
+
 /**
  * kwarp_fpdu_flat_end() - write what follows the ULPDU of a contiguous FPDU
  * @fpdu:	the ULPDU Length field of the FPDU, which has no marker in front

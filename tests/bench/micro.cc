@@ -103,14 +103,10 @@ u32 take(const u8 *p, u32 avail, u32 pos, Format f, u8 *to)
 	fpdu.pos = pos;
 	u8 seg[KWARP_FPDU_HDR_MAX];
 
-	if (!f.markers) {
-		if (kwarp_fpdu_flat(p, avail, f.crc, &fpdu) != KWARP_FPDU_OK)
-			return 0;
-		std::copy_n(p + KWARP_MPA_HDR_LEN, std::min<u32>(fpdu.ulpdu_len, sizeof(seg)), seg);
-	} else if (kwarp_fpdu_flat_marked(p, avail, f.crc, seg, sizeof(seg), &fpdu) !=
-		   KWARP_FPDU_OK) {
+	if (f.markers ? kwarp_fpdu_flat_marked(p, avail, f.crc, &fpdu) :
+			kwarp_fpdu_flat(p, avail, f.crc, &fpdu))
 		return 0;
-	}
+	kwarp_fpdu_flat_hdr(p, &fpdu, seg, sizeof(seg));
 	if (kwarp_ddp_parse(seg, fpdu.ulpdu_len, &h) || kwarp_rdmap_check(&h, fpdu.ulpdu_len, 1, 0))
 		return 0;
 	kwarp_payload_flat(&pl, &r, p, &fpdu, h.len);

@@ -50,15 +50,15 @@ void Engine::error(int verdict, u32 known_at)
 // As the engine does: a contiguous FPDU is checked in place; all others go to one_fpdu().
 bool Engine::flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f)
 {
-	Exact hdr(hdr_len_);
 	u32 n = std::min(st.r.n, avail);
 	f.pos = rx_pos_;
-	int ret = framing_.markers ? kwarp_fpdu_flat_marked(st.r.p, n, framing_.crc, hdr.data(),
-							    hdr.size(), &f) :
+	int ret = framing_.markers ? kwarp_fpdu_flat_marked(st.r.p, n, framing_.crc, &f) :
 				     kwarp_fpdu_flat(st.r.p, n, framing_.crc, &f);
 	if (ret)
 		return false;
-	u32 head = framing_.markers ? std::min(hdr.size(), f.ulpdu_len) : 0;
+	Exact hdr(hdr_len_);
+	kwarp_fpdu_flat_hdr(st.r.p, &f, hdr.data(), hdr.size());
+	u32 head = std::min(hdr.size(), f.ulpdu_len);
 	Bytes ulpdu = hdr.first(head);
 	Exact rest(f.ulpdu_len - head);
 	kwarp_reader r;

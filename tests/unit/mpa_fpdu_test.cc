@@ -402,9 +402,10 @@ TEST(mpa_fpdu, kwarp_fpdu_flat__as_peek_and_verify)
 		if (coin())
 			wire[pick(2, static_cast<u32>(wire.size()) - 1)] ^= 1 << pick(0, 7);
 		Pieces whole(wire);
-		Bytes hdr, got;
+		Bytes hdr, got, head(pick(0, KWARP_FPDU_HDR_MAX), 0xee);
 		kwarp_fpdu f{};
 		u32 n = static_cast<u32>(wire.size());
+		f.pos = some_pos();
 		int ret = kwarp_fpdu_flat(wire.data(), n, crc, &f);
 
 		ASSERT_EQ(ret, verify(whole, peek_ok(whole, n, 0, false), crc, hdr));
@@ -413,6 +414,11 @@ TEST(mpa_fpdu, kwarp_fpdu_flat__as_peek_and_verify)
 		EXPECT_EQ(f.len, wire.size());
 		EXPECT_EQ(f.ulpdu_len, ulpdu.size());
 		EXPECT_FALSE(f.markers);
+		kwarp_fpdu_flat_hdr(wire.data(), &f, head.data(), static_cast<u32>(head.size()));
+		u32 copied = std::min<u32>(head.size(), f.ulpdu_len);
+		EXPECT_EQ(slice(head, 0, copied), slice(wire, KWARP_MPA_HDR_LEN, copied));
+		EXPECT_EQ(slice(head, copied, head.size() - copied),
+			  Bytes(head.size() - copied, 0xee));
 	}
 }
 
@@ -442,15 +448,13 @@ static void check_flat_marked(u32 pos, const Bytes &fpdu, bool crc)
 	kwarp_fpdu f{};
 
 	f.pos = pos;
-	ASSERT_EQ(kwarp_fpdu_flat_marked(fpdu.data(), n, crc, hdr.data(),
-					 static_cast<u32>(hdr.size()), &f),
-		  as_int(want.verdict))
-		<< pos;
+	ASSERT_EQ(kwarp_fpdu_flat_marked(fpdu.data(), n, crc, &f), as_int(want.verdict)) << pos;
 	if (want.verdict != model::Verdict::ok)
 		return;
 	EXPECT_EQ(f.len, n);
 	EXPECT_EQ(f.ulpdu_len, want.ulpdu.size());
 	EXPECT_TRUE(f.markers);
+	kwarp_fpdu_flat_hdr(fpdu.data(), &f, hdr.data(), static_cast<u32>(hdr.size()));
 	u32 head = std::min<u32>(hdr.size(), f.ulpdu_len);
 	ASSERT_EQ(slice(hdr, 0, head), slice(want.ulpdu, 0, head));
 	ASSERT_EQ(slice(hdr, head, hdr.size() - head), Bytes(hdr.size() - head, 0xee));
@@ -461,11 +465,16 @@ static void check_flat_marked(u32 pos, const Bytes &fpdu, bool crc)
 	kwarp_payload_flat(&pl, &r, fpdu.data(), &f, head);
 	for (;;) {
 		Bytes part(pick(1, 700), 0xee);
-		u32 copied = kwarp_payload_copy(&pl, part.data(), static_cast<u32>(part.size()));
-		got = got + slice(part, 0, copied);
-		if (copied < part.size())
+		u32 most = static_cast<u32>(part.size());
+		const u8 *p = part.data();
+		u32 taken = coin() ? kwarp_payload_copy(&pl, part.data(), most) :
+				     kwarp_payload_next(&pl, &p, most);
+		if (!taken)
 			break;
+		got = got + Bytes(p, p + taken);
+		ASSERT_EQ(r.p + r.n, fpdu.data() + n);
 	}
+	EXPECT_EQ(pl.left, 0u);
 	ASSERT_EQ(got, slice(want.ulpdu, head, want.ulpdu.size() - head));
 }
 
@@ -503,7 +512,6 @@ TEST(mpa_fpdu, kwarp_fpdu_flat_marked__damaged_markers)
 
 TEST(mpa_fpdu, kwarp_fpdu_flat_marked__leaves_what_is_not_all_there)
 {
-	u8 hdr[18];
 	kwarp_fpdu f;
 
 	for (u32 pos : {0u, 4u, 0u - 20u}) {
@@ -511,7 +519,7 @@ TEST(mpa_fpdu, kwarp_fpdu_flat_marked__leaves_what_is_not_all_there)
 		for (u32 n = 0; n < wire.size(); n++) {
 			Bytes part(wire.begin(), wire.begin() + n);
 			f.pos = pos;
-			EXPECT_EQ(kwarp_fpdu_flat_marked(part.data(), n, true, hdr, 18, &f),
+			EXPECT_EQ(kwarp_fpdu_flat_marked(part.data(), n, true, &f),
 				  KWARP_FPDU_NEED_MORE);
 		}
 	}
@@ -520,8 +528,7 @@ TEST(mpa_fpdu, kwarp_fpdu_flat_marked__leaves_what_is_not_all_there)
 	large[0] = 0xfd;
 	large[1] = 0x01;
 	f.pos = 4;
-	EXPECT_EQ(kwarp_fpdu_flat_marked(large.data(), 70000, false, hdr, 18, &f),
-		  KWARP_FPDU_NEED_MORE);
+	EXPECT_EQ(kwarp_fpdu_flat_marked(large.data(), 70000, false, &f), KWARP_FPDU_NEED_MORE);
 }
 
 // One wrong bit anywhere after the length field; every position in small FPDUs.

@@ -243,14 +243,11 @@ TEST(mpa_writer, kwarp_fpdu_flat_end__as_the_model)
 		to_marker -= KWARP_MPA_HDR_LEN;
 		put_unaligned_be16(ulpdu.size(), dst);
 		for (u32 done = 0; done < ulpdu.size();) {
-			if (!to_marker) {
-				to = kwarp_fpdu_flat_marker(dst, to);
-				to_marker = KWARP_MARKER_DATA;
-			}
-			u32 n = std::min<u32>(to_marker, ulpdu.size() - done);
-			to = std::copy_n(&ulpdu[done], n, to);
+			u32 n = pick(1, ulpdu.size() - done);
+			to = kwarp_fpdu_flat_put(dst, to, to_marker, &ulpdu[done], n);
+			u32 at = pos + (to - dst);
+			to_marker = markers ? -at % 512 : U32_MAX;
 			done += n;
-			to_marker -= n;
 		}
 		kwarp_fpdu_flat_end(dst, to, room.o.size(), crc);
 		ASSERT_EQ(room.o, model::encode(pos, ulpdu, markers, crc));

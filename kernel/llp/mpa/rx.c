@@ -83,27 +83,30 @@ static __always_inline void consume_fpdu(struct kwarp_mpa_rx *rx)
 static int flat_fpdu(const struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 {
 	const struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	bool markers = llp->framing.rx_markers;
 	const u8 *p = rx->at.r.p;
 	u32 n = min(rx->at.r.n, rx->avail - rx->used);
 	int ret;
 
 	u->frame.pos = rx->pos;
 	u->flat = p;
-	if (llp->framing.rx_markers) {
-		ret = kwarp_fpdu_flat_marked(p, n, llp->framing.crc, u->seg,
-					     sizeof(u->seg), &u->frame);
-	} else {
+	if (markers)
+		ret = kwarp_fpdu_flat_marked(p, n, llp->framing.crc, &u->frame);
+	else
 		ret = kwarp_fpdu_flat(p, n, llp->framing.crc, &u->frame);
-		p += KWARP_MPA_HDR_LEN;
-		/* A constant length saves a call. */
-		if (!ret && likely(u->frame.ulpdu_len >= sizeof(u->seg)))
-			memcpy(u->seg, p, sizeof(u->seg));
-		else if (!ret)
-			memcpy(u->seg, p, u->frame.ulpdu_len);
-	}
+	if (ret)
+		return ret;
+	p += KWARP_MPA_HDR_LEN;
+	if (unlikely(markers && kwarp_to_marker(rx->pos) < KWARP_MPA_HDR_LEN + sizeof(u->seg)))
+		kwarp_fpdu_flat_hdr(u->flat, &u->frame, u->seg, sizeof(u->seg));
+	/* A constant length saves a call. */
+	else if (likely(u->frame.ulpdu_len >= sizeof(u->seg)))
+		memcpy(u->seg, p, sizeof(u->seg));
+	else
+		memcpy(u->seg, p, u->frame.ulpdu_len);
 	/* Headers are checked in the copy: do not read them again from the skb's pages. */
 	barrier();
-	return ret;
+	return KWARP_FPDU_OK;
 }
 
 /* Slow path: the FPDU is not contiguous, may have been placed early, or is invalid. */

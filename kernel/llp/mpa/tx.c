@@ -144,7 +144,7 @@ static int put_flat(const struct kwarp_llp *llp, u8 *dst, u32 to_marker,
 		    const struct kwarp_fpdu *frame)
 {
 	u8 *to = dst + KWARP_MPA_HDR_LEN;
-	u32 left = frame->ulpdu_len, n;
+	u32 left = frame->ulpdu_len, n, pos;
 	int ret;
 
 	put_unaligned_be16(left, dst);
@@ -160,16 +160,18 @@ static int put_flat(const struct kwarp_llp *llp, u8 *dst, u32 to_marker,
 			if (ret)
 				return ret;
 		}
-		if (unlikely(!to_marker)) {
-			to = kwarp_fpdu_flat_marker(dst, to);
-			to_marker = KWARP_MARKER_DATA;
+		n = min(left, src->n);
+		if (likely(n <= to_marker)) {
+			memcpy(to, src->p, n);
+			to += n;
+			to_marker -= n;
+		} else {
+			to = kwarp_fpdu_flat_put(dst, to, to_marker, src->p, n);
+			pos = frame->pos + (to - dst);
+			to_marker = -pos % KWARP_MARKER_SPACING;
 		}
-		n = min3(left, src->n, to_marker);
-		memcpy(to, src->p, n);
 		src->p += n;
 		src->n -= n;
-		to += n;
-		to_marker -= n;
 		left -= n;
 	}
 	kwarp_fpdu_flat_end(dst, to, frame->len, llp->framing.crc);
