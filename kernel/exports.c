@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Symbols for tests/kernel/seam.c, which puts its own lower layer below a queue pair.
+ * Symbols for the module kwarp_seam of tests/kernel, which has its own lower layer.
  * Only in modules that are built for the tests (KWARP_TEST=y).
  */
 #include <linux/export.h>
 
+#include "core/stag.h"
 #include "llp/llp.h"
 #include "proto/ddp.h"
 #include "proto/errors.h"
@@ -18,6 +19,9 @@ EXPORT_SYMBOL_GPL(kwarp_llp_init);
 EXPORT_SYMBOL_GPL(kwarp_llp_lock);
 EXPORT_SYMBOL_GPL(kwarp_llp_put);
 EXPORT_SYMBOL_GPL(kwarp_llp_unlock);
+EXPORT_SYMBOL_GPL(kwarp_mr_get);
+EXPORT_SYMBOL_GPL(kwarp_mr_put);
+EXPORT_SYMBOL_GPL(kwarp_mw_bind_region);
 EXPORT_SYMBOL_GPL(kwarp_qp_attach);
 EXPORT_SYMBOL_GPL(kwarp_qp_detach);
 EXPORT_SYMBOL_GPL(kwarp_qp_disconnect);

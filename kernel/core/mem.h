@@ -50,7 +50,9 @@ enum kwarp_mr_kind {
  *		for the references blocks on this lock instead of spinning
  * @windows:	bound windows of a region; -1 during deregistration and reregistration:
  *		no window may be bound
- * @change:	held by the pass that invalidates the STag or binds the window
+ * @change:	held by the pass that invalidates the STag or binds the window, and while the
+ *		entry is retired
+ * @retired:	deregistered: no pass may change the entry any more; under @change
  * @state:	enum kwarp_mr_state; checked with a reference held, for each access or for the
  *		range that kwarp_mr_look_ahead() has found
  * @stag:	current STag: index << 8 | key
@@ -91,6 +93,7 @@ struct kwarp_mr {
 #endif
 	atomic_t windows;
 	spinlock_t change;	/* see above */
+	bool retired;
 	u32 state;
 	u32 stag;
 	u64 gen;

@@ -34,7 +34,7 @@ static struct kwarp_mr *change_begin(const struct kwarp_mem_accessor *user, u32 
 	mr = xa_load(&user->dev->mrs, stag >> 8);
 	if (mr && mr->pd == user->pd) {
 		spin_lock(&mr->change);
-		if (!refcount_inc_not_zero(&mr->refs)) {
+		if (mr->retired || !refcount_inc_not_zero(&mr->refs)) {
 			spin_unlock(&mr->change);
 			mr = NULL;
 		} else {
@@ -62,10 +62,7 @@ static void wait_others(struct kwarp_mr *mr)
 	lockdep_assert_held(&mr->change);
 	/* Write the new state before reading the count; pairs with kwarp_mr_get(). */
 	smp_mb();
-	/*
-	 * Our reference and the table's remain. If a deregistration has dropped the latter,
-	 * another user may remain here: the deregistration waits for that one.
-	 */
+	/* Ours and the table's remain, which a deregistration drops under the change lock only. */
 	while (refcount_read(&mr->refs) > 2)
 		mr_wait_user(mr);
 	/* The other users' accesses come before anything that follows. */
@@ -80,10 +77,9 @@ static enum kwarp_mem_err mr_invalidate(struct kwarp_mr *mr,
 		return KWARP_MEM_PD;
 	if (!kwarp_mr_invalidatable(mr))
 		return KWARP_MEM_ACCESS;
-	/* A deregistration may have been first. */
-	if (cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_BUSY) !=
-	    KWARP_MR_VALID)
+	if (READ_ONCE(mr->state) != KWARP_MR_VALID)
 		return KWARP_MEM_STAG;
+	WRITE_ONCE(mr->state, KWARP_MR_BUSY);
 	wait_others(mr);
 	kwarp_mw_release(mr);
 	smp_store_release(&mr->state, KWARP_MR_INVALID); /* mr_valid() */
@@ -213,14 +209,12 @@ static struct kwarp_mr *mw_claim(const struct kwarp_mem_accessor *user,
 
 	if (!mw)
 		return NULL;
-	/* Only a deallocation changes the state concurrently. */
-	do {
-		*state = READ_ONCE(mw->state);
-		if (!mw_bindable(mw, bind, *state)) {
-			change_end(mw);
-			return NULL;
-		}
-	} while (cmpxchg(&mw->state, *state, KWARP_MR_BUSY) != *state);
+	*state = READ_ONCE(mw->state);
+	if (!mw_bindable(mw, bind, *state)) {
+		change_end(mw);
+		return NULL;
+	}
+	WRITE_ONCE(mw->state, KWARP_MR_BUSY);
 	return mw;
 }
 

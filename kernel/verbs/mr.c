@@ -110,14 +110,20 @@ void kwarp_mr_free(struct kwarp_mr *mr)
 /* Remove a region or window from the table and wait for its users. Context: process. */
 void kwarp_mr_retire(struct kwarp_device *dev, struct kwarp_mr *mr)
 {
-	/*
-	 * Erase the entry, unless a successor has replaced it. Holders of a reference see
-	 * the state at their next access. In state BUSY another context is changing the
-	 * entry, and sets the state afterwards.
-	 */
+	/* Erase the entry, unless a successor has replaced it. */
 	xa_cmpxchg(&dev->mrs, mr->stag >> 8, mr, NULL, GFP_KERNEL);
-	cmpxchg(&mr->state, KWARP_MR_VALID, KWARP_MR_INVALID);
+	/*
+	 * A pass that changes the entry counts on the table's reference while it waits for the
+	 * other users, so drop that one under the lock. The pass may bind a window anew, and then
+	 * no other pass may still use the old region.
+	 */
+	spin_lock_bh(&mr->change);
+	mr->retired = true;
+	/* Holders of a reference see the state at their next access. */
+	if (mr->state == KWARP_MR_VALID)
+		WRITE_ONCE(mr->state, KWARP_MR_INVALID);
 	kwarp_mr_drop(mr);
+	spin_unlock_bh(&mr->change);
 	/* Engine passes do not sleep: this wait is short. */
 	wait_for_completion(&mr->unused);
 }

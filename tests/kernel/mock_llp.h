@@ -115,4 +115,7 @@ void mock_end(struct mock *m, int err);
 /* Discard the sent ULPDUs. */
 void mock_forget(struct mock *m);
 
+/* window_cases.c: 0 or an error */
+int kt_window_freed_while_moved(struct ib_device *ibdev);
+
 #endif /* _KTEST_MOCK_LLP_H */

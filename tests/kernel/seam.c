@@ -765,6 +765,7 @@ static void run(void)
 	tap("seam.pass__up_to_its_limit", just_a_pass(KWARP_RX_ULPDUS));
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
 	tap("seam.closed_before_start", closed_before_start());
+	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
 }
 
 static int __init seam_init(void)
