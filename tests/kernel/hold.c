@@ -13,6 +13,9 @@
  *
  * A context that raises an event of a connection continues only after a delay, when the
  * worker already handles the event. See AttachEnd.reset_is_an_asynchronous_event.
+ *
+ * The loss of a connection is delayed between the moment when its error is set and the upcall.
+ * See AttachEnd.reset_is_an_event__although_the_program_takes_the_error.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -88,6 +91,21 @@ static struct kprobe sctp_probe = {
 	.pre_handler = sctp_entered,
 };
 
+/* The connection is lost, and sk_err is set; then TCP calls sk_state_change. */
+static int purge_entered(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (READ_ONCE(first_argument(regs)->sk_err))
+		mdelay(2);
+	return 0;
+}
+
+static struct kprobe purge_probe = {
+	.symbol_name = "tcp_write_queue_purge",
+	.pre_handler = purge_entered,
+};
+
+static struct kprobe *entries[] = { &tcp_probe, &purge_probe };
+
 static bool with_sctp;
 
 static int asked(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -117,13 +135,13 @@ static struct kretprobe *returns[] = { &long_probe, &event_probe };
 
 int kt_hold(void)
 {
-	int ret = register_kprobe(&tcp_probe);
+	int ret = register_kprobes(entries, ARRAY_SIZE(entries));
 
 	if (ret)
 		return ret;
 	ret = register_kretprobes(returns, ARRAY_SIZE(returns));
 	if (ret) {
-		unregister_kprobe(&tcp_probe);
+		unregister_kprobes(entries, ARRAY_SIZE(entries));
 		return ret;
 	}
 	/* The module sctp may be absent. */
@@ -136,5 +154,5 @@ void kt_hold_end(void)
 	if (with_sctp)
 		unregister_kprobe(&sctp_probe);
 	unregister_kretprobes(returns, ARRAY_SIZE(returns));
-	unregister_kprobe(&tcp_probe);
+	unregister_kprobes(entries, ARRAY_SIZE(entries));
 }

@@ -246,6 +246,13 @@ static void reset_options(struct sock *sk)
 
 	sock_owned_by_me(sk);
 	sock_reset_flag(sk, SOCK_LINGER);
+	/* An ICMP error would end the connection. */
+	inet_clear_bit(RECVERR, sk);
+	inet_clear_bit(RECVERR6, sk);
+	/* Nobody reads the error queue any more, and it takes memory from the receive window. */
+	WRITE_ONCE(sk->sk_tsflags, 0);
+	sock_reset_flag(sk, SOCK_WIFI_STATUS);
+	skb_queue_purge(&sk->sk_error_queue);
 	tp->nonagle &= ~TCP_NAGLE_CORK;
 	tp->nonagle |= TCP_NAGLE_OFF;
 	WRITE_ONCE(tp->notsent_lowat, 0);

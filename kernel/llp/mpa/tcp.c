@@ -19,7 +19,10 @@ int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left)
 	if (!err && !(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return 0;
 	*left = tcp_inq(sk);
-	return err ? -err : 1;
+	if (err)
+		return -err;
+	/* The error may have been taken: by a send of ours, or by a program's SO_ERROR. */
+	return sock_flag(sk, SOCK_DONE) ? 1 : -ECONNRESET;
 }
 
 static void mpa_poll(struct kwarp_llp *llp)
@@ -68,11 +71,13 @@ static void mpa_state_change(struct sock *sk)
 	kwarp_llp_put(llp);
 }
 
+/*
+ * Called without the socket lock, too, when a timestamp or the end of a MSG_ZEROCOPY is due that a
+ * program has requested before an attach. At each end of a connection TCP calls
+ * mpa_state_change(), under the lock and after it has set sk_err.
+ */
 static void mpa_error_report(struct sock *sk)
 {
-	/* Ignore soft errors (ICMP), which set sk_err_soft only. */
-	if (sk->sk_err)
-		mpa_state_change(sk);
 }
 
 /*

@@ -255,6 +255,25 @@ TEST(AttachEnd, reset_is_an_asynchronous_event)
 	EXPECT_EQ(rdma::wait(e.side.cq()).status, IBV_WC_WR_FLUSH_ERR);
 }
 
+// SO_ERROR takes the error from the socket; it is an option that can still be read.
+TEST(AttachEnd, reset_is_an_event__although_the_program_takes_the_error)
+{
+	Established e;
+	rdma::AsyncEvents events(e.side.context());
+	std::atomic<int> taken = 0;
+	std::jthread taker([&](std::stop_token stop) {
+		while (!stop.stop_requested() && !taken) {
+			int error = 0;
+			socklen_t len = sizeof(error);
+			getsockopt(e.c.a.get(), SOL_SOCKET, SO_ERROR, &error, &len);
+			taken = error;
+		}
+	});
+	reset(e.c.b);
+	EXPECT_EQ(events.of(e.side.qp()).event_type, IBV_EVENT_QP_FATAL);
+	EXPECT_EQ(e.side.state(), IBV_QPS_ERR);
+}
+
 TEST(AttachEnd, protocol_error_is_one_asynchronous_event)
 {
 	Established e;

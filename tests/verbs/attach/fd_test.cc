@@ -5,8 +5,12 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/net_tstamp.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -15,6 +19,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "rdma/eventually.h"
 
 using namespace attach;
 
@@ -50,6 +56,62 @@ testing::AssertionResult unsupported(long ret)
 int set(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+// The socket's use of memory, by enum in linux/sock_diag.h.
+std::array<uint32_t, SK_MEMINFO_VARS> memory_info(int fd)
+{
+	std::array<uint32_t, SK_MEMINFO_VARS> info{};
+	socklen_t length = sizeof(info);
+	EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info.data(), &length), 0);
+	return info;
+}
+
+// The sequence number of the next byte that the socket sends.
+uint32_t next_to_send(int fd)
+{
+	uint32_t seq = 0;
+	socklen_t length = sizeof(seq);
+	EXPECT_EQ(set(fd, SOL_TCP, TCP_REPAIR, TCP_REPAIR_ON), 0);
+	EXPECT_EQ(set(fd, SOL_TCP, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE), 0);
+	EXPECT_EQ(getsockopt(fd, SOL_TCP, TCP_QUEUE_SEQ, &seq, &length), 0);
+	EXPECT_EQ(set(fd, SOL_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP), 0);
+	return seq;
+}
+
+// An ICMP error, "host unreachable", and the beginning of the packet that has caused it.
+struct IcmpError {
+	icmphdr icmp{};
+	iphdr ip{};
+	uint16_t source = 0, dest = 0;
+	uint32_t seq = 0;
+
+	IcmpError(const sockaddr_in &from, const sockaddr_in &to, uint32_t at)
+	{
+		icmp.type = ICMP_DEST_UNREACH;
+		icmp.code = ICMP_HOST_UNREACH;
+		ip.version = 4;
+		ip.ihl = 5;
+		ip.protocol = IPPROTO_TCP;
+		ip.saddr = from.sin_addr.s_addr;
+		ip.daddr = to.sin_addr.s_addr;
+		source = from.sin_port;
+		dest = to.sin_port;
+		seq = htonl(at);
+		uint32_t sum = 0;
+		for (size_t i = 0; i < sizeof(*this); i += 2)
+			sum += reinterpret_cast<const uint8_t *>(this)[i] << 8 |
+			       reinterpret_cast<const uint8_t *>(this)[i + 1];
+		icmp.checksum = htons(~(sum % 0xffff) & 0xffff);
+	}
+};
+
+sockaddr_in address(int fd, int (*get)(int, sockaddr *, socklen_t *))
+{
+	sockaddr_in in{};
+	socklen_t length = sizeof(in);
+	EXPECT_EQ(get(fd, reinterpret_cast<sockaddr *>(&in), &length), 0);
+	return in;
 }
 
 // Tries everything while bytes of the peer keep arriving.
@@ -245,13 +307,41 @@ TEST(AttachDescriptor, earlier_settings_do_no_harm)
 		ASSERT_EQ(set(fd, SOL_TCP, TCP_CORK, 1), 0);
 		ASSERT_EQ(set(fd, SOL_TCP, TCP_NOTSENT_LOWAT, 1), 0);
 		ASSERT_EQ(set(fd, SOL_SOCKET, SO_PEEK_OFF, 3), 0);
+		ASSERT_EQ(set(fd, SOL_SOCKET, SO_TIMESTAMPING,
+			      SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
+				      SOF_TIMESTAMPING_SOFTWARE),
+			  0);
 		ASSERT_EQ(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC), 0);
 	}
 	t.attach();
 	transfers(t.a, t.b);
+	// what nobody reads, timestamps for example, would close the receive window in the end
+	for (int fd : {t.c.a.get(), t.c.b.get()})
+		EXPECT_TRUE(rdma::eventually([&] {
+			return memory_info(fd)[SK_MEMINFO_RMEM_ALLOC] == 0;
+		}));
 	// SO_LINGER would take an hour
 	t.a.destroy_qp();
 	t.b.destroy_qp();
 	t.c.a.close();
 	t.c.b.close();
+}
+
+// The program has asked for reports of ICMP errors. TCP reports them as errors of the socket.
+TEST(AttachDescriptor, icmp_errors_do_no_harm)
+{
+	Attached t(0);
+	int fd = t.c.a.get();
+	ASSERT_EQ(set(fd, SOL_IP, IP_RECVERR, 1), 0);
+	const sockaddr_in a = address(fd, getsockname);
+	const IcmpError error(a, address(fd, getpeername), next_to_send(fd));
+	t.attach();
+	{
+		lab::Inside inside(lab::b());
+		Fd raw(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
+		ASSERT_EQ(sendto(raw.get(), &error, sizeof(error), 0,
+				 reinterpret_cast<const sockaddr *>(&a), sizeof(a)),
+			  static_cast<ssize_t>(sizeof(error)));
+	}
+	transfers(t.a, t.b);
 }
