@@ -277,8 +277,8 @@ static bool sq_deliver(struct kwarp_sq *sq)
 		kwarp_cq_push(sq->cq, cqe, n, KWARP_UNSOLICITED);
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
-	/* The status is not for requests that are posted later. */
-	if (sq_flushed(sq))
+	/* The queue is empty. The status is not for requests that are posted later. */
+	if (budget && sq_flushed(sq))
 		sq->window.flush_status = 0;
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_LOCKDEP) && !kwarp_window_valid(&sq->window));
 	sq->delivering = false;

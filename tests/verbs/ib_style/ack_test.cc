@@ -175,6 +175,35 @@ TEST_F(ack, send__no_receive)
 }
 
 // Acknowledging Reads do not reduce the ORD that the consumer may use.
+// More requests precede the refused one than are completed at once.
+TEST_F(ack, send__no_receive_behind_many)
+{
+	constexpr uint64_t writes = 1000, sends = 500;
+	Player a(lab::a(), {.depth = 2048}), b(lab::b());
+	introduce(a, b);
+	// enlarges the congestion window
+	for (uint64_t i = 0; i < 100; i++)
+		post(a.qp(), write(i, {a.memory().sge(0, half)}, b.remote(half)));
+	wait(a.scq(), 100);
+	{
+		NoWay nothing_comes_back(b, a);
+		for (uint64_t i = 0; i < writes; i++)
+			post(a.qp(), write(i, {a.memory().sge(0, 16)}, b.remote(half)));
+		for (uint64_t i = 0; i < sends; i++)
+			a.post_send(writes + i, 0, 16);
+		EXPECT_TRUE(b.reaches(IBV_QPS_ERR));
+	}
+	uint64_t id = 0;
+	for (const ibv_wc &wc : wait(a.scq(), writes + sends)) {
+		ASSERT_EQ(wc.wr_id, id);
+		ASSERT_EQ(wc.status, id < writes  ? IBV_WC_SUCCESS :
+				     id == writes ? IBV_WC_RNR_RETRY_EXC_ERR :
+						    IBV_WC_WR_FLUSH_ERR)
+			<< id;
+		id++;
+	}
+}
+
 TEST_F(ack, reads__beside_writes)
 {
 	Met met;

@@ -82,8 +82,9 @@ void Player::create()
 	if (settings_.gid_index < 0)
 		settings_.gid_index = await_gid(context_, host_->ip4);
 	pd_ = rdma::alloc_pd(context_);
-	scq_ = rdma::create_cq(context_, 256);
-	rcq_ = rdma::create_cq(context_, 256);
+	const int entries = std::max(256, static_cast<int>(settings_.depth));
+	scq_ = rdma::create_cq(context_, entries);
+	rcq_ = rdma::create_cq(context_, entries);
 	memory_ = std::make_unique<rdma::Region>(pd_.get(), 2 * half);
 	ibv_qp_init_attr attr = rdma::qp_attr(scq_.get(), settings_.depth);
 	attr.recv_cq = rcq_.get();
