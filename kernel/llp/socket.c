@@ -383,8 +383,12 @@ struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol
 	sock_set_reuseaddr(sock->sk);
 	set_tos(sock->sk, bind->tos);
 #if IS_ENABLED(CONFIG_IPV6)
-	if (bind->afonly && family == AF_INET6)
-		ip6_sock_set_v6only(sock->sk);
+	if (family == AF_INET6) {
+		/* A new socket has the value of net.ipv6.bindv6only. */
+		lock_sock(sock->sk);
+		sock->sk->sk_ipv6only = bind->afonly;
+		release_sock(sock->sk);
+	}
 #endif
 	return sock;
 }

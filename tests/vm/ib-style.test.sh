@@ -99,6 +99,16 @@ has 'policy off: error of the server' 'Failed to modify QP to RTR'
 is 'policy off: counted' "$(counter "$DEV_B" rendezvous_disabled)" $((before + 1))
 must rendezvous on
 
+# The listener serves both families whatever the default of new sockets is.
+must rendezvous off
+must on_b sysctl -qw net.ipv6.bindv6only=1
+must on_a sysctl -qw net.ipv6.bindv6only=1
+must rendezvous on
+pair ibv_rc_pingpong -g "$v4" -n 20
+pair ibv_rc_pingpong -g "$v6" -n 20
+must on_b sysctl -qw net.ipv6.bindv6only=0
+must on_a sysctl -qw net.ipv6.bindv6only=0
+
 # Neither open connections nor listeners keep devices or the module.
 PORT=18515 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
