@@ -12,6 +12,12 @@
 
 #include "cm/ep.h"
 
+/*
+ * iw_cm must stay loaded as long as an endpoint may call its functions, which iw_cm gives us as
+ * pointers. A symbol of iw_cm makes kwarp depend on that module.
+ */
+static const char *(*const symbol_of_iw_cm)(int reason) __used = iwcm_reject_msg;
+
 /**
  * kwarp_up_event() - give an event to iw_cm: the only caller of its handler
  * @id:		iw_cm's object
