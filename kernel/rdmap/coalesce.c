@@ -89,6 +89,38 @@ static void wake_engine(struct kwarp_qp *qp)
 	kwarp_llp_put(llp);
 }
 
+/**
+ * struct stretch - time in which timers have run engines on a CPU
+ * @begin:	first engine, ns
+ * @end:	end of the last engine so far, ns
+ */
+struct stretch {
+	u64 begin;
+	u64 end;
+};
+
+static DEFINE_PER_CPU(struct stretch, stretches);
+
+/*
+ * Wake an engine here, or, if the timers of many CQs have kept this CPU for long, leave the engine
+ * to a worker: the timers that expire together run in one softirq. A stretch ends with an
+ * intermission of an eighth of its length.
+ */
+static void wake_in_turn(struct kwarp_qp *qp)
+{
+	struct stretch *s = this_cpu_ptr(&stretches);
+	u64 now = ktime_get_ns();
+
+	if (now - s->end > (s->end - s->begin) / 8)
+		s->begin = now;
+	if (now - s->begin > KWARP_PAUSE_STRETCH_NS) {
+		kwarp_tx_defer(qp);
+		return;
+	}
+	wake_engine(qp);
+	s->end = ktime_get_ns();
+}
+
 static enum hrtimer_restart pause_timeout(struct hrtimer *timer)
 {
 	struct kwarp_pause *p = container_of(timer, struct kwarp_pause, timer);
@@ -108,7 +140,7 @@ static enum hrtimer_restart pause_timeout(struct hrtimer *timer)
 	spin_unlock(&p->lock);
 
 	for (i = 0; i < num; i++) {
-		wake_engine(over[i]);
+		wake_in_turn(over[i]);
 		kwarp_qp_put(over[i]);
 	}
 

@@ -26,6 +26,7 @@ enum kwarp_pause_limits {
 	KWARP_PAUSE_END_NS	= 5000 * 1000,
 	KWARP_PAUSE_QPS		= 256,		/* paused queue pairs with the same send CQ */
 	KWARP_PAUSE_WAKES	= 16,		/* engines woken at once */
+	KWARP_PAUSE_STRETCH_NS	= 2000 * 1000,	/* time in which timers run engines on a CPU */
 };
 
 /* Kinds of messages, in order of precedence; the last two take turns. */
