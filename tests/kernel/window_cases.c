@@ -19,8 +19,7 @@
  * @mw:		the window
  * @pass:	ends the pass that uses the window
  * @over:	the second bind has returned
- * @bound:	the same
- * @early:	@bound when the pass ended
+ * @early:	it had, when the pass ended
  */
 struct moved {
 	struct kwarp_mem_accessor user;
@@ -29,7 +28,6 @@ struct moved {
 	struct ib_mw *mw;
 	struct hrtimer pass;
 	struct completion over;
-	bool bound;
 	bool early;
 };
 
@@ -93,7 +91,6 @@ static int bind_again(void *arg)
 	struct moved *m = arg;
 
 	bind_to(m, 1);
-	WRITE_ONCE(m->bound, true);
 	complete(&m->over);
 	return 0;
 }
@@ -102,7 +99,7 @@ static enum hrtimer_restart pass_ends(struct hrtimer *timer)
 {
 	struct moved *m = container_of(timer, struct moved, pass);
 
-	m->early = READ_ONCE(m->bound);
+	m->early = completion_done(&m->over);
 	kwarp_mr_put(window_of(m));
 	return HRTIMER_NORESTART;
 }
@@ -127,7 +124,7 @@ static int free_while_moved(struct moved *m)
 	migrate_disable();
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, smp_processor_id()));
 	wake_up_process(task);
-	while (READ_ONCE(window->state) != KWARP_MR_BUSY && !READ_ONCE(m->bound))
+	while (READ_ONCE(window->state) != KWARP_MR_BUSY && !completion_done(&m->over))
 		cond_resched();
 	hrtimer_start(&m->pass, ms_to_ktime(PASS_MS), HRTIMER_MODE_REL_HARD);
 	m->pd->device->ops.dealloc_mw(m->mw);
