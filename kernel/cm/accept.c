@@ -227,7 +227,6 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
 			     const struct kwarp_mpa_params *agreed)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_ACCEPT);
-	kwarp_ep_drop_handle(ep);
 	kwarp_listen_leave(ep);
 	if (id)
 		kwarp_ep_set_id(ep, id);
@@ -310,6 +309,34 @@ err:
 	return ret;
 }
 
+/*
+ * iw_cm lets its user accept or reject a request again until ESTABLISHED is handled. That second
+ * call has changed what iw_cm expects: no event, and after an accept that fails no QP.
+ */
+static void withdraw(struct kwarp_ep *ep)
+{
+	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev,
+			       "second answer to a connection request; connection closed");
+	kwarp_ep_withdraw(ep);
+}
+
+/*
+ * The QP of this call has replaced the accepted one in iw_cm: put the reference that iw_cm has
+ * forgotten. If ESTABLISHED is on its way, iw_cm must not get an error.
+ */
+static int accept_again(struct kwarp_ep *ep)
+{
+	struct kwarp_qp *qp = ep->qp;
+
+	if (!qp)
+		return -ECONNRESET;
+	kwarp_cm_qp_rem_ref(&qp->ibqp);
+	if (ep->state != KWARP_EP_WAIT_RTR)
+		return 0;
+	withdraw(ep);
+	return -EINVAL;
+}
+
 int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 {
 	struct kwarp_ep *ep = kwarp_ep_find(id);
@@ -323,6 +350,8 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
 		ret = kwarp_responder_answer(ep, id, params);
+	else if (ep->cm_id == id)
+		ret = accept_again(ep);
 	kwarp_ep_unlock(ep);
 	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);
@@ -340,6 +369,10 @@ int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED) {
 		reject_plain(ep, pdata, pd_len);
+		ret = 0;
+	} else if (ep->state == KWARP_EP_WAIT_RTR && ep->cm_id == id) {
+		kwarp_ep_forget_qp(ep);
+		withdraw(ep);
 		ret = 0;
 	}
 	kwarp_ep_unlock(ep);

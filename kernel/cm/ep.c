@@ -24,6 +24,9 @@
 static DEFINE_XARRAY_ALLOC1(handles);
 static u32 next_handle;
 
+/* QPs of which iw_cm has a pointer without a reference: see kwarp_ep_forget_qp(). */
+static DEFINE_XARRAY(forgotten);
+
 /* Work of attached sockets, and of connections from WAIT_RTR on: see ep_wq(). */
 static struct workqueue_struct *conn_wq;
 
@@ -638,17 +641,45 @@ void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 
 void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 {
-	kwarp_qp_put(to_kqp(ibqp));
+	/* A forgotten QP may have been freed: only its address is used. */
+	if (!xa_erase(&forgotten, (unsigned long)ibqp))
+		kwarp_qp_put(to_kqp(ibqp));
+}
+
+/**
+ * kwarp_ep_forget_qp() - put the reference that iw_cm will put when its cm_id is destroyed
+ * @ep:		endpoint with a QP, mutex held
+ *
+ * destroy_qp waits for that reference, and a program may destroy the QP before the cm_id. iw_cm
+ * uses its pointer only for the call of iw_rem_ref. If a new QP has the same address by then,
+ * the first of two calls is ignored, whichever QP that call is for, and the second is not.
+ *
+ * Without memory the reference remains. Context: process, may sleep.
+ */
+void kwarp_ep_forget_qp(struct kwarp_ep *ep)
+{
+	struct ib_qp *ibqp = &ep->qp->ibqp;
+
+	lockdep_assert_held(&ep->mutex);
+	if (!xa_insert(&forgotten, (unsigned long)ibqp, xa_mk_value(0), GFP_KERNEL))
+		kwarp_qp_put(ep->qp);
 }
 
 /*
  * Take the reference here and not in iw_add_ref, which iw_cm calls next: the QP may belong to
  * an unrelated process, which could free the QP between the two calls.
+ *
+ * A second accept may name another QP, which iw_cm would change at a disconnect: refuse the
+ * connected QPs of other processes.
  */
 struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 {
 	struct kwarp_qp *qp = kwarp_qp_find(to_kdev(ibdev), qpn);
 
+	if (qp && READ_ONCE(qp->claimed) && qp->owner != task_tgid(current)) {
+		kwarp_qp_put(qp);
+		qp = NULL;
+	}
 	return qp ? &qp->ibqp : NULL;
 }
 
@@ -843,4 +874,5 @@ void kwarp_cm_exit(void)
 	kwarp_rdv_module_exit();
 	destroy_workqueue(conn_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
+	WARN_ON_ONCE(!xa_empty(&forgotten));
 }

@@ -239,6 +239,7 @@ bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn);
 void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp);
 int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn);
 void kwarp_ep_release_qp(struct kwarp_ep *ep, int status);
+void kwarp_ep_forget_qp(struct kwarp_ep *ep);
 void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
 void kwarp_ep_drop_id(struct kwarp_ep *ep);
 void kwarp_ep_close(struct kwarp_ep *ep, enum kwarp_ending ending);
@@ -247,6 +248,7 @@ void kwarp_ep_close(struct kwarp_ep *ep, enum kwarp_ending ending);
 const char *kwarp_ep_state_name(enum kwarp_ep_state state);
 void kwarp_ep_work(struct work_struct *work);
 void kwarp_ep_enter(struct kwarp_ep *ep);
+void kwarp_ep_withdraw(struct kwarp_ep *ep);
 
 /* linger.c */
 void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind);

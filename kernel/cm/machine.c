@@ -105,6 +105,22 @@ static void finish_ep(struct kwarp_ep *ep, int status, bool abort)
 		kwarp_linger(ep, KWARP_LINGER_ENDED);
 }
 
+/**
+ * kwarp_ep_withdraw() - end an accepted connection of which iw_cm expects no event any more
+ * @ep:		endpoint in KWARP_EP_WAIT_RTR, mutex held; the caller holds its own reference
+ *
+ * The QP is flushed, the peer gets a reset. Context: process, may sleep.
+ */
+void kwarp_ep_withdraw(struct kwarp_ep *ep)
+{
+	might_sleep();
+	lockdep_assert_held(&ep->mutex);
+	WARN_ON_ONCE(ep->established);
+	kwarp_qp_detach(&ep->llp);
+	flush_accepted(ep);
+	kwarp_ep_close(ep, KWARP_ABORT);
+}
+
 /* Has the engine sent everything? */
 static bool engine_done(struct kwarp_ep *ep)
 {
