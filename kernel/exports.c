@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 
+#include "cm/ep.h"
 #include "core/stag.h"
 #include "llp/llp.h"
 #include "proto/ddp.h"
@@ -14,7 +15,12 @@
 
 EXPORT_SYMBOL_GPL(kwarp_ddp_encode);
 EXPORT_SYMBOL_GPL(kwarp_ddp_parse);
+EXPORT_SYMBOL_GPL(kwarp_ep_alloc);
+EXPORT_SYMBOL_GPL(kwarp_ep_close);
+EXPORT_SYMBOL_GPL(kwarp_ep_raise);
+EXPORT_SYMBOL_GPL(kwarp_ep_unlock);
 EXPORT_SYMBOL_GPL(kwarp_err_term);
+EXPORT_SYMBOL_GPL(kwarp_llp_get);
 EXPORT_SYMBOL_GPL(kwarp_llp_init);
 EXPORT_SYMBOL_GPL(kwarp_llp_lock);
 EXPORT_SYMBOL_GPL(kwarp_llp_put);

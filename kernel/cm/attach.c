@@ -393,7 +393,6 @@ static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 		attach_unref(at);
 		return -ENOMEM;
 	}
-	mutex_lock(&ep->mutex);
 	/* Put below. kwarp_ep_unlock() queues the work for events that arrive meanwhile. */
 	kwarp_llp_get(&ep->llp);
 	ep->attach = at;

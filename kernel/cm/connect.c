@@ -64,8 +64,6 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	ep = kwarp_ep_alloc(dev);
 	if (!ep)
 		return -ENOMEM;
-	/* Nested: fall_back() holds another endpoint's mutex; this one is unpublished. */
-	mutex_lock_nested(&ep->mutex, SINGLE_DEPTH_NESTING);
 	/* Put below. */
 	kwarp_llp_get(&ep->llp);
 	kwarp_ep_keep_events(ep);

@@ -69,8 +69,11 @@ static void ep_timeout(struct timer_list *t)
  * kwarp_ep_alloc() - allocate an endpoint
  * @dev:	device
  *
- * Context: process.
- * Return: endpoint in KWARP_EP_IDLE with the state machine's reference, or NULL.
+ * The removal of the device finds the endpoint from here on. Its events wait until the caller
+ * releases the mutex, by kwarp_ep_unlock(), in another state than KWARP_EP_IDLE.
+ *
+ * Context: process; the mutex of another endpoint may be held.
+ * Return: endpoint in KWARP_EP_IDLE, mutex held, with the state machine's reference, or NULL.
  */
 struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 {
@@ -91,6 +94,8 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	spin_lock_init(&ep->child_lock);
 	INIT_LIST_HEAD(&ep->waiting);
 	INIT_LIST_HEAD(&ep->asked);
+	/* No other context knows the endpoint. Lockdep accepts a trylock inside another mutex. */
+	WARN_ON_ONCE(!mutex_trylock(&ep->mutex));
 
 	spin_lock_irqsave(&dev->lock, flags);
 	list_add_tail(&ep->dev_link, &dev->eps);

@@ -97,8 +97,6 @@ static int take_child(struct kwarp_ep *ep)
 	child = kwarp_ep_alloc(ep_dev(ep));
 	if (!child)
 		return -ENOMEM;
-	/* The child is unpublished, so the listener's mutex is always the outer one. */
-	mutex_lock_nested(&child->mutex, SINGLE_DEPTH_NESTING);
 	kwarp_llp_get(&child->llp);
 	ret = kwarp_llp_accept(&ep->llp, &child->llp);
 	if (ret)
@@ -352,7 +350,6 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 		put_net(bind.net);
 		return ERR_PTR(-ENOMEM);
 	}
-	mutex_lock(&ep->mutex);
 	kwarp_llp_get(&ep->llp);
 	ep->rendezvous = true;
 	ep->backlog = INT_MAX;
@@ -378,7 +375,6 @@ static struct kwarp_ep *open_ep_listener(struct iw_cm_id *id, int backlog, bool 
 
 	if (!ep)
 		return ERR_PTR(-ENOMEM);
-	mutex_lock(&ep->mutex);
 	kwarp_llp_get(&ep->llp);
 	if (sctp)
 		ep->llp.ops = &kwarp_sctp_ops;

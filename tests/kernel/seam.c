@@ -766,6 +766,8 @@ static void run(void)
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
 	tap("seam.closed_before_start", closed_before_start());
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
+	tap("seam.endpoint__waits_for_its_owner",
+	    kt_endpoint_waits_for_its_owner(to_kdev(ibdev)));
 }
 
 static int __init seam_init(void)
