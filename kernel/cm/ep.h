@@ -283,6 +283,7 @@ void kwarp_initiator_qp_gone(struct kwarp_ep *ep);
 /* listen.c */
 void kwarp_listen_children(struct kwarp_ep *ep);
 void kwarp_listen_readdress(struct kwarp_ep *ep);
+void kwarp_listen_reset(struct kwarp_ep *ep);
 void kwarp_listen_retry(struct kwarp_ep *ep);
 void kwarp_listen_end(struct kwarp_ep *ep);
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
@@ -326,7 +327,6 @@ void kwarp_rdv_module_exit(void);
 
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
-struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 bool kwarp_addr_loopback(const struct sockaddr_storage *ss);

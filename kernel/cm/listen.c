@@ -160,12 +160,38 @@ void kwarp_listen_readdress(struct kwarp_ep *ep)
 	put_net(bind.net);
 }
 
+/* Length of the accept queue of a listener. */
+static int queue_of(const struct kwarp_ep *ep)
+{
+	return ep->rendezvous ? child_limit(ep) : queue_limit(ep_dev(ep), ep->backlog);
+}
+
+/**
+ * kwarp_listen_reset() - KWARP_EP_LISTEN: another party has ended the socket; listen again
+ * @ep:		listener, mutex held
+ */
+void kwarp_listen_reset(struct kwarp_ep *ep)
+{
+	int ret;
+
+	lockdep_assert_held(&ep->mutex);
+	ret = kwarp_llp_relisten(&ep->llp, queue_of(ep));
+	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev, "a listener was ended; listening again: %d",
+			       ret);
+	if (ret)
+		kwarp_ep_arm(ep, KWARP_EP_RETRY_MS);
+}
+
 /**
  * kwarp_listen_retry() - KWARP_EP_LISTEN: retry after a temporary failure
  * @ep:		listener, mutex held
  */
 void kwarp_listen_retry(struct kwarp_ep *ep)
 {
+	if (READ_ONCE(ep->llp.sk_err)) {
+		kwarp_listen_reset(ep);
+		return;
+	}
 	kwarp_listen_readdress(ep);
 	kwarp_listen_children(ep);
 }

@@ -348,6 +348,7 @@ static const struct row rows[] = {
 	{
 		ROW(KWARP_LLP_EV_RESET),
 		.late = BIT(KWARP_EP_CLOSED),
+		IN(LISTEN, kwarp_listen_reset),
 		IN(CONNECTING, kwarp_initiator_refused),
 		IN(WAIT_REP, kwarp_initiator_reply),
 		IN(WAIT_REQ, kwarp_responder_lost),

@@ -237,6 +237,7 @@ int kwarp_llp_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		      const struct sockaddr_storage *remote);
 int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		     int backlog);
+int kwarp_llp_relisten(struct kwarp_llp *llp, int backlog);
 bool kwarp_llp_has_child(const struct kwarp_llp *listener);
 int kwarp_llp_accept(struct kwarp_llp *listener, struct kwarp_llp *child);
 int kwarp_llp_take(struct kwarp_llp *llp, int fd, const struct net *net);

@@ -69,6 +69,22 @@ int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 }
 
 /**
+ * kwarp_llp_relisten() - listen again after KWARP_LLP_EV_RESET
+ * @llp:	listening connection
+ * @backlog:	connections that may wait to be accepted
+ *
+ * The administrator can end any socket ("ss -K"). The socket remains bound. Those of its children
+ * that were not accepted have been reset.
+ *
+ * Context: process, may sleep. Return: 0 or a negative errno.
+ */
+int kwarp_llp_relisten(struct kwarp_llp *llp, int backlog)
+{
+	might_sleep();
+	return llp->ops->relisten ? llp->ops->relisten(llp, backlog) : -EOPNOTSUPP;
+}
+
+/**
  * kwarp_llp_has_child() - does a connection wait to be accepted?
  * @listener:	listening connection
  *

@@ -134,6 +134,7 @@ enum kwarp_last_ulpdu {
  * struct kwarp_llp_ops - a lower layer
  * @connect:	see kwarp_llp_connect()
  * @listen:	see kwarp_llp_listen()
+ * @relisten:	see kwarp_llp_relisten(); NULL if nobody but kwarp can end a listener
  * @has_child:	see kwarp_llp_has_child()
  * @accept:	see kwarp_llp_accept()
  * @readdress:	update the addresses of a listener after a change: those of netdev
@@ -202,6 +203,7 @@ struct kwarp_llp_ops {
 		       const struct sockaddr_storage *remote);
 	int (*listen)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 		      int backlog);
+	int (*relisten)(struct kwarp_llp *llp, int backlog);
 	bool (*has_child)(const struct kwarp_llp *listener);
 	int (*accept)(struct kwarp_llp *listener, struct kwarp_llp *child);
 	int (*readdress)(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind);

@@ -181,6 +181,22 @@ static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	return kernel_listen(sock, backlog);
 }
 
+static int mpa_relisten(struct kwarp_llp *llp, int backlog)
+{
+	struct sockaddr_storage none = { .ss_family = AF_UNSPEC };
+	int ret;
+
+	/* tcp_disconnect(): children would inherit sk_shutdown. */
+	ret = kernel_connect(llp->sock, kwarp_sockaddr(&none), sizeof(none), 0);
+	if (!ret)
+		ret = kernel_listen(llp->sock, backlog);
+	if (ret)
+		return ret;
+	sock_error(llp->sk);
+	llp->sk_err = 0;
+	return 0;
+}
+
 static bool mpa_has_child(const struct kwarp_llp *listener)
 {
 	return !reqsk_queue_empty(&inet_csk(listener->sk)->icsk_accept_queue);
@@ -527,6 +543,7 @@ static void mpa_watch(struct kwarp_llp *llp)
 const struct kwarp_llp_ops kwarp_mpa_ops = {
 	.connect = mpa_connect,
 	.listen = mpa_listen,
+	.relisten = mpa_relisten,
 	.has_child = mpa_has_child,
 	.accept = mpa_accept,
 	.hello_send = kwarp_mpa_hello_send,

@@ -215,6 +215,27 @@ TEST_F(connect_local, establish__wildcard_listener)
 	}
 }
 
+// The administrator ends the listening socket ("ss -K"), twice.
+TEST_F(connect_local, establish__listener_was_ended)
+{
+	Listener listener(lab::b());
+	const std::string ours = "'sport = :" + std::to_string(listener.port()) + "'";
+	for (int i = 0; i < 2; i++) {
+		lab::shell(lab::b(), "ss -K state listening " + ours +
+					     ">/dev/null; until ss -Htln " + ours +
+					     " | grep -q .; do sleep .02; done");
+		Endpoint client(lab::a());
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request());
+		server.accept();
+		client.established();
+		server.established();
+		expect_data_flows(client, server);
+		expect_data_flows(server, client);
+	}
+}
+
 TEST_F(connect_fails, refused__closed_port)
 {
 	Endpoint client(lab::a());

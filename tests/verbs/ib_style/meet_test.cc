@@ -22,6 +22,17 @@ Settings by_ip6(const lab::Host &host)
 
 } // namespace
 
+// The administrator ends the listening sockets ("ss -K").
+TEST_F(meet, listener_was_ended)
+{
+	for (const lab::Host *host : {&lab::a(), &lab::b()})
+		lab::shell(*host, "ss -K state listening 'sport = :" + std::to_string(port) +
+					  "' >/dev/null");
+	Player a(lab::a()), b(lab::b());
+	introduce(a, b);
+	transfers(a, b);
+}
+
 // ---- order of events ----
 
 TEST_F(meet, order__a_first)
