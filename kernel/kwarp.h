@@ -254,6 +254,23 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct kwarp_device, ibdev);
 }
 
+/**
+ * kwarp_netdev_net() - the namespace of a netdev
+ * @netdev:	referenced; without RTNL it may leave the namespace at any time
+ *
+ * Context: any.
+ * Return: namespace with a reference, or NULL if it is ending.
+ */
+static inline struct net *kwarp_netdev_net(const struct net_device *netdev)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(netdev));
+	rcu_read_unlock();
+	return net;
+}
+
 /* Work of the send engines, per CPU; memory reclaim may depend on it. */
 extern struct workqueue_struct *kwarp_wq;
 

@@ -41,7 +41,8 @@ int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss)
  * @dev:	device
  * @ifindex:	result, or NULL
  *
- * Return: namespace with a reference, or NULL if it or the netdev is gone.
+ * Return: namespace with a reference; NULL if it or the netdev is gone, or the netdev is leaving
+ * the namespace: a connection in the next one would outlive the device.
  */
 struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex)
 {
@@ -50,10 +51,16 @@ struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex)
 
 	if (!ndev)
 		return NULL;
-	net = maybe_get_net(dev_net(ndev));
+	net = kwarp_netdev_net(ndev);
 	if (ifindex)
 		*ifindex = ndev->ifindex;
 	dev_put(ndev);
+	/* Read the namespace first. The netdev changes it a grace period after @leaving is set. */
+	smp_rmb();
+	if (net && READ_ONCE(dev->leaving)) {
+		put_net(net);
+		net = NULL;
+	}
 	return net;
 }
 

@@ -32,6 +32,7 @@ void kwarp_cm_device_exit(struct kwarp_device *dev);
 bool kwarp_cm_device_down(struct kwarp_device *dev);
 void kwarp_cm_device_drain(struct kwarp_device *dev);
 void kwarp_cm_readdress(struct kwarp_device *dev);
+struct net *kwarp_addr_net(struct kwarp_device *dev, int *ifindex);
 struct net_device *kwarp_cm_path(struct net *net, const char *name);
 
 /* Read and write policy paths under dev->lock. Context: any. */

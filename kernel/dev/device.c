@@ -184,14 +184,14 @@ static const struct ib_device_ops device_ops = {
 
 static struct lock_class_key mrs_key;
 
-static struct kwarp_device *device_alloc(struct net_device *netdev)
+static struct kwarp_device *device_alloc(struct net *net)
 {
 	struct kwarp_device *dev;
 
-	dev = kwarp_ib_alloc_device(kwarp_device, ibdev, dev_net(netdev));
+	dev = kwarp_ib_alloc_device(kwarp_device, ibdev, net);
 	if (!dev)
 		return NULL;
-	kwarp_ib_set_net(&dev->ibdev, dev_net(netdev));
+	kwarp_ib_set_net(&dev->ibdev, net);
 	dev->stats = alloc_percpu(struct kwarp_stats);
 	dev->cm_wq = alloc_ordered_workqueue("kwarp_cm", WQ_MEM_RECLAIM);
 	if (!dev->stats || !dev->cm_wq) {
@@ -254,19 +254,20 @@ static void device_describe(struct kwarp_device *dev,
  * kwarp_device_add() - create and register the RDMA device of a netdev
  * @name:	name of the new device, as given by the administrator
  * @netdev:	held and checked by the caller
+ * @net:	namespace of the device
  *
  * After success the caller must not access the device without a reference: the device may
  * already be unregistered again.
  *
  * Return: 0 or negative errno.
  */
-int kwarp_device_add(const char *name, struct net_device *netdev)
+int kwarp_device_add(const char *name, struct net_device *netdev, struct net *net)
 {
 	struct kwarp_device *dev;
 	int ret;
 
 	might_sleep();
-	dev = device_alloc(netdev);
+	dev = device_alloc(net);
 	if (!dev)
 		return -ENOMEM;
 	device_describe(dev, netdev);

@@ -163,8 +163,11 @@ static bool netdev_suits(const struct net_device *netdev)
 	}
 }
 
-/* Handle changes of the netdev during registration of the device. */
-static int newlink_settle(struct net_device *netdev)
+/*
+ * Handle changes of the netdev during registration of the device.
+ * @net: the namespace for which the device was made
+ */
+static int newlink_settle(struct net_device *netdev, const struct net *net)
 {
 	struct kwarp_device *dev;
 	int ret = 0;
@@ -172,7 +175,7 @@ static int newlink_settle(struct net_device *netdev)
 	rtnl_lock();
 	dev = kwarp_device_get(netdev);
 	if (dev) {
-		if (netdev->reg_state != NETREG_REGISTERED) {
+		if (netdev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(netdev), net)) {
 			netdev_gone(dev);
 			ret = -ENODEV;
 		} else {
@@ -187,9 +190,12 @@ static int newlink_settle(struct net_device *netdev)
 
 static int newlink_once(const char *name, struct net_device *netdev)
 {
+	struct net *net = kwarp_netdev_net(netdev);
 	struct kwarp_device *dev;
 	int ret;
 
+	if (!net)
+		return -ENODEV;
 	mutex_lock(&newlink_mutex);
 	dev = kwarp_device_get(netdev);
 	if (dev) {
@@ -197,11 +203,12 @@ static int newlink_once(const char *name, struct net_device *netdev)
 		kwarp_device_put(dev);
 		goto unlock;
 	}
-	ret = kwarp_device_add(name, netdev);
+	ret = kwarp_device_add(name, netdev, net);
 	if (!ret)
-		ret = newlink_settle(netdev);
+		ret = newlink_settle(netdev, net);
 unlock:
 	mutex_unlock(&newlink_mutex);
+	put_net(net);
 	return ret;
 }
 

@@ -549,18 +549,18 @@ static ssize_t paths_store(struct device *d, struct device_attribute *attr,
 {
 	struct kwarp_device *dev = to_kwarp(d);
 	struct kwarp_paths paths;
-	struct net_device *own;
+	struct net *net;
 	int ret;
 
 	if (!policy_write_allowed(d))
 		return -EPERM;
-	own = ib_device_get_netdev(&dev->ibdev, KWARP_PORT);
-	if (!own)
+	net = kwarp_addr_net(dev, NULL);
+	if (!net)
 		return -ENODEV;
-	ret = paths_parse(buf, dev_net(own), &paths);
+	ret = paths_parse(buf, net, &paths);
 	if (!ret)
-		kwarp_addr_set_paths(dev, dev_net(own), &paths);
-	dev_put(own);
+		kwarp_addr_set_paths(dev, net, &paths);
+	put_net(net);
 	return ret ? : len;
 }
 

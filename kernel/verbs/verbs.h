@@ -19,7 +19,7 @@ struct ib_dmah;
 
 /* dev/device.c */
 
-int kwarp_device_add(const char *name, struct net_device *netdev);
+int kwarp_device_add(const char *name, struct net_device *netdev, struct net *net);
 
 /* dev/port.c */
 int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,

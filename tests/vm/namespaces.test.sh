@@ -188,6 +188,23 @@ removals() {
 		wait_for nowhere "$DEV_B"
 	ok "$1: nothing is left" no_hosts
 }
+
+# moves_while_made: a device is made while its netdev moves to another namespace, at different
+# moments. True if no device is left behind.
+moves_while_made() {
+	local i add
+	for ((i = 0; i < 40; i++)); do
+		ip -n hostA link add moving type dummy || return
+		on_a rdma link add moving type kwarp netdev moving 2>/dev/null &
+		add=$!
+		sleep ".00$((i % 10))"
+		ip -n hostA link set moving netns hostB || return
+		wait "$add"
+		wait_for nowhere moving || return
+		ip -n hostB link del moving || return
+	done
+}
+
 both_end() { finish holdA && finish holdB; }
 killed() { kill -9 "${SERVERS[$1]}"; finish "$1" 2>/dev/null; }
 refuses_to_end() {
@@ -256,6 +273,7 @@ is 'shared: seen from inside' "$(sees hostA)" "$DEV_A $DEV_B"
 is 'shared: seen from outside' "$(sees_init)" "$DEV_A $DEV_B"
 refuses 'shared: a device does not move' 'not supported' on_a rdma dev set "$DEV_A" netns hostB
 refuses 'shared: no change of mode with namespaces' 'busy' rdma system set netns exclusive
+ok 'shared: no device for a namespace that its netdev has left' moves_while_made
 works shared
 each_serves shared
 loopback_listeners

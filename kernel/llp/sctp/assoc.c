@@ -132,15 +132,16 @@ static bool is_any(const struct sockaddr_storage *ss)
 
 static bool is_of(const union sctp_addr *addr, struct net_device *netdev)
 {
-	struct net *net = dev_net(netdev);
+	struct net *net;
 	bool found;
 
-#if IS_ENABLED(CONFIG_IPV6)
-	if (addr->sa.sa_family == AF_INET6)
-		return ipv6_chk_addr(net, &addr->v6.sin6_addr, netdev, 1);
-#endif
+	/* The netdev may leave its namespace, which may end. */
 	rcu_read_lock();
-	found = __ip_dev_find(net, addr->v4.sin_addr.s_addr, false) == netdev;
+	net = dev_net(netdev);
+	if (IS_ENABLED(CONFIG_IPV6) && addr->sa.sa_family == AF_INET6)
+		found = ipv6_chk_addr(net, &addr->v6.sin6_addr, netdev, 1);
+	else
+		found = __ip_dev_find(net, addr->v4.sin_addr.s_addr, false) == netdev;
 	rcu_read_unlock();
 	return found;
 }

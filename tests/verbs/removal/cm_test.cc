@@ -148,6 +148,34 @@ TEST_F(cm_removal, refused__peers_stay)
 	EXPECT_TRUE(receives(listener.channel(), RDMA_CM_EVENT_DEVICE_REMOVAL));
 }
 
+// While the programs learn of the end, a listener must not begin in the netdev's next namespace.
+TEST_F(cm_removal, netdev_moves__no_listener_in_the_next_namespace)
+{
+	const std::string ip = "192.168.77.1";
+	const lab::Host moving{lab::b().netns, "moving", "moving", ip, ""};
+	lab::shell(lab::b(), "ip link add moving type dummy && ip addr add " + ip +
+				     "/24 dev moving && ip link set moving up && "
+				     "rdma link add moving type kwarp netdev moving");
+	{
+		Listener listener(moving);
+		Endpoint client(moving);
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request());
+		server.accept();
+		client.established();
+
+		Channel channel;
+		CmId id = create_id(moving, channel);
+		Address address(ip, 0);
+		check(rdma_bind_addr(id.get(), address.get()), "rdma_bind_addr");
+		lab::shell(lab::a(), "ip addr add " + ip + "/32 dev lo");
+		lab::shell(lab::b(), "ip link set moving netns " + lab::a().netns);
+		EXPECT_EQ(rdma_listen(id.get(), 1) ? errno : 0, ENODEV);
+	}
+	lab::shell(lab::a(), "ip addr del " + ip + "/32 dev lo; ip link del moving");
+}
+
 TEST_F(cm_removal, requested__not_answered)
 {
 	Listener listener(lab::b());
