@@ -13,6 +13,8 @@
  * Event-driven programs get no bursts: they block without notice to the
  * provider, and many (perftest) rely on few completions per event.
  */
+#include <unistd.h>
+
 #include <ccan/list.h>
 
 #include "kwarp.h"
@@ -114,25 +116,44 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 }
 
 /*
- * The queue pairs may be destroyed as soon as the lock is free. A doorbell for a
- * handle that is gone, or now belongs to another queue pair, does no harm.
- * Errors are ignored here: the next post or poll reports them.
+ * The queue pairs may belong to other threads, which wait in kwarp_ring_end()
+ * before they destroy one. Errors are ignored here: the next post or poll
+ * reports them.
  */
 void kwarp_ring_all(struct ibv_context *ibctx)
 {
 	struct kwarp_context *ctx = context_of(ibctx);
+	struct kwarp_qp *qps[KWARP_DOORBELLS];
 	uint32_t handles[KWARP_DOORBELLS];
 	struct kwarp_qp *qp;
-	int num;
+	int num, i;
 
 	do {
 		num = 0;
 		pthread_spin_lock(&ctx->lock);
 		while (num < KWARP_DOORBELLS &&
-		       (qp = list_top(&ctx->deferred, struct kwarp_qp, link)))
-			if (take_deferred(ctx, qp))
-				handles[num++] = qp->vqp.qp.handle;
+		       (qp = list_top(&ctx->deferred, struct kwarp_qp, link))) {
+			if (!take_deferred(ctx, qp))
+				continue;
+			__atomic_fetch_add(&qp->ringing, 1, __ATOMIC_RELAXED);
+			qps[num] = qp;
+			handles[num++] = qp->vqp.qp.handle;
+		}
 		pthread_spin_unlock(&ctx->lock);
 		kwarp_doorbells(ibctx, handles, num);
+		for (i = 0; i < num; i++)
+			__atomic_fetch_sub(&qps[i]->ringing, 1,
+					   __ATOMIC_RELEASE);
 	} while (num == KWARP_DOORBELLS);
+}
+
+/*
+ * While the kernel handles a doorbell, it refuses to destroy the queue pair
+ * (EBUSY).
+ */
+void kwarp_ring_end(struct kwarp_qp *qp)
+{
+	kwarp_ring_now(qp);
+	while (__atomic_load_n(&qp->ringing, __ATOMIC_ACQUIRE))
+		usleep(20);
 }

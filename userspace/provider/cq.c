@@ -9,9 +9,6 @@
 #include "kwarp.h"
 #include "kwarp_provider_abi.h"
 
-/* Opcode, unknown to the kernel, of an element that must not be polled. */
-#define CQE_VOID	0xff
-
 static_assert((int)KWARP_WC_SUCCESS == (int)IBV_WC_SUCCESS &&
 	      (int)KWARP_WC_LOC_PROT_ERR == (int)IBV_WC_LOC_PROT_ERR &&
 	      (int)KWARP_WC_WR_FLUSH_ERR == (int)IBV_WC_WR_FLUSH_ERR &&
@@ -165,18 +162,12 @@ static uint32_t kernel_index(const struct kwarp_cq *cq)
 /* Reads the kernel's cache line only when no known elements are left. */
 const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
 {
-	const struct kwarp_cqe *cqe;
-
-	for (;; cq->cons++) {
-		if (cq->cons == cq->prod) {
-			cq->prod = kernel_index(cq);
-			if (cq->cons == cq->prod)
-				return NULL;
-		}
-		cqe = &cq->ring[cq->cons & cq->mask];
-		if (cqe->opcode != CQE_VOID)
-			return cqe;
+	if (cq->cons == cq->prod) {
+		cq->prod = kernel_index(cq);
+		if (cq->cons == cq->prod)
+			return NULL;
 	}
+	return &cq->ring[cq->cons & cq->mask];
 }
 
 enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe)
@@ -277,14 +268,14 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct kwarp_cq *cq = to_kcq(ibcq);
 	__u32 none = KWARP_CQ_ARM_NONE;
-	bool late;
+	bool late, locked;
 	__u32 *arm;
 
 	/* The lock keeps the ring mapped: kwarp_resize_cq() holds it. */
-	kwarp_cq_lock(cq);
+	locked = kwarp_cq_enter(cq);
 	if (kwarp_load_relaxed(&cq->ctl->flags) & KWARP_RING_ERROR) {
 		/* No event will follow: the CQ or its device is dead. */
-		kwarp_cq_unlock(cq);
+		kwarp_cq_leave(cq, locked);
 		return EIO;
 	}
 	kwarp_cq_armed(cq);
@@ -297,23 +288,33 @@ int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 		__atomic_store_n(arm, KWARP_CQ_ARM_ANY, __ATOMIC_RELAXED);
 	kwarp_full_barrier();
 	late = event_missed(cq);
-	kwarp_cq_unlock(cq);
+	kwarp_cq_leave(cq, locked);
 	kwarp_waits(ibcq->context);
 	return late ? ibv_cmd_req_notify_cq(ibcq, solicited_only) : 0;
 }
 
+/*
+ * Moves the other completions to the end of the ring, so that the kernel gets
+ * the room of the forgotten ones now: the program may post as many requests on
+ * another queue pair before the next poll. The kernel does not write to these
+ * elements before it sees the new index.
+ */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
 {
-	struct kwarp_cqe *cqe;
-	uint32_t end;
-	uint32_t i;
+	bool locked = kwarp_cq_enter(cq);
+	const struct kwarp_cqe *cqe;
+	uint32_t end, from, to;
 
-	kwarp_cq_lock(cq);
 	end = kernel_index(cq);
-	for (i = cq->cons; i != end; i++) {
-		cqe = &cq->ring[i & cq->mask];
-		if (cqe->qp_num == qp_num)
-			cqe->opcode = CQE_VOID;
+	for (from = to = end; from != cq->cons;) {
+		cqe = &cq->ring[--from & cq->mask];
+		if (cqe->qp_num != qp_num)
+			cq->ring[--to & cq->mask] = *cqe;
 	}
-	kwarp_cq_unlock(cq);
+	cq->cons = to;
+	cq->prod = end;
+	/* The element between start_poll and end_poll must stay. */
+	if (!cq->cur)
+		kwarp_cq_release(cq);
+	kwarp_cq_leave(cq, locked);
 }

@@ -47,23 +47,20 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 static int begin_poll(struct ibv_cq_ex *ibcq, bool *again)
 {
 	struct kwarp_cq *cq = to_kcq_ex(ibcq);
-	uint32_t start;
 	int ret;
 
 	kwarp_cq_lock(cq);
 	kwarp_cq_polled(cq);
-	start = cq->cons;
 	ret = next_poll(ibcq);
 	*again = false;
-	if (!ret)
+	if (!ret) {
+		__atomic_store_n(&cq->poller, pthread_self(), __ATOMIC_RELAXED);
 		return 0;
+	}
 	if (kwarp_cq_is_dead(cq))
 		ret = EIO;
 	else
 		*again = kwarp_cq_polls_network(cq);
-	/* Completions of destroyed QPs were skipped. */
-	if (cq->cons != start)
-		kwarp_cq_release(cq);
 	kwarp_cq_unlock(cq);
 	return ret;
 }
@@ -92,6 +89,7 @@ static void end_poll(struct ibv_cq_ex *ibcq)
 
 	cq->cur = NULL;
 	kwarp_cq_release(cq);
+	__atomic_store_n(&cq->poller, (pthread_t)0, __ATOMIC_RELAXED);
 	kwarp_cq_unlock(cq);
 }
 

@@ -54,6 +54,7 @@ struct kwarp_cq {
 	uint32_t posts;		/* since a poll, on all QPs; at most KWARP_BURST */
 	bool bursts;		/* posts was KWARP_BURST when it was reset last */
 	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
+	pthread_t poller;		/* the thread that is between them, or 0 */
 };
 
 /* A shared receive queue. */
@@ -78,6 +79,7 @@ struct kwarp_qp {
 	struct kwarp_batch batch;
 	struct list_node link;		/* in the context's deferred */
 	bool deferred;			/* written under the context's lock */
+	unsigned int ringing;		/* threads in kwarp_ring_all() with it */
 };
 
 static inline struct kwarp_pd *to_kpd(struct ibv_pd *ibpd)
@@ -108,7 +110,7 @@ int kwarp_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int kwarp_destroy_cq(struct ibv_cq *ibcq);
 int kwarp_poll_cq(struct ibv_cq *ibcq, int num, struct ibv_wc *wc);
 int kwarp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* Voids the completions of a QP that was reset or destroyed. */
+/* Removes the completions of a QP that was reset or destroyed. */
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
 /* Maps a new CQ; 0 or an errno. */
 int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
@@ -137,6 +139,25 @@ static inline void kwarp_cq_lock(struct kwarp_cq *cq)
 static inline void kwarp_cq_unlock(struct kwarp_cq *cq)
 {
 	if (!cq->single_threaded)
+		pthread_spin_unlock(&cq->lock);
+}
+
+/*
+ * Takes the lock, unless the calling thread has had it since ibv_start_poll().
+ * Return: true if kwarp_cq_leave() has to release the lock.
+ */
+static inline bool kwarp_cq_enter(struct kwarp_cq *cq)
+{
+	if (cq->single_threaded ||
+	    __atomic_load_n(&cq->poller, __ATOMIC_RELAXED) == pthread_self())
+		return false;
+	pthread_spin_lock(&cq->lock);
+	return true;
+}
+
+static inline void kwarp_cq_leave(struct kwarp_cq *cq, bool locked)
+{
+	if (locked)
 		pthread_spin_unlock(&cq->lock);
 }
 
@@ -225,6 +246,8 @@ uint32_t kwarp_sq_publish(struct kwarp_qp *qp);
 void kwarp_ring_later(struct kwarp_qp *qp);
 /* Rings a deferred doorbell before the queue pair changes. */
 void kwarp_ring_now(struct kwarp_qp *qp);
+/* The same before the queue pair is destroyed: no doorbell is in progress then. */
+void kwarp_ring_end(struct kwarp_qp *qp);
 /* Rings all deferred doorbells of a context. */
 void kwarp_ring_all(struct ibv_context *ibctx);
 

@@ -193,8 +193,6 @@ static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
 		return;
 	load_indices(&qp->sq);
 	load_indices(&qp->rq);
-	if (state != IBV_QPS_RESET)
-		return;
 	kwarp_cq_forget_qp(to_kcq(ibqp->send_cq), ibqp->qp_num);
 	if (ibqp->recv_cq != ibqp->send_cq)
 		kwarp_cq_forget_qp(to_kcq(ibqp->recv_cq), ibqp->qp_num);
@@ -238,7 +236,7 @@ int kwarp_destroy_qp(struct ibv_qp *ibqp)
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	int ret;
 
-	kwarp_ring_now(qp);
+	kwarp_ring_end(qp);
 	/* The rings stay mapped until the kernel no longer reads them. */
 	ret = ibv_cmd_destroy_qp(ibqp);
 	if (ret)

@@ -58,9 +58,12 @@ int kwarp_query_rt_values(struct ibv_context *ctx,
 	if (wanted) {
 		if (clock_gettime(CLOCK_MONOTONIC, &now))
 			return errno;
-		values->raw_clock.tv_sec = 0;
-		values->raw_clock.tv_nsec = now.tv_sec * 1000000000L +
-					    now.tv_nsec;
+		values->raw_clock = now;
+		/* As other providers do, where a long has room for it. */
+		if (sizeof(long) > 4) {
+			values->raw_clock.tv_sec = 0;
+			values->raw_clock.tv_nsec += now.tv_sec * 1000000000LL;
+		}
 		values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	}
 	return 0;

@@ -401,6 +401,31 @@ static void poll_ex__skipped_and_dead(void)
 	check(!kwarp_destroy_cq(ibv_cq_ex_to_cq(cqx)));
 }
 
+/* Calls of the thread that is between start_poll and end_poll. */
+static void poll_ex__other_calls_within_a_batch(void)
+{
+	struct kwarp_cqe mine = { .qp_num = 7 }, other = { .qp_num = 8 };
+	struct ibv_cq_ex *cqx = create_cq_ex(IBV_WC_EX_WITH_QP_NUM);
+	struct ibv_poll_cq_attr attr = {};
+
+	for (other.wr_id = 1; other.wr_id < 4; other.wr_id++) {
+		complete(&other);
+		complete(&mine);
+	}
+	check(!ibv_start_poll(cqx, &attr) && cqx->wr_id == 1);
+	check(!kwarp_req_notify_cq(ibv_cq_ex_to_cq(cqx), 0));
+	check(cq_ctl->arm == KWARP_CQ_ARM_ANY);
+	kwarp_cq_forget_qp(container_of(cqx, struct kwarp_cq, vcq.cq_ex), 7);
+	/* the kernel must not overwrite the current one */
+	check(cq_ctl->user_idx == 0 && ibv_wc_read_qp_num(cqx) == 8);
+	check(!ibv_next_poll(cqx) && cqx->wr_id == 2);
+	check(!ibv_next_poll(cqx) && cqx->wr_id == 3);
+	check(ibv_next_poll(cqx) == ENOENT);
+	ibv_end_poll(cqx);
+	check(cq_ctl->user_idx == 6);
+	check(!kwarp_destroy_cq(ibv_cq_ex_to_cq(cqx)));
+}
+
 static void poll_ex__polls_the_network_if_empty(void)
 {
 	struct ibv_cq_ex *cqx = create_cq_ex(0);
@@ -432,6 +457,7 @@ static const struct test all_tests[] = {
 	TEST(create_cq_ex__refused),
 	TEST(poll_ex__fields),
 	TEST(poll_ex__skipped_and_dead),
+	TEST(poll_ex__other_calls_within_a_batch),
 	TEST(poll_ex__polls_the_network_if_empty),
 };
 

@@ -53,6 +53,8 @@ static int late_arms;
 static int network_polls, arrivals;
 static int system_calls;	/* that wrote commands */
 static int doorbell_interrupts;
+static unsigned int doorbell_us;	/* that a system call for doorbells takes */
+static atomic_int doorbells_in_progress;
 static uint64_t rung;		/* handles of doorbells, a bit for each */
 static bool foreign;		/* the credentials have changed: no write() */
 static atomic_bool awake;
@@ -231,7 +233,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *ctx, struct verbs_qp *vqp,
 
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
-	return 0;
+	return doorbells_in_progress ? EBUSY : 0;
 }
 
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
@@ -304,18 +306,19 @@ ssize_t __wrap_write(int fd, const void *command, size_t len)
 ssize_t __wrap_writev(int fd, const struct iovec *vec, int num)
 {
 	ssize_t done = 0;
-	int i, err;
+	int i, err = 0;
 
 	system_calls++;
-	for (i = 0; i < num; i++) {
+	doorbells_in_progress++;
+	usleep(doorbell_us);
+	for (i = 0; i < num && !err; i++) {
 		err = take_command(vec[i].iov_base, vec[i].iov_len);
-		if (err) {
-			errno = err;
-			return done ? done : -1;
-		}
-		done += vec[i].iov_len;
+		if (!err)
+			done += vec[i].iov_len;
 	}
-	return done;
+	doorbells_in_progress--;
+	errno = err;
+	return err && !done ? -1 : done;
 }
 
 int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
@@ -360,6 +363,7 @@ static void set_up(void)
 	send_doorbells = recv_doorbells = doorbell_errno = modify_errno = 0;
 	network_polls = arrivals = system_calls = doorbell_interrupts = 0;
 	rung = 0;
+	doorbell_us = 0;
 	foreign = false;
 	granted = (struct ibv_qp_cap){ NUM_SQE, NUM_RQE, MAX_SGE, MAX_SGE,
 				       MAX_INLINE };

@@ -69,24 +69,45 @@ static void destroy_qp__forgets_completions(void)
 	complete(&mine);
 	check(!kwarp_destroy_qp(qp));
 	qp = NULL;
+	check(cq_ctl->user_idx == 2);
 	check(kwarp_poll_cq(cq, 4, wc) == 1 && wc[0].wr_id == 2);
 	check(kwarp_poll_cq(cq, 4, wc) == 0);
 	check(cq_ctl->user_idx == 3);
 }
 
-/* Their room goes back to the kernel even if a poll finds nothing else. */
+/* Another QP may use their room before the next poll. */
 static void destroy_qp__frees_the_room_of_completions(void)
 {
-	struct kwarp_cqe mine = { .qp_num = 7 };
-	struct ibv_wc wc;
-	int i;
+	struct kwarp_cqe mine = { .qp_num = 7 }, other = { .qp_num = 8 };
+	struct ibv_wc wc[2 * NUM_CQE];
+	int i, n;
 
-	for (i = 0; i < NUM_CQE; i++)
-		complete(&mine);
+	for (i = 0; i < NUM_CQE; i++) {
+		other.wr_id = i;
+		complete(i % 3 ? &mine : &other);
+	}
 	check(!kwarp_destroy_qp(qp));
 	qp = NULL;
-	check(kwarp_poll_cq(cq, 1, &wc) == 0);
-	check(cq_ctl->user_idx == NUM_CQE);
+	check(cq_ctl->user_idx == NUM_CQE - 3);
+	for (other.wr_id = NUM_CQE; other.wr_id < 2 * NUM_CQE - 3; other.wr_id++)
+		complete(&other);
+	n = kwarp_poll_cq(cq, 2 * NUM_CQE, wc);
+	check(n == NUM_CQE);
+	for (i = 0; i < n; i++)
+		check(wc[i].wr_id == (i < 3 ? 3 * i : NUM_CQE + i - 3));
+	check(cq_ctl->user_idx == cq_ctl->kern_idx);
+}
+
+/* The kernel empties the queues of a failed QP that becomes INIT. */
+static void modify_qp__init_forgets_completions(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct kwarp_cqe mine = { .qp_num = 7 };
+	struct ibv_wc wc;
+
+	complete(&mine);
+	check(!kwarp_modify_qp(qp, &attr, IBV_QP_STATE));
+	check(kwarp_poll_cq(cq, 1, &wc) == 0 && cq_ctl->user_idx == 1);
 }
 
 /* Else a program that has overwritten it polls, or searches, 2^32 elements. */
@@ -534,6 +555,32 @@ static void poll_cq__doorbells_with_other_credentials(void)
 	check(send_doorbells == 3);
 }
 
+static void *poll_once(void *unused)
+{
+	struct ibv_wc wc;
+
+	check(kwarp_poll_cq(cq, 1, &wc) == 0);
+	return NULL;
+}
+
+/* The kernel refuses to destroy a QP while it handles a doorbell. */
+static void destroy_qp__while_another_thread_rings(void)
+{
+	struct ibv_qp *qps[2];
+	pthread_t other;
+	int i;
+
+	defer_doorbells(qps, 2);
+	doorbell_us = 20000;
+	check(!pthread_create(&other, NULL, poll_once, NULL));
+	while (!doorbells_in_progress)
+		sched_yield();
+	for (i = 0; i < 2; i++)
+		check(!kwarp_destroy_qp(qps[i]));
+	pthread_join(other, NULL);
+	check(rung == 3);
+}
+
 static void post_recv__fields_full_doorbell(void)
 {
 	struct ibv_sge sge = { 0x1000, 10, 11 };
@@ -801,6 +848,7 @@ static const struct test all_tests[] = {
 	TEST(destroy_qp__forgets_completions),
 	TEST(poll_cq__an_index_that_cannot_be),
 	TEST(destroy_qp__frees_the_room_of_completions),
+	TEST(modify_qp__init_forgets_completions),
 	TEST(post_send__fields),
 	TEST(post_send__bind),
 	TEST(post_send__inline),
@@ -818,6 +866,7 @@ static const struct test all_tests[] = {
 	TEST(poll_cq__one_of_many_doorbells_fails),
 	TEST(poll_cq__a_signal_interrupts_doorbells),
 	TEST(poll_cq__doorbells_with_other_credentials),
+	TEST(destroy_qp__while_another_thread_rings),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
 	TEST(poll_cq__wraps),
