@@ -176,6 +176,9 @@ static int check_modify_attr(const struct kwarp_qp *qp, const struct ib_qp_attr 
 	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE | IB_QP_QKEY |
 		    IB_QP_CAP))
 		return -EOPNOTSUPP;
+	/* There is no IB_EVENT_SQ_DRAINED: a program would wait for ever. */
+	if ((mask & IB_QP_EN_SQD_ASYNC_NOTIFY) && attr->en_sqd_async_notify)
+		return -EOPNOTSUPP;
 	if ((mask & IB_QP_CUR_STATE) &&
 	    attr->cur_qp_state != shown_state(qp))
 		return -EINVAL;
@@ -245,8 +248,6 @@ static void store_attr(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	}
 	if (mask & IB_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
-	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
-		qp->attr.en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & IB_QP_RQ_PSN)
 		qp->attr.rq_psn = attr->rq_psn;
 	if (mask & IB_QP_SQ_PSN)

@@ -131,6 +131,16 @@ TEST_F(modify_errnos, each_attribute)
 	}
 }
 
+// IBV_EVENT_SQ_DRAINED does not exist, so a program that asks for this event must learn that.
+TEST_F(modify_errnos, event_of_a_drained_queue)
+{
+	Qp qp = create();
+	ibv_qp_attr attr{};
+	attr.en_sqd_async_notify = 1;
+	EXPECT_EQ(ibv_modify_qp(qp.get(), &attr, IBV_QP_EN_SQD_ASYNC_NOTIFY), EOPNOTSUPP);
+	EXPECT_EQ(query_qp(qp.get()).qp_state, IBV_QPS_INIT);
+}
+
 // Numbers belong to a context: another context's object is not found.
 TEST_F(modify_errnos, create__of_another_context)
 {
