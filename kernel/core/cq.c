@@ -38,7 +38,8 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	/* Also true if a user's consumer index is out of range. */
 	if (cq->prod - cons >= cq->size) {
 		cq->overflow = true;
-		WRITE_ONCE(cq->ctl->flags, kwarp_cq_flags(cq));
+		/* After kern_idx: a user takes the CQ for dead once the ring is empty. */
+		smp_store_release(&cq->ctl->flags, kwarp_cq_flags(cq));
 		return false;
 	}
 	slot = cq_elem(cq, cq->prod);

@@ -164,7 +164,8 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	 * look at the CQ, so clear cq->ctl under the lock.
 	 */
 	spin_lock_irq(&cq->lock);
-	WRITE_ONCE(cq->ctl->flags, KWARP_RING_ERROR);
+	/* After kern_idx, as in cq_put(). */
+	smp_store_release(&cq->ctl->flags, KWARP_RING_ERROR);
 	cq->ctl = NULL;
 	spin_unlock_irq(&cq->lock);
 	kwarp_ring_free(cq->mem, cq->mmap);
