@@ -80,12 +80,35 @@ bool kwarp_cq_raise_event(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 	return true;
 }
 
+/* Handlers of kernel consumers that this CPU calls. */
+static DEFINE_PER_CPU(unsigned int, in_handler);
+
 /* Call the consumer's handler. Context: any; no lock of the CQ is held. */
 void kwarp_cq_notify(struct kwarp_cq *cq)
 {
 	trace_kwarp_cq_event(cq);
-	if (cq->ibcq.comp_handler)
+	if (!cq->ibcq.comp_handler)
+		return;
+	if (kwarp_cq_is_user(cq)) {
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+		return;
+	}
+	migrate_disable();
+	this_cpu_inc(in_handler);
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	this_cpu_dec(in_handler);
+	migrate_enable();
+}
+
+/**
+ * kwarp_cq_in_handler() - may the caller be inside a consumer's completion handler?
+ *
+ * Context: any.
+ * Return: true if so, or if this CPU has interrupted a handler.
+ */
+bool kwarp_cq_in_handler(void)
+{
+	return raw_cpu_read(in_handler);
 }
 
 /* The delay of a due event has ended. */

@@ -134,6 +134,10 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
  * TCP cannot send with interrupts off. The consumer may hold locks. If its completion handler
  * takes such a lock, interrupts are off, because the handlers of other devices run in hard
  * interrupts. With PREEMPT_RT these locks leave interrupts on, so always use the worker.
+ *
+ * A completion handler may be called inside a pass of another queue pair, which uses a region until
+ * its end. A LOCAL_INV waits for that end, so the engine must not run inside the handler.
+ *
  * Context: any, any locks, the socket lock included.
  */
 void kwarp_tx_wake(struct kwarp_qp *qp)
@@ -141,7 +145,8 @@ void kwarp_tx_wake(struct kwarp_qp *qp)
 	struct kwarp_llp *llp;
 	bool done = false;
 
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq()) {
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq() &&
+	    !kwarp_cq_in_handler()) {
 		llp = kwarp_qp_llp(qp);
 		if (llp) {
 			done = kwarp_llp_try_wake(llp);

@@ -125,6 +125,84 @@ static int closed_under_traffic(struct kt_env *other, int round)
 	return ret;
 }
 
+/**
+ * struct invalidation - what the completion handler of a Read posts
+ * @qp:		queue pair, other than that of the Read
+ * @rkey:	region that the Read has filled
+ * @op:		the request
+ */
+struct invalidation {
+	struct ib_qp *qp;
+	u32 rkey;
+	struct kt_op op;
+};
+
+static void invalidate(struct ib_cq *cq, void *context)
+{
+	struct invalidation *inv = context;
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_LOCAL_INV, .send_flags = IB_SEND_SIGNALED,
+		.ex.invalidate_rkey = inv->rkey, .wr_cqe = &inv->op.cqe,
+	};
+
+	ib_post_send(inv->qp, &wr, NULL);
+}
+
+/* Read into @e->b by the server, whose completion handler is replaced. */
+static int read_into_region(struct kt_env *e, struct invalidation *inv)
+{
+	struct kt_side *s = &e->p.server;
+	struct ib_sge sge = {
+		.addr = e->b->mr->iova, .length = PAGE_SIZE, .lkey = e->b->mr->lkey,
+	};
+	struct kt_op op;
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.opcode = IB_WR_RDMA_READ, .send_flags = IB_SEND_SIGNALED,
+			.sg_list = &sge, .num_sge = 1, .wr_cqe = &op.cqe,
+		},
+		.remote_addr = e->a->mr->iova, .rkey = e->a->mr->rkey,
+	};
+
+	kt_op_init(&op);
+	s->cq->comp_handler = invalidate;
+	s->cq->cq_context = inv;
+	ib_req_notify_cq(s->cq, IB_CQ_NEXT_COMP);
+	return ib_post_send(s->id->qp, &wr.wr, NULL) ? : kt_op_wait(s, &op);
+}
+
+/*
+ * A completion handler, which is called inside the pass that has placed the data, invalidates the
+ * region on another queue pair. The invalidation waits for the end of the pass, so it must not run
+ * inside the handler.
+ */
+static int closed_by_handler(struct kt_env *other)
+{
+	struct kt_side *s = &other->p.server;
+	struct invalidation inv = { .qp = s->id->qp };
+	static struct kt_env e;
+	int ret;
+
+	memset(&e, 0, sizeof(e));
+	e.p.poll = IB_POLL_DIRECT;
+	e.p.server_pd = s->pd;
+	ret = kt_pair_open(&e.p);
+	if (ret)
+		return ret;
+	e.a = kt_mem_new(e.p.client.pd);
+	e.b = kt_mem_new(e.p.server.pd);
+	kt_op_init(&inv.op);
+	ret = e.a && e.b ? 0 : -ENOMEM;
+	ret = ret ? : kt_reg(&e.p.client, e.a, KT_ACCESS);
+	ret = ret ? : kt_reg(s, e.b, KT_ACCESS);
+	if (!ret) {
+		inv.rkey = e.b->mr->rkey;
+		ret = read_into_region(&e, &inv) ? : kt_op_wait(s, &inv.op);
+	}
+	kt_env_close(&e);
+	return ret;
+}
+
 void kt_race_cases(void)
 {
 	static struct kt_env other;
@@ -138,5 +216,7 @@ void kt_race_cases(void)
 	}
 	kt_tap("LOCAL_INV on another queue pair while the peer writes",
 	       ret < 0 ? ret : late ? KT_WRONG_DATA : 0);
+	kt_tap("LOCAL_INV on another queue pair by a completion handler",
+	       ret < 0 ? ret : closed_by_handler(&other));
 	kt_env_close(&other);
 }
