@@ -585,12 +585,14 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	spin_lock_irqsave(&sq->lock, flags);
 	kwarp_window_reset(&sq->window);
 	sq->prod = 0;
+	WRITE_ONCE(sq->vendor_err, 0);
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
 
 	spin_lock_irqsave(&rq->lock, flags);
 	rq->fetched = 0;
 	rq->prod = 0;
+	WRITE_ONCE(rq->vendor_err, 0);
 	if (rq->ctl)
 		memset(rq->ctl, 0, sizeof(*rq->ctl));
 	spin_unlock_irqrestore(&rq->lock, flags);

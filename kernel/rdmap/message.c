@@ -33,6 +33,7 @@ void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
 	kwarp_qp_assert_locked(qp);
 	/* Earlier requests that are built, and need no acknowledgment, have succeeded. */
 	kwarp_tx_complete_sent(qp);
+	kwarp_qp_our_err(qp, KWARP_ERR_RDMAP_LOCAL);
 	kwarp_sq_complete(&qp->sq, slot, status);
 	qp->tx.failed = KWARP_ERR_RDMAP_LOCAL;
 }

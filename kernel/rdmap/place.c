@@ -163,6 +163,7 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 		}
 		if (kwarp_rx_place(pass, pl, &to)) {
 			/* The consumer has invalidated the sink STag meanwhile. */
+			kwarp_qp_our_err(qp, KWARP_ERR_RDMAP_LOCAL);
 			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;
 		}

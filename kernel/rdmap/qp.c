@@ -256,6 +256,19 @@ void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 }
 
 /**
+ * kwarp_qp_our_err() - set an error that kwarp_qp_terminate() will raise
+ * @qp:		queue pair, socket lock held; no effect in an error state
+ * @err:	the error
+ *
+ * Call this before the request is completed that causes the error.
+ */
+void kwarp_qp_our_err(struct kwarp_qp *qp, enum kwarp_err err)
+{
+	if (!kwarp_qp_failed(qp))
+		kwarp_qp_set_err(qp, kwarp_err_term(err), KWARP_ERR_FROM_US);
+}
+
+/**
  * kwarp_qp_warn_terminate() - log a Terminate
  * @qp:		queue pair with a connection, socket lock held
  * @way:	"sent" or "received"

@@ -298,6 +298,7 @@ kwarp_qp_traits_now(const struct kwarp_qp *qp)
 
 void kwarp_qp_set_err(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 		      enum kwarp_err_from from);
+void kwarp_qp_our_err(struct kwarp_qp *qp, enum kwarp_err err);
 void kwarp_qp_warn_terminate(const struct kwarp_qp *qp, const char *way,
 			     const struct kwarp_term_err *err);
 

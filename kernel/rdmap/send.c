@@ -58,7 +58,8 @@ static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
 		kwarp_rx_deliver(pass, urgency);
 }
 
-static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
+/* Complete the receive in progress with an error. Return: @err, which the caller raises. */
+static enum kwarp_err recv_failed(struct kwarp_rx_pass *pass, u8 status, enum kwarp_err err)
 {
 	struct kwarp_recv *recv = &pass->qp->rx.recv;
 	struct kwarp_cqe cqe = {
@@ -70,7 +71,9 @@ static void recv_failed(struct kwarp_rx_pass *pass, u8 status)
 
 	kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 	recv->active = false;
+	kwarp_qp_our_err(pass->qp, err);
 	kwarp_rq_complete(&pass->qp->rq, &cqe);
+	return err;
 }
 
 /* Take from the QP's own queue or the shared one. Return: as kwarp_rq_take(). */
@@ -94,10 +97,8 @@ static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
 	recv->cur_sge = 0;
 	recv->cur_off = 0;
 	recv->len = 0;
-	if (ret) {
-		recv_failed(pass, KWARP_WC_LOC_QP_OP_ERR);
-		return KWARP_ERR_RDMAP_LOCAL;
-	}
+	if (ret)
+		return recv_failed(pass, KWARP_WC_LOC_QP_OP_ERR, KWARP_ERR_RDMAP_LOCAL);
 	recv->size = recv_size(recv);
 	return KWARP_ERR_NONE;
 }
@@ -119,10 +120,8 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 			recv->cur_off = 0;
 			continue;
 		}
-		if (kwarp_rx_place(pass, pl, &to)) {
-			recv_failed(pass, KWARP_WC_LOC_PROT_ERR);
-			return KWARP_ERR_RDMAP_LOCAL;
-		}
+		if (kwarp_rx_place(pass, pl, &to))
+			return recv_failed(pass, KWARP_WC_LOC_PROT_ERR, KWARP_ERR_RDMAP_LOCAL);
 		recv->cur_off += n;
 		recv->len += n;
 		len -= n;
@@ -222,7 +221,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	err = kwarp_ddp_check_mo(h->mo, len, rx->recv.size);
 	if (err) {
 		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
-			recv_failed(pass, KWARP_WC_LOC_LEN_ERR);
+			recv_failed(pass, KWARP_WC_LOC_LEN_ERR, err);
 		return err;
 	}
 	if (h->mo != rx->recv.len)

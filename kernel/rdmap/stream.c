@@ -164,7 +164,7 @@ void kwarp_qp_terminate(struct kwarp_qp *qp, enum kwarp_err err,
 	kwarp_qp_assert_locked(qp);
 	if (kwarp_qp_failed(qp))
 		return;
-	kwarp_qp_set_err(qp, term, KWARP_ERR_FROM_US);
+	kwarp_qp_our_err(qp, err);
 	llp->ops->where(llp, &tx_pos, &rx_pos);
 	trace_kwarp_error(qp, term, ulpdu_len, tx_pos, rx_pos);
 	kwarp_error_count(qp, err);
