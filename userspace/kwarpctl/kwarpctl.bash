@@ -47,7 +47,7 @@ _kwarpctl()
 		esac
 	done
 
-	local choice=
+	local choice= names name
 	case "${#words[@]} ${words[*]}" in
 	"0 "*)
 		choice="up down status policy stats monitor doctor help"
@@ -67,7 +67,13 @@ _kwarpctl()
 	[3579]" policy set "* | [468]" up "*) choice=$(_kwarpctl_keys) ;;
 	[468]" policy set "* | [579]" up "*) choice=$(_kwarpctl_values "$last") ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$choice" -- "$word")
+	# Not compgen -W, which would run a command in the name of a netdev.
+	read -rd '' -a names <<<"$choice"
+	COMPREPLY=()
+	for name in "${names[@]}"; do
+		printf -v name %q "$name"
+		[[ $name == "$word"* ]] && COMPREPLY+=("$name")
+	done
 }
 
 complete -F _kwarpctl kwarpctl
