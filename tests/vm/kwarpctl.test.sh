@@ -142,6 +142,12 @@ refuses 'no netdev in the file' 2 "there is no line 'netdev" ctl policy apply kw
 printf 'netdev = nosuch\n' >"$CONF/kwarpT.conf"
 refuses 'check: no such netdev' 2 "no netdev 'nosuch'" ctl policy check kwarpT
 must ctl down kwarpT
+must ip link add 'dum#0' type dummy
+must ctl up kwarpT netdev 'dum#0'
+refuses 'save: a netdev that the file cannot hold' 2 "cannot hold netdev 'dum#0'" \
+	ctl policy save kwarpT
+must ctl down kwarpT
+must ip link del 'dum#0'
 
 # ---- privileges ----
 

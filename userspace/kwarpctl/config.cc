@@ -66,6 +66,13 @@ void add(Config &config, const Setting &setting)
 		config.settings.push_back(setting);
 }
 
+std::string to_line(const std::string &key, const std::string &value)
+{
+	if (value.empty() || value.find('\n') != value.npos || without_comment(value) != value)
+		throw Error(failure, std::format("a file cannot hold {} '{}'", key, value));
+	return std::format("{} = {}\n", key, value);
+}
+
 } // namespace
 
 bool names(const Config &config, std::string_view key)
@@ -105,18 +112,18 @@ Config read_config(const fs::path &file)
 
 std::string to_text(const Config &config)
 {
-	std::string out = std::format("netdev = {}\n", config.netdev);
+	std::string out = to_line("netdev", config.netdev);
 	for (const Setting &setting : config.settings)
-		out += std::format("{} = {}\n", setting.key, setting.value);
+		out += to_line(setting.key, setting.value);
 	return out;
 }
 
 void write_config(const fs::path &file, const Config &config)
 {
+	const std::string text = to_text(config);
 	fs::create_directories(file.parent_path());
 	std::string temporary = file.string() + ".XXXXXX";
 	const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-	const std::string text = to_text(config);
 	const bool written = fd >= 0 && ::fchmod(fd, 0644) == 0 &&
 			     ::write(fd, text.data(), text.size()) ==
 				     static_cast<ssize_t>(text.size()) &&

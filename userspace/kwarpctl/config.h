@@ -27,6 +27,7 @@ bool names(const Config &config, std::string_view key);
 Config parse_config(std::string_view text, const std::string &name);
 Config read_config(const std::filesystem::path &file);
 
+// Throws an Error if parse_config() would not return the same values.
 std::string to_text(const Config &config);
 
 // Replaces the file atomically; makes its folder.

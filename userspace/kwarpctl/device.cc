@@ -2,7 +2,6 @@
 #include "device.h"
 
 #include "error.h"
-#include "keys.h"
 
 #include <cerrno>
 #include <format>
@@ -130,8 +129,10 @@ void apply_policy(Machine &machine, const std::string &device, const Config &con
 	const Record now = policy_of(machine.sysfs, device);
 	for (const auto &[name, value] : now.attributes) {
 		const Key *key = find_key(name);
-		if (key && !names(config, name) && to_text(value) != key->initial)
-			settings.push_back({name, std::string(key->initial), {}});
+		if (!key || names(config, name))
+			continue;
+		if (const auto initial = default_of(machine.sysfs, *key); to_text(value) != initial)
+			settings.push_back({name, initial, {}});
 	}
 	set_all(machine, device, settings);
 }
@@ -143,8 +144,11 @@ void save_policy(Machine &machine, const std::string &device)
 	if (!link || link->netdev.empty())
 		throw Error(failure, std::format("{} has no netdev", device));
 	Config config{link->netdev, {}};
-	for (const auto &[name, value] : changed_policy_of(machine.sysfs, device).attributes)
-		config.settings.push_back({name, to_text(value), {}});
+	for (const auto &[name, value] : policy_of(machine.sysfs, device).attributes) {
+		const Key *key = find_key(name);
+		if (!key || to_text(value) != default_of(machine.sysfs, *key))
+			config.settings.push_back({name, to_text(value), {}});
+	}
 	write_config(machine.config_file(device), config);
 }
 

@@ -34,6 +34,7 @@ bool down(Machine &machine, const std::string &device);
 void apply_policy(Machine &machine, const std::string &device, const Config &config);
 
 // Writes netdev and current policy of a device to its file, without keys that have their default.
+// Keys whose default this version does not know are written, too.
 void save_policy(Machine &machine, const std::string &device);
 
 // Throws an Error if the file cannot be applied: its netdev does not exist, or the device has no

@@ -2,7 +2,6 @@
 #include "policy.h"
 
 #include "error.h"
-#include "keys.h"
 
 #include <algorithm>
 #include <format>
@@ -94,12 +93,18 @@ Record policy_of(const Sysfs &sysfs, const std::string &device)
 	return record;
 }
 
+std::string default_of(const Sysfs &sysfs, const Key &key)
+{
+	const std::string initial(key.initial);
+	return key.name == "llp" ? sysfs.module_parameter("llp").value_or(initial) : initial;
+}
+
 Record changed_policy_of(const Sysfs &sysfs, const std::string &device)
 {
 	Record record = policy_of(sysfs, device);
-	std::erase_if(record.attributes, [](const auto &attribute) {
+	std::erase_if(record.attributes, [&](const auto &attribute) {
 		const Key *key = find_key(attribute.first);
-		return !key || to_text(attribute.second) == key->initial;
+		return !key || to_text(attribute.second) == default_of(sysfs, *key);
 	});
 	return record;
 }

@@ -2,6 +2,7 @@
 // The policy of a device.
 #pragma once
 
+#include "keys.h"
 #include "output.h"
 #include "sysfs.h"
 
@@ -10,6 +11,9 @@
 namespace kwarpctl {
 
 Record policy_of(const Sysfs &sysfs, const std::string &device);
+
+// The value that a new device has. The module's parameter llp sets that of policy llp.
+std::string default_of(const Sysfs &sysfs, const Key &key);
 
 // The policy that differs from the default, without keys that this version does not know.
 Record changed_policy_of(const Sysfs &sysfs, const std::string &device);

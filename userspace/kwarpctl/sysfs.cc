@@ -57,6 +57,14 @@ std::vector<std::string> Sysfs::devices() const
 	return names;
 }
 
+std::optional<std::string> Sysfs::module_parameter(const std::string &name) const
+{
+	const fs::path file = root_ / "module/kwarp/parameters" / name;
+	if (!exists(file))
+		return std::nullopt;
+	return read_attribute(file);
+}
+
 bool Sysfs::has_netdev(const std::string &name) const
 {
 	std::error_code none;

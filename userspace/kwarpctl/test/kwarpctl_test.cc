@@ -420,11 +420,46 @@ TEST_F(kwarpctl_test, policy_save__and_up_again)
 	put(key("p2p"), "off [send] [write] [read] [rtr-frame]");
 	EXPECT_EQ(run({"policy", "set", "kwarp0", "crc", "required"}).status, 0);
 	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
-	EXPECT_EQ(get(conf("kwarp0")), "netdev = eth0\ncrc = required\n");
+	EXPECT_EQ(get(conf("kwarp0")), "netdev = eth0\ncrc = required\na_new_key = 7 of \"9\"\n");
 	EXPECT_EQ(run({"down", "kwarp0"}).status, 0);
 	fs::remove_all(device("kwarp0"));
 	EXPECT_EQ(run({"up", "kwarp0"}).err, "");
 	EXPECT_EQ(get(key("crc")), "required\n");
+}
+
+TEST_F(kwarpctl_test, policy_save__keys_of_a_newer_kernel)
+{
+	put(conf("kwarp0"), "netdev = eth0\na_new_key = 1\n");
+	EXPECT_EQ(run({"policy", "apply", "kwarp0"}).err, "");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
+	EXPECT_NE(get(conf("kwarp0")).find("\na_new_key = 1\n"), std::string::npos);
+}
+
+// The module's parameter is the llp of new devices.
+TEST_F(kwarpctl_test, policy_save__llp_of_the_module)
+{
+	put(root / "module/kwarp/parameters/llp", "sctp");
+	put(key("llp"), "tcp tcp+sctp sctp+tcp [sctp]");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
+	EXPECT_EQ(get(conf("kwarp0")).find("llp"), std::string::npos);
+	EXPECT_EQ(run({"status", "kwarp0"}).out.find("llp"), std::string::npos);
+	put(key("llp"), "[tcp] tcp+sctp sctp+tcp sctp");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
+	EXPECT_TRUE(get(conf("kwarp0")).starts_with("netdev = eth0\nllp = tcp\n"));
+	put(conf("kwarp0"), "netdev = eth0\n");
+	EXPECT_EQ(run({"policy", "apply", "kwarp0"}).err, "");
+	EXPECT_EQ(get(key("llp")), "sctp\n");
+}
+
+TEST_F(kwarpctl_test, policy_save__a_name_that_looks_like_a_comment)
+{
+	rdma.all[0].netdev = "eth#0";
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err,
+		  "kwarpctl: a file cannot hold netdev 'eth#0'\n");
+	EXPECT_FALSE(fs::exists(conf("kwarp0")));
+	rdma.all[0].netdev = "eth0";
+	put(key("paths"), "eth1 eth#2");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).status, 2);
 }
 
 TEST_F(kwarpctl_test, policy_save__fails)
