@@ -100,13 +100,18 @@ has 'down again: message' "no RDMA device 'kwarpT'"
 refuses 'up: no file' 2 "$CONF/kwarpT.conf: No such file" ctl up kwarpT
 refuses 'up: no such netdev' 2 "no netdev 'nosuch'" ctl up kwarpT netdev nosuch
 refuses 'up: netdev in use' 2 'vA has a kwarp device already' ctl_a up kwarpT netdev vA
-refuses 'up: name in use' 2 "$DEV_A is on .*, not on lo" ctl up "$DEV_A" netdev lo
+refuses 'up: name in use' 2 "the name '$DEV_A' is taken" ctl up "$DEV_A" netdev lo
+refuses 'up: name in use, on another netdev' 2 "$DEV_A is on vA, not on lo" \
+	ctl_a up "$DEV_A" netdev lo
 refuses 'up: a setting that is refused' 2 'expected 0\.\.128' ctl up kwarpT netdev lo ird 1000
 ok 'up: and no device is left' gone kwarpT
 ok 'up' ctl up kwarpT netdev lo ird 7 crc required
 is 'up: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 7
 ok 'up again: no error' ctl up kwarpT netdev lo ird 8
 is 'up again: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
+must ip link property add dev lo altname loop
+ok 'up again, by an alternative name of the netdev' ctl up kwarpT netdev loop ird 8
+must ip link property del dev lo altname loop
 refuses 'up: a setting that is refused, of an existing device' 2 'expected' \
 	ctl up kwarpT netdev lo ird 1000
 is 'up: the device still exists' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8

@@ -37,17 +37,22 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 	return std::generic_category().message(error);
 }
 
-// Return: true if the device was made, false if it existed.
+bool is_same_netdev(const Machine &machine, const std::string &a, const std::string &b)
+{
+	const std::uint32_t index = machine.rdma.netdev_index(a);
+	return a == b || (index && index == machine.rdma.netdev_index(b));
+}
+
+// Return: true if the device was made, false if it existed. A device without a netdev may be one
+// that is being removed: the kernel waits for it.
 bool ensure_device(Machine &machine, const std::string &device, const std::string &netdev)
 {
-	if (auto link = machine.rdma.find(device)) {
+	if (auto link = machine.rdma.find(device); link && !link->netdev.empty()) {
 		machine.sysfs.require_device(device);
-		if (link->netdev != netdev)
+		if (!is_same_netdev(machine, link->netdev, netdev))
 			throw Error(failure,
 				    std::format("{} is on {}, not on {}; 'kwarpctl down {}' first",
-						device,
-						link->netdev.empty() ? "no netdev" : link->netdev,
-						netdev, device));
+						device, link->netdev, netdev, device));
 		return false;
 	}
 	try {
@@ -58,6 +63,12 @@ bool ensure_device(Machine &machine, const std::string &device, const std::strin
 							       error.code().value())));
 	}
 	return true;
+}
+
+bool is_listed(const Machine &machine, const Link &link)
+{
+	const auto now = machine.rdma.find(link.name);
+	return now && now->index == link.index;
 }
 
 void set_all(Machine &machine, const std::string &device, const std::vector<Setting> &settings)
@@ -109,16 +120,20 @@ bool down(Machine &machine, const std::string &device)
 	const auto link = machine.rdma.find(device);
 	if (!link)
 		return false;
-	machine.sysfs.require_device(device);
 	try {
+		machine.sysfs.require_device(device);
 		machine.rdma.remove(*link);
+		return true;
 	} catch (const std::system_error &error) {
-		if (error.code().value() == ENODEV)
-			return false;
-		throw Error(failure,
-			    std::format("cannot remove {}: {}", device, error.code().message()));
+		// The kernel returns EINVAL if the device is gone.
+		if (is_listed(machine, *link))
+			throw Error(failure, std::format("cannot remove {}: {}", device,
+							 error.code().message()));
+	} catch (const Error &) {
+		if (is_listed(machine, *link))
+			throw;
 	}
-	return true;
+	return false;
 }
 
 void apply_policy(Machine &machine, const std::string &device, const Config &config)
@@ -154,7 +169,7 @@ void save_policy(Machine &machine, const std::string &device)
 
 void check_config(Machine &machine, const std::string &device, const Config &config)
 {
-	if (!machine.sysfs.has_netdev(config.netdev))
+	if (!machine.rdma.netdev_index(config.netdev))
 		throw Error(failure,
 			    std::format("{}: there is no netdev '{}'",
 					machine.config_file(device).string(), config.netdev));

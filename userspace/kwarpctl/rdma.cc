@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <libmnl/libmnl.h>
+#include <net/if.h>
 #include <rdma/rdma_netlink.h>
 
 namespace kwarpctl {
@@ -103,6 +104,10 @@ public:
 	void remove(const Link &link) override;
 	std::vector<Connection> connections(const Link &link) override;
 	Counters counters(const Link &link) override;
+	std::uint32_t netdev_index(const std::string &name) override
+	{
+		return if_nametoindex(name.c_str());
+	}
 
 private:
 	using Each = std::function<void(const nlmsghdr *)>;

@@ -41,6 +41,8 @@ public:
 	// The counters of the device's only port. Unlike those in sysfs, they are visible in each
 	// network namespace.
 	virtual Counters counters(const Link &link) = 0;
+	// The index of a netdev, by its name or an alternative name; 0 if there is none.
+	virtual std::uint32_t netdev_index(const std::string &name) = 0;
 
 	std::optional<Link> find(const std::string &name);
 };

@@ -65,12 +65,6 @@ std::optional<std::string> Sysfs::module_parameter(const std::string &name) cons
 	return read_attribute(file);
 }
 
-bool Sysfs::has_netdev(const std::string &name) const
-{
-	std::error_code none;
-	return is_plain_name(name) && fs::exists(root_ / "class/net" / name, none);
-}
-
 void Sysfs::require_device(const std::string &device) const
 {
 	std::error_code none;

@@ -19,7 +19,6 @@ public:
 	bool module_is_loaded() const { return exists(root_ / "module/kwarp"); }
 	// The value of a parameter of the module, if it is loaded and has that parameter.
 	std::optional<std::string> module_parameter(const std::string &name) const;
-	bool has_netdev(const std::string &name) const;
 	// Whether a device class exists, or a device of a class, e.g. "misc/rdma_cm".
 	bool has_class(const std::string &path) const { return exists(root_ / "class" / path); }
 

@@ -22,16 +22,23 @@ namespace {
 
 // The kernel's devices; each that is added has a policy in the fake /sys.
 struct FakeRdma : kwarpctl::Rdma {
-	std::vector<kwarpctl::Link> links() override { return all; }
+	std::vector<kwarpctl::Link> links() override
+	{
+		const std::vector<kwarpctl::Link> now = all;
+		listed();
+		return now;
+	}
 	void add(const std::string &name, const std::string &netdev) override
 	{
 		if (error)
 			throw std::system_error(error, std::generic_category());
+		std::erase_if(all, [&](const auto &l) { return l.name == name; });
 		all.push_back({3, name, netdev, true});
 		added(name);
 	}
 	void remove(const kwarpctl::Link &link) override
 	{
+		removing();
 		if (error)
 			throw std::system_error(error, std::generic_category());
 		std::erase_if(all, [&](const auto &l) { return l.name == link.name; });
@@ -52,12 +59,22 @@ struct FakeRdma : kwarpctl::Rdma {
 		return counted[link.name];
 	}
 
+	std::uint32_t netdev_index(const std::string &name) override
+	{
+		const auto found = netdevs.find(name);
+		return found == netdevs.end() ? 0 : found->second;
+	}
+
 	std::vector<kwarpctl::Link> all{{1, "kwarp0", "eth0", true},
 					{2, "kwarp1", "eth1", false},
 					{4, "siw0", "eth0", true}};
+	std::map<std::string, std::uint32_t> netdevs{
+		{"lo", 1}, {"eth0", 2}, {"eth1", 3}, {"eth2", 4}, {"alias0", 2}};
 	std::vector<std::string> removed;
 	std::map<std::string, kwarpctl::Counters> counted;
 	std::string unreadable; // device whose counters are
+	// What happens after a listing, before a removal, and after an addition.
+	std::function<void()> listed = [] {}, removing = [] {};
 	std::function<void(const std::string &)> added = [](const std::string &) {};
 	int error = 0;
 };
@@ -72,8 +89,6 @@ protected:
 		add_device("kwarp1");
 		add_device("kwarp0");
 		fs::create_directories(device("siw0") / "ports/1");
-		for (const char *netdev : {"lo", "eth0", "eth1", "eth2"})
-			fs::create_directories(root / "class/net" / netdev);
 		rdma.counted["kwarp0"] = {{"tx_fpdus", ~std::uint64_t{0}}, {"crc_err", 0}};
 		rdma.counted["kwarp1"] = rdma.counted["kwarp0"];
 		rdma.added = [this](const std::string &name) { add_device(name); };
@@ -109,6 +124,12 @@ protected:
 		put(dir / "markers", "0");
 		put(dir / "mpa_rev", "2");
 		put(dir / "a_new_key", "7 of \"9\"");
+	}
+
+	void vanish(const std::string &name)
+	{
+		std::erase_if(rdma.all, [&](const auto &l) { return l.name == name; });
+		fs::remove_all(device(name));
 	}
 
 	fs::path conf(const std::string &name) const { return root / "etc" / (name + ".conf"); }
@@ -347,6 +368,23 @@ TEST_F(kwarpctl_test, up__elsewhere)
 		  "kwarpctl: 'siw0' is not a kwarp device\n");
 }
 
+TEST_F(kwarpctl_test, up__while_the_old_device_leaves)
+{
+	rdma.all.push_back({5, "kwarp2", "", false});
+	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2"}).err, "");
+	EXPECT_EQ(rdma.find("kwarp2")->netdev, "eth2");
+}
+
+TEST_F(kwarpctl_test, up__again_by_an_alternative_name)
+{
+	EXPECT_EQ(run({"up", "kwarp0", "netdev", "alias0", "crc", "off"}).err, "");
+	EXPECT_EQ(get(key("crc")), "off\n");
+	EXPECT_EQ(run({"up", "kwarp1", "netdev", "alias0"}).status, 2);
+	EXPECT_EQ(run({"up", "kwarp1", "netdev", "nowhere0"}).status, 2);
+	put(conf("kwarp0"), "netdev = alias0");
+	EXPECT_EQ(run({"policy", "check", "kwarp0"}).err, "");
+}
+
 TEST_F(kwarpctl_test, up__policy_fails)
 {
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2", "colour", "red"}).status, 1);
@@ -411,6 +449,21 @@ TEST_F(kwarpctl_test, down__forms)
 	rdma.error = EPERM;
 	EXPECT_EQ(run({"down", "kwarp1"}).err,
 		  "kwarpctl: cannot remove kwarp1: Operation not permitted\n");
+}
+
+TEST_F(kwarpctl_test, down__of_a_device_that_vanishes)
+{
+	rdma.error = EINVAL;
+	EXPECT_EQ(run({"down", "kwarp0"}).err,
+		  "kwarpctl: cannot remove kwarp0: Invalid argument\n");
+	rdma.removing = [&] { vanish("kwarp0"); };
+	Outcome o = run({"down", "kwarp0"});
+	EXPECT_EQ(o.status, 0);
+	EXPECT_EQ(o.err, "kwarpctl: there is no RDMA device 'kwarp0'\n");
+	rdma.listed = [&] { vanish("kwarp1"); };
+	o = run({"down", "kwarp1"});
+	EXPECT_EQ(o.status, 0);
+	EXPECT_EQ(o.err, "kwarpctl: there is no RDMA device 'kwarp1'\n");
 }
 
 // ---- files ----
