@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <functional>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
@@ -97,6 +97,16 @@ private:
 	nlmsghdr *header_;
 };
 
+// NLMSG_ERROR and NLMSG_DONE begin with an errno. libmnl does not read that of NLMSG_DONE.
+int last_message(const nlmsghdr *message, void *)
+{
+	int error = 0;
+	if (mnl_nlmsg_get_payload_len(message) >= sizeof(error))
+		std::memcpy(&error, mnl_nlmsg_get_payload(message), sizeof(error));
+	errno = -error;
+	return error ? MNL_CB_ERROR : MNL_CB_STOP;
+}
+
 class NetlinkRdma : public Rdma {
 public:
 	std::vector<Link> links() override;
@@ -110,9 +120,8 @@ public:
 	}
 
 private:
-	using Each = std::function<void(const nlmsghdr *)>;
-
-	void talk(Request &request, const Each &each = {});
+	void talk(Request &request, const EachMessage &each = {});
+	void read_port(Link &link);
 	mnl_socket *socket();
 
 	struct Close {
@@ -132,52 +141,56 @@ mnl_socket *NetlinkRdma::socket()
 	return socket_.get();
 }
 
-void NetlinkRdma::talk(Request &request, const Each &each)
+void NetlinkRdma::talk(Request &request, const EachMessage &each)
 {
 	std::vector<char> buffer(static_cast<std::size_t>(MNL_SOCKET_DUMP_SIZE));
 	mnl_socket *s = socket();
 	request.get()->nlmsg_seq = ++sequence_;
 	if (mnl_socket_sendto(s, request.get(), request.get()->nlmsg_len) < 0)
 		throw_errno("the RDMA core's netlink");
-	const auto call = [](const nlmsghdr *message, void *data) {
-		const Each &each_one = *static_cast<const Each *>(data);
-		if (each_one)
-			each_one(message);
-		return MNL_CB_OK;
-	};
-	int more = MNL_CB_OK;
-	while (more == MNL_CB_OK) {
+	bool more = true;
+	while (more) {
 		const ssize_t got = mnl_socket_recvfrom(s, buffer.data(), buffer.size());
 		if (got < 0)
 			throw_errno("the RDMA core's netlink");
-		more = mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), sequence_,
-				  mnl_socket_get_portid(s), call, const_cast<Each *>(&each));
+		more = read_part({buffer.data(), static_cast<std::size_t>(got)}, sequence_,
+				 mnl_socket_get_portid(s), each);
 	}
-	if (more == MNL_CB_ERROR)
-		throw_errno("the RDMA core");
+}
+
+void NetlinkRdma::read_port(Link &link)
+{
+	Request ports(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP);
+	ports.put(RDMA_NLDEV_ATTR_DEV_INDEX, link.index);
+	talk(ports, [&](const nlmsghdr *message) {
+		constexpr std::uint8_t port_active = 4; // enum ib_port_state
+		const Table a = attributes(message);
+		const nlattr *state = a[RDMA_NLDEV_ATTR_PORT_STATE];
+		link.netdev = text(a[RDMA_NLDEV_ATTR_NDEV_NAME]);
+		link.active = state && mnl_attr_get_u8(state) == port_active;
+	});
 }
 
 std::vector<Link> NetlinkRdma::links()
 {
-	std::vector<Link> links;
+	std::vector<Link> listed, links;
 	Request devices(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 	talk(devices, [&](const nlmsghdr *message) {
 		const Table a = attributes(message);
-		links.push_back({number(a[RDMA_NLDEV_ATTR_DEV_INDEX]),
-				 text(a[RDMA_NLDEV_ATTR_DEV_NAME]),
-				 {},
-				 false});
+		listed.push_back({number(a[RDMA_NLDEV_ATTR_DEV_INDEX]),
+				  text(a[RDMA_NLDEV_ATTR_DEV_NAME]),
+				  {},
+				  false});
 	});
-	for (Link &link : links) {
-		Request ports(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP);
-		ports.put(RDMA_NLDEV_ATTR_DEV_INDEX, link.index);
-		talk(ports, [&](const nlmsghdr *message) {
-			constexpr std::uint8_t port_active = 4; // enum ib_port_state
-			const Table a = attributes(message);
-			const nlattr *state = a[RDMA_NLDEV_ATTR_PORT_STATE];
-			link.netdev = text(a[RDMA_NLDEV_ATTR_NDEV_NAME]);
-			link.active = state && mnl_attr_get_u8(state) == port_active;
-		});
+	for (Link &link : listed) {
+		try {
+			read_port(link);
+			links.push_back(link);
+		} catch (const std::system_error &error) {
+			// The device has been removed since the first dump.
+			if (error.code() != std::errc::invalid_argument)
+				throw;
+		}
 	}
 	return links;
 }
@@ -277,6 +290,26 @@ std::optional<Link> Rdma::find(const std::string &name)
 	const std::vector<Link> all = links();
 	const auto found = std::ranges::find(all, name, &Link::name);
 	return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
+bool read_part(std::span<const char> part, unsigned int sequence, unsigned int port,
+	       const EachMessage &each)
+{
+	const auto call = [](const nlmsghdr *message, void *data) {
+		const EachMessage &each_one = *static_cast<const EachMessage *>(data);
+		if (each_one)
+			each_one(message);
+		return MNL_CB_OK;
+	};
+	std::array<mnl_cb_t, NLMSG_DONE + 1> control{};
+	control[NLMSG_ERROR] = last_message;
+	control[NLMSG_DONE] = last_message;
+	const int more = mnl_cb_run2(part.data(), part.size(), sequence, port, call,
+				     const_cast<EachMessage *>(&each), control.data(),
+				     control.size());
+	if (more == MNL_CB_ERROR)
+		throw_errno("the RDMA core");
+	return more == MNL_CB_OK;
 }
 
 std::unique_ptr<Rdma> make_rdma()

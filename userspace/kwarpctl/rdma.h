@@ -4,11 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+struct nlmsghdr;
 
 namespace kwarpctl {
 
@@ -48,5 +52,12 @@ public:
 };
 
 std::unique_ptr<Rdma> make_rdma();
+
+using EachMessage = std::function<void(const nlmsghdr *)>;
+
+// Calls @each for the messages in a part of a netlink reply. Return: whether more parts follow.
+// Throws std::system_error with the kernel's errno; a dump may end with one, too.
+bool read_part(std::span<const char> part, unsigned int sequence, unsigned int port,
+	       const EachMessage &each);
 
 } // namespace kwarpctl

@@ -9,9 +9,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <linux/netlink.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -585,6 +587,42 @@ TEST(parse_config, every_default_is_a_value)
 {
 	for (const kwarpctl::Key &key : kwarpctl::all_keys())
 		EXPECT_NO_THROW(kwarpctl::checked_value(key, std::string(key.initial))) << key.name;
+}
+
+// ---- netlink ----
+
+// A header, and as payload an errno.
+std::vector<char> last_message(std::uint16_t type, int error, std::uint16_t flags = 0)
+{
+	nlmsghdr header{};
+	header.nlmsg_len = NLMSG_LENGTH(sizeof(error));
+	header.nlmsg_type = type;
+	header.nlmsg_flags = flags;
+	header.nlmsg_seq = 1;
+	std::vector<char> out(NLMSG_SPACE(sizeof(error)));
+	std::memcpy(out.data(), &header, sizeof(header));
+	std::memcpy(out.data() + NLMSG_HDRLEN, &error, sizeof(error));
+	return out;
+}
+
+int error_of(const std::vector<char> &part)
+{
+	try {
+		EXPECT_FALSE(kwarpctl::read_part(part, 1, 0, {}));
+		return 0;
+	} catch (const std::system_error &error) {
+		return error.code().value();
+	}
+}
+
+TEST(read_part, end_of_a_dump)
+{
+	EXPECT_EQ(error_of(last_message(NLMSG_DONE, 0)), 0);
+	EXPECT_EQ(error_of(last_message(NLMSG_DONE, -EACCES)), EACCES);
+	EXPECT_EQ(error_of(last_message(NLMSG_DONE, 0, NLM_F_DUMP_INTR)), EINTR);
+	EXPECT_EQ(error_of(last_message(NLMSG_ERROR, 0)), 0);
+	EXPECT_EQ(error_of(last_message(NLMSG_ERROR, -EACCES)), EACCES);
+	EXPECT_TRUE(kwarpctl::read_part(last_message(NLMSG_MIN_TYPE, 0, NLM_F_MULTI), 1, 0, {}));
 }
 
 // ---- status, monitor, doctor ----
