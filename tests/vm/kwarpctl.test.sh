@@ -189,6 +189,12 @@ run kwarpctl -j stats "$DEV_A"
 json 'stats: JSON' 'd[0]["tx_fpdus"] > 0' True
 stop client
 stop rping
+must ctl up kwarpT netdev lo
+(sleep 0.7 && kwarpctl down kwarpT) &
+remover=$!
+ok 'monitor: a device is removed' kwarpctl monitor -c 4 -i 0.5
+is 'monitor: lines of the other devices' "$(grep -c " $DEV_A: rx " "$WORK/out")" 4
+must wait $remover
 
 # ---- doctor ----
 

@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <deque>
 #include <format>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -94,8 +96,11 @@ public:
 
 private:
 	std::vector<std::string> devices() const;
+	template <typename Each>
+	std::string for_each_device(Each each) const;
 	template <typename Read>
 	Outcome records(Read read) const;
+	bool is_there(const std::string &device) const;
 	Wait wait() const;
 
 	const Arguments &args_;
@@ -120,20 +125,43 @@ Wait Command::wait() const
 	return [](Milliseconds time) { std::this_thread::sleep_for(time); };
 }
 
-// If all devices are listed, the removal of one meanwhile is not an error.
+// Throws the error of a device on the command line. Of all devices, those that are removed
+// meanwhile are skipped, and the errors of others are returned, for standard error.
+template <typename Each>
+std::string Command::for_each_device(Each each) const
+{
+	std::string errors;
+	for (const std::string &device : devices()) {
+		try {
+			each(device);
+		} catch (const std::exception &error) {
+			if (args_.device)
+				throw;
+			if (is_there(device))
+				errors += std::format("kwarpctl: {}: {}\n", device, error.what());
+		}
+	}
+	return errors;
+}
+
+// After an error of a device. Without an answer the error stands.
+bool Command::is_there(const std::string &device) const
+{
+	try {
+		return machine_.has(device);
+	} catch (const std::exception &) {
+		return true;
+	}
+}
+
 template <typename Read>
 Outcome Command::records(Read read) const
 {
 	std::vector<Record> all;
-	for (const std::string &device : devices()) {
-		try {
-			all.push_back(read(machine_.sysfs, device));
-		} catch (const std::exception &error) {
-			if (args_.device)
-				throw Error(failure, error.what());
-		}
-	}
-	return {ok, format(all, args_.form()), {}};
+	const std::string errors = for_each_device([&](const std::string &device) {
+		all.push_back(read(machine_.sysfs, device));
+	});
+	return {errors.empty() ? ok : failure, format(all, args_.form()), errors};
 }
 
 Outcome Command::up()
@@ -164,12 +192,13 @@ Outcome Command::status()
 {
 	std::string text;
 	Json all = Json::array();
-	for (const std::string &device : devices()) {
+	const std::string errors = for_each_device([&](const std::string &device) {
 		const DeviceStatus status = status_of(machine_, device, wait());
 		text += to_text(status);
 		all.push_back(to_json(status));
-	}
-	return {ok, is_json(args_.form()) ? format(all, args_.form()) : text, {}};
+	});
+	return {errors.empty() ? ok : failure,
+		is_json(args_.form()) ? format(all, args_.form()) : text, errors};
 }
 
 Outcome Command::policy_set()
@@ -228,24 +257,42 @@ Outcome Command::stats()
 
 Outcome Command::monitor()
 {
-	const MonitorOptions options{devices(),
-				     Milliseconds(static_cast<long>(args_.interval_s * 1000)),
-				     args_.count, is_json(args_.form())};
-	if (options.devices.empty())
+	const Milliseconds interval(static_cast<long>(args_.interval_s * 1000));
+	if (devices().empty())
 		throw Error(failure, "there is no kwarp device");
-	kwarpctl::monitor(machine_, options, wait(), environment_.print);
+	// A device has no line until its counters have been read twice.
+	std::map<std::string, Counters> before;
+	for (unsigned int i = 0; !args_.count || i <= args_.count; i++) {
+		if (i)
+			wait()(interval);
+		std::map<std::string, Counters> now;
+		const std::string errors = for_each_device([&](const std::string &device) {
+			const Counters &counters = now[device] = machine_.counters(device);
+			if (const auto old = before.find(device); old != before.end())
+				environment_.print(
+					monitor_line(device, rates(old->second, counters, interval),
+						     args_.form()));
+		});
+		if (!errors.empty())
+			return {failure, {}, errors};
+		before = std::move(now);
+	}
 	return {ok, {}, {}};
 }
 
 Outcome Command::doctor()
 {
-	std::vector<Finding> all = examine(machine_, devices(), wait());
+	if (args_.device)
+		machine_.sysfs.require_device(*args_.device);
+	std::vector<Finding> all = examine(machine_, wait());
+	const std::string errors = for_each_device([&](const std::string &device) {
+		std::ranges::move(examine(machine_, device), std::back_inserter(all));
+	});
 	if (!args_.target.host.empty())
-		for (Finding &finding : examine(args_.target))
-			all.push_back(std::move(finding));
+		std::ranges::move(examine(args_.target), std::back_inserter(all));
 	std::string text;
 	Json json = Json::array();
-	bool healthy = true;
+	bool healthy = errors.empty();
 	for (const Finding &finding : all) {
 		static constexpr const char *words[] = {"ok", "note", "bad"};
 		const char *word = words[static_cast<int>(finding.kind)];
@@ -253,9 +300,8 @@ Outcome Command::doctor()
 		json.push_back({{"result", word}, {"text", finding.what}});
 		healthy &= finding.kind != Finding::Kind::bad;
 	}
-	return {healthy ? ok : failure,
-		is_json(args_.form()) ? format(json, args_.form()) : text,
-		{}};
+	return {healthy ? ok : failure, is_json(args_.form()) ? format(json, args_.form()) : text,
+		errors};
 }
 
 using Run = Outcome (Command::*)();

@@ -94,6 +94,11 @@ fs::path Machine::config_file(const std::string &device) const
 	return config_dir / (device + ".conf");
 }
 
+bool Machine::has(const std::string &device) const
+{
+	return sysfs.has_device(device) && rdma.find(device);
+}
+
 Counters Machine::counters(const std::string &device) const
 {
 	sysfs.require_device(device);

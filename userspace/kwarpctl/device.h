@@ -19,6 +19,7 @@ struct Machine {
 	Rdma &rdma;
 
 	std::filesystem::path config_file(const std::string &device) const;
+	bool has(const std::string &device) const;
 	// Throws an Error if there is no kwarp device of that name.
 	Counters counters(const std::string &device) const;
 };

@@ -276,20 +276,24 @@ std::string name_of(const addrinfo &address)
 
 } // namespace
 
-Findings examine(Machine &machine, const std::vector<std::string> &devices, const Wait &wait)
+Findings examine(Machine &machine, const Wait &wait)
 {
 	Findings all;
 	look_at_kernel(all);
 	look_at_modules(all, machine, wait);
 	look_at_provider(all);
 	look_at_limits(all);
-	if (devices.empty())
+	if (machine.sysfs.devices().empty())
 		all.push_back({note,
 			       "there is no kwarp device: 'kwarpctl up kwarp0 netdev NETDEV'"});
-	for (const std::string &device : devices) {
-		look_at_link(all, device, machine.rdma.find(device));
-		look_at_counters(all, machine, device);
-	}
+	return all;
+}
+
+Findings examine(Machine &machine, const std::string &device)
+{
+	Findings all;
+	look_at_link(all, device, machine.rdma.find(device));
+	look_at_counters(all, machine, device);
 	return all;
 }
 

@@ -22,10 +22,12 @@ struct Target {
 	std::string host, port;
 };
 
-// Examines kernel, modules, the provider for libibverbs, limits and devices of this machine. Waits
-// up to two seconds for modules that udev loads with the first device.
-std::vector<Finding> examine(Machine &machine, const std::vector<std::string> &devices,
-			     const Wait &wait);
+// Examines kernel, modules, the provider for libibverbs and limits of this machine. Waits up to two
+// seconds for modules that udev loads with the first device.
+std::vector<Finding> examine(Machine &machine, const Wait &wait);
+
+// Examines a device.
+std::vector<Finding> examine(Machine &machine, const std::string &device);
 
 // Examines whether the peer's port answers. Waits up to three seconds for each of its addresses.
 std::vector<Finding> examine(const Target &target);

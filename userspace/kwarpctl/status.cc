@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "status.h"
 
-#include "error.h"
 #include "output.h"
 
 #include <array>
@@ -170,29 +169,14 @@ nlohmann::ordered_json to_json(const DeviceStatus &status)
 	return out;
 }
 
-void monitor(Machine &machine, const MonitorOptions &options, const Wait &wait,
-	     const std::function<void(const std::string &)> &print)
+std::string monitor_line(const std::string &device, const Rates &rates, Form form)
 {
-	std::map<std::string, Counters> before;
-	for (const std::string &device : options.devices)
-		before[device] = machine.counters(device);
-	for (unsigned int i = 0; !options.count || i < options.count; i++) {
-		wait(options.interval);
-		for (const std::string &device : options.devices) {
-			Counters now = machine.counters(device);
-			const Rates r = rates(before[device], now, options.interval);
-			before[device] = std::move(now);
-			if (!options.json) {
-				print(line_of(device, r));
-				continue;
-			}
-			nlohmann::ordered_json line{{"time", std::time(nullptr)},
-						    {"ifname", device}};
-			line.update(json_of(r));
-			line["failures"] = r.failures;
-			print(line.dump() + '\n');
-		}
-	}
+	if (!is_json(form))
+		return line_of(device, rates);
+	nlohmann::ordered_json line{{"time", std::time(nullptr)}, {"ifname", device}};
+	line.update(json_of(rates));
+	line["failures"] = rates.failures;
+	return format(line, Form::json);
 }
 
 } // namespace kwarpctl

@@ -41,14 +41,7 @@ DeviceStatus status_of(Machine &machine, const std::string &device, const Wait &
 std::string to_text(const DeviceStatus &status);
 nlohmann::ordered_json to_json(const DeviceStatus &status);
 
-struct MonitorOptions {
-	std::vector<std::string> devices;
-	Milliseconds interval{1000};
-	unsigned int count = 0; // 0: no limit
-	bool json = false;
-};
-// Calls print for each line, which ends with a newline.
-void monitor(Machine &machine, const MonitorOptions &options, const Wait &wait,
-	     const std::function<void(const std::string &)> &print);
+// A line of the command monitor, with a newline at the end.
+std::string monitor_line(const std::string &device, const Rates &rates, Form form);
 
 } // namespace kwarpctl

@@ -50,7 +50,7 @@ std::vector<std::string> Sysfs::devices() const
 	std::error_code none;
 	for (const auto &entry : fs::directory_iterator(class_dir_, none)) {
 		std::string name = entry.path().filename();
-		if (fs::is_directory(policy_dir(name), none))
+		if (has_device(name))
 			names.push_back(name);
 	}
 	std::ranges::sort(names);
@@ -65,20 +65,29 @@ std::optional<std::string> Sysfs::module_parameter(const std::string &name) cons
 	return read_attribute(file);
 }
 
+bool Sysfs::has_device(const std::string &device) const
+{
+	std::error_code none;
+	return is_plain_name(device) && fs::is_directory(policy_dir(device), none);
+}
+
 void Sysfs::require_device(const std::string &device) const
 {
 	std::error_code none;
 	if (!is_plain_name(device) || !fs::is_directory(class_dir_ / device, none))
 		throw Error(failure, std::format("there is no RDMA device '{}'", device));
-	if (!fs::is_directory(policy_dir(device), none))
+	if (!has_device(device))
 		throw Error(failure, std::format("'{}' is not a kwarp device", device));
 }
 
 std::vector<std::string> attribute_names(const fs::path &dir)
 {
 	std::vector<std::string> names;
-	std::error_code none;
-	for (const auto &entry : fs::directory_iterator(dir, none))
+	std::error_code error, none;
+	fs::directory_iterator entries(dir, error);
+	if (error)
+		throw std::system_error(error, dir.string());
+	for (const auto &entry : entries)
 		if (entry.is_regular_file(none))
 			names.push_back(entry.path().filename());
 	std::ranges::sort(names);

@@ -25,6 +25,8 @@ public:
 	// Names of all kwarp devices, sorted; empty on a machine without RDMA.
 	std::vector<std::string> devices() const;
 
+	bool has_device(const std::string &device) const;
+
 	// Throws an Error with the reason if there is no kwarp device of that
 	// name.
 	void require_device(const std::string &device) const;
@@ -41,7 +43,7 @@ private:
 // Whether the name is a single path component. Names of devices and keys come from the user.
 bool is_plain_name(const std::string &name);
 
-// Names of the regular files in a folder, sorted.
+// Names of the regular files in a folder, sorted. Throws std::system_error.
 std::vector<std::string> attribute_names(const std::filesystem::path &dir);
 
 // One attribute without its newline. Throws std::system_error.

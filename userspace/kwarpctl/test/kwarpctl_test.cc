@@ -56,8 +56,11 @@ struct FakeRdma : kwarpctl::Rdma {
 
 	kwarpctl::Counters counters(const kwarpctl::Link &link) override
 	{
+		counting(link.name);
+		if (std::ranges::find(all, link.name, &kwarpctl::Link::name) == all.end())
+			throw std::system_error(EINVAL, std::generic_category());
 		if (unreadable == link.name)
-			throw std::system_error(EIO, std::generic_category());
+			throw std::system_error(EACCES, std::generic_category());
 		return counted[link.name];
 	}
 
@@ -75,9 +78,11 @@ struct FakeRdma : kwarpctl::Rdma {
 	std::vector<std::string> removed;
 	std::map<std::string, kwarpctl::Counters> counted;
 	std::string unreadable; // device whose counters are
-	// What happens after a listing, before a removal, and after an addition.
+	// What happens after a listing, before a removal, before counters are read, and after an
+	// addition.
 	std::function<void()> listed = [] {}, removing = [] {};
-	std::function<void(const std::string &)> added = [](const std::string &) {};
+	std::function<void(const std::string &)> counting = [](const std::string &) {},
+						 added = counting;
 	int error = 0;
 };
 
@@ -305,15 +310,6 @@ TEST_F(kwarpctl_test, stats__device_called_like_a_prefix)
 	rdma.all.push_back({5, "sh", "eth2", true});
 	EXPECT_TRUE(run({"stats", "sh"}).out.starts_with("sh:\n"));
 	EXPECT_EQ(run({"stats", "siw0"}).status, 2);
-}
-
-TEST_F(kwarpctl_test, stats__unreadable_counter)
-{
-	rdma.unreadable = "kwarp0";
-	EXPECT_EQ(run({"stats", "kwarp0"}).status, 2);
-	Outcome all = run({"stats"});
-	EXPECT_EQ(all.status, 0);
-	EXPECT_TRUE(all.out.starts_with("kwarp1:\n"));
 }
 
 TEST_F(kwarpctl_test, policy_set__all)
@@ -693,6 +689,69 @@ TEST_F(kwarpctl_test, monitor__ends)
 	EXPECT_EQ(run({"monitor", "kwarp0"}).err, "kwarpctl: there is no RDMA device 'kwarp0'\n");
 	fs::remove_all(root / "class/infiniband");
 	EXPECT_EQ(run({"monitor"}).err, "kwarpctl: there is no kwarp device\n");
+}
+
+TEST_F(kwarpctl_test, monitor__lists_the_devices_again)
+{
+	int round = 0;
+	meanwhile = [&] {
+		if (round++ == 0) {
+			add_device("kwarp2");
+			rdma.all.push_back({5, "kwarp2", "eth2", true});
+			rdma.counted["kwarp2"]["tx_octets"] = 1 << 30;
+			vanish("kwarp0");
+		}
+	};
+	Outcome o = run({"monitor", "-c", "2"});
+	EXPECT_EQ(o.err, "");
+	EXPECT_EQ(o.status, 0);
+	EXPECT_EQ(printed.find("kwarp0"), std::string::npos) << printed;
+	EXPECT_NE(printed.find("kwarp2: rx 0 B/s (0 FPDUs/s), tx 0 B/s"), std::string::npos)
+		<< printed;
+	EXPECT_EQ(std::ranges::count(printed, '\n'), 3) << printed;
+}
+
+TEST_F(kwarpctl_test, monitor__a_name_that_is_not_utf_8)
+{
+	add_device("\xff");
+	rdma.all.push_back({5, "\xff", "eth2", true});
+	EXPECT_EQ(run({"-j", "monitor", "\xff", "-c", "1"}).err, "");
+	EXPECT_NE(printed.find("\"ifname\":\"\xef\xbf\xbd\""), std::string::npos) << printed;
+}
+
+const std::vector<std::vector<std::string>> commands_for_all{
+	{"stats"}, {"status"}, {"monitor", "-c", "1"}, {"doctor"}};
+
+TEST_F(kwarpctl_test, all_devices__one_vanishes)
+{
+	for (const std::vector<std::string> &args : commands_for_all) {
+		rdma.counting = [this](const std::string &name) {
+			if (name == "kwarp0")
+				vanish(name);
+		};
+		printed.clear();
+		Outcome o = run(args);
+		EXPECT_EQ(o.err, "") << args[0];
+		EXPECT_EQ((o.out + printed).find("kwarp0"), std::string::npos) << o.out;
+		EXPECT_NE((o.out + printed).find("kwarp1"), std::string::npos) << args[0];
+		add_device("kwarp0");
+		rdma.all.push_back({1, "kwarp0", "eth0", true});
+	}
+}
+
+TEST_F(kwarpctl_test, all_devices__one_is_unreadable)
+{
+	rdma.unreadable = "kwarp0";
+	for (std::vector<std::string> args : commands_for_all) {
+		Outcome o = run(args);
+		EXPECT_EQ(o.status, 2) << args[0];
+		EXPECT_EQ(o.err, "kwarpctl: kwarp0: Permission denied\n") << args[0];
+		EXPECT_EQ(o.out.find("kwarp1") == std::string::npos, args[0] == "monitor");
+		args.push_back("kwarp0");
+		EXPECT_EQ(run(args).status, 2);
+		EXPECT_EQ(run(args).err, "kwarpctl: Permission denied\n") << args[0];
+	}
+	EXPECT_TRUE(run({"-j", "stats"}).out.starts_with("[{\"ifname\":\"kwarp1\""));
 }
 
 TEST_F(kwarpctl_test, doctor__explains_counters)
