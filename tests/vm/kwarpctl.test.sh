@@ -142,11 +142,26 @@ wrong 'nosuch = 1' "there is no policy 'nosuch'"
 wrong 'ird' "expected 'key = value'"
 wrong 'ord = 6' 'ord is set twice'
 wrong 'netdev = vA' 'netdev is set twice'
+wrong 'paths = nosuch' "there is no netdev 'nosuch'"
+# has a device itself: only the kernel knows
+printf 'netdev = lo\nord = 5\npaths = lo\n' >"$CONF/kwarpT.conf"
+refuses 'apply: a value that the kernel refuses' 2 "$CONF/kwarpT.conf:3: .*paths to 'lo'" \
+	ctl policy apply kwarpT
+is 'a value that the kernel refuses: nothing is set' \
+	"$(cat /sys/class/infiniband/kwarpT/kwarp/ord)" 32
+printf 'netdev = lo\nrendezvous_port = 07600\n' >"$CONF/kwarpT.conf"
+ok 'apply: a number with a leading zero' ctl policy apply kwarpT
+is 'a number with a leading zero: decimal' \
+	"$(cat /sys/class/infiniband/kwarpT/kwarp/rendezvous_port)" 7600
 printf 'ord = 5\n' >"$CONF/kwarpT.conf"
 refuses 'no netdev in the file' 2 "there is no line 'netdev" ctl policy apply kwarpT
 printf 'netdev = nosuch\n' >"$CONF/kwarpT.conf"
 refuses 'check: no such netdev' 2 "no netdev 'nosuch'" ctl policy check kwarpT
 must ctl down kwarpT
+printf 'netdev = lo\nnosuch = 1\n' >"$CONF/kwarpT.conf"
+refuses 'up: a wrong key in the file' 2 "$CONF/kwarpT.conf:2: there is no policy 'nosuch'" \
+	ctl up kwarpT
+ok 'up: a wrong key in the file: no device' gone kwarpT
 must ip link add 'dum#0' type dummy
 must ctl up kwarpT netdev 'dum#0'
 refuses 'save: a netdev that the file cannot hold' 2 "cannot hold netdev 'dum#0'" \

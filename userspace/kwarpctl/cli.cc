@@ -170,6 +170,7 @@ Outcome Command::up()
 	Config config;
 	if (words.empty()) {
 		config = read_config(machine_.config_file(*args_.device));
+		check_config(machine_, *args_.device, config, WithoutDevice::any_keys);
 	} else if (take(words, "") == "netdev") {
 		config.netdev = take(words, "NETDEV");
 		config.settings = settings_of(words);

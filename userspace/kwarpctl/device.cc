@@ -3,6 +3,7 @@
 
 #include "error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <format>
 #include <system_error>
@@ -71,17 +72,45 @@ bool is_listed(const Machine &machine, const Link &link)
 	return now && now->index == link.index;
 }
 
+void set_one(const Sysfs &sysfs, const std::string &device, const Setting &setting)
+{
+	try {
+		set_policy(sysfs, device, setting.key, setting.value);
+	} catch (const Error &error) {
+		if (setting.where.empty())
+			throw;
+		throw Error(failure, std::format("{}: {}", setting.where, error.what()));
+	}
+}
+
+// Sets back what has changed. Return: the error of this, or an empty text.
+std::string restore(const Sysfs &sysfs, const Record &old)
+{
+	try {
+		const Record now = policy_of(sysfs, old.device);
+		for (const auto &attribute : old.attributes)
+			if (std::ranges::find(now.attributes, attribute) == now.attributes.end())
+				set_policy(sysfs, old.device, attribute.first,
+					   to_text(attribute.second));
+	} catch (const std::exception &error) {
+		return error.what();
+	}
+	return {};
+}
+
+// Sets all keys. If one is refused, all get their old values again; that one, too, because the
+// kernel closes a rendezvous_port before it opens another.
 void set_all(Machine &machine, const std::string &device, const std::vector<Setting> &settings)
 {
-	for (const Setting &setting : settings) {
-		try {
-			set_policy(machine.sysfs, device, setting.key, setting.value);
-		} catch (const Error &error) {
-			if (setting.where.empty())
-				throw;
-			throw Error(error.status,
-				    std::format("{}: {}", setting.where, error.what()));
-		}
+	const Record old = policy_of(machine.sysfs, device);
+	try {
+		for (const Setting &setting : settings)
+			set_one(machine.sysfs, device, setting);
+	} catch (const Error &error) {
+		const std::string again = restore(machine.sysfs, old);
+		throw Error(error.status, again.empty() ?
+						  error.what() :
+						  std::format("{}; then {}", error.what(), again));
 	}
 }
 
@@ -172,19 +201,28 @@ void save_policy(Machine &machine, const std::string &device)
 	write_config(machine.config_file(device), config);
 }
 
-void check_config(Machine &machine, const std::string &device, const Config &config)
+void check_config(Machine &machine, const std::string &device, const Config &config,
+		  WithoutDevice rule)
 {
-	if (!machine.rdma.netdev_index(config.netdev))
-		throw Error(failure,
-			    std::format("{}: there is no netdev '{}'",
-					machine.config_file(device).string(), config.netdev));
-	const bool live = machine.rdma.find(device).has_value();
+	const auto require_netdev = [&](const std::string &where, const std::string &name) {
+		if (!machine.rdma.netdev_index(name))
+			throw Error(failure,
+				    std::format("{}: there is no netdev '{}'", where, name));
+	};
+	require_netdev(machine.config_file(device).string(), config.netdev);
+	const std::vector<std::string> devices = machine.sysfs.devices();
+	const bool any = devices.empty() && rule == WithoutDevice::any_keys;
 	for (const Setting &setting : config.settings) {
-		const bool known = live ? has_key(machine.sysfs, device, setting.key) :
-					  find_key(setting.key) != nullptr;
-		if (!known)
+		const Key *key = find_key(setting.key);
+		const bool exists = devices.empty() ?
+					    key || any :
+					    has_key(machine.sysfs, devices.front(), setting.key);
+		if (!exists)
 			throw Error(failure, std::format("{}: there is no policy '{}'",
 							 setting.where, setting.key));
+		if (key && key->kind == Key::Kind::netdevs)
+			for (const std::string &name : netdevs_in(setting.value))
+				require_netdev(setting.where, name);
 	}
 }
 

@@ -24,22 +24,26 @@ struct Machine {
 	Counters counters(const std::string &device) const;
 };
 
-// Makes the device unless it exists, and sets its policy. If setting the policy fails, a new device
-// is removed again. Throws an Error if the device exists on another netdev.
+// Makes the device unless it exists, and sets its policy. If this fails, a new device is removed
+// again, and an older one keeps its policy. Throws an Error if the device exists on another netdev.
 void up(Machine &machine, const std::string &device, const Config &config);
 
 // Removes the device. Return: false if it does not exist.
 bool down(Machine &machine, const std::string &device);
 
-// Sets the policy from the file, and all other keys to their defaults.
+// Sets the policy from the file, and all other keys to their defaults. If this fails, the policy
+// stays as it was.
 void apply_policy(Machine &machine, const std::string &device, const Config &config);
 
 // Writes netdev and current policy of a device to its file, without keys that have their default.
 // Keys whose default this version does not know are written, too.
 void save_policy(Machine &machine, const std::string &device);
 
-// Throws an Error if the file cannot be applied: its netdev does not exist, or the device has no
-// such key (if the device does not exist: this version has no such key).
-void check_config(Machine &machine, const std::string &device, const Config &config);
+// The keys of a file if there is no kwarp device to compare with; all devices have the same keys.
+enum class WithoutDevice { only_keys_of_this_version, any_keys };
+
+// Throws an Error if the file cannot be applied: a netdev or a key does not exist.
+void check_config(Machine &machine, const std::string &device, const Config &config,
+		  WithoutDevice rule = WithoutDevice::only_keys_of_this_version);
 
 } // namespace kwarpctl

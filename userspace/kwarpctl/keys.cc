@@ -2,6 +2,7 @@
 #include "keys.h"
 
 #include "error.h"
+#include "output.h"
 
 #include <algorithm>
 #include <array>
@@ -9,12 +10,13 @@
 #include <format>
 #include <optional>
 #include <ranges>
-#include <vector>
 
 namespace kwarpctl {
 namespace {
 
 using enum Key::Kind;
+
+constexpr std::size_t most_netdevs = 3;
 
 constexpr std::array keys{
 	Key{"llp", choice, "tcp|tcp+sctp|sctp+tcp|sctp", 0, 0, "tcp",
@@ -120,6 +122,17 @@ std::string values_of(const Key &key)
 	return {};
 }
 
+std::vector<std::string> netdevs_in(const std::string &value)
+{
+	std::vector<std::string> names;
+	std::string text = value == "off" ? "" : value;
+	std::ranges::replace(text, ' ', ',');
+	for (std::string_view name : split(text, ','))
+		if (!name.empty())
+			names.emplace_back(name);
+	return names;
+}
+
 std::string checked_value(const Key &key, const std::string &value)
 {
 	bool good = true;
@@ -141,10 +154,13 @@ std::string checked_value(const Key &key, const std::string &value)
 		break;
 	case number:
 		good = in_range(key, value);
+		text = to_text(parse_value(value));
 		break;
-	case netdevs:
-		good = !value.empty();
+	case netdevs: {
+		const std::size_t n = netdevs_in(value).size();
+		good = value == "off" || (n >= 1 && n <= most_netdevs);
 		break;
+	}
 	}
 	if (!good)
 		throw Error(usage_error,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kwarpctl {
 
@@ -28,6 +29,9 @@ const Key *find_key(std::string_view name);
 
 // The permitted values, e.g. "on|off", "0..128".
 std::string values_of(const Key &key);
+
+// The names in a value of kind netdevs; none for "off".
+std::vector<std::string> netdevs_in(const std::string &value);
 
 // The value in the kernel's form, e.g. 1 for on. Throws an Error (usage) if the key does not permit
 // the value.

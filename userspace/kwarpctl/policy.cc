@@ -70,12 +70,15 @@ void require_key(const Sysfs &sysfs, const std::string &device, const std::strin
 }
 
 // The value in the kernel's form. The kernel checks values; only flags are checked here, because
-// the kernel does not know their words.
+// the kernel does not know their words. Numbers are decimal, also with leading zeros, which the
+// kernel takes for octal.
 std::string to_kernel(const std::string &name, const std::string &value)
 {
 	const Key *key = find_key(name);
 	if (key && key->kind == Key::Kind::flag)
 		return checked_value(*key, value);
+	if (key && key->kind == Key::Kind::number)
+		return to_text(parse_value(value));
 	if (key && key->kind == Key::Kind::set && value == "all")
 		return "1";
 	return value;

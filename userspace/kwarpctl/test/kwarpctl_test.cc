@@ -390,10 +390,35 @@ TEST_F(kwarpctl_test, up__policy_fails)
 	// One that was there stays.
 	EXPECT_EQ(run({"up", "kwarp0", "netdev", "eth0", "colour", "red"}).status, 1);
 	EXPECT_EQ(rdma.removed.size(), 1u);
+}
+
+TEST_F(kwarpctl_test, up__wrong_file)
+{
 	put(conf("kwarp2"), "netdev = eth2\n\ncolour = red\n");
-	EXPECT_TRUE(run({"up", "kwarp2"})
-			    .err.starts_with("kwarpctl: " + conf("kwarp2").string() +
-					     ":3: 'kwarp2' has no policy 'colour'"));
+	Outcome o = run({"up", "kwarp2"});
+	EXPECT_EQ(o.status, 2);
+	EXPECT_EQ(o.err,
+		  "kwarpctl: " + conf("kwarp2").string() + ":3: there is no policy 'colour'\n");
+	EXPECT_EQ(rdma.removed.size(), 0u) << "it has not been made";
+	// Without a device, keys of a newer kernel are known when one is made.
+	vanish("kwarp0");
+	vanish("kwarp1");
+	o = run({"up", "kwarp2"});
+	EXPECT_EQ(o.status, 2);
+	EXPECT_TRUE(o.err.starts_with("kwarpctl: " + conf("kwarp2").string() +
+				      ":3: 'kwarp2' has no policy 'colour'"));
+	fs::remove_all(device("kwarp2"));
+	put(conf("kwarp2"), "netdev = eth2\na_new_key = 8\n");
+	EXPECT_EQ(run({"policy", "check", "kwarp2"}).status, 2);
+	EXPECT_EQ(run({"up", "kwarp2"}).err, "");
+	EXPECT_EQ(get(device("kwarp2") / "kwarp/a_new_key"), "8\n");
+}
+
+// The second setting of a device that was there is refused.
+TEST_F(kwarpctl_test, up__keeps_the_old_policy)
+{
+	EXPECT_EQ(run({"up", "kwarp0", "netdev", "eth0", "crc", "off", "colour", "red"}).status, 1);
+	EXPECT_EQ(get(key("crc")), "preferred\n");
 }
 
 TEST_F(kwarpctl_test, up__kernel_refuses)
@@ -535,6 +560,35 @@ TEST_F(kwarpctl_test, policy_apply__the_whole_file)
 	EXPECT_EQ(run({"policy", "apply", "kwarp7"}).status, 2);
 }
 
+TEST_F(kwarpctl_test, policy_apply__all_or_nothing)
+{
+	put(key("paths"), "off");
+	put(conf("kwarp0"), "netdev = eth0\ncrc = off\npaths = eth1,nosuch\n");
+	EXPECT_EQ(run({"policy", "apply", "kwarp0"}).err,
+		  "kwarpctl: " + conf("kwarp0").string() + ":3: there is no netdev 'nosuch'\n");
+	EXPECT_EQ(get(key("crc")), "off [preferred] required\n");
+	// A procfs file that accepts only numbers stands for an attribute.
+	fs::remove(key("a_new_key"));
+	fs::create_symlink("/proc/self/oom_score_adj", key("a_new_key"));
+	put(conf("kwarp0"), "netdev = eth0\ncrc = off\na_new_key = nine\n");
+	Outcome o = run({"policy", "apply", "kwarp0"});
+	EXPECT_EQ(o.status, 2);
+	EXPECT_EQ(o.err, "kwarpctl: " + conf("kwarp0").string() +
+				 ":3: kwarp0: cannot set a_new_key to 'nine': Invalid argument\n");
+	EXPECT_EQ(get(key("crc")), "preferred\n");
+}
+
+// The kernel takes a leading zero for octal.
+TEST_F(kwarpctl_test, policy_apply__numbers_are_decimal)
+{
+	put(key("rendezvous_port"), "0");
+	put(conf("kwarp0"), "netdev = eth0\nrendezvous_port = 07600\n");
+	EXPECT_EQ(run({"policy", "apply", "kwarp0"}).err, "");
+	EXPECT_EQ(get(key("rendezvous_port")), "7600\n");
+	EXPECT_EQ(run({"policy", "set", "kwarp0", "rendezvous_port", "010"}).err, "");
+	EXPECT_EQ(get(key("rendezvous_port")), "10\n");
+}
+
 TEST_F(kwarpctl_test, policy_check__names_file_and_line)
 {
 	const std::pair<const char *, const char *> cases[] = {
@@ -548,6 +602,9 @@ TEST_F(kwarpctl_test, policy_check__names_file_and_line)
 		{"markers = 2\nnetdev = eth0", ":1: markers is on|off, not '2'"},
 		{"p2p = send,tell\nnetdev = eth0",
 		 ":1: p2p is off|all|any of send|write|read|rtr-frame, not 'send,tell'"},
+		{"netdev = eth0\npaths = lo,eth1,eth2,eth0",
+		 ":2: paths is off|NETDEV[,NETDEV[,NETDEV]], not 'lo,eth1,eth2,eth0'"},
+		{"netdev = eth0\npaths = ,", ":2: paths is off|NETDEV[,NETDEV[,NETDEV]], not ','"},
 		{"netdev = eth0\ncrc = off\ncrc = off", ":3: crc is set twice"},
 		{"netdev = eth0\nnetdev = eth1", ":2: netdev is set twice"},
 		{"crc = off", ": there is no line 'netdev = NAME'"},
