@@ -13,6 +13,15 @@ namespace fs = std::filesystem;
 namespace kwarpctl {
 namespace {
 
+// The RDMA core does not permit root of another user namespace to make or remove devices.
+std::string reason(int error)
+{
+	if (error == EPERM || error == EACCES)
+		return "not permitted; run it as root, with CAP_NET_ADMIN in the initial user "
+		       "namespace";
+	return std::generic_category().message(error);
+}
+
 std::string why_not_added(const Machine &machine, const std::string &device,
 			  const std::string &netdev, int error)
 {
@@ -25,9 +34,6 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 		return std::format("the name '{}' is taken", device);
 	case EOPNOTSUPP:
 		return std::format("{} carries no IP", netdev);
-	case EPERM:
-	case EACCES:
-		return "not permitted; run it as root";
 	case EPROTONOSUPPORT:
 		return "the kernel has no RDMA core (module ib_core)";
 	case EINVAL:
@@ -35,7 +41,7 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 			return "the module kwarp cannot be loaded; see 'kwarpctl doctor'";
 		break;
 	}
-	return std::generic_category().message(error);
+	return reason(error);
 }
 
 bool is_same_netdev(const Machine &machine, const std::string &a, const std::string &b)
@@ -162,7 +168,7 @@ bool down(Machine &machine, const std::string &device)
 		// The kernel returns EINVAL if the device is gone.
 		if (is_listed(machine, *link))
 			throw Error(failure, std::format("cannot remove {}: {}", device,
-							 error.code().message()));
+							 reason(error.code().value())));
 	} catch (const Error &) {
 		if (is_listed(machine, *link))
 			throw;

@@ -279,6 +279,18 @@ TEST_F(kwarpctl_test, policy_set__kernel_refuses)
 			 "Invalid argument (expected 0..2)\n");
 }
 
+TEST_F(kwarpctl_test, policy_set__not_permitted)
+{
+	// Nobody may write to this file of procfs in the initial user namespace.
+	fs::remove(key("mpa_rev"));
+	fs::create_symlink("/proc/self/uid_map", key("mpa_rev"));
+	EXPECT_NE(
+		run({"policy", "set", "kwarp0", "mpa_rev", "1"})
+			.err.find("(run it as root, with CAP_NET_ADMIN in the user namespace that "
+				  "owns the netdev's network namespace)"),
+		std::string::npos);
+}
+
 TEST_F(kwarpctl_test, policy_set__incomplete)
 {
 	EXPECT_EQ(run({"policy", "set"}).err, "kwarpctl: DEV is required; try 'kwarpctl help'\n");
@@ -428,7 +440,8 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 		{EEXIST, "eth9 has a kwarp device already"},
 		{ENFILE, "the name 'kwarp2' is taken"},
 		{EOPNOTSUPP, "eth9 carries no IP"},
-		{EPERM, "not permitted; run it as root"},
+		{EPERM, "not permitted; run it as root, with CAP_NET_ADMIN in the initial user "
+			"namespace"},
 		{EPROTONOSUPPORT, "the kernel has no RDMA core (module ib_core)"},
 		{EINVAL, "the module kwarp cannot be loaded; see 'kwarpctl doctor'"},
 		{ENOMEM, "Cannot allocate memory"},
@@ -471,7 +484,8 @@ TEST_F(kwarpctl_test, down__forms)
 	EXPECT_EQ(run({"down"}).status, 1);
 	rdma.error = EPERM;
 	EXPECT_EQ(run({"down", "kwarp1"}).err,
-		  "kwarpctl: cannot remove kwarp1: Operation not permitted\n");
+		  "kwarpctl: cannot remove kwarp1: not permitted; run it as root, with "
+		  "CAP_NET_ADMIN in the initial user namespace\n");
 }
 
 TEST_F(kwarpctl_test, down__of_a_device_that_vanishes)
