@@ -1,13 +1,13 @@
 #!/bin/sh
 # dkms.sh install | uninstall: registers the module's source with DKMS, which builds and installs
-# the module for the running kernel (or KVER) and for each later kernel; or removes it from DKMS.
+# the module for the running kernel (or KVER), for each kernel for which it has built an earlier
+# version, and for each later kernel; or removes it from DKMS.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 version=$("$top/scripts/version")
-source=/usr/src/kwarp-$version
 
-command -v dkms >/dev/null || {
-	echo 'make dkms-install: there is no dkms; on Debian: apt-get install dkms' >&2
+fail() {
+	echo "make dkms-$action: $*" >&2
 	exit 1
 }
 
@@ -16,30 +16,65 @@ registered() {
 	dkms status kwarp | sed -n 's|^kwarp/\([^,:]*\).*|\1|p' | sort -u
 }
 
-case $1 in
+# kernels: prints the kernels that get the module
+kernels() {
+	{
+		echo "${KVER:-$(uname -r)}"
+		dkms status kwarp | sed -n 's|^kwarp/[^,]*, \([^,]*\), .*|\1|p' |
+			while IFS= read -r kernel; do
+				[ ! -d "/lib/modules/$kernel" ] || echo "$kernel"
+			done
+	} | sort -u
+}
+
+# drop VERSION: removes the version from DKMS, with its source
+drop() {
+	dkms remove "kwarp/$1" --all
+	rm -rf "/usr/src/kwarp-$1"
+}
+
+action=$1
+command -v dkms >/dev/null || fail 'there is no dkms; on Debian: apt-get install dkms'
+
+case $action in
 install)
-	[ -z "$(find /lib/modules/*/updates -maxdepth 1 -name 'kwarp.ko*' 2>/dev/null)" ] || {
-		echo "make dkms-install: 'make install' has installed the module; make" \
-			'uninstall first' >&2
-		exit 1
-	}
-	for old in $(registered); do
-		dkms remove "kwarp/$old" --all
+	[ -z "$(find /lib/modules/*/updates -maxdepth 1 -name 'kwarp.ko*' 2>/dev/null)" ] ||
+		fail "'make install' has installed the module; make uninstall first"
+	# Build in a tree of its own: what is installed stays until all is built. Its path is always
+	# the same, for compiler caches.
+	work=/var/cache/kwarp-dkms
+	trap 'rm -rf "$work"' EXIT
+	rm -rf "$work"
+	mkdir -p "$work/dkms" "$work/kwarp-$version"
+	(cd "$top" && cp -R Kbuild dkms.conf kernel include LICENSES "$work/kwarp-$version/")
+	sed -i "s/#MODULE_VERSION#/$version/" "$work/kwarp-$version/dkms.conf"
+	kernels=$(kernels)
+	for kernel in $kernels; do
+		dkms build --dkmstree "$work/dkms" --sourcetree "$work" "kwarp/$version" \
+			-k "$kernel" || {
+			[ ! -f "$work/dkms/kwarp/$version/build/make.log" ] ||
+				tail -n 40 "$work/dkms/kwarp/$version/build/make.log" >&2
+			fail "kwarp does not build for $kernel, so nothing has changed"
+		}
 	done
-	rm -rf "$source"
-	mkdir -p "$source"
-	(cd "$top" && cp -R Kbuild dkms.conf kernel include LICENSES "$source/")
-	sed -i "s/#MODULE_VERSION#/$version/" "$source/dkms.conf"
-	dkms install "kwarp/$version" ${KVER:+-k "$KVER"}
+	# DKMS has one build of a version.
+	! registered | grep -qxF "$version" || drop "$version"
+	rm -rf "/usr/src/kwarp-$version"
+	cp -R "$work/kwarp-$version" /usr/src/
+	dkms add "kwarp/$version"
+	for kernel in $kernels; do
+		cp -R "$work/dkms/kwarp/$version/$kernel" "/var/lib/dkms/kwarp/$version/"
+		# --force: the old version may be a later one
+		dkms install --force "kwarp/$version" -k "$kernel"
+	done
+	for old in $(registered); do
+		[ "$old" = "$version" ] || drop "$old"
+	done
 	;;
 uninstall)
-	[ -n "$(registered)" ] || {
-		echo 'make dkms-uninstall: DKMS has no kwarp' >&2
-		exit 1
-	}
+	[ -n "$(registered)" ] || fail 'DKMS has no kwarp'
 	for old in $(registered); do
-		dkms remove "kwarp/$old" --all
-		rm -rf "/usr/src/kwarp-$old"
+		drop "$old"
 	done
 	;;
 *)
