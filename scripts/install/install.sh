@@ -13,31 +13,46 @@ esac
 dest=${dest%/}
 list=$dest/var/lib/kwarp/installed
 
-# make_folder FOLDER: makes the folder and its parents; prints the new ones
-make_folder() {
-	[ -d "$dest$1/" ] && return
-	make_folder "${1%/*}"
-	mkdir "$dest$1"
-	echo "$1/"
+# contents IMAGE: prints the files of the image, and those of its folders, with a slash at the end,
+# that do not exist yet; a folder before its files
+contents() {
+	(
+		cd "$1"
+		find . -type f -o -type l
+		find . -mindepth 1 -type d | while IFS= read -r folder; do
+			[ -d "$dest/$folder/" ] || echo "$folder/"
+		done
+	) | sed 's|^\.||' | LC_ALL=C sort
 }
 
-# put_all IMAGE: installs all files; prints them and the new folders
+# put_all IMAGE: makes the folders on standard input, and installs the files there from the image
 put_all() {
-	mkdir -p "$dest/"
-	(cd "$1" && find . -type f -o -type l) | LC_ALL=C sort | while IFS= read -r file; do
-		file=${file#.}
-		make_folder "${file%/*}"
-		# Replace files instead of writing to them, because they may be in use.
-		cp -P "$1$file" "$dest$file.kwarp-new"
-		mv "$dest$file.kwarp-new" "$dest$file"
-		echo "$file"
+	while IFS= read -r path; do
+		case $path in
+		*/) mkdir -p "$dest$path" ;;
+		*)
+			# Replace files instead of writing to them, because they may be in use.
+			cp -P "$1$path" "$dest$path.kwarp-new" || {
+				rm -f "$dest$path.kwarp-new"
+				exit 1
+			}
+			mv "$dest$path.kwarp-new" "$dest$path"
+			;;
+		esac
 	done
-	make_folder /var/lib/kwarp
 }
 
-# take_away: removes the files on standard input, and the folders if they are empty
+# kept: prints the lines of the old list that stay in the list: folders, and modules of other
+# kernels, that are still there
+kept() {
+	[ ! -f "$list" ] || grep -E '/$|^/lib/modules/' "$list" | while IFS= read -r path; do
+		[ ! -e "$dest$path" ] || echo "$path"
+	done
+}
+
+# take_away FILE: removes the files in the list FILE, and the folders if they are empty
 take_away() {
-	LC_ALL=C sort -r | while IFS= read -r path; do
+	LC_ALL=C sort -r "$1" | while IFS= read -r path; do
 		case $path in
 		*/) rmdir "$dest$path" 2>/dev/null || : ;;
 		*) rm -f "$dest$path" ;;
@@ -45,38 +60,46 @@ take_away() {
 	done
 }
 
-# tell_system LIST: updates the module index and reloads systemd's units
+# tell_system: reloads systemd's units, and updates the module index of each kernel in the list
 tell_system() {
 	[ -z "$dest" ] || return 0
-	sed -n 's|^/lib/modules/\([^/]*\)/.*[^/]$|\1|p' "$1" | sort -u | while IFS= read -r kver; do
-		depmod -a "$kver"
-	done
-	! grep -q '/systemd/' "$1" || [ ! -d /run/systemd/system ] || systemctl daemon-reload
+	! grep -q '/systemd/' "$list" || [ ! -d /run/systemd/system ] ||
+		systemctl daemon-reload || :
+	sed -n 's|^/lib/modules/\([^/]*\)/.*[^/]$|\1|p' "$list" | sort -u |
+		while IFS= read -r kver; do
+			[ ! -d "/lib/modules/$kver" ] || depmod -a "$kver"
+		done
 }
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 case $action in
 install)
-	new=$(mktemp)
-	trap 'rm -f "$new" "$new".*' EXIT
-	put_all "$2" >"$new.put"
-	# Folders of earlier installations stay in the list.
-	{ cat "$new.put"; grep -E '/$|^/lib/modules/' "$list" 2>/dev/null || :; } |
-		LC_ALL=C sort -u >"$new"
-	[ ! -f "$list" ] || LC_ALL=C comm -23 "$list" "$new" | take_away
-	cp "$new" "$list"
-	tell_system "$list"
+	mkdir -p "$2/var/lib/kwarp"
+	contents "$2" >"$work/contents"
+	kept | LC_ALL=C sort -u - "$work/contents" >"$work/new"
+	# Until all is copied, the list has the old files and the new ones, so that uninstall can
+	# take away what a failed installation has left.
+	cat "$list" "$work/new" 2>/dev/null | LC_ALL=C sort -u >"$work/both"
+	mkdir -p "${list%/*}"
+	cp "$work/both" "$list"
+	put_all "$2" <"$work/contents"
+	LC_ALL=C comm -23 "$work/both" "$work/new" >"$work/gone"
+	take_away "$work/gone"
+	cp "$work/new" "$list"
+	tell_system
 	;;
 uninstall)
 	[ -f "$list" ] || {
 		echo "make uninstall: nothing of 'make install' is here: there is no $list" >&2
 		exit 1
 	}
-	old=$(mktemp)
-	trap 'rm -f "$old"' EXIT
-	cp "$list" "$old"
-	rm -f "$list"
-	take_away <"$old"
-	tell_system "$old"
+	# The list stays until all else is done.
+	take_away "$list"
+	tell_system
+	sed -n '/\/$/p' "$list" >"$work/folders"
+	rm "$list"
+	take_away "$work/folders"
 	;;
 *)
 	echo 'usage: install.sh install IMAGE | uninstall' >&2
