@@ -34,7 +34,7 @@ libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
 strip = $(CROSS_COMPILE)strip
 cross = $(if $(CROSS_COMPILE),CXX=$(CROSS_COMPILE)g++)
 tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
-preflight = KDIR='$(KDIR)' RDMA_CORE='$(RDMA_CORE)' DESTDIR='$(DESTDIR)' \
+preflight = KDIR='$(KDIR)' RDMA_CORE='$(RDMA_CORE)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' \
 	SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' $(scripts)/install/preflight.sh
 
 all: modules provider tools

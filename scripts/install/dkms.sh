@@ -35,6 +35,10 @@ drop() {
 
 action=$1
 command -v dkms >/dev/null || fail 'there is no dkms; on Debian: apt-get install dkms'
+case $(dpkg-query -W -f '${db:Status-Status}' kwarp-dkms 2>/dev/null) in
+'' | not-installed | config-files) ;;
+*) fail 'the package kwarp-dkms has the module; apt-get purge kwarp-dkms first' ;;
+esac
 
 case $action in
 install)

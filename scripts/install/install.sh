@@ -50,9 +50,16 @@ kept() {
 	done
 }
 
-# take_away FILE: removes the files in the list FILE, and the folders if they are empty
+# owned: prints those of the files on standard input that packages of Debian have
+owned() {
+	[ -n "$dest" ] || xargs -r -d '\n' dpkg-query -S 2>/dev/null | sed -n 's|^.*: /|/|p'
+}
+
+# take_away FILE: removes the files in the list FILE, except those of packages, and the folders if
+# they are empty
 take_away() {
-	LC_ALL=C sort -r "$1" | while IFS= read -r path; do
+	owned <"$1" >"$work/owned"
+	grep -vxFf "$work/owned" "$1" | LC_ALL=C sort -r | while IFS= read -r path; do
 		case $path in
 		*/) rmdir "$dest$path" 2>/dev/null || : ;;
 		*) rm -f "$dest$path" ;;

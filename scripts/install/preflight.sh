@@ -1,8 +1,8 @@
 #!/bin/sh
 # preflight.sh PART...: checks the prerequisites to build a PART (module, provider, tools) and to
 # install it (place: all parts but the module; place-module), and lists all missing ones, with the
-# Debian packages that provide them. KDIR, RDMA_CORE, DESTDIR, SIGN_KEY, SIGN_CERT, CROSS_COMPILE,
-# PKG_CONFIG_LIBDIR and the compilers' names (CC, CXX) come from the environment.
+# Debian packages that provide them. KDIR, RDMA_CORE, DESTDIR, PREFIX, SIGN_KEY, SIGN_CERT,
+# CROSS_COMPILE, PKG_CONFIG_LIBDIR and the compilers' names (CC, CXX) come from the environment.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-/lib/modules/$(uname -r)/build}
@@ -86,6 +86,20 @@ place() {
 		lacks 'PKG_CONFIG_LIBDIR=DIR: the folder with libibverbs.pc of the other machine'
 	! command -v pkg-config >/dev/null || pkg-config --exists libibverbs ||
 		lacks 'the development files of libibverbs' libibverbs-dev
+	[ -n "${DESTDIR:-}" ] || {
+		owners=$(owners)
+		[ -z "$owners" ] ||
+			lacks "the removal of packages whose files it would overwrite: \
+apt-get purge $owners"
+	}
+}
+
+# owners: prints the packages that have files of "make install"; each package of kwarp has one of
+# these
+owners() {
+	dpkg-query -S '*/libibverbs.d/kwarp.driver' '*/wireshark/plugins/kwarp.lua' \
+		"${PREFIX:-/usr}/include/infiniband/kwarpdv.h" "${PREFIX:-/usr}/bin/kwarp-vm" \
+		2>/dev/null | cut -d: -f1 | sort -u | paste -sd' '
 }
 
 tools() {
