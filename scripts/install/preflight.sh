@@ -103,7 +103,13 @@ owners() {
 }
 
 tools() {
-	links "$cxx" c++ || lacks 'a C++ compiler that can link programs' g++
+	if links "$cxx" c++; then
+		printf '#include <format>\nstd::string s = std::format("{}", 1);\n' |
+			"$cxx" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null ||
+			lacks "the header <format> of C++20, for $cxx: g++ 13 or newer"
+	else
+		lacks 'a C++ compiler that can link programs' g++
+	fi
 	header CLI/CLI.hpp libcli11-dev
 	header nlohmann/json.hpp nlohmann-json3-dev
 	header libmnl/libmnl.h libmnl-dev
