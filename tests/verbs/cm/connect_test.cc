@@ -31,6 +31,20 @@ void expect_data_flows(Endpoint &from, Endpoint &to)
 	EXPECT_TRUE(filled(to.memory().span(0, 3000), 5));
 }
 
+// A client on host A connects to the listener.
+void expect_service(Listener &listener)
+{
+	Endpoint client(lab::a());
+	client.resolve(listener);
+	client.connect();
+	Endpoint server(listener.request());
+	server.accept();
+	client.established();
+	server.established();
+	expect_data_flows(client, server);
+	expect_data_flows(server, client);
+}
+
 // A connect to a TCP listener that does not answer the MPA request.
 struct Unanswered {
 	const uint64_t before = lab::a().counter("revision_fallbacks");
@@ -184,15 +198,7 @@ TEST(connect, establish__receives_posted_before)
 TEST_F(connect_local, establish__own_address)
 {
 	Listener listener(lab::a());
-	Endpoint client(lab::a());
-	client.resolve(listener);
-	client.connect();
-	Endpoint server(listener.request());
-	server.accept();
-	client.established();
-	server.established();
-	expect_data_flows(client, server);
-	expect_data_flows(server, client);
+	expect_service(listener);
 }
 
 TEST_F(connect_local, establish__wildcard_listener)
@@ -224,15 +230,7 @@ TEST_F(connect_local, establish__listener_was_ended)
 		lab::shell(lab::b(), "ss -K state listening " + ours +
 					     ">/dev/null; until ss -Htln " + ours +
 					     " | grep -q .; do sleep .02; done");
-		Endpoint client(lab::a());
-		client.resolve(listener);
-		client.connect();
-		Endpoint server(listener.request());
-		server.accept();
-		client.established();
-		server.established();
-		expect_data_flows(client, server);
-		expect_data_flows(server, client);
+		expect_service(listener);
 	}
 }
 
