@@ -23,9 +23,11 @@ static u32 child_limit(const struct kwarp_ep *ep)
  * the queue is full, TCP drops the last segment of a handshake and the request. The peer
  * retransmits them at growing intervals, so its child would look silent.
  */
-static int queue_limit(struct kwarp_device *dev, int backlog)
+static int queue_limit(const struct kwarp_ep *ep)
 {
-	return max_t(int, backlog, READ_ONCE(dev->policy.backlog));
+	if (ep->rendezvous)
+		return child_limit(ep);
+	return max_t(int, ep->backlog, READ_ONCE(ep_dev(ep)->policy.backlog));
 }
 
 static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
@@ -160,12 +162,6 @@ void kwarp_listen_readdress(struct kwarp_ep *ep)
 	put_net(bind.net);
 }
 
-/* Length of the accept queue of a listener. */
-static int queue_of(const struct kwarp_ep *ep)
-{
-	return ep->rendezvous ? child_limit(ep) : queue_limit(ep_dev(ep), ep->backlog);
-}
-
 /**
  * kwarp_listen_reset() - KWARP_EP_LISTEN: another party has ended the socket; listen again
  * @ep:		listener, mutex held
@@ -175,7 +171,7 @@ void kwarp_listen_reset(struct kwarp_ep *ep)
 	int ret;
 
 	lockdep_assert_held(&ep->mutex);
-	ret = kwarp_llp_relisten(&ep->llp, queue_of(ep));
+	ret = kwarp_llp_relisten(&ep->llp, queue_limit(ep));
 	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev, "a listener was ended; listening again: %d",
 			       ret);
 	if (ret)
@@ -311,12 +307,12 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	if (!kwarp_addr_any(&local))
 		bind.ifindex = 0;
 	kwarp_addr_paths(ep_dev(ep), &bind);
-	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep_dev(ep), limit));
+	ep->backlog = limit;
+	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep));
 	put_net(bind.net);
 	if (ret)
 		return ret;
 	kwarp_ep_set_id(ep, id);
-	ep->backlog = limit;
 	kwarp_ep_set_state(ep, KWARP_EP_LISTEN);
 	/*
 	 * Connections that arrived before this state have their event pending. Address
@@ -380,7 +376,7 @@ struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port)
 	ep->rendezvous = true;
 	ep->backlog = INT_MAX;
 	kwarp_addr_wildcard(&any, port);
-	ret = kwarp_llp_listen(&ep->llp, &bind, child_limit(ep));
+	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep));
 	if (ret)
 		kwarp_ep_close(ep, KWARP_ABORT);
 	else
