@@ -72,7 +72,7 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	unsigned long flags;
 	u64 now;
 
-	now = cq->timestamps ? ktime_get_ns() : 0;
+	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overflow)
 		goto unlock;

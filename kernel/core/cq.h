@@ -36,6 +36,7 @@ struct kwarp_pause {
  * @dev:	device
  * @id:		number shown to users
  * @timestamps:	elements carry the time of their creation
+ * @clock_offset: CLOCK_MONOTONIC of the creator's time namespace minus that of the machine, ns
  * @timer:	ends the delay of a due event; started while @due only
  * @overflow_work: ends the connections of the QPs that use the CQ; queued on overflow
  * @mutex:	serialises resize_cq, protects @mem and @mmap; sleeping
@@ -90,6 +91,7 @@ struct kwarp_cq {
 	struct kwarp_ucontext *context;
 	struct list_head cqs_node;
 	u32 id;
+	s64 clock_offset;
 	struct hrtimer timer;
 	struct work_struct overflow_work;
 	void *mem;

@@ -4,6 +4,7 @@
 
 #include <linux/idr.h>
 #include <linux/log2.h>
+#include <linux/time_namespace.h>
 
 #include "core/cq_event.h"
 #include "rdmap/stream.h"
@@ -53,6 +54,15 @@ static void cq_overflow_work(struct work_struct *work)
 	}
 }
 
+/* Of the caller's time namespace; a user compares timestamps with clocks that it reads there. */
+static s64 clock_offset(void)
+{
+	struct timespec64 offset = {};
+
+	timens_add_monotonic(&offset);
+	return timespec64_to_ns(&offset);
+}
+
 int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct uverbs_attr_bundle *attrs)
 {
@@ -82,6 +92,7 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	cq->id = ret;
 	cq->dev = dev;
 	cq->timestamps = attr->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION;
+	cq->clock_offset = udata ? clock_offset() : 0;
 	mutex_init(&cq->mutex);
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);

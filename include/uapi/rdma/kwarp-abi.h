@@ -135,7 +135,7 @@ struct kwarp_cqe {
 	__u8		status;		/* enum kwarp_wc_status */
 	__u16		flags;		/* enum kwarp_cqe_flags */
 	__u32		ex;		/* immediate data (network order) or invalidated STag */
-	__aligned_u64	timestamp;	/* CLOCK_MONOTONIC, ns */
+	__aligned_u64	timestamp;	/* CLOCK_MONOTONIC of the CQ's creator, ns */
 	__u32		vendor_err;	/* layer << 12 | etype << 8 | code of the Terminate, or 0 */
 	__u32		reserved32;
 	__aligned_u64	reserved[3];

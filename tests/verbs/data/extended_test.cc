@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Extended QPs and CQs: requests built by ibv_wr_*(), completions read field by field.
 #include <endian.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include "rdma/endpoint.h"
 
@@ -55,6 +59,36 @@ uint64_t now(clockid_t clock)
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
+
+// A time namespace whose CLOCK_MONOTONIC is a day ahead. The process, which has one thread, is in
+// it until the end of the object's life.
+class Tomorrow {
+public:
+	Tomorrow() : home_(open("/proc/self/ns/time", O_RDONLY | O_CLOEXEC))
+	{
+		if (home_ < 0 || unshare(CLONE_NEWTIME))
+			throw Failure("unshare(CLONE_NEWTIME)", errno);
+		std::ofstream("/proc/self/timens_offsets") << "monotonic 86400 0\n" << std::flush;
+		int next = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+		int failed = setns(next, CLONE_NEWTIME);
+		close(next);
+		if (failed)
+			throw Failure("setns(CLONE_NEWTIME)", errno);
+	}
+
+	~Tomorrow()
+	{
+		if (setns(home_, CLONE_NEWTIME))
+			abort();
+		close(home_);
+	}
+
+	Tomorrow(const Tomorrow &) = delete;
+	Tomorrow &operator=(const Tomorrow &) = delete;
+
+private:
+	int home_;
+};
 
 } // namespace
 
@@ -346,6 +380,28 @@ TEST_F(extended, cq__fields)
 	EXPECT_EQ(ibv_next_poll(rcq), ENOENT);
 	ibv_end_poll(rcq);
 	EXPECT_EQ(ibv_poll_cq(pair.server.rcq(), 0, nullptr), 0);
+}
+
+TEST_F(extended, cq__timestamps_in_a_time_namespace)
+{
+	const uint64_t today = now(CLOCK_MONOTONIC);
+	Tomorrow tomorrow;
+	const uint64_t begin = now(CLOCK_MONOTONIC), wall = now(CLOCK_REALTIME);
+	ASSERT_GE(begin - today, 86400'000000000u);
+	Pair pair(extended_pair());
+	ibv_cq_ex *rcq = ex(pair.server.rcq());
+	post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 64)});
+	post(pair.client.qp(), send(2, {pair.client.memory().sge(0, 64)}));
+	start(rcq);
+	const uint64_t ts = ibv_wc_read_completion_ts(rcq);
+	EXPECT_GE(ts, begin);
+	EXPECT_LE(ts, now(CLOCK_MONOTONIC));
+	// The provider reads two clocks, one after the other.
+	const uint64_t slack = 1000000 + now(CLOCK_MONOTONIC) - begin;
+	const uint64_t seen = ibv_wc_read_completion_wallclock_ns(rcq);
+	EXPECT_GE(seen + slack, wall);
+	EXPECT_LE(seen, now(CLOCK_REALTIME) + slack);
+	ibv_end_poll(rcq);
 }
 
 TEST_F(extended, cq__errors)
