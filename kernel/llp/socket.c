@@ -76,7 +76,8 @@ int kwarp_llp_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
  * The administrator can end any socket ("ss -K"). The socket remains bound. Those of its children
  * that were not accepted have been reset.
  *
- * Context: process, may sleep. Return: 0 or a negative errno.
+ * Context: process, may sleep.
+ * Return: 0 or a negative errno.
  */
 int kwarp_llp_relisten(struct kwarp_llp *llp, int backlog)
 {
