@@ -46,23 +46,17 @@ static void child_leave(struct kwarp_ep *ep)
  * overtake the reply. A peer that gets no reply to an enhanced request would retry
  * without enhanced mode.
  */
-static void send_rejection(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
-			   const void *pd)
-{
-	child_leave(ep);
-	if (kwarp_startup_send(ep, rep, pd))
-		kwarp_ep_close(ep, KWARP_CLOSE);
-	else
-		kwarp_linger(ep, KWARP_LINGER_REFUSED);
-}
-
 static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 {
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_frame rep;
 
 	kwarp_mpa_reject(&su->pol, &su->req, pd_len, &rep);
-	send_rejection(ep, &rep, pd);
+	child_leave(ep);
+	if (kwarp_startup_send(ep, &rep, pd))
+		kwarp_ep_close(ep, KWARP_CLOSE);
+	else
+		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
 
 /*
@@ -271,12 +265,7 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	su->local.ird = min_t(u32, params->ird, KWARP_MAX_IRD);
 	su->local.ord = min_t(u32, params->ord, KWARP_MAX_ORD);
 	su->local.pd_len = params->private_data_len;
-	ret = kwarp_mpa_respond(&su->pol, &su->req, &su->local, &rep, &agreed);
-	if (ret) {
-		kwarp_startup_failed(ep, ret);
-		send_rejection(ep, &rep, params->private_data);
-		return -ENOMEM;
-	}
+	kwarp_mpa_respond(&su->pol, &su->req, &su->local, &rep, &agreed);
 	ret = -EINVAL;
 	if (params->private_data_len > kwarp_mpa_pd_room(&rep))
 		goto err;

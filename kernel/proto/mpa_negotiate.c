@@ -85,10 +85,8 @@ void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 	if (req->rev < KWARP_MPA_REV_2)
 		return;
 	req->s = true;
-	req->ird = local->manual ? KWARP_MPA_NO_NEGOTIATION :
-				   own_ird(pol, local);
-	req->ord = local->manual ? KWARP_MPA_NO_NEGOTIATION :
-				   own_ord(pol, local);
+	req->ird = own_ird(pol, local);
+	req->ord = own_ord(pol, local);
 	req->p2p = pol->p2p;
 	req->rtr = pol->p2p ? own_rtr(pol, pol->max_ord) : 0;
 }
@@ -154,19 +152,18 @@ static void reply_rtr(const struct kwarp_mpa_policy *pol,
  */
 static void reply_depths(const struct kwarp_mpa_policy *pol,
 			 const struct kwarp_mpa_frame *req,
-			 const struct kwarp_mpa_local *local,
 			 struct kwarp_mpa_frame *rep,
 			 struct kwarp_mpa_params *out)
 {
 	u16 reach = min(req->ord, max_depth(pol->max_ird));
 
-	if (local->manual || req->ord == KWARP_MPA_NO_NEGOTIATION) {
+	if (req->ord == KWARP_MPA_NO_NEGOTIATION) {
 		rep->ird = KWARP_MPA_NO_NEGOTIATION;
 	} else {
 		out->ird = max(out->ird, reach);
 		rep->ird = out->ird;
 	}
-	if (local->manual || req->ird == KWARP_MPA_NO_NEGOTIATION) {
+	if (req->ird == KWARP_MPA_NO_NEGOTIATION) {
 		rep->ord = KWARP_MPA_NO_NEGOTIATION;
 	} else {
 		out->ord = min(out->ord, req->ird);
@@ -181,32 +178,27 @@ static void reply_depths(const struct kwarp_mpa_policy *pol,
  * @local:	the consumer's parameters
  * @rep:	reply to send
  * @out:	agreed parameters
- *
- * Return: 0; or -KWARP_MPA_E_IRD if @local->need_ord is set and the initiator's IRD is
- * too low: then @rep is a rejection that carries the ORD (RFC 6581 9.1).
  */
-int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
-		      const struct kwarp_mpa_frame *req,
-		      const struct kwarp_mpa_local *local,
-		      struct kwarp_mpa_frame *rep,
-		      struct kwarp_mpa_params *out)
+void kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
+		       const struct kwarp_mpa_frame *req,
+		       const struct kwarp_mpa_local *local,
+		       struct kwarp_mpa_frame *rep,
+		       struct kwarp_mpa_params *out)
 {
-	u16 wanted = own_ord(pol, local);
-
 	start_reply(pol, req, local->pd_len, rep);
 	agree_framing(rep, req, req->rev, out);
 	out->wait = pol->either_first ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
 	out->ird = own_ird(pol, local);
-	out->ord = wanted;
+	out->ord = own_ord(pol, local);
 
 	if (!kwarp_mpa_enhanced(rep)) {
 		if (rep->s) {
 			out->wait = KWARP_MPA_WAIT_RTR_FRAME;
 			out->rtr = KWARP_RTR_FRAME;
 		}
-		return 0;
+		return;
 	}
-	reply_depths(pol, req, local, rep, out);
+	reply_depths(pol, req, rep, out);
 	/* For an RTR indication by RDMA Read a negotiated IRD may be raised, no other. */
 	reply_rtr(pol, req, rep->ird == KWARP_MPA_NO_NEGOTIATION ?
 			    out->ird : pol->max_ird, rep);
@@ -215,12 +207,6 @@ int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 		out->ird = 1;
 		rep->ird = 1;
 	}
-	if (local->need_ord && out->ord < wanted) {
-		rep->reject = true;
-		rep->ord = wanted;
-		return -KWARP_MPA_E_IRD;
-	}
-	return 0;
 }
 
 /**
@@ -294,7 +280,8 @@ static int choose_rtr(const struct kwarp_mpa_policy *pol,
 	/* The responder must repeat A; without A it expects no RTR indication. */
 	if (!rep->p2p)
 		return req->p2p ? -KWARP_MPA_E_RTR : 0;
-	if (!rep->ird)
+	/* 9.1: without negotiation the ORD, which the Read needs, is not raised. */
+	if (!rep->ird || (rep->ird == KWARP_MPA_NO_NEGOTIATION && !out->ord))
 		common &= ~KWARP_RTR_READ;
 
 	/* The indication that costs the responder least comes first. */

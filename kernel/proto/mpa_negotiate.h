@@ -51,15 +51,11 @@ struct kwarp_mpa_policy {
  * @ird:	maximum inbound reads
  * @ord:	maximum outbound reads
  * @pd_len:	bytes of private data
- * @manual:	the ULP negotiates IRD and ORD itself: both are sent as 0x3FFF
- * @need_ord:	accept: reject the request if @ord would be lowered (RFC 6581 9.1)
  */
 struct kwarp_mpa_local {
 	u16 ird;
 	u16 ord;
 	u16 pd_len;
-	bool manual;
-	bool need_ord;
 };
 
 /* The event after which this side may send its first FPDU. */
@@ -104,11 +100,11 @@ void kwarp_mpa_request(const struct kwarp_mpa_policy *pol,
 		       struct kwarp_mpa_frame *req);
 int kwarp_mpa_admit(const struct kwarp_mpa_policy *pol,
 		    const struct kwarp_mpa_frame *req);
-int kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
-		      const struct kwarp_mpa_frame *req,
-		      const struct kwarp_mpa_local *local,
-		      struct kwarp_mpa_frame *rep,
-		      struct kwarp_mpa_params *out);
+void kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
+		       const struct kwarp_mpa_frame *req,
+		       const struct kwarp_mpa_local *local,
+		       struct kwarp_mpa_frame *rep,
+		       struct kwarp_mpa_params *out);
 void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
 		      const struct kwarp_mpa_frame *req, u16 pd_len,
 		      struct kwarp_mpa_frame *rep);

@@ -140,17 +140,6 @@ TEST(mpa_negotiate, kwarp_mpa_request__every_policy)
 	});
 }
 
-TEST(mpa_negotiate, kwarp_mpa_request__manual)
-{
-	auto p = policy(2);
-	auto l = local(3, 4);
-	l.manual = true;
-	kwarp_mpa_frame req;
-	kwarp_mpa_request(&p, &l, &req);
-	EXPECT_EQ(req.ird, none);
-	EXPECT_EQ(req.ord, none);
-}
-
 TEST(mpa_negotiate, kwarp_mpa_request__depths_never_mean_no_negotiation)
 {
 	auto p = policy(2);
@@ -196,7 +185,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__no_wait_over_sctp)
 		kwarp_mpa_frame req, rep;
 		kwarp_mpa_params out;
 		kwarp_mpa_request(&p, &l, &req);
-		ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+		kwarp_mpa_respond(&p, &req, &l, &rep, &out);
 		EXPECT_EQ(out.wait, KWARP_MPA_WAIT_NONE) << int(rev);
 		EXPECT_EQ(out.rtr, 0) << int(rev);
 	}
@@ -217,7 +206,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__unenhanced)
 				l.pd_len = 512;
 				kwarp_mpa_frame rep;
 				kwarp_mpa_params out;
-				ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+				kwarp_mpa_respond(&p, &req, &l, &rep, &out);
 				ASSERT_EQ(rep.type, KWARP_MPA_REP);
 				ASSERT_EQ(rep.rev, rev);
 				ASSERT_EQ(out.rev, rev);
@@ -260,7 +249,7 @@ static void responds_to_flags(u8 rtr, u8 asked, bool a, u16 limit, u16 my_ird, b
 	u8 can = supported(p, fixed ? own_ird : limit);
 	kwarp_mpa_frame rep;
 	kwarp_mpa_params out;
-	ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+	kwarp_mpa_respond(&p, &req, &l, &rep, &out);
 	// "MUST respond with an enhanced MPA message"
 	ASSERT_TRUE(kwarp_mpa_enhanced(&rep));
 	// "then the responder MUST set Control Flag A to 1"
@@ -300,8 +289,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__control_flags)
 }
 
 // IRD and ORD, RFC 6581 9.1
-static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord, u16 limit,
-			       bool manual)
+static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord, u16 limit)
 {
 	auto p = policy(2);
 	p.max_ird = p.max_ord = limit;
@@ -309,10 +297,9 @@ static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord,
 	req.ird = req_ird;
 	req.ord = req_ord;
 	auto l = local(my_ird, my_ord);
-	l.manual = manual;
 	kwarp_mpa_frame rep;
 	kwarp_mpa_params out;
-	ASSERT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
+	kwarp_mpa_respond(&p, &req, &l, &rep, &out);
 	// passed to the ULP unchanged
 	ASSERT_EQ(out.peer_ird, req_ird);
 	ASSERT_EQ(out.peer_ord, req_ord);
@@ -321,7 +308,7 @@ static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord,
 	u16 own_ord = std::min(my_ord, cap);
 	ASSERT_LE(out.ird, cap);
 	ASSERT_LE(out.ord, own_ord);
-	if (req_ord == none || manual) {
+	if (req_ord == none) {
 		// local IRD unchanged, 0x3FFF in the reply
 		ASSERT_EQ(out.ird, own_ird);
 		ASSERT_EQ(rep.ird, none);
@@ -333,7 +320,7 @@ static void responds_to_depths(u16 req_ird, u16 req_ord, u16 my_ird, u16 my_ord,
 		// and is not raised without need
 		ASSERT_TRUE(out.ird == own_ird || out.ird <= req_ord);
 	}
-	if (req_ird == none || manual) {
+	if (req_ird == none) {
 		ASSERT_EQ(out.ord, own_ord);
 		ASSERT_EQ(rep.ord, none);
 	} else {
@@ -351,31 +338,8 @@ TEST(mpa_negotiate, kwarp_mpa_respond__depths)
 			for (u16 my_ird : depths)
 				for (u16 my_ord : depths)
 					for (u16 limit : {1, 64, 128, 0xffff})
-						for (bool manual : {false, true})
-							ASSERT_NO_FATAL_FAILURE(responds_to_depths(
-								req_ird, req_ord, my_ird, my_ord,
-								limit, manual));
-}
-
-// RFC 6581 9.1: "MAY reject ... and specify the required ORD"
-TEST(mpa_negotiate, kwarp_mpa_respond__insufficient_ird)
-{
-	auto p = policy(2);
-	auto req = frame(KWARP_MPA_REQ, 2, true);
-	req.ird = 3;
-	auto l = local(0, 4);
-	l.need_ord = true;
-	kwarp_mpa_frame rep;
-	kwarp_mpa_params out;
-	EXPECT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), -KWARP_MPA_E_IRD);
-	EXPECT_TRUE(rep.reject);
-	EXPECT_EQ(wire(rep).ord, 4);
-	req.ird = 4;
-	EXPECT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
-	EXPECT_FALSE(rep.reject);
-	req.ird = none;
-	EXPECT_EQ(kwarp_mpa_respond(&p, &req, &l, &rep, &out), 0);
-	EXPECT_EQ(out.ord, 4);
+						ASSERT_NO_FATAL_FAILURE(responds_to_depths(
+							req_ird, req_ord, my_ird, my_ord, limit));
 }
 
 TEST(mpa_negotiate, kwarp_mpa_reject__every_request)
@@ -560,7 +524,8 @@ static void completes_with_flags(u8 rtr, bool p2p, u8 said, bool a, u16 ird, u16
 	int got = kwarp_mpa_complete(&p, &l, &req, &rep, &out);
 	u8 common = supported(p, limit) & rep.rtr;
 	ASSERT_EQ(req.rtr, p2p ? supported(p, limit) : 0);
-	if (ird == 0)
+	// 9.1: "MUST leave its local endpoint ORD value unchanged" at 0x3FFF
+	if (ird == 0 || (ird == none && own_ord == 0))
 		common &= ~KWARP_RTR_READ;
 
 	if (!a) {
@@ -577,8 +542,8 @@ static void completes_with_flags(u8 rtr, bool p2p, u8 said, bool a, u16 ird, u16
 	ASSERT_EQ(out.rtr & ~common, 0);
 	ASSERT_EQ(out.rtr & (out.rtr - 1), 0); // just one
 	ASSERT_NE(out.rtr, 0);
-	if (out.rtr == KWARP_RTR_READ) {
-		ASSERT_GE(out.ord, 1);
+	if (out.rtr == KWARP_RTR_READ && ird != none) {
+		ASSERT_EQ(out.ord, std::max<u16>(1, std::min(own_ord, ird)));
 	} else {
 		ASSERT_EQ(out.ord, ird == none ? own_ord : std::min(own_ord, ird));
 	}
@@ -601,13 +566,11 @@ TEST(mpa_negotiate, kwarp_mpa_complete__control_flags)
 }
 
 // RFC 6581 9.1, initiator
-static void completes_with_depths(u16 rep_ird, u16 rep_ord, u16 my_ird, u16 my_ord, u16 limit,
-				  bool manual)
+static void completes_with_depths(u16 rep_ird, u16 rep_ord, u16 my_ird, u16 my_ord, u16 limit)
 {
 	auto p = policy(2);
 	p.max_ird = p.max_ord = limit;
 	auto l = local(my_ird, my_ord);
-	l.manual = manual;
 	kwarp_mpa_frame req;
 	kwarp_mpa_request(&p, &l, &req);
 	auto rep = frame(KWARP_MPA_REP, 2, true);
@@ -647,11 +610,8 @@ TEST(mpa_negotiate, kwarp_mpa_complete__depths)
 			for (u16 my_ird : depths)
 				for (u16 my_ord : depths)
 					for (u16 limit : {1, 64, 128, 0xffff})
-						for (bool manual : {false, true})
-							ASSERT_NO_FATAL_FAILURE(
-								completes_with_depths(
-									rep_ird, rep_ord, my_ird,
-									my_ord, limit, manual));
+						ASSERT_NO_FATAL_FAILURE(completes_with_depths(
+							rep_ird, rep_ord, my_ird, my_ord, limit));
 }
 
 // Both ends are kwarp: for all pairs of policies they must agree.
@@ -677,7 +637,7 @@ TEST(mpa_negotiate, both_ends__agree)
 				refused++;
 				continue;
 			}
-			ASSERT_EQ(kwarp_mpa_respond(&theirs, &req_in, &b, &rep, &r), 0);
+			kwarp_mpa_respond(&theirs, &req_in, &b, &rep, &r);
 			auto rep_in = wire(rep);
 			int err = kwarp_mpa_complete(&mine, &a, &req, &rep_in, &i);
 			ASSERT_EQ(i.rev, r.rev);
@@ -721,7 +681,7 @@ TEST(mpa_negotiate, both_ends__fallback)
 	mine.rev = 1;
 	kwarp_mpa_request(&mine, &l, &req);
 	ASSERT_EQ(kwarp_mpa_admit(&theirs, &req), 0);
-	ASSERT_EQ(kwarp_mpa_respond(&theirs, &req, &l, &rep, &r), 0);
+	kwarp_mpa_respond(&theirs, &req, &l, &rep, &r);
 	EXPECT_EQ(kwarp_mpa_complete(&mine, &l, &req, &rep, &i), 0);
 	EXPECT_EQ(i.rev, 1);
 }
