@@ -322,7 +322,10 @@ static int check_params(const struct kwarp_attach_params *p, u16 pd_len)
 	return 0;
 }
 
-/* The consumer's parameters override the device's policy, except a required CRC. */
+/*
+ * The consumer's parameters override the device's policy, but only an administrator, by the policy,
+ * can prefer no CRCs: RFC 5044 4.4.
+ */
 static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach *at,
 			struct kwarp_startup *su)
 {
@@ -333,11 +336,9 @@ static int apply_params(const struct kwarp_attach_params *p, struct kwarp_attach
 						       KWARP_MPA_RESPONDER;
 	at->rev = p->flags & KWARP_ATTACH_IETF ? KWARP_MPA_REV_1 :
 						 KWARP_MPA_REV_RDMAC;
-	if (su->pol.crc == KWARP_CRC_REQUIRED && p->crc == KWARP_ATTACH_OFF)
+	if (p->crc == KWARP_ATTACH_OFF && su->pol.crc != KWARP_CRC_OFF)
 		return -EPERM;
-	if (!choice_is_on(p->crc, su->pol.crc))
-		su->pol.crc = KWARP_CRC_OFF;
-	else if (su->pol.crc == KWARP_CRC_OFF)
+	if (p->crc == KWARP_ATTACH_ON && su->pol.crc == KWARP_CRC_OFF)
 		su->pol.crc = KWARP_CRC_PREFERRED;
 	su->pol.markers = choice_is_on(p->markers, su->pol.markers);
 	if (p->mpa_rev)

@@ -33,7 +33,7 @@ extern "C" {
  *		responder is the side that sent the last streaming message. Without
  *		startup frames both sides may send FPDUs at once
  * @crc:	ask for CRC32c. CRCs are off only if neither side asks; OFF is refused
- *		where the device's policy is "required" (EPERM)
+ *		(EPERM) unless the device's policy is "off": RFC 5044 4.4
  * @markers:	ask the peer for markers
  * @p2p:	initiator: ask for the peer-to-peer model (RFC 6581 9.2; with revision
  *		1 the Rtr frame of 2007)

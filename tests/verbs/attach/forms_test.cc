@@ -136,6 +136,8 @@ TEST_P(AttachFraming, is_what_both_say)
 {
 	const auto &[form, bits] = GetParam();
 	bool ci = bits & 1, cr = bits & 2, mi = bits & 4, mr = bits & 8;
+	// With another policy no program can prefer to go without CRCs.
+	lab::Policy a(lab::a(), "crc", "off"), b(lab::b(), "crc", "off");
 	Attr ai = attr_of(form, KWARP_ATTACH_INITIATOR), ar = attr_of(form, KWARP_ATTACH_RESPONDER);
 	ai.crc = choice(ci);
 	ar.crc = choice(cr);

@@ -226,16 +226,21 @@ TEST(AttachRefuses, wrong_parameters)
 	expect_alive(c);
 }
 
-// A program cannot switch off the CRC if the administrator requires it.
-TEST(AttachRefuses, to_go_without_the_crc_that_is_required)
+// Only an administrator can prefer to go without CRCs: RFC 5044 4.4.
+TEST(AttachRefuses, to_prefer_no_crc_against_the_policy)
 {
-	lab::Policy required(lab::a(), "crc", "required");
-	Connection c = connect();
-	Side side(lab::a());
-	Attr attr{};
-	attr.crc = KWARP_ATTACH_OFF;
-	EXPECT_EQ(side.start(c.a.get(), attr), EPERM);
-	expect_alive(c);
+	for (const char *policy : {"preferred", "required"}) {
+		lab::Policy crc(lab::a(), "crc", policy);
+		Connection c = connect();
+		Side side(lab::a());
+		for (auto form : {KWARP_ATTACH_REQ_REP, KWARP_ATTACH_START_KEY}) {
+			Attr attr{};
+			attr.form = form;
+			attr.crc = KWARP_ATTACH_OFF;
+			EXPECT_EQ(side.start(c.a.get(), attr), EPERM) << policy << " " << form;
+		}
+		expect_alive(c);
+	}
 }
 
 TEST(AttachRefuses, a_qp_that_is_not_ready)
