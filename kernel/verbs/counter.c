@@ -4,7 +4,8 @@
  * counter is read, the QP's events since the last read are added to the core's counter.
  *
  * The core calls these functions with the counter's mutex held; dev->counted_lock nests
- * inside.
+ * inside. The core tests without a lock whether a QP is bound, so two calls for one QP, with
+ * two counters or in turns with one, may both arrive here.
  */
 #include "verbs/counter.h"
 
@@ -48,37 +49,57 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 por
 {
 	struct kwarp_qp *qp = to_kqp(ibqp);
 	struct kwarp_device *dev = qp->dev;
+	int i, ret = -EINVAL;
 	u64 *counted;
-	int i;
 
 	counted = kmalloc_array(KWARP_STAT_QP, sizeof(*counted), GFP_KERNEL_ACCOUNT);
 	if (!counted)
 		return -ENOMEM;
 	spin_lock(&dev->counted_lock);
-	for (i = 0; i < KWARP_STAT_QP; i++)
-		counted[i] = READ_ONCE(qp->stats[i]);
-	qp->counted = counted;
-	list_add_tail(&qp->counted_link, &dev->counted_qps);
-	ibqp->counter = counter;
+	/* A QP without references is being destroyed, and the core has unbound it. */
+	if (!qp->counted && refcount_read(&qp->refs)) {
+		for (i = 0; i < KWARP_STAT_QP; i++)
+			counted[i] = READ_ONCE(qp->stats[i]);
+		swap(qp->counted, counted);
+		list_add_tail(&qp->counted_link, &dev->counted_qps);
+		ibqp->counter = counter;
+		ret = 0;
+	}
 	spin_unlock(&dev->counted_lock);
+	kfree(counted);
+	return ret;
+}
+
+/**
+ * kwarp_counter_leave() - a queue pair is not counted any more
+ * @qp:		queue pair
+ *
+ * The core unbinds a QP before it calls destroy_qp, but an administrator may bind it once more.
+ * Context: process.
+ * Return: 0, or -EINVAL if the QP is not bound to a counter.
+ */
+int kwarp_counter_leave(struct kwarp_qp *qp)
+{
+	struct kwarp_device *dev = qp->dev;
+	u64 *counted = NULL;
+
+	spin_lock(&dev->counted_lock);
+	if (qp->counted) {
+		transfer_counts(qp, qp->ibqp.counter);
+		list_del(&qp->counted_link);
+		qp->ibqp.counter = NULL;
+		swap(qp->counted, counted);
+	}
+	spin_unlock(&dev->counted_lock);
+	if (!counted)
+		return -EINVAL;
+	kfree(counted);
 	return 0;
 }
 
 int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port)
 {
-	struct kwarp_qp *qp = to_kqp(ibqp);
-	struct kwarp_device *dev = qp->dev;
-	u64 *counted;
-
-	spin_lock(&dev->counted_lock);
-	transfer_counts(qp, ibqp->counter);
-	list_del(&qp->counted_link);
-	ibqp->counter = NULL;
-	counted = qp->counted;
-	qp->counted = NULL;
-	spin_unlock(&dev->counted_lock);
-	kfree(counted);
-	return 0;
+	return kwarp_counter_leave(to_kqp(ibqp));
 }
 
 int kwarp_counter_update_stats(struct rdma_counter *counter)

@@ -8,6 +8,7 @@
 
 #include "kwarp.h"
 
+struct kwarp_qp;
 struct rdma_hw_stats;
 
 /* The core needs a driver's struct for allocation; this one adds no fields. */
@@ -23,6 +24,7 @@ int kwarp_counter_dealloc(struct rdma_counter *counter);
 int kwarp_counter_update_stats(struct rdma_counter *counter);
 int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 port);
 int kwarp_counter_unbind(struct ib_qp *ibqp, u32 port);
+int kwarp_counter_leave(struct kwarp_qp *qp);
 void kwarp_counter_bound(struct kwarp_device *dev,
 			 u64 sum[KWARP_STAT_COUNT]);
 

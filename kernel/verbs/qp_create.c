@@ -15,6 +15,7 @@
 #include "core/srq.h"
 #include "rdmap/drive.h"
 #include "rdmap/tx.h"
+#include "verbs/counter.h"
 
 static int check_create_attr(const struct ib_qp_init_attr *attr)
 {
@@ -118,7 +119,6 @@ static void init_fields(struct kwarp_qp *qp, const struct ib_qp_init_attr *attr)
 	qp->rq.user = !qp->sq.kernel;
 	qp->sq.sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	/* A new QP starts in IDLE (INIT in verbs), so set the attributes of INIT. */
-	qp->attr.port_num = KWARP_PORT;
 	kwarp_qp_default_access(qp);
 }
 
@@ -194,8 +194,8 @@ static void retire_qp(struct kwarp_qp *qp)
 	kwarp_tx_coalesce_exit(qp);
 
 	/*
-	 * Connection, iw_cm and queued work hold references. Once the count is zero no
-	 * new one can be taken. Release the number last: until the CQs forget the QP,
+	 * Connection and queued work hold references. Once the count is zero no new one
+	 * can be taken. Release the number last: until the CQs forget the QP,
 	 * poll_cq looks up the QP of a completion by its number.
 	 */
 	kwarp_qp_put(qp);
@@ -286,6 +286,7 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	might_sleep();
 	retire_qp(qp);
+	kwarp_counter_leave(qp);
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
 	kwarp_object_give(qp->dev, KWARP_OBJECT_QP);
