@@ -258,6 +258,7 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	struct kwarp_startup *su = ep->su;
 	struct kwarp_mpa_params agreed;
 	struct kwarp_mpa_frame rep;
+	struct ib_qp *iw_qp = NULL;
 	int ret;
 
 	if (!nothing_behind(ep))
@@ -269,8 +270,11 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	ret = -EINVAL;
 	if (params->private_data_len > kwarp_mpa_pd_room(&rep))
 		goto err;
-	if (id && !kwarp_ep_owns_qp(id, params->qpn))
-		goto err;
+	if (id) {
+		iw_qp = kwarp_iw_qp_grant(id, params->qpn);
+		if (!iw_qp)
+			goto err;
+	}
 	/* The QP of an attached socket or of a rendezvous is claimed already. */
 	ret = ep->qp ? 0 : kwarp_ep_claim_qp(ep, params->qpn);
 	if (ret)
@@ -290,6 +294,7 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 		kwarp_ep_close(ep, KWARP_ABORT);
 		return ret == -EPIPE ? -ECONNRESET : ret;
 	}
+	ep->iw_qp = iw_qp;
 	request_accepted(ep, id, &agreed);
 	return 0;
 
@@ -310,18 +315,20 @@ static void withdraw(struct kwarp_ep *ep)
 }
 
 /*
- * The QP of this call has replaced the accepted one in iw_cm: put the reference that iw_cm has
- * forgotten. If ESTABLISHED is on its way, iw_cm must not get an error.
+ * The handle of this call has replaced the granted one in iw_cm: drop that one, which iw_cm has
+ * forgotten. The new one has no rights. If ESTABLISHED is on its way, iw_cm must not get an error.
  */
-static int accept_again(struct kwarp_ep *ep)
+static int accept_again(struct kwarp_ep *ep, const struct iw_cm_id *id, u32 qpn)
 {
-	struct kwarp_qp *qp = ep->qp;
-
-	if (!qp)
+	if (ep->iw_qp)
+		kwarp_cm_qp_rem_ref(ep->iw_qp);
+	ep->iw_qp = NULL;
+	if (!ep->qp)
 		return -ECONNRESET;
-	kwarp_cm_qp_rem_ref(&qp->ibqp);
-	if (ep->state != KWARP_EP_WAIT_RTR)
+	if (ep->state != KWARP_EP_WAIT_RTR) {
+		ep->iw_qp = kwarp_iw_qp_take(id, qpn);
 		return 0;
+	}
 	withdraw(ep);
 	return -EINVAL;
 }
@@ -340,7 +347,7 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	if (ep->state == KWARP_EP_REQUESTED)
 		ret = kwarp_responder_answer(ep, id, params);
 	else if (ep->cm_id == id)
-		ret = accept_again(ep);
+		ret = accept_again(ep, id, params->qpn);
 	kwarp_ep_unlock(ep);
 	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);
@@ -360,7 +367,6 @@ int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 		reject_plain(ep, pdata, pd_len);
 		ret = 0;
 	} else if (ep->state == KWARP_EP_WAIT_RTR && ep->cm_id == id) {
-		kwarp_ep_forget_qp(ep);
 		withdraw(ep);
 		ret = 0;
 	}

@@ -178,7 +178,7 @@ static int connect_id(struct iw_cm_id *id, const struct iw_cm_conn_param *params
 	int ret;
 
 	if (params->private_data_len > KWARP_MPA_PD_MAX ||
-	    !kwarp_ep_owns_qp(id, params->qpn))
+	    !kwarp_iw_qp_grant(id, params->qpn))
 		return -EINVAL;
 	su = kwarp_startup_alloc(dev, params->private_data,
 				 params->private_data_len);

@@ -24,9 +24,6 @@
 static DEFINE_XARRAY_ALLOC1(handles);
 static u32 next_handle;
 
-/* QPs of which iw_cm has a pointer without a reference: see kwarp_ep_forget_qp(). */
-static DEFINE_XARRAY(forgotten);
-
 /* Work of attached sockets, and of connections from WAIT_RTR on: see ep_wq(). */
 static struct workqueue_struct *conn_wq;
 
@@ -489,35 +486,6 @@ const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id)
 /* ---- queue pairs ---------------------------------------------------------- */
 
 /**
- * kwarp_ep_owns_qp() - check that the caller may connect this queue pair
- * @id:		the consumer's id, in connect or accept
- * @qpn:	QP number, on which iw_cm holds a reference
- *
- * rdma_cm takes any number from user space. A kernel consumer's QP may be connected by
- * the id that created it; a user's QP by the process that created it, in whose write()
- * rdma_cm calls us.
- *
- * Context: the consumer's call.
- * Return: true if so; if false, the caller gets the same error as if there were no such
- * QP.
- */
-bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn)
-{
-	const struct rdma_cm_id *cm = kwarp_ep_rdma_id(id);
-	struct kwarp_qp *qp = kwarp_qp_find(to_kdev(id->device), qpn);
-	bool yes;
-
-	if (!qp)
-		return false;
-	if (cm && cm->qp)
-		yes = cm->qp == &qp->ibqp;
-	else
-		yes = qp->owner && qp->owner == task_tgid(current);
-	kwarp_qp_put(qp);
-	return yes;
-}
-
-/**
  * kwarp_ep_hold_qp() - the endpoint has claimed this QP for its connection
  * @ep:		endpoint, mutex held, without a QP
  * @qp:		queue pair whose claimant is ep->llp; the caller's reference becomes the
@@ -611,8 +579,8 @@ static void tell_qp_gone(struct kwarp_llp *llp)
  * @qp:		queue pair in ERR, with the caller's reference
  *
  * Raises KWARP_LLP_EV_QP_GONE for its connection, attached or still being set up. Returns
- * immediately. The connection and iw_cm drop their references soon after: destroy_qp waits
- * for qp->free, without qp->mutex.
+ * immediately. The connection drops its references soon after: destroy_qp waits for qp->free,
+ * without qp->mutex.
  * Context: process.
  */
 void kwarp_cm_qp_gone(struct kwarp_qp *qp)
@@ -637,55 +605,6 @@ int kwarp_cm_qp_leave(struct kwarp_qp *qp)
 	kwarp_rdv_cancel(qp);
 	kwarp_cm_qp_gone(qp);
 	return kwarp_qp_await_unclaim(qp);
-}
-
-void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
-{
-	/* iw_cm calls this right after kwarp_cm_get_qp(), which took the reference. */
-}
-
-void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
-{
-	/* A forgotten QP may have been freed: only its address is used. */
-	if (!xa_erase(&forgotten, (unsigned long)ibqp))
-		kwarp_qp_put(to_kqp(ibqp));
-}
-
-/**
- * kwarp_ep_forget_qp() - put the reference that iw_cm will put when its cm_id is destroyed
- * @ep:		endpoint with a QP, mutex held
- *
- * destroy_qp waits for that reference, and a program may destroy the QP before the cm_id. iw_cm
- * uses its pointer only for the call of iw_rem_ref. If a new QP has the same address by then,
- * the first of two calls is ignored, whichever QP that call is for, and the second is not.
- *
- * Without memory the reference remains. Context: process, may sleep.
- */
-void kwarp_ep_forget_qp(struct kwarp_ep *ep)
-{
-	struct ib_qp *ibqp = &ep->qp->ibqp;
-
-	lockdep_assert_held(&ep->mutex);
-	if (!xa_insert(&forgotten, (unsigned long)ibqp, xa_mk_value(0), GFP_KERNEL))
-		kwarp_qp_put(ep->qp);
-}
-
-/*
- * Take the reference here and not in iw_add_ref, which iw_cm calls next: the QP may belong to
- * an unrelated process, which could free the QP between the two calls.
- *
- * A second accept may name another QP, which iw_cm would change at a disconnect: refuse the
- * connected QPs of other processes.
- */
-struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
-{
-	struct kwarp_qp *qp = kwarp_qp_find(to_kdev(ibdev), qpn);
-
-	if (qp && READ_ONCE(qp->claimed) && qp->owner != task_tgid(current)) {
-		kwarp_qp_put(qp);
-		qp = NULL;
-	}
-	return qp ? &qp->ibqp : NULL;
 }
 
 /* ---- device --------------------------------------------------------------- */
@@ -879,5 +798,4 @@ void kwarp_cm_exit(void)
 	kwarp_rdv_module_exit();
 	destroy_workqueue(conn_wq);
 	WARN_ON_ONCE(!xa_empty(&handles));
-	WARN_ON_ONCE(!xa_empty(&forgotten));
 }

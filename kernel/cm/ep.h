@@ -141,6 +141,8 @@ struct kwarp_startup {
  * @startup_ms:	limit of each wait in startup, 0 for the policy's
  * @handle:	number that iw_cm holds as provider_data, or 0
  * @cm_id:	iw_cm's object, with a reference; a listener's also under @child_lock
+ * @iw_qp:	accepted: the handle that iw_cm holds (iw_qp.c); valid until iw_cm knows that the
+ *		connection is established, or NULL
  * @established: iw_cm knows the connection and is owed a CLOSE
  * @ird:	agreed, for ESTABLISHED
  * @ord:	agreed, for ESTABLISHED
@@ -183,6 +185,7 @@ struct kwarp_ep {
 	u32 startup_ms;
 	u32 handle;
 	struct iw_cm_id *cm_id;
+	struct ib_qp *iw_qp;
 	bool established;
 	u16 ird;
 	u16 ord;
@@ -235,11 +238,9 @@ void kwarp_ep_drop_handle(struct kwarp_ep *ep);
 void *kwarp_ep_provider_data(const struct kwarp_ep *ep);
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id);
 const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id);
-bool kwarp_ep_owns_qp(const struct iw_cm_id *id, u32 qpn);
 void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp);
 int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn);
 void kwarp_ep_release_qp(struct kwarp_ep *ep, int status);
-void kwarp_ep_forget_qp(struct kwarp_ep *ep);
 void kwarp_ep_set_id(struct kwarp_ep *ep, struct iw_cm_id *id);
 void kwarp_ep_drop_id(struct kwarp_ep *ep);
 void kwarp_ep_close(struct kwarp_ep *ep, enum kwarp_ending ending);

@@ -116,10 +116,30 @@ enum kwarp_err_from {
 	KWARP_ERR_FROM_PEER_UNKNOWN,	/* the peer's Terminate is too short to name the error */
 };
 
+/*
+ * struct kwarp_qp_attr - attributes that modify_qp sets and query_qp reports, as in struct
+ * ib_qp_attr, which is twice as large
+ */
+struct kwarp_qp_attr {
+	struct ib_qp_cap cap;
+	struct rdma_ah_attr ah_attr;
+	int qp_access_flags;
+	enum ib_mtu path_mtu;
+	u32 dest_qp_num;
+	u32 rq_psn;
+	u32 sq_psn;
+	u8 max_rd_atomic;
+	u8 max_dest_rd_atomic;
+	u8 timeout;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 min_rnr_timer;
+};
+
 /**
  * struct kwarp_qp - a queue pair
  * @ibqp:	RDMA core's part; ibqp.qp_num is the index in dev->qps
- * @refs:	table, connection, claim, iw_cm, queued work, a timer that wakes the engine
+ * @refs:	table, connection, claim, queued work, a timer that wakes the engine, calls of iw_cm
  * @free:	completed when @refs is zero: destroy_qp waits for it
  * @dev:	device
  * @memory:	identity of the QP in access checks of registered memory
@@ -135,6 +155,7 @@ enum kwarp_err_from {
  * @access_by_consumer: the consumer has set @access, not the connection manager
  * @attr:	attributes stored for query_qp, except the state
  * @attach:	the last program's socket that was attached (cm/attach.c)
+ * @iw_last:	the last handle that iw_cm has dropped, or NULL (cm/iw_qp.c)
  * @rdv:	rendezvous with a partner named in modify_qp (cm/rendezvous.c)
  * @state:	changed by kwarp_qp_step() with sq.lock, rq.lock and, if a connection is
  *		attached, the socket lock held; stable under any one of these
@@ -163,6 +184,8 @@ enum kwarp_err_from {
  * @retry:	runs the send engine after a delay, when memory was short
  * @pause_link:	entry of the list of paused queue pairs of @sq.cq, under its lock (coalesce.c)
  *
+ * The RDMA core allocates it by kzalloc(): more than 2048 bytes would take 4096.
+ *
  * @dev to @mmap are constant. @mutex protects changes of @llp to @rdv, the socket lock of
  * the attached connection @drive to @stats, sq.lock changes of @claimed to @claimant, and
  * dev->counted_lock @counted and @counted_link.
@@ -172,9 +195,9 @@ struct kwarp_qp {
 	struct kwarp_device *dev;
 	struct kwarp_mem_accessor memory;
 	refcount_t refs;
+	enum kwarp_qp_state state;
 	struct completion free;
 	struct mutex mutex;	/* see above */
-	enum kwarp_qp_state state;
 	struct kwarp_llp __rcu *llp;
 	struct kwarp_srq *srq;
 	int access;
@@ -196,7 +219,7 @@ struct kwarp_qp {
 	struct list_head counted_link;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
-	struct ib_qp_attr attr;
+	struct kwarp_qp_attr attr;
 	struct work_struct work;
 	struct work_struct rest;
 	struct delayed_work retry;
@@ -205,6 +228,7 @@ struct kwarp_qp {
 	u32 claims;
 	struct kwarp_llp *claimant;
 	struct kwarp_attach *attach;
+	struct ib_qp *iw_last;
 	struct kwarp_rdv rdv;
 };
 

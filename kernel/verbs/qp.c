@@ -294,16 +294,10 @@ static int leave_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	return wait ? kwarp_cm_qp_leave(qp) : 0;
 }
 
-int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		    struct ib_udata *udata)
+static int modify_qp(struct kwarp_qp *qp, struct ib_qp_attr *attr, int mask)
 {
-	struct kwarp_qp *qp = to_kqp(ibqp);
-	int ret;
+	int ret = leave_connection(qp, attr, mask);
 
-	might_sleep();
-	ret = kwarp_udata_empty(udata);
-	if (!ret)
-		ret = leave_connection(qp, attr, mask);
 	if (ret)
 		return ret;
 	mutex_lock(&qp->mutex);
@@ -316,6 +310,51 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return ret;
 }
 
+int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_udata *udata)
+{
+	struct kwarp_qp *qp;
+	int ret;
+
+	might_sleep();
+	ret = kwarp_udata_empty(udata);
+	if (ret)
+		return ret;
+	if (ibqp->qp_type != IB_QPT_DRIVER)
+		return modify_qp(to_kqp(ibqp), attr, mask);
+	/* Called by iw_cm. */
+	qp = kwarp_iw_qp_target(ibqp);
+	if (!qp)
+		return -EINVAL;
+	ret = modify_qp(qp, attr, mask);
+	kwarp_qp_put(qp);
+	return ret;
+}
+
+/* The attributes of InfiniBand that cannot be set are 0. */
+static void load_attr(const struct kwarp_qp *qp, struct ib_qp_attr *attr)
+{
+	const struct kwarp_qp_attr *a = &qp->attr;
+
+	lockdep_assert_held(&qp->mutex);
+	*attr = (struct ib_qp_attr) {
+		.cap = a->cap,
+		.ah_attr = a->ah_attr,
+		.qp_access_flags = a->qp_access_flags,
+		.path_mtu = a->path_mtu,
+		.dest_qp_num = a->dest_qp_num,
+		.rq_psn = a->rq_psn,
+		.sq_psn = a->sq_psn,
+		.max_rd_atomic = a->max_rd_atomic,
+		.max_dest_rd_atomic = a->max_dest_rd_atomic,
+		.timeout = a->timeout,
+		.retry_cnt = a->retry_cnt,
+		.rnr_retry = a->rnr_retry,
+		.min_rnr_timer = a->min_rnr_timer,
+		.port_num = KWARP_PORT,
+	};
+}
+
 int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_qp_init_attr *init_attr)
 {
@@ -325,7 +364,7 @@ int kwarp_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	might_sleep();
 	mutex_lock(&qp->mutex);
-	*attr = qp->attr;
+	load_attr(qp, attr);
 	attr->qp_state = shown_state(qp);
 	/* Without a partner, report the ORD and IRD that were negotiated. */
 	partner = kwarp_qp_traits_now(qp)->partner;

@@ -735,6 +735,39 @@ static int closed_before_start(void)
 	return ret;
 }
 
+/* ---- handles of iw_cm ------------------------------------------------------------ */
+
+/* A handle that was not granted has no effect on its queue pair, and does not delay its end. */
+static int handle_without_rights(void)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct env *e = env_open(), *next;
+	struct ib_qp *handle;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	handle = ibdev->ops.iw_get_qp(ibdev, e->qp->qp_num);
+	if (!handle) {
+		env_close(e);
+		return -ENOMEM;
+	}
+	ibdev->ops.iw_add_ref(handle);
+	ret = ib_modify_qp(handle, &attr, IB_QP_STATE) ? 0 : -EPERM;
+	ret = ret ? : post(e, IB_WR_SEND, 0, 10) ? : wait_for(e, 1, 0);
+	env_close(e);
+	/* The next queue pair may have the same address. */
+	next = env_open();
+	if (!ret && (!next || !ib_modify_qp(handle, &attr, IB_QP_STATE)))
+		ret = -EPERM;
+	ibdev->ops.iw_rem_ref(handle);
+	if (next) {
+		ret = ret ? : post(next, IB_WR_SEND, 0, 10) ? : wait_for(next, 1, 0);
+		env_close(next);
+	}
+	return ret;
+}
+
 static void run(void)
 {
 	static const enum kwarp_err framing[] = {
@@ -766,6 +799,7 @@ static void run(void)
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
 	tap("seam.closed_before_start", closed_before_start());
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
+	tap("seam.handle__without_rights", handle_without_rights());
 	tap("seam.endpoint__waits_for_its_owner",
 	    kt_endpoint_waits_for_its_owner(to_kdev(ibdev)));
 }
