@@ -295,18 +295,25 @@ void kwarp_llp_report_end(struct kwarp_llp *llp)
  *
  * A child inherits some callbacks of its listener. Where these are ours, the callbacks that
  * the listener has saved are saved for the child.
+ *
+ * Context: process.
+ * Return: 0; -EBUSY if the socket has another user in the kernel: a BPF program has put the child
+ * into a sockmap when it was established. Then @llp has no socket.
  */
-void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
-		       const struct kwarp_socket_calls *calls,
-		       const struct kwarp_llp *listener)
+int kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
+		      const struct kwarp_socket_calls *calls,
+		      const struct kwarp_llp *listener)
 {
 	struct sock *sk = sock->sk;
 
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_user_data) {
+		write_unlock_bh(&sk->sk_callback_lock);
+		return -EBUSY;
+	}
 	sock_hold(sk);
 	llp->sk = sk;
 	llp->sock = sock;
-
-	write_lock_bh(&sk->sk_callback_lock);
 	llp->saved_data_ready = sk->sk_data_ready;
 	llp->saved_state_change = sk->sk_state_change;
 	llp->saved_error_report = sk->sk_error_report;
@@ -326,6 +333,7 @@ void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
 	sk->sk_error_report = calls->error_report;
 	sk->sk_write_space = calls->write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
+	return 0;
 }
 
 /* Restore the saved callbacks. Context: process, socket lock held. */

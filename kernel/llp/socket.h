@@ -22,9 +22,9 @@ struct kwarp_socket_calls {
 	void (*error_report)(struct sock *sk);
 };
 
-void kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
-		       const struct kwarp_socket_calls *calls,
-		       const struct kwarp_llp *listener);
+int kwarp_socket_hook(struct kwarp_llp *llp, struct socket *sock,
+		      const struct kwarp_socket_calls *calls,
+		      const struct kwarp_llp *listener);
 void kwarp_socket_unhook(struct kwarp_llp *llp);
 struct kwarp_llp *kwarp_socket_llp(struct sock *sk);
 void kwarp_take_close(struct kwarp_llp *llp, enum kwarp_ending ending);

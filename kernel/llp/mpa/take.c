@@ -278,8 +278,7 @@ static int take_locked(struct kwarp_llp *llp, struct socket *sock)
 	if (sk_detach_filter(sk) == -EPERM)
 		return -EOPNOTSUPP;
 	reset_options(sk);
-	kwarp_tcp_hook(llp, sock, NULL);
-	return 0;
+	return kwarp_tcp_hook(llp, sock, NULL);
 }
 
 /* Return: as kwarp_llp_take(), or -EAGAIN if the socket has another user. */

@@ -127,17 +127,20 @@ static const struct kwarp_socket_calls callbacks = {
  * @llp:	initialised, no socket yet
  * @sock:	the socket; not hooked yet
  * @listener:	the listener if @sock is its child, or NULL
+ *
+ * Return: as kwarp_socket_hook().
  */
-void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
-		    const struct kwarp_llp *listener)
+int kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
+		   const struct kwarp_llp *listener)
 {
 	sock->sk->sk_use_task_frag = false;
 	/* MPA has no urgent data: keep such a byte in the stream. */
 	sock_set_flag(sock->sk, SOCK_URGINLINE);
-	kwarp_socket_hook(llp, sock, &callbacks, listener);
+	return kwarp_socket_hook(llp, sock, &callbacks, listener);
 }
 
-static struct socket *tcp_socket_open(const struct kwarp_llp_bind *bind)
+/* Return: a bound socket with our callbacks, or ERR_PTR(). */
+static struct socket *tcp_socket_open(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind)
 {
 	struct socket *sock;
 	int ret;
@@ -148,7 +151,7 @@ static struct socket *tcp_socket_open(const struct kwarp_llp_bind *bind)
 	tcp_sock_set_nodelay(sock->sk);
 	WRITE_ONCE(sock->sk->sk_rcvbuf,
 		   max_t(int, READ_ONCE(sock->sk->sk_rcvbuf), KWARP_RCVBUF_MIN));
-	ret = kwarp_socket_bind(sock, bind);
+	ret = kwarp_socket_bind(sock, bind) ? : kwarp_tcp_hook(llp, sock, NULL);
 	if (!ret)
 		return sock;
 	sock_release(sock);
@@ -161,11 +164,8 @@ static int mpa_connect(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	struct socket *sock;
 
 	might_sleep();
-	sock = tcp_socket_open(bind);
-	if (IS_ERR(sock))
-		return PTR_ERR(sock);
-	kwarp_tcp_hook(llp, sock, NULL);
-	return kwarp_socket_connect(sock, remote);
+	sock = tcp_socket_open(llp, bind);
+	return IS_ERR(sock) ? PTR_ERR(sock) : kwarp_socket_connect(sock, remote);
 }
 
 static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
@@ -174,11 +174,8 @@ static int mpa_listen(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind,
 	struct socket *sock;
 
 	might_sleep();
-	sock = tcp_socket_open(bind);
-	if (IS_ERR(sock))
-		return PTR_ERR(sock);
-	kwarp_tcp_hook(llp, sock, NULL);
-	return kernel_listen(sock, backlog);
+	sock = tcp_socket_open(llp, bind);
+	return IS_ERR(sock) ? PTR_ERR(sock) : kernel_listen(sock, backlog);
 }
 
 static int mpa_relisten(struct kwarp_llp *llp, int backlog)
@@ -214,12 +211,14 @@ static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 		return ret;
 	sk = sock->sk;
 	ret = kwarp_socket_hold_net(sk);
+	/* Another user of the socket keeps its hooks until the end. */
+	if (!ret && kwarp_tcp_hook(child, sock, listener))
+		ret = -ECONNABORTED;
 	if (ret) {
 		sock_release(sock);
 		return ret;
 	}
 	tcp_sock_set_nodelay(sk);
-	kwarp_tcp_hook(child, sock, listener);
 
 	/* Report events that occurred before our callbacks were installed. */
 	lock_sock(sk);

@@ -5,8 +5,8 @@
 
 #include "llp/llp.h"
 
-void kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
-		    const struct kwarp_llp *listener);
+int kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
+		   const struct kwarp_llp *listener);
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp);
 u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp);
 

@@ -439,7 +439,8 @@ static void assoc_free(struct kwarp_llp *llp)
 static void assoc_hook(struct kwarp_llp *llp, struct socket *sock,
 		       const struct kwarp_llp *listener)
 {
-	kwarp_socket_hook(llp, sock, &callbacks, listener);
+	/* SCTP has neither sockmaps nor upper layer protocols. */
+	WARN_ON_ONCE(kwarp_socket_hook(llp, sock, &callbacks, listener));
 	add_wait_queue(sk_sleep(sock->sk), &llp->sctp->wait);
 }
 
