@@ -67,9 +67,14 @@ public:
 	// association. Throws Timeout, and std::runtime_error if a DDP-SSN is repeated, too far
 	// ahead, or missing at the end.
 	std::optional<Message> receive(Millis timeout = patience);
+	// The same in the order of arrival. Not together with receive().
+	std::optional<Message> arrival(Millis timeout = patience);
 	// Discards messages until the association ends, and returns true; false if no message
 	// arrives within the timeout.
 	bool ends(Millis timeout = patience);
+	// Returns whether the association ends before a message arrives. Throws Timeout if neither
+	// happens.
+	bool ends_silently(Millis timeout = patience) { return !arrival(timeout); }
 	// Whether the association was aborted, restarted by the other side, or timed out.
 	bool lost() const { return lost_; }
 	// End the association with SHUTDOWN or ABORT.
@@ -79,8 +84,6 @@ public:
 	const Socket &socket() const { return socket_; }
 
 private:
-	std::optional<Message> arrival(Millis timeout);
-
 	Socket socket_;
 	bool lost_ = false;
 	uint16_t expect_ = 0;

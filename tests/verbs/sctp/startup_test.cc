@@ -13,6 +13,8 @@ namespace wire = iwarp::sctp;
 
 namespace {
 
+constexpr int data_chunk = 0, cookie_ack = 11; // types of SCTP
+
 struct Asked {
 	Listener listener{lab::b()};
 	Association peer{associate(listener)};
@@ -68,25 +70,31 @@ Message control(uint16_t code, size_t data = 0)
 	return m;
 }
 
-// Drops packets of the device's host that begin with a chunk of this type. Keeps the filters of
-// tests/vm/lib.sh.
+// Drops packets of a host that begin with a chunk of this type; with a PPID, only DATA with it.
+// Keeps the filters of tests/vm/lib.sh.
 class Dropped {
 public:
-	explicit Dropped(int type)
+	Dropped(const lab::Host &host, int type, uint32_t ppid = 0) : host_(host)
 	{
-		filter("add", " protocol ip u32 match ip protocol 132 0xff match u8 " +
-				      std::to_string(type) + " 0xff at 32 action drop");
+		filter("add",
+		       " protocol ip u32 match ip protocol 132 0xff match u8 " +
+			       std::to_string(type) + " 0xff at 32" +
+			       (ppid ? " match u32 " + std::to_string(ppid) + " 0xffffffff at 44" :
+				       "") +
+			       " action drop");
 	}
 	~Dropped() { filter("del", ""); }
 	Dropped(const Dropped &) = delete;
 	Dropped &operator=(const Dropped &) = delete;
 
 private:
-	static void filter(const std::string &what, const std::string &of)
+	void filter(const std::string &what, const std::string &of) const
 	{
-		const lab::Host &b = lab::b();
-		lab::shell(b, "tc filter " + what + " dev " + b.netdev + " egress pref 7" + of);
+		lab::shell(host_,
+			   "tc filter " + what + " dev " + host_.netdev + " egress pref 7" + of);
 	}
+
+	const lab::Host &host_;
 };
 
 // Waits until the device's host has an association that was accepted.
@@ -108,15 +116,26 @@ bool has_accepted()
 	return false;
 }
 
+// Timeouts of retransmission that the host's SCTP has had.
+long timeouts(const lab::Host &host)
+{
+	lab::Inside inside(host);
+	std::ifstream in("/proc/thread-self/net/sctp/snmp");
+	std::string name;
+	for (long value; in >> name >> value;)
+		if (name == "SctpT3RtxExpireds")
+			return value;
+	throw std::runtime_error("SCTP does not count its timeouts");
+}
+
 } // namespace
 
 // If COOKIE ACK is lost, the peer sends COOKIE ECHO again, to an association that is already
 // accepted.
 TEST(sctp_startup, cookie_ack__is_lost)
 {
-	constexpr int cookie_ack = 11;
 	Listener listener(lab::b());
-	std::optional<Dropped> dropped(cookie_ack);
+	std::optional<Dropped> dropped(std::in_place, lab::b(), cookie_ack);
 	auto connecting = std::async(std::launch::async, [&] { return associate(listener); });
 	EXPECT_TRUE(has_accepted());
 	dropped.reset();
@@ -200,7 +219,8 @@ TEST(sctp_startup, indication__missing_or_another)
 		Listener listener(lab::b());
 		Association peer = associate(listener, {.netns{}, .adaptation = adaptation});
 		peer.control(wire::initiate);
-		expect_refused(listener, peer);
+		EXPECT_TRUE(peer.ends_silently());
+		EXPECT_FALSE(listener.channel().next(Milliseconds(50)));
 	}
 }
 
@@ -385,16 +405,40 @@ TEST(sctp_active, reject__and_gone)
 	}
 }
 
-TEST(sctp_active, indication__missing)
+// RFC 5043 11.1
+TEST(sctp_active, indication__missing_or_another)
 {
-	wire::Listener at{{lab::b().ip4, 0},
-			  {.netns = "/run/netns/" + lab::b().netns, .adaptation{}}};
-	Endpoint client(lab::a());
-	client.resolve(lab::b().ip4, at.port());
-	client.connect();
-	Association peer = at.accept();
-	EXPECT_TRUE(peer.ends());
-	EXPECT_NE(client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	for (auto adaptation : {std::optional<uint32_t>{}, std::optional<uint32_t>{2}}) {
+		wire::Listener at{
+			{lab::b().ip4, 0},
+			{.netns = "/run/netns/" + lab::b().netns, .adaptation = adaptation}};
+		Endpoint client(lab::a());
+		client.resolve(lab::b().ip4, at.port());
+		client.connect();
+		Association peer = at.accept();
+		EXPECT_TRUE(peer.ends_silently());
+		EXPECT_NE(client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	}
+}
+
+// RFC 5043 6.6: no segment arrives before Initiate, although the first packets with Initiate are
+// lost and the consumer sends as soon as it may.
+TEST(sctp_active, initiate__is_lost)
+{
+	const long before = timeouts(lab::a());
+	std::optional<Dropped> dropped(std::in_place, lab::a(), data_chunk, wire::ppid_control);
+	Active active;
+	Association peer = active.at.accept();
+	EXPECT_TRUE(eventually([&] { return timeouts(lab::a()) > before; }));
+	dropped.reset();
+	expect_control(peer.arrival(), wire::enhanced_initiate);
+	peer.control(wire::enhanced_accept, enhanced({}));
+	active.client.established();
+	post(active.client.qp(), send(1, {active.client.memory().sge(0, 10)}));
+	auto first = peer.arrival();
+	ASSERT_TRUE(first);
+	EXPECT_EQ(first->ppid, wire::ppid_segment);
+	EXPECT_EQ(first->ssn(), 1);
 }
 
 TEST(sctp_active, connect__nobody_listens)
