@@ -51,6 +51,7 @@ enum kwarp_sctp_flag {
 	KWARP_SCTP_LOST,	/* the association is lost: @err */
 	KWARP_SCTP_SHUTDOWN,	/* the association was shut down */
 	KWARP_SCTP_PEER_TERM,		/* the peer's Session Terminate was received */
+	KWARP_SCTP_REJECTED,		/* we have sent a Reject */
 	KWARP_SCTP_TERM_REQUESTED,	/* our Session Terminate was requested, once */
 	KWARP_SCTP_TERM_PENDING,	/* our Session Terminate is still to be sent */
 	KWARP_SCTP_CALLBACK,	/* a callback of the socket is running: do not send */

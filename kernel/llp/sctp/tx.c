@@ -169,6 +169,8 @@ int kwarp_sctp_hello_send(struct kwarp_llp *llp, const struct kwarp_mpa_frame *f
 		sock = unlock_for_send(llp);
 		ret = send_control(sock, buf, len);
 		relock_after_send(llp);
+		if (f->reject && !ret)
+			set_bit(KWARP_SCTP_REJECTED, &s->flags);
 	}
 	kwarp_llp_unlock(llp);
 out:
@@ -211,7 +213,8 @@ void kwarp_sctp_send_terminate(struct kwarp_llp *llp)
 
 /*
  * A Session Terminate is the last message of a session (RFC 5043 6.2). SCTP's SHUTDOWN
- * follows when the socket is released, because SCTP has no half-closed state.
+ * follows when the socket is released, because SCTP has no half-closed state. A rejected
+ * session ends with the Reject (6.3): SHUTDOWN follows when the peer has acknowledged that.
  */
 void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 {
@@ -221,6 +224,11 @@ void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 	if (!test_bit(KWARP_SCTP_UP, &s->flags) ||
 	    test_bit(KWARP_SCTP_LOST, &s->flags))
 		return;
+	if (test_bit(KWARP_SCTP_REJECTED, &s->flags)) {
+		/* As inet_shutdown() does. */
+		llp->sk->sk_prot->shutdown(llp->sk, SEND_SHUTDOWN);
+		return;
+	}
 	if (!test_and_set_bit(KWARP_SCTP_TERM_REQUESTED, &s->flags))
 		set_bit(KWARP_SCTP_TERM_PENDING, &s->flags);
 	/* Try again at each request: the worker may be disabled before it has sent. */
