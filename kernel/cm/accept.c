@@ -60,11 +60,11 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 }
 
 /*
- * Refuse a request without the consumer. Over SCTP only the consumer may reject (RFC 5043 6.3).
- * A request that the consumer has not got ends with a Session Terminate, which kwarp_linger()
- * sends (RFC 5043 5, 6.4); a request that the consumer has not answered, with an ABORT: after a
- * Session Terminate the initiator would retry in unenhanced form, because a responder without
- * enhanced mode sends the same.
+ * Refuse a request without a decision of the consumer. Over SCTP only the consumer may reject
+ * (RFC 5043 6.3). A request that the consumer has not got ends with a Session Terminate, which
+ * kwarp_linger() sends (RFC 5043 5, 6.4); a request that the consumer has not answered, or
+ * could not accept, with an ABORT: after a Session Terminate the initiator would retry in
+ * unenhanced form, because a responder without enhanced mode sends the same.
  */
 static void refuse_request(struct kwarp_ep *ep)
 {
@@ -247,10 +247,10 @@ static void request_accepted(struct kwarp_ep *ep, struct iw_cm_id *id,
  * send nothing before the reply. If an Rtr frame is to follow the reply, the QP is only
  * claimed here, and attached after that frame.
  *
- * If accepting fails, the request is rejected, over SCTP as well: rdma_cm then rejects on
- * behalf of its consumer, but iw_cm does not pass that call to the driver.
+ * If accepting fails, the request is refused: rdma_cm then rejects it, but iw_cm does not pass
+ * that call to the driver. As rdma_cm does this by itself, it is no decision of the consumer.
  *
- * Return: 0, or negative errno if the request was rejected or closed.
+ * Return: 0, or negative errno if the request was refused or closed.
  */
 int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			   const struct iw_cm_conn_param *params)
@@ -299,7 +299,7 @@ int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 	return 0;
 
 err:
-	reject_plain(ep, NULL, 0);
+	refuse_request(ep);
 	return ret;
 }
 
@@ -354,6 +354,12 @@ int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 	return ret;
 }
 
+/*
+ * The consumer rejects: a program always by way of a buffer for private data, although it may
+ * have none. @pdata is NULL if iw_cm or rdma_cm rejects by itself, because the consumer has
+ * destroyed the id, has ended, or could not accept. A consumer in the kernel that passes NULL
+ * (isert) cannot be told from that.
+ */
 int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 {
 	struct kwarp_ep *ep = kwarp_ep_find(id);
@@ -364,7 +370,10 @@ int kwarp_cm_reject(struct iw_cm_id *id, const void *pdata, u8 pd_len)
 		return ret;
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED) {
-		reject_plain(ep, pdata, pd_len);
+		if (pdata)
+			reject_plain(ep, pdata, pd_len);
+		else
+			refuse_request(ep);
 		ret = 0;
 	} else if (ep->state == KWARP_EP_WAIT_RTR && ep->cm_id == id) {
 		withdraw(ep);

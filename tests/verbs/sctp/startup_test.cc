@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side (responder).
 #include <fstream>
+#include <functional>
 #include <future>
 #include <sstream>
 #include <thread>
@@ -52,6 +53,26 @@ void expect_shutdown(Association &peer)
 {
 	EXPECT_TRUE(peer.ends_silently());
 	EXPECT_FALSE(peer.lost()) << "aborted, which could overtake the Reject";
+}
+
+// Expects a Session Terminate and the end of the association, or only this.
+void expect_no_reject(Association &peer)
+{
+	const std::optional<Message> m = peer.receive();
+	if (!m)
+		return;
+	expect_control(m, wire::terminate);
+	EXPECT_TRUE(peer.ends_silently());
+}
+
+// Calls the function with a plain and with an enhanced request.
+void for_each_request(const std::function<void(Asked &)> &function)
+{
+	for (uint16_t code : {wire::initiate, wire::enhanced_initiate}) {
+		SCOPED_TRACE(code);
+		Asked asked(code, code == wire::initiate ? Bytes{} : enhanced({}));
+		function(asked);
+	}
 }
 
 // Expects that the device ends the association, and that the consumer gets no request.
@@ -206,6 +227,38 @@ TEST(sctp_startup, reject__enhanced)
 	expect_control(reply, wire::enhanced_reject);
 	EXPECT_EQ(iwarp::slice(reply->private_data(), 4, 40), pattern(3, 40));
 	expect_shutdown(asked.peer);
+}
+
+// RFC 5043 6.3: no Reject without a decision of the consumer.
+TEST(sctp_startup, refusal__answer_does_not_come_in_time)
+{
+	lab::Policy impatient(lab::b(), "answer_timeout_ms", 300);
+	for_each_request([](Asked &asked) {
+		expect_no_reject(asked.peer);
+		rdma_destroy_id(asked.request.id);
+	});
+}
+
+TEST(sctp_startup, refusal__accept_fails)
+{
+	Session other;
+	const uint32_t in_use = other.server.qp()->qp_num, unknown = 0xfffffe;
+	for (uint32_t qpn : {in_use, unknown})
+		for_each_request([&](Asked &asked) {
+			CmId server(asked.request.id);
+			rdma_conn_param param{};
+			param.qp_num = qpn;
+			EXPECT_EQ(rdma_accept(server.get(), &param), -1);
+			expect_no_reject(asked.peer);
+		});
+}
+
+TEST(sctp_startup, refusal__consumer_ends_without_an_answer)
+{
+	for_each_request([](Asked &asked) {
+		rdma_destroy_id(asked.request.id);
+		expect_no_reject(asked.peer);
+	});
 }
 
 // rdma_cm has room for 255 bytes. RFC 5043 6.3: only the ULP sends a Reject; the device terminates.
