@@ -325,19 +325,10 @@ static u8 rtr_opcode(u8 rtr)
 	}
 }
 
-/*
- * RFC 6581 9.1 to 9.3: the responder considers the connection accepted, so it is notified
- * by a Terminate, which only a QP in Full Operation can send. Before RFC 6581 there were
- * no codes for this: the connection is closed.
- */
-static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
-				 enum kwarp_err err, int status)
+/* Send a Terminate on the attached connection, which ends with it, and report the failure. */
+static void terminate_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
+			       enum kwarp_err err, int status)
 {
-	if (agreed->rev < KWARP_MPA_REV_2 ||
-	    kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR)) {
-		connect_failed(ep, status);
-		return;
-	}
 	kwarp_llp_lock(&ep->llp);
 	if (ep->llp.qp == ep->qp)
 		kwarp_qp_terminate(ep->qp, err, NULL, 0, 0);
@@ -347,6 +338,21 @@ static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_par
 	kwarp_ep_drop_id(ep);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
 	kwarp_ep_arm_startup(ep);
+}
+
+/*
+ * RFC 6581 9.1 to 9.3: the responder considers the connection accepted, so it is notified
+ * by a Terminate, which only a QP in Full Operation can send. Before RFC 6581 there were
+ * no codes for this: the connection is closed.
+ */
+static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
+				 enum kwarp_err err, int status)
+{
+	if (agreed->rev < KWARP_MPA_REV_2 ||
+	    kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR))
+		connect_failed(ep, status);
+	else
+		terminate_accepted(ep, agreed, err, status);
 }
 
 /* RFC 5044 7.1.2, 3 allows other uses of the connection after a rejection; iw_cm has none. */
@@ -378,6 +384,23 @@ static int send_rtr_frame(struct kwarp_ep *ep,
 	return ret == -EPIPE ? -ECONNRESET : ret;
 }
 
+/*
+ * The connection cannot be attached to the QP, usually for lack of memory. Perhaps there is
+ * memory for a QP that only sends the Terminate.
+ */
+static void reply_not_attached(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
+			       int status)
+{
+	bool raised = agreed->ird > ep->su->local.ird;
+	struct kwarp_mpa_params least = *agreed;
+
+	least.ird = 0;
+	least.ord = 0;
+	least.rtr = 0;
+	accept_and_terminate(ep, &least, raised ? KWARP_ERR_MPA_IRD : KWARP_ERR_MPA_LOCAL,
+			     status);
+}
+
 static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep,
 			   const struct kwarp_mpa_params *agreed)
 {
@@ -389,6 +412,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 		accept_and_terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
+	/* A Terminate would put the QP in ERR, which goes on seeking its partner. */
 	if (!kwarp_meet_reply_ok(ep, ep->su->hello.rx + rep->pd_off, rep->pd_len)) {
 		connect_failed(ep, -EPROTO);
 		return;
@@ -398,7 +422,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 	if (!ret)
 		ret = kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR);
 	if (ret) {
-		connect_failed(ep, ret);
+		reply_not_attached(ep, agreed, ret);
 		return;
 	}
 	if (agreed->rtr & KWARP_RTR_ALL)
@@ -406,7 +430,10 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 	ret = kwarp_up_reply(ep, 0, ep->su->hello.rx + rep->pd_off, rep->pd_len,
 			     agreed->ird, agreed->ord);
 	if (ret) {
-		kwarp_ep_close(ep, KWARP_ABORT);
+		if (agreed->rev >= KWARP_MPA_REV_2)
+			terminate_accepted(ep, agreed, KWARP_ERR_MPA_LOCAL, ret);
+		else
+			connect_failed(ep, ret);
 		return;
 	}
 	kwarp_count(ep_dev(ep), KWARP_STAT_CONNECT);
@@ -462,6 +489,13 @@ void kwarp_initiator_reply(struct kwarp_ep *ep)
 		accept_and_terminate(ep, &agreed, kwarp_mpa_err_code(ret),
 				     ret == -KWARP_MPA_E_IRD ? -ENOMEM : -EPROTO);
 		break;
+	case -KWARP_MPA_E_ENHANCED:
+		/* A reply of revision 2 is well-formed without S, but not permitted: 10. */
+		if (kwarp_mpa_enhanced(&su->req)) {
+			accept_and_terminate(ep, &agreed, KWARP_ERR_MPA_LOCAL, -EPROTO);
+			break;
+		}
+		fallthrough;
 	default:
 		connect_failed(ep, -EPROTO);
 		break;

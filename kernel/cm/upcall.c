@@ -71,7 +71,8 @@ static int send_upcall(struct kwarp_ep *ep, struct iw_cm_event *ev)
  * @ird:	our depth, or for a rejection the peer's
  * @ord:	our depth, or for a rejection the peer's
  *
- * Return: 0, or -ENOMEM if a failure was reported in place of @status.
+ * Return: 0; or -ENOMEM: then a failure was reported without @pd, a success not at all, and
+ * the caller reports the failure.
  */
 int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 		   u16 ird, u16 ord)
@@ -116,7 +117,8 @@ int kwarp_up_reply(struct kwarp_ep *ep, int status, const void *pd, u16 pd_len,
 	 * Only copying the private data can fail. A consumer must not miss them
 	 * unknowingly, and iw_cm must not wait forever.
 	 */
-	ev.status = status ? : -ENOMEM;
+	if (!status)
+		return ret;
 	ev.private_data = NULL;
 	ev.private_data_len = 0;
 	send_upcall(ep, &ev);

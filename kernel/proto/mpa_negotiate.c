@@ -304,9 +304,9 @@ static int choose_rtr(const struct kwarp_mpa_policy *pol,
  * @local:	the consumer's parameters used for the request
  * @req:	request
  * @rep:	decoded reply
- * @out:	agreed parameters; also set with E_REJECTED, E_IRD, E_RTR and E_CRC: the
- *		consumer needs the peer's values, and the Terminate of the last three uses
- *		the agreed framing
+ * @out:	agreed parameters; also set with E_REJECTED, E_IRD, E_RTR, E_CRC, and, if the
+ *		request is enhanced, E_ENHANCED: the consumer needs the peer's values, and
+ *		the Terminate of the last four uses the agreed framing
  *
  * Return: 0 or -KWARP_MPA_E_REV, _FALLBACK, _ENHANCED, _REJECTED, _IRD, _RTR,
  * _CRC.

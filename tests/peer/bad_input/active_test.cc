@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The victim connects; the listening peer sends invalid replies.
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <unistd.h>
+
 #include "../session/session.h"
 
 namespace peer {
@@ -229,6 +234,109 @@ TEST_F(Active, rtr_mismatch_terminates)
 		f.enhanced->d = true;
 	});
 	s.reply_terminated(mpa::no_rtr);
+}
+
+// RFC 6581 9.3: for an error without a code of its own, Terminate 2/0/5. The reply accepts, but is
+// not enhanced as section 10 requires.
+TEST_F(Active, unenhanced_reply_terminates)
+{
+	Session s;
+	s.call_fitting([](StartupFrame &f) {
+		f.s = false;
+		f.enhanced.reset();
+	});
+	s.reply_terminated(mpa::local_catastrophic, {"startup_length_errors"});
+}
+
+// While this exists, the next allocation of the kernel below this function of the driver fails.
+class Fault {
+public:
+	static bool supported() { return access(of("times").c_str(), W_OK) == 0; }
+
+	explicit Fault(const std::string &function)
+	{
+		const auto [start, end] = text(function);
+		set("verbose", "0");
+		set("ignore-gfp-wait", "N");
+		set("require-start", std::to_string(start));
+		set("require-end", std::to_string(end));
+		set("times", "1");
+		set("probability", "100");
+	}
+	~Fault()
+	{
+		set("probability", "0");
+		set("require-start", "0");
+		set("require-end", std::to_string(~0UL));
+	}
+	Fault(const Fault &) = delete;
+	Fault &operator=(const Fault &) = delete;
+
+	// Whether the allocation has failed.
+	bool happened() const
+	{
+		int left = -1;
+		std::ifstream(of("times")) >> left;
+		return left == 0;
+	}
+
+private:
+	static std::string of(const std::string &knob)
+	{
+		return "/sys/kernel/debug/failslab/" + knob;
+	}
+	static void set(const std::string &knob, const std::string &value)
+	{
+		std::ofstream(of(knob)) << value << std::flush;
+	}
+	// The function's address, and that of the next one.
+	static std::pair<uint64_t, uint64_t> text(const std::string &function)
+	{
+		std::ifstream in("/proc/kallsyms");
+		std::set<uint64_t> all;
+		uint64_t start = 0;
+		for (std::string line; std::getline(in, line);) {
+			std::istringstream words(line);
+			std::string address, type, name, module;
+			words >> address >> type >> name >> module;
+			if (module != "[kwarp]" || (type != "t" && type != "T"))
+				continue;
+			all.insert(std::stoull(address, nullptr, 16));
+			if (name == function)
+				start = std::stoull(address, nullptr, 16);
+		}
+		return {start, *all.upper_bound(start)};
+	}
+};
+
+// RFC 6581 9.3: the private data of the accepting reply find no memory on their way to the
+// consumer.
+TEST_F(Active, reply_without_memory_for_the_consumer_terminates)
+{
+	if (!Fault::supported())
+		GTEST_SKIP() << "a kernel without fault injection";
+	Session s;
+	Fault fault("kwarp_up_reply");
+	s.call_fitting([](StartupFrame &f) { f.private_data = pattern(44); });
+	ASSERT_TRUE(s.cm_event());
+	ASSERT_TRUE(fault.happened());
+	s.reply_terminated(mpa::local_catastrophic, {});
+}
+
+// RFC 6581 9.1: no memory for the IRD that the reply requires, more than the consumer's.
+TEST_F(Active, reply_without_memory_for_the_ird_terminates)
+{
+	if (!Fault::supported())
+		GTEST_SKIP() << "a kernel without fault injection";
+	Session s;
+	std::optional<Fault> fault;
+	s.call([&](const Peer &p) {
+		fault.emplace("kwarp_rx_alloc");
+		return changed(fitting(p), [](StartupFrame &f) { f.enhanced.value().ord = 32; });
+	});
+	ASSERT_TRUE(s.cm_event());
+	ASSERT_TRUE(fault->happened());
+	s.reply_terminated(mpa::insufficient_ird, {});
 }
 
 } // namespace
