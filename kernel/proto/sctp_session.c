@@ -33,8 +33,9 @@ static u16 code_of(const struct kwarp_mpa_frame *f)
  * @f:		request or reply, revision 1 or 2
  * @dst:	room for KWARP_SCTP_HEAD_MAX bytes, after the DDP-SSN
  *
- * RFC 6581 does not say where an Enhanced Reject has IRD and ORD: we write them as in the
- * other enhanced messages.
+ * RFC 6581 7 requires the word with IRD and ORD in Initiate and Accept, and does not name the
+ * Enhanced Reject. But the same section lets an Enhanced Reject tell which RTR indications the
+ * responder supports, and only this word can: we write it as in the other messages.
  *
  * Return: bytes written, or -KWARP_MPA_E_PD_LEN.
  */
@@ -55,6 +56,8 @@ int kwarp_session_encode(const struct kwarp_mpa_frame *f, u8 *dst)
  * @len:	number of bytes
  * @type:	expected type: KWARP_MPA_REQ or KWARP_MPA_REP
  * @f:		result
+ *
+ * An Enhanced Reject too short for IRD and ORD has private data only: see encode.
  *
  * Return: 0, or -KWARP_MPA_E_KEY (unknown code), _ROLE (not of @type), _PD_LEN, _ENHANCED
  * (enhanced data missing).
@@ -79,11 +82,11 @@ int kwarp_session_decode(const u8 *p, u32 len, enum kwarp_mpa_type type,
 	f->s = f->rev >= KWARP_MPA_REV_2;
 	f->reject = forms[code].reject;
 	f->pd_off = KWARP_SCTP_CODE_LEN;
-	if (kwarp_mpa_enhanced(f)) {
-		if (len < KWARP_SCTP_HEAD_MAX)
-			return -KWARP_MPA_E_ENHANCED;
+	if (kwarp_mpa_enhanced(f) && len >= KWARP_SCTP_HEAD_MAX) {
 		kwarp_mpa_enhanced_decode(p + f->pd_off, f);
 		f->pd_off += KWARP_MPA_ENH_LEN;
+	} else if (kwarp_mpa_enhanced(f) && !f->reject) {
+		return -KWARP_MPA_E_ENHANCED;
 	}
 	f->pd_len = len - f->pd_off;
 	return 0;

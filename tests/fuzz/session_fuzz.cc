@@ -19,7 +19,7 @@ int expected(const Bytes &o, u8 type)
 		return -KWARP_MPA_E_ROLE;
 	if (o.size() > 2 + 512)
 		return -KWARP_MPA_E_PD_LEN;
-	return code >= 5 && o.size() < 6 ? -KWARP_MPA_E_ENHANCED : 0;
+	return (code == 5 || code == 6) && o.size() < 6 ? -KWARP_MPA_E_ENHANCED : 0;
 }
 
 void decode_any(const Bytes &o, kwarp_mpa_type type)
@@ -36,6 +36,11 @@ void decode_any(const Bytes &o, kwarp_mpa_type type)
 	require(f.type == type && u32{f.pd_off} + f.pd_len == o.size());
 	require(kwarp_mpa_enhanced(&f) == (o[1] >= 5) && f.reject == (o[1] == 3 || o[1] == 7));
 
+	// An Enhanced Reject may have no IRD and ORD, but is never encoded so.
+	if (o[1] == 7 && o.size() < 6) {
+		require(f.pd_off == 2 && !f.ird && !f.ord);
+		return;
+	}
 	// Encoding keeps all fields, and clears unused bits.
 	const int n = kwarp_session_encode(&f, head.data());
 	require(n == f.pd_off && head.data()[1] == o[1]);

@@ -131,12 +131,27 @@ TEST(sctp_session, kwarp_session_decode__lengths)
 	EXPECT_EQ(decode(hex("00"), KWARP_MPA_REQ, f), -KWARP_MPA_E_KEY);
 	for (const char *cut : {"0005", "0005 12", "0005 123405"})
 		EXPECT_EQ(decode(hex(cut), KWARP_MPA_REQ, f), -KWARP_MPA_E_ENHANCED) << cut;
+	for (const char *cut : {"0006", "0006 123405"})
+		EXPECT_EQ(decode(hex(cut), KWARP_MPA_REP, f), -KWARP_MPA_E_ENHANCED) << cut;
 	auto o = hex("0001");
 	o.resize(2 + 512);
 	EXPECT_EQ(decode(o, KWARP_MPA_REQ, f), 0);
 	EXPECT_EQ(f.pd_len, 512);
 	o.push_back(0);
 	EXPECT_EQ(decode(o, KWARP_MPA_REQ, f), -KWARP_MPA_E_PD_LEN);
+}
+
+// RFC 6581 7 does not name the Enhanced Reject where it requires IRD and ORD.
+TEST(sctp_session, kwarp_session_decode__enhanced_reject_without_depths)
+{
+	kwarp_mpa_frame f;
+	for (const char *bytes : {"0007", "0007 12", "0007 123405"}) {
+		ASSERT_EQ(decode(hex(bytes), KWARP_MPA_REP, f), 0) << bytes;
+		EXPECT_TRUE(f.reject && kwarp_mpa_enhanced(&f)) << bytes;
+		EXPECT_EQ(f.pd_off, 2) << bytes;
+		EXPECT_EQ(f.pd_len, hex(bytes).size() - 2) << bytes;
+		EXPECT_EQ(f.ird | f.ord, 0) << bytes;
+	}
 }
 
 TEST(sctp_session, kwarp_session_is_terminate__without_private_data_only)

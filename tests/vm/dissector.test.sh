@@ -275,6 +275,13 @@ is "$NAME: private data of replies" "$(values iwarp_sctp.pdlength $IP_B)" "$size
 is "$NAME: the same private data as over MPA" "$(values iwarp_sctp.privatedata $IP_B)" \
 	"$rejections"
 
+# An Enhanced Reject that is too short for IRD and ORD.
+capture short-reject 3 build/verbs/sctp --gtest_filter=sctp_active.reject__without_depths
+valid
+is "$NAME: codes: Enhanced Reject" "$(openings $IP_B)" 7:3
+is "$NAME: IRD of requests only" "$(values iwarp_enh.ird | wc -w)" 3
+is "$NAME: private data of replies" "$(values iwarp_sctp.pdlength $IP_B)" '0 1 3'
+
 capture plain 14 build/verbs/cm \
 	--gtest_filter=private_data.exchange__revision_1:reject.answer__revision_1
 valid

@@ -23,8 +23,9 @@ local codes = {
 	"Initiate", "Accept", "Reject", "Terminate",
 	"Enhanced Initiate", "Enhanced Accept", "Enhanced Reject",
 }
--- No RFC defines a format for IRD and ORD in an Enhanced Reject. kwarp puts both at the same place
--- as in the other enhanced messages.
+-- RFC 6581 7 does not name the Enhanced Reject where it requires IRD and ORD. kwarp puts both at
+-- the same place as in the other enhanced messages, and takes shorter private data for the ULP's.
+local ENHANCED_REJECT = 7
 local has_enhanced = { [5] = true, [6] = true, [7] = true }
 
 local s = {
@@ -167,7 +168,8 @@ local function control(tvb, pinfo, item)
 	if tvb:reported_len() - at > (code == TERMINATE and 0 or PRIVATE_MAX) then
 		item:add_proto_expert_info(x.pd)
 	end
-	if has_enhanced[code] then
+	local short = code == ENHANCED_REJECT and tvb:reported_len() - at < ENH_LEN
+	if has_enhanced[code] and not short then
 		if not have(tvb, at + ENH_LEN, item) then
 			return
 		end

@@ -450,6 +450,51 @@ TEST(sctp_active, reject__with_private_data)
 	EXPECT_EQ(event.data, pattern(3, 9));
 }
 
+// RFC 6581 7 does not name the Enhanced Reject where it requires IRD and ORD.
+TEST(sctp_active, reject__without_depths)
+{
+	for (size_t size : {0, 1, 3}) {
+		Active active;
+		Association peer = active.at.accept();
+		peer.receive();
+		peer.control(wire::enhanced_reject, pattern(3, size));
+		Event event = active.client.channel().expect(RDMA_CM_EVENT_REJECTED);
+		EXPECT_EQ(event.status, -ECONNREFUSED) << size;
+		EXPECT_EQ(event.data, pattern(3, size));
+	}
+}
+
+// A consumer cannot get more than 255 bytes. It learns of the rejection without them.
+TEST(sctp_active, reject__more_private_data_than_a_consumer_can_get)
+{
+	for (size_t size : {256, 508}) {
+		Active active;
+		Association peer = active.at.accept();
+		peer.receive();
+		peer.control(wire::enhanced_reject, enhanced(pattern(3, size)));
+		Event event = active.client.channel().expect(RDMA_CM_EVENT_REJECTED);
+		EXPECT_EQ(event.status, -ECONNREFUSED) << size;
+		EXPECT_TRUE(event.data.empty()) << size;
+	}
+}
+
+// As above, but there is no connection without the data: an RDMAP Terminate (RFC 6581 9.3), and the
+// Session Terminate.
+TEST(sctp_active, accept__more_private_data_than_a_consumer_can_get)
+{
+	for (size_t size : {256, 508}) {
+		Active active;
+		Association peer = active.at.accept();
+		peer.receive();
+		peer.control(wire::enhanced_accept, enhanced(pattern(3, size)));
+		auto m = peer.receive();
+		ASSERT_TRUE(m && m->ppid == wire::ppid_segment) << size;
+		EXPECT_EQ(iwarp::Segment::decode(m->segment()).value().opcode, iwarp::op_terminate);
+		expect_control(peer.receive(), wire::terminate);
+		EXPECT_NE(active.client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	}
+}
+
 // The rejection is reported even if the association has ended when the device reads the message.
 TEST(sctp_active, reject__and_gone)
 {
