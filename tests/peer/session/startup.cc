@@ -87,7 +87,7 @@ void Session::unanswered(View bytes, Then then, const std::string &counter)
 
 // The victim replies with R and exits MPA, so no FPDU follows (RFC 5044 7.1.2 rule 2). Over SCTP
 // the device rejects by a Session Terminate without a reply; a consumer's rejection is a reply with
-// private data, then the Session Terminate (RFC 5043 6.3, 6.4).
+// private data, then SHUTDOWN (RFC 5043 6.3, 6.4).
 void Session::rejected(const StartupFrame &request, const Bytes &data, bool by_consumer)
 {
 	p = Peer::reach(v.address(), lab().peer_socket());
@@ -100,7 +100,10 @@ void Session::rejected(const StartupFrame &request, const Bytes &data, bool by_c
 		EXPECT_EQ(p.reply.private_data, data);
 	}
 	expect_silent_end(p);
-	EXPECT_TRUE(!lab().sctp || p.last_event == Event::fin) << "no Session Terminate";
+	if (lab().sctp) {
+		EXPECT_EQ(p.last_event == Event::fin, !by_consumer) << "Session Terminate";
+		EXPECT_FALSE(p.association->lost());
+	}
 	p.close();
 	bed.expect_count("tx_rejects");
 	if (!by_consumer)
