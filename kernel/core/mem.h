@@ -40,6 +40,7 @@ enum kwarp_mr_kind {
  * @umem:	pinned user memory or NULL
  * @dmabuf:	another driver's buffer, mapped at @dmabuf_map, or NULL
  * @dmabuf_map:	kernel mapping of @dmabuf
+ * @dmabuf_attach: attachment that keeps @dmabuf in place
  * @shared:	@blocks belong to another entry
  * @counted:	counts against the device's limit; after a reregistration the successor
  *		counts instead
@@ -82,6 +83,7 @@ struct kwarp_mr {
 	u32 max_blocks;
 	struct ib_umem *umem;
 	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *dmabuf_attach;
 	struct iosys_map dmabuf_map;
 	bool shared;
 	bool counted;

@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Regions over dma-buf: memory of another driver. kwarp does no DMA, so the buffer must be
- * memory that the CPU can access, not device registers. The exporter maps it for the kernel
- * and keeps it in place while it is mapped.
+ * memory that the CPU can access, not device registers. The exporter maps it for the kernel.
+ * A mapping alone does not keep the memory in place: an exporter may swap it out or move it into
+ * its device. An attachment does, with a pin if the exporter has such an operation.
  */
 #include "verbs/mr.h"
 
 #include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
 #include <linux/slab.h>
 
 KWARP_IMPORT_DMA_BUF();
+
+static void moved(struct dma_buf_attachment *attach)
+{
+	/* Not called for a pinned buffer. */
+}
+
+/* In the order of the fields, because the name of the second one differs between kernels. */
+static const struct dma_buf_attach_ops attach_ops = { false, moved };
+
+/* Let the exporter keep the memory in place. Return: the attachment or ERR_PTR(). */
+static struct dma_buf_attachment *buffer_hold(struct dma_buf *dmabuf, struct device *dev)
+{
+	struct dma_buf_attachment *attach;
+	int ret;
+
+	/*
+	 * The kinds of exporter and importer must be the same: otherwise kernel 6.12 maps the
+	 * buffer for DMA at once, which kwarp's device cannot do.
+	 */
+	if (!dmabuf->ops->pin)
+		return dma_buf_attach(dmabuf, dev);
+	attach = dma_buf_dynamic_attach(dmabuf, dev, &attach_ops, NULL);
+	if (IS_ERR(attach))
+		return attach;
+	dma_resv_lock(dmabuf->resv, NULL);
+	ret = dma_buf_pin(attach);
+	dma_resv_unlock(dmabuf->resv);
+	if (!ret)
+		return attach;
+	dma_buf_detach(dmabuf, attach);
+	return ERR_PTR(ret);
+}
+
+static void buffer_release(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	if (dmabuf->ops->pin) {
+		dma_resv_lock(dmabuf->resv, NULL);
+		dma_buf_unpin(attach);
+		dma_resv_unlock(dmabuf->resv);
+	}
+	dma_buf_detach(dmabuf, attach);
+}
 
 void kwarp_dmabuf_put(struct kwarp_mr *mr)
 {
@@ -19,6 +63,7 @@ void kwarp_dmabuf_put(struct kwarp_mr *mr)
 		return;
 	dma_buf_end_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
 	dma_buf_vunmap_unlocked(dmabuf, &mr->dmabuf_map);
+	buffer_release(dmabuf, mr->dmabuf_attach);
 	dma_buf_put(dmabuf);
 	mr->dmabuf = NULL;
 }
@@ -40,9 +85,12 @@ static int buffer_map(struct kwarp_mr *mr, struct dma_buf *dmabuf)
 {
 	int ret;
 
+	mr->dmabuf_attach = buffer_hold(dmabuf, &mr->pd->device->dev);
+	if (IS_ERR(mr->dmabuf_attach))
+		return PTR_ERR(mr->dmabuf_attach);
 	ret = dma_buf_vmap_unlocked(dmabuf, &mr->dmabuf_map);
 	if (ret)
-		return ret;
+		goto err_attach;
 	ret = -EOPNOTSUPP;
 	if (mr->dmabuf_map.is_iomem)
 		goto err_map;
@@ -55,6 +103,8 @@ static int buffer_map(struct kwarp_mr *mr, struct dma_buf *dmabuf)
 
 err_map:
 	dma_buf_vunmap_unlocked(dmabuf, &mr->dmabuf_map);
+err_attach:
+	buffer_release(dmabuf, mr->dmabuf_attach);
 	return ret;
 }
 

@@ -51,6 +51,7 @@ static int __init ktest_init(void)
 		kt_refusal_cases();
 		kt_queue_cases();
 		kt_event_cases();
+		kt_dmabuf_cases();
 	}
 	pr_info("ktest: 1..%d\n", cases);
 	pr_info("ktest: %d failed\n", failures);
