@@ -230,7 +230,7 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 	const struct kwarp_slot *s;
 
 	lockdep_assert_held(&sq->lock);
-	if (w->done == w->fetched) {
+	if (w->done == READ_ONCE(w->fetched)) {
 		const struct kwarp_sqe *sqe = kwarp_sq_elem(sq, w->fetched);
 
 		if (!flush || !sq_posted(sq))
@@ -371,17 +371,24 @@ void kwarp_sq_ack(struct kwarp_sq *sq, u32 end)
  * @status:	enum kwarp_wc_status of the oldest unacknowledged element with such an
  *		opcode, before which BUILT ones complete with success; if there is none, of
  *		the oldest element
+ *
+ * The flush that follows delivers the completions.
  */
 void kwarp_sq_peer_terminated(struct kwarp_sq *sq, u32 opcodes, u8 status)
 {
+	struct kwarp_sq_window *w = &sq->window;
 	unsigned long flags;
 	u32 idx;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	idx = kwarp_window_find_built(&sq->window, opcodes);
-	sq->window.flush_status = status;
+	idx = kwarp_window_find_built(w, opcodes);
+	kwarp_window_ack(w, idx);
+	/* Without such an element, @idx is that of the oldest one. */
+	if (idx == w->done)
+		w->flush_status = status;
+	else
+		kwarp_window_finish(w, idx, status);
 	spin_unlock_irqrestore(&sq->lock, flags);
-	kwarp_sq_ack(sq, idx);
 }
 
 /* ---- receive queue ------------------------------------------------------ */
@@ -430,8 +437,9 @@ int kwarp_rq_take(struct kwarp_rq *rq, struct kwarp_rqe_copy *wqe)
 	    !rq_posted(rq))
 		return -ENOBUFS;
 	ret = rq_copy(rq, rq->fetched, wqe);
-	/* The copy is complete: the ring's slot is free. */
-	publish_index(&rq->ctl->kern_idx, ++rq->fetched);
+	/* The copy is complete: the ring's slot is free, also for a kernel consumer. */
+	smp_store_release(&rq->fetched, rq->fetched + 1);
+	publish_index(&rq->ctl->kern_idx, rq->fetched);
 	return ret;
 }
 
@@ -527,6 +535,20 @@ static void rq_flush(struct kwarp_rq *rq)
 static void rq_rest_work(struct work_struct *work)
 {
 	rq_flush(container_of(work, struct kwarp_rq, rest));
+}
+
+/**
+ * kwarp_wq_flush_later() - let workers do what kwarp_wq_flush() does
+ * @sq:		send queue of a kernel consumer's queue pair in ERR
+ * @rq:		its receive queue
+ *
+ * Context: any.
+ */
+void kwarp_wq_flush_later(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	queue_work(kwarp_rest_wq, &sq->rest);
+	if (rq->size)
+		queue_work(kwarp_rest_wq, &rq->rest);
 }
 
 /**

@@ -174,6 +174,7 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
 void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe);
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
+void kwarp_wq_flush_later(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 #endif /* _KWARP_CORE_WQ_H */

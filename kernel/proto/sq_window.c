@@ -22,8 +22,9 @@ bool kwarp_window_finish(struct kwarp_sq_window *w, u32 idx, u8 status)
 
 	if (!window_has(w, idx))
 		return false;
-	s->state = KWARP_SLOT_DONE;
 	s->status = status;
+	/* Write the slot before: another context may deliver it from now on. */
+	smp_store_release(&s->state, KWARP_SLOT_DONE);
 	return true;
 }
 
@@ -34,7 +35,8 @@ static bool finish_if_built(struct kwarp_sq_window *w, u32 idx)
 	/* Elements before @done are delivered, e.g. RDMA Reads by their responses. */
 	if (!window_has(w, idx) || s->state != KWARP_SLOT_BUILT)
 		return false;
-	s->state = KWARP_SLOT_DONE;
+	/* Write the slot before: another context may deliver it from now on. */
+	smp_store_release(&s->state, KWARP_SLOT_DONE);
 	return true;
 }
 
@@ -102,9 +104,11 @@ const struct kwarp_slot *kwarp_window_oldest(struct kwarp_sq_window *w, u8 flush
 {
 	struct kwarp_slot *s = kwarp_window_slot(w, w->done);
 
-	if (w->done == w->fetched)
+	/* Read the slot after: before, it may have the state of an older element. */
+	if (w->done == smp_load_acquire(&w->fetched))
 		return NULL;
-	if (s->state == KWARP_SLOT_DONE)
+	/* Read the slot after: its writer has released the state. */
+	if (smp_load_acquire(&s->state) == KWARP_SLOT_DONE)
 		return s;
 	if (!flush)
 		return NULL;

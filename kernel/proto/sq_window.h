@@ -8,8 +8,9 @@
  *
  *	@done <= @fetched <= @done + @size	and	@built <= @fetched
  *
- * Locks are the caller's (core/wq.h). A reader without the lock of a field may use READ_ONCE():
- * an element is written before @fetched passes it, and read before @done passes it.
+ * Locks are the caller's (core/wq.h). One context may fetch and finish elements while another
+ * delivers the oldest ones: an element is written before @fetched passes it and before its state
+ * becomes DONE, which the reader acquires, and read before @done passes it.
  */
 #ifndef _KWARP_PROTO_SQ_WINDOW_H
 #define _KWARP_PROTO_SQ_WINDOW_H

@@ -35,6 +35,8 @@ typedef int s32;
 #define U32_MAX (~0U)
 
 #define READ_ONCE(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+/* As in the kernel: later accesses follow the load. */
+#define smp_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 /* As in the kernel: earlier accesses are complete before the store. */
 #define smp_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
