@@ -128,16 +128,27 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
-/*
- * Run the engine for what a kernel consumer has posted: here if possible, else on kwarp_wq.
+/**
+ * kwarp_post_may_run() - may a kernel consumer's post run an engine, and call completion handlers?
  *
  * TCP cannot send with interrupts off. The consumer may hold locks. If its completion handler
  * takes such a lock, interrupts are off, because the handlers of other devices run in hard
- * interrupts. With PREEMPT_RT these locks leave interrupts on, so always use the worker.
+ * interrupts. With PREEMPT_RT these locks leave interrupts on, so always use a worker.
  *
  * A completion handler may be called inside a pass of another queue pair, which uses a region until
  * its end. A LOCAL_INV waits for that end, so the engine must not run inside the handler.
  *
+ * Context: any.
+ * Return: true if so; else use a worker.
+ */
+bool kwarp_post_may_run(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq() &&
+	       !kwarp_cq_in_handler();
+}
+
+/*
+ * Run the engine for what a kernel consumer has posted: here if possible, else on kwarp_wq.
  * Context: any, any locks, the socket lock included.
  */
 void kwarp_tx_wake(struct kwarp_qp *qp)
@@ -145,8 +156,7 @@ void kwarp_tx_wake(struct kwarp_qp *qp)
 	struct kwarp_llp *llp;
 	bool done = false;
 
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq() &&
-	    !kwarp_cq_in_handler()) {
+	if (kwarp_post_may_run()) {
 		llp = kwarp_qp_llp(qp);
 		if (llp) {
 			done = kwarp_llp_try_wake(llp);

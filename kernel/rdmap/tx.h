@@ -34,6 +34,7 @@ u32 kwarp_tx_ack_read_sent(struct kwarp_qp *qp);
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status);
 bool kwarp_tx_can_fetch(const struct kwarp_qp *qp);
 void kwarp_tx_kick(struct kwarp_qp *qp);
+bool kwarp_post_may_run(void);
 void kwarp_tx_wake(struct kwarp_qp *qp);
 void kwarp_tx_defer(struct kwarp_qp *qp);
 

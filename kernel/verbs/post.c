@@ -145,6 +145,15 @@ static void ring_doorbell(struct kwarp_qp *qp)
 		kwarp_qp_check_lost(qp);
 }
 
+/* Flush what a kernel consumer has posted to a queue pair in ERR. */
+static void flush_posted(struct kwarp_qp *qp)
+{
+	if (kwarp_post_may_run())
+		kwarp_wq_flush(&qp->sq, &qp->rq);
+	else
+		kwarp_wq_flush_later(&qp->sq, &qp->rq);
+}
+
 int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		    const struct ib_send_wr **bad_wr)
 {
@@ -179,7 +188,7 @@ int kwarp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
 	if (kwarp_qp_failed(qp))
-		kwarp_wq_flush(&qp->sq, &qp->rq);
+		flush_posted(qp);
 	else
 		kwarp_tx_wake(qp);
 	return ret;
@@ -236,7 +245,7 @@ int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	}
 	ret = rq_post(&qp->rq, wr, bad_wr);
 	if (kwarp_qp_failed(qp))
-		kwarp_wq_flush(&qp->sq, &qp->rq);
+		flush_posted(qp);
 	return ret;
 }
 

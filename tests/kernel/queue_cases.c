@@ -320,6 +320,85 @@ static int sends_at_once(struct kt_env *e, enum post_context context)
 	return done;
 }
 
+/* ---- posts to a queue pair in error --------------------------------------------- */
+
+static atomic_t handled, deadlocks;
+
+/* A consumer's handler that takes the lock under which the consumer posts. */
+static void takes_lock(struct ib_cq *cq, void *context)
+{
+	unsigned long flags;
+
+	if (spin_trylock_irqsave(&post_lock, flags))
+		spin_unlock_irqrestore(&post_lock, flags);
+	else
+		atomic_inc(&deadlocks);
+	atomic_inc(&handled);
+}
+
+static int flushed_later(struct ib_qp *qp, struct ib_cq *cq)
+{
+	const struct ib_recv_wr *bad_recv;
+	const struct ib_send_wr *bad_send;
+	struct ib_recv_wr recv = {};
+	struct ib_send_wr send = { .opcode = IB_WR_SEND };
+	unsigned long flags;
+	struct ib_wc wc;
+	int ret, ms, n;
+
+	for (n = 0; n < 2; n++) {
+		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+		spin_lock_irqsave(&post_lock, flags);
+		ret = n ? ib_post_recv(qp, &recv, &bad_recv) : ib_post_send(qp, &send, &bad_send);
+		spin_unlock_irqrestore(&post_lock, flags);
+		if (ret)
+			return ret;
+		for (ms = 0; atomic_read(&handled) <= n; ms++) {
+			if (ms == 60000)
+				return -ETIMEDOUT;
+			fsleep(1000);
+		}
+		if (ib_poll_cq(cq, 1, &wc) != 1 || wc.status != IB_WC_WR_FLUSH_ERR)
+			return -EPROTO;
+	}
+	return atomic_read(&deadlocks) ? -EDEADLK : 0;
+}
+
+static int posts_in_error(void)
+{
+	struct ib_cq_init_attr cq_attr = { .cqe = 16 };
+	struct ib_qp_init_attr attr = {
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4 },
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
+	};
+	struct ib_qp_attr err = { .qp_state = IB_QPS_ERR };
+	struct kt_side side = {};
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	int ret = kt_side_alone(&side);
+
+	if (ret)
+		return ret;
+	atomic_set(&handled, 0);
+	atomic_set(&deadlocks, 0);
+	cq = ib_create_cq(side.id->device, takes_lock, NULL, NULL, &cq_attr);
+	if (IS_ERR(cq)) {
+		kt_side_close(&side);
+		return PTR_ERR(cq);
+	}
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = ib_create_qp(side.pd, &attr);
+	ret = PTR_ERR_OR_ZERO(qp);
+	if (!ret) {
+		ret = ib_modify_qp(qp, &err, IB_QP_STATE) ? : flushed_later(qp, cq);
+		ib_destroy_qp(qp);
+	}
+	ib_destroy_cq(cq);
+	kt_side_close(&side);
+	return ret;
+}
+
 static void senders(void)
 {
 	static struct kt_env e;
@@ -425,6 +504,7 @@ void kt_queue_cases(void)
 	post_errors();
 	full();
 	senders();
+	kt_tap("posts in error call no handler under the poster's lock", posts_in_error());
 	ret = kt_env_open(&e, IB_POLL_WORKQUEUE);
 	kt_tap("connect", ret);
 	if (ret)
