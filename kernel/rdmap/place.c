@@ -128,8 +128,10 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
 	if (rd->invalidate) {
 		kwarp_mr_cache_put(&pass->cache);
 		pass->cost += KWARP_RX_INVALIDATION;
-		if (kwarp_mr_invalidate_local(&qp->memory, rd->inv_stag))
+		if (kwarp_mr_invalidate_local(&qp->memory, rd->inv_stag)) {
 			status = KWARP_WC_LOC_QP_OP_ERR;
+			kwarp_qp_our_err(qp, KWARP_ERR_RDMAP_LOCAL);
+		}
 	}
 	kwarp_sq_complete(&qp->sq, rd->slot, status);
 	return status ? KWARP_ERR_RDMAP_LOCAL : KWARP_ERR_NONE;
@@ -163,6 +165,8 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 		}
 		if (kwarp_rx_place(pass, pl, &to)) {
 			/* The consumer has invalidated the sink STag meanwhile. */
+			if (qp->params.ack)
+				kwarp_sq_ack(&qp->sq, rd->slot);
 			kwarp_qp_our_err(qp, KWARP_ERR_RDMAP_LOCAL);
 			kwarp_sq_complete(&qp->sq, rd->slot, KWARP_WC_LOC_PROT_ERR);
 			return KWARP_ERR_RDMAP_LOCAL;

@@ -735,6 +735,70 @@ static int closed_before_start(void)
 	return ret;
 }
 
+/* The ULPDU of the first message with @opcode that was sent, or NULL. */
+static const struct mock_ulpdu *sent_first(struct env *e, u8 opcode)
+{
+	struct kwarp_ddp_hdr h;
+	struct mock_ulpdu *u;
+	int ms;
+
+	for (ms = 0; ms < PATIENCE_MS; ms++) {
+		kwarp_llp_lock(&e->m.llp);
+		list_for_each_entry(u, &e->m.sent, link) {
+			if (kwarp_ddp_parse(u->data + 2, u->len, &h) || h.opcode != opcode)
+				continue;
+			kwarp_llp_unlock(&e->m.llp);
+			return u;
+		}
+		kwarp_llp_unlock(&e->m.llp);
+		fsleep(1000);
+	}
+	return NULL;
+}
+
+/*
+ * With acknowledgments: the peer refuses a Send, for which it has no receive, before it has
+ * answered an older RDMA Read. The error is that of the Send.
+ */
+static int refused_send(void)
+{
+	const struct kwarp_ddp_hdr h = {
+		.opcode = RDMAP_TERMINATE, .qn = KWARP_QN_TERMINATE, .msn = 1,
+		.last = true, .dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
+	};
+	/* Terminate control 1/2/2 with M and D, the segment's length, and its DDP header. */
+	u8 body[6 + KWARP_DDP_UNTAGGED_LEN] = { 0x12, 2, 0xc0 };
+	struct env *e = env_open_stopped();
+	const struct mock_ulpdu *u;
+	int ms, n = 0, ret;
+	struct ib_wc wc[2];
+
+	if (!e)
+		return -ENOMEM;
+	to_kqp(e->qp)->params.ack = true;
+	kwarp_qp_start(to_kqp(e->qp));
+	ret = post(e, IB_WR_RDMA_READ, 0, 100) ? : post(e, IB_WR_SEND, 0, 10);
+	u = ret ? NULL : sent_first(e, RDMAP_SEND);
+	if (u) {
+		put_unaligned_be16(u->len, body + 4);
+		memcpy(body + 6, u->data + 2, KWARP_DDP_UNTAGGED_LEN);
+		ret = mock_come(&e->m, &h, body, sizeof(body)) ? : delivered(e);
+	} else {
+		ret = ret ? : -ETIMEDOUT;
+	}
+	for (ms = 0; !ret && n < 2; ms++) {
+		n += ib_poll_cq(e->cq, 2 - n, wc + n);
+		if (ms == PATIENCE_MS)
+			ret = -ETIMEDOUT;
+		fsleep(1000);
+	}
+	if (!ret && (wc[0].status != IB_WC_WR_FLUSH_ERR ||
+		     wc[1].status != IB_WC_RNR_RETRY_EXC_ERR))
+		ret = -EPROTO;
+	env_close(e);
+	return ret;
+}
+
 /* ---- handles of iw_cm ------------------------------------------------------------ */
 
 /* A handle that was not granted has no effect on its queue pair, and does not delay its end. */
@@ -799,6 +863,7 @@ static void run(void)
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
 	tap("seam.closed_before_start", closed_before_start());
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
+	tap("seam.terminate__refused_send_after_a_read", refused_send());
 	tap("seam.handle__without_rights", handle_without_rights());
 	tap("seam.endpoint__waits_for_its_owner",
 	    kt_endpoint_waits_for_its_owner(to_kdev(ibdev)));
