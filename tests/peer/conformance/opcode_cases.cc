@@ -6,10 +6,6 @@
 namespace peer {
 namespace {
 
-// RFC 7306 figure 2
-constexpr uint8_t op_imm = 8, op_imm_se = 9, op_atomic_request = 10, op_atomic_response = 11;
-constexpr uint32_t q_atomic = 3;
-
 constexpr uint32_t queues[] = {q_send, q_read, q_terminate, 3, 4, 255, 0x80000000, 0xFFFFFFFF};
 
 bool is_send(uint8_t op)
@@ -80,7 +76,7 @@ Verdict outcome_in_place(uint8_t op, bool last)
 	if (op == op_read_request && !last)
 		return terminates(ddp::untagged_too_long);
 	// The messages of RFC 7306 have 40 bytes here instead of 8 (immediate data), 52 (atomic
-	// request) and 12 (atomic response). tests/verbs covers correct ones.
+	// request) and 12 (atomic response). The groups Atomic* and tests/verbs cover correct ones.
 	if (op == op_atomic_response || (op == op_atomic_request && !last))
 		return terminates(ddp::untagged_too_long);
 	if (op >= op_imm && op <= op_atomic_request)

@@ -65,6 +65,36 @@ ReadRequest ReadRequest::decode(View v)
 	return {get32(v, 0), get64(v, 4), get32(v, 12), get32(v, 16), get64(v, 20)};
 }
 
+Bytes AtomicRequest::encode() const
+{
+	Bytes o;
+	put32(o, op);
+	put32(o, id);
+	put32(o, stag);
+	for (uint64_t v : {to, data, mask, compare, compare_mask})
+		put64(o, v);
+	return o;
+}
+
+AtomicRequest AtomicRequest::decode(View v)
+{
+	return {get32(v, 0),  get32(v, 4),  get32(v, 8),  get64(v, 12),
+		get64(v, 20), get64(v, 28), get64(v, 36), get64(v, 44)};
+}
+
+Bytes AtomicResponse::encode() const
+{
+	Bytes o;
+	put32(o, id);
+	put64(o, original);
+	return o;
+}
+
+AtomicResponse AtomicResponse::decode(View v)
+{
+	return {get32(v, 0), get64(v, 4)};
+}
+
 Segment write_segment(uint32_t stag, uint64_t to, Bytes payload, bool last)
 {
 	return {.tagged = true,
@@ -90,6 +120,22 @@ Segment read_request_segment(uint32_t msn, const ReadRequest &rr)
 	Segment s = send_segment(msn, rr.encode());
 	s.opcode = op_read_request;
 	s.qn = q_read;
+	return s;
+}
+
+Segment atomic_request_segment(uint32_t msn, const AtomicRequest &a)
+{
+	Segment s = send_segment(msn, a.encode());
+	s.opcode = op_atomic_request;
+	s.qn = q_read;
+	return s;
+}
+
+Segment atomic_response_segment(uint32_t msn, const AtomicResponse &a)
+{
+	Segment s = send_segment(msn, a.encode());
+	s.opcode = op_atomic_response;
+	s.qn = q_atomic;
 	return s;
 }
 

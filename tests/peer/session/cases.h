@@ -52,7 +52,7 @@ using Edit = std::function<void(Segment &)>;
 
 using RegionOf = std::unique_ptr<Region> Victim::*;
 inline constexpr RegionOf rw = &Victim::rw, ro = &Victim::ro, wo = &Victim::wo,
-			  local = &Victim::local, alien = &Victim::alien;
+			  local = &Victim::local, atomic = &Victim::atomic, alien = &Victim::alien;
 
 // The data sink in the peer's Read Requests.
 inline constexpr uint32_t sink_stag = 0x12345600;

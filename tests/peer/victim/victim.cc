@@ -39,7 +39,7 @@ std::vector<Victim *> victims;
 Victim::Victim(const Options &o) : options_(o)
 {
 	const int L = IBV_ACCESS_LOCAL_WRITE, W = IBV_ACCESS_REMOTE_WRITE,
-		  R = IBV_ACCESS_REMOTE_READ;
+		  R = IBV_ACCESS_REMOTE_READ, A = IBV_ACCESS_REMOTE_ATOMIC;
 	listen();
 	pd_ = ibv_alloc_pd(verbs());
 	other_pd_ = ibv_alloc_pd(verbs());
@@ -59,7 +59,8 @@ Victim::Victim(const Options &o) : options_(o)
 	ro = region(pd_, R);
 	wo = region(pd_, L | W);
 	local = region(pd_, L);
-	alien = region(other_pd_, L | W | R);
+	atomic = region(pd_, L | A);
+	alien = region(other_pd_, L | W | R | A);
 	spare = region(pd_, L | W | R);
 	stop_fd_ = eventfd(0, EFD_CLOEXEC);
 	set_nonblocking(channel_->fd);
@@ -90,7 +91,7 @@ Victim::~Victim()
 	// A connection request may have arrived after the swap.
 	connections_.clear();
 	close(stop_fd_);
-	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &alien, &spare})
+	for (std::unique_ptr<Region> *r : {&rw, &ro, &wo, &local, &atomic, &alien, &spare})
 		r->reset();
 	if (srq_)
 		ibv_destroy_srq(srq_);
@@ -103,7 +104,7 @@ Victim::~Victim()
 
 std::vector<Region *> Victim::all()
 {
-	return {rw.get(), ro.get(), wo.get(), local.get(), alien.get()};
+	return {rw.get(), ro.get(), wo.get(), local.get(), atomic.get(), alien.get()};
 }
 
 void Victim::listen()

@@ -114,9 +114,10 @@ private:
 
 public:
 	// Targets for the peer, by remote access. rw: read and write; ro: read; wo: write; local:
-	// none; alien: read and write, in another protection domain; spare: read and write, for the
-	// Witness and as source of the victim's own Sends. all() excludes spare.
-	std::unique_ptr<Region> rw, ro, wo, local, alien, spare;
+	// none; atomic: atomic operations; alien: all of these, in another protection domain;
+	// spare: read and write, for the Witness and as source of the victim's own Sends. all()
+	// excludes spare.
+	std::unique_ptr<Region> rw, ro, wo, local, atomic, alien, spare;
 	std::vector<Region *> all();
 };
 
