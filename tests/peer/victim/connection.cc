@@ -87,13 +87,28 @@ void Connection::post(ibv_wr_opcode op, const Region &r, size_t at, size_t len, 
 
 void Connection::post(ibv_send_wr wr, const Region &r, size_t at, size_t len)
 {
-	ibv_sge sge{r.base() + at, static_cast<uint32_t>(len), r.lkey()};
+	post(r, {{wr, at, len}});
+}
+
+void Connection::post(const Region &r, const std::vector<Work> &all)
+{
+	std::vector<ibv_send_wr> wrs;
+	std::vector<ibv_sge> sges;
 	ibv_send_wr *bad;
-	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.send_flags |= IBV_SEND_SIGNALED;
-	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
+	wrs.reserve(all.size());
+	sges.reserve(all.size());
+	for (const Work &w : all) {
+		sges.push_back({r.base() + w.at, static_cast<uint32_t>(w.len), r.lkey()});
+		ibv_send_wr &wr = wrs.emplace_back(w.wr);
+		wr.wr_id = victim_.ledger_open(index_, true, sends_++);
+		wr.sg_list = &sges.back();
+		wr.num_sge = 1;
+		wr.send_flags |= IBV_SEND_SIGNALED;
+		wr.next = nullptr;
+		if (wrs.size() > 1)
+			wrs[wrs.size() - 2].next = &wr;
+	}
+	check(ibv_post_send(qp(), wrs.data(), &bad), "ibv_post_send");
 }
 
 void Connection::allow(int access)

@@ -51,6 +51,12 @@ public:
 
 	// Posts wr, signalled, with one scatter/gather element: len bytes of r, from offset at.
 	void post(ibv_send_wr wr, const Region &r, size_t at, size_t len);
+	// Posts all in one call, each with a scatter/gather element of its own in r.
+	struct Work {
+		ibv_send_wr wr;
+		size_t at, len;
+	};
+	void post(const Region &r, const std::vector<Work> &all);
 
 	// Sets the remote access rights of the QP. The default of rdma_cm is all of them.
 	void allow(int access);
