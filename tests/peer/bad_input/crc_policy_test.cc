@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The CRC policy, and the resulting use of CRCs (RFC 5044 7.1.1, C).
+// The CRC policy, and the resulting use of CRCs (RFC 5044 4.4, 7.1.1, C).
 #include "../session/session.h"
 
 namespace peer {
@@ -79,6 +79,32 @@ TEST(Forms, crc__required_and_denied)
 		else
 			s.reply_refused("startup_negotiation_errors");
 	}
+}
+
+// RFC 5044 4.4: what was agreed at startup holds until the connection ends. The peer checks the
+// CRCs that it receives.
+TEST(Conformance, crc_agreed_outlasts_a_change_of_the_policy)
+{
+	Session s(roomy, {{"crc", "required"}});
+	s.dial(request_with(1, false, true));
+	s.message();
+	s.bed.policy.must("crc", "off");
+	s.data_both_ways();
+	s.p.send(write_to(*s.v.rw, 0, pattern(40)), {.crc_xor = 1});
+	s.judge(terminates(mpa::crc));
+}
+
+TEST(Conformance, crc_not_agreed_is_not_used_after_a_change_of_the_policy)
+{
+	Session s(roomy, {{"crc", "off"}});
+	s.dial(request_with(1, false, false));
+	s.message();
+	s.bed.policy.must("crc", "required");
+	EXPECT_FALSE(s.p.out.mode().crc);
+	s.p.send(write_to(*s.v.rw, 0, pattern(40)), {.crc_xor = 1});
+	s.message();
+	EXPECT_TRUE(same(s.v.rw->copy(0, 40), pattern(40)));
+	s.judge_working();
 }
 
 } // namespace
