@@ -174,7 +174,10 @@ static void source_error(struct kwarp_qp *qp)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
-	/* The message stays incomplete on the wire; the Terminate follows. */
+	/*
+	 * If the STag was invalidated meanwhile, the message stays incomplete on the wire, and
+	 * the Terminate follows.
+	 */
 	if (msg->kind == KWARP_TX_RESPONSE)
 		response_error(qp, msg->done);
 	else

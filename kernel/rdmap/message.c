@@ -131,21 +131,37 @@ static struct kwarp_read *atomic_start(struct kwarp_qp *qp,
 	return rd;
 }
 
-/* Every element of the sink must be locally writable. */
-static bool sink_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+/* Do all elements of the request in tx->wqe permit this access? */
+static bool elements_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache, int access)
 {
 	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
 	int i;
 
 	for (i = 0; i < wqe->hdr.num_sge; i++) {
 		const struct kwarp_sge *sge = &wqe->sge[i];
-		const struct kwarp_mr_range range =
-			kwarp_mr_sink(qp->ibqp.pd, sge, 0, sge->length);
+		const struct kwarp_mr_range range = {
+			.pd = qp->ibqp.pd,
+			.stag = sge->lkey,
+			.access = access,
+			.addr = sge->addr,
+			.len = sge->length,
+		};
 
 		if (sge->length && kwarp_mr_access(cache, &range))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * A Terminate is sent instead of a wrong request (RFC 5040 7.1), so check all elements before
+ * the first byte is sent. A single one is checked when it is loaded.
+ */
+static bool source_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
+{
+	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
+
+	return (sqe->flags & KWARP_WQE_INLINE) || sqe->num_sge < 2 || elements_ok(qp, cache, 0);
 }
 
 /* ---- send queue ------------------------------------------------------------ */
@@ -168,7 +184,7 @@ static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
 	struct kwarp_read *rd;
 
-	if (!sink_ok(qp, cache)) {
+	if (!elements_ok(qp, cache, IB_ACCESS_LOCAL_WRITE)) {
 		kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_PROT_ERR);
 		return false;
 	}
@@ -337,6 +353,10 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 		slot = tx->held_slot;
 
 		opcode = tx->wqe->hdr.opcode;
+		if (kwarp_wr_is(opcode, KWARP_WR_WRITE | KWARP_WR_SEND) && !source_ok(qp, cache)) {
+			kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_PROT_ERR);
+			return false;
+		}
 		if (kwarp_wr_is(opcode, KWARP_WR_WRITE)) {
 			start_write(qp, slot);
 			return true;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Requirements of the RFCs on what the victim sends, Terminates included, that the tables of cases
 // do not cover.
+#include <format>
+
 #include "../session/reads.h"
 
 namespace peer {
@@ -259,6 +261,54 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 			       asked.src_to + done};
 	EXPECT_EQ(e.terminate->rdmap_header, left.encode());
 	EXPECT_TRUE(s.v.settled(s.c().index()));
+}
+
+// RFC 5040 7.1 rule 1: for an error in creating a request, a Terminate without headers is sent
+// instead, and nothing of the request.
+TEST(Conformance, local_error_sends_a_terminate_instead)
+{
+	const Options roomy{.rw_size = 65536};
+	struct Piece {
+		RegionOf region;
+		size_t at;
+		uint32_t len, key_xor;
+	};
+	const Piece good{rw, 0, 100, 0}, long_one{rw, 0, 20000, 0};
+	struct {
+		const char *name;
+		std::vector<Piece> pieces;
+	} rows[] = {
+		{"behind the end", {{rw, roomy.rw_size, 40, 0}}},
+		{"long, the last byte behind the end", {{rw, roomy.rw_size - 20000, 20001, 0}}},
+		{"wrong key", {{rw, 0, 40, 1}}},
+		{"other PD", {{alien, 0, 40, 0}}},
+		{"good piece before a wrong one", {good, {rw, 0, 40, 1}}},
+		{"long piece before a wrong one", {long_one, {rw, 0, 40, 1}}},
+	};
+	for (ibv_wr_opcode op : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ})
+		for (const auto &row : rows) {
+			SCOPED_TRACE(std::format("opcode {}, {}", int(op), row.name));
+			Session s(Terms{.rev = 2, .victim = roomy});
+			s.message();
+			s.victim_sends(10);
+			std::vector<ibv_sge> pieces;
+			for (const Piece &p : row.pieces) {
+				const Region &r = *(s.v.*p.region);
+				pieces.push_back({r.base() + p.at, p.len, r.lkey() ^ p.key_xor});
+			}
+			s.c().post_pieces(op, pieces);
+			const End e = s.p.end();
+			EXPECT_TRUE(e.before.empty()) << "a part of the request was sent";
+			ASSERT_TRUE(e.terminate);
+			EXPECT_EQ(e.terminate->code, (Code{0, 0, 0}));
+			EXPECT_FALSE(e.terminate->m || e.terminate->d || e.terminate->r);
+			EXPECT_EQ(e.terminate->encode().size(), 4U);
+			EXPECT_EQ(e.event, Event::fin);
+			const std::optional<ibv_wc> wc = s.v.completion();
+			ASSERT_TRUE(wc);
+			EXPECT_TRUE(Victim::is_send(wc->wr_id));
+			EXPECT_EQ(wc->status, IBV_WC_LOC_PROT_ERR);
+		}
 }
 
 } // namespace

@@ -15,7 +15,7 @@ void check(int rc, const char *what)
 		throw std::system_error(rc < 0 ? errno : rc, std::generic_category(), what);
 }
 
-constexpr uint32_t max_sends = 64;
+constexpr uint32_t max_sends = 64, max_pieces = 2;
 
 } // namespace
 
@@ -40,7 +40,7 @@ void Connection::create_qp()
 {
 	ibv_qp_init_attr a{};
 	a.send_cq = a.recv_cq = victim_.cq();
-	a.cap = {max_sends, victim_.options().receives + 1, 1, 1, 0};
+	a.cap = {max_sends, victim_.options().receives + 1, max_pieces, 1, 0};
 	a.srq = victim_.srq();
 	a.qp_type = IBV_QPT_RC;
 	a.sq_sig_all = 1;
@@ -109,6 +109,17 @@ void Connection::post(const Region &r, const std::vector<Work> &all)
 			wrs[wrs.size() - 2].next = &wr;
 	}
 	check(ibv_post_send(qp(), wrs.data(), &bad), "ibv_post_send");
+}
+
+void Connection::post_pieces(ibv_wr_opcode op, std::vector<ibv_sge> pieces)
+{
+	ibv_send_wr wr{}, *bad;
+	wr.opcode = op;
+	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
+	wr.sg_list = pieces.data();
+	wr.num_sge = static_cast<int>(pieces.size());
+	wr.send_flags = IBV_SEND_SIGNALED;
+	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
 }
 
 void Connection::allow(int access)

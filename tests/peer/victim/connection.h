@@ -57,6 +57,8 @@ public:
 		size_t at, len;
 	};
 	void post(const Region &r, const std::vector<Work> &all);
+	// Posts a signalled work request with these scatter/gather elements, at most two.
+	void post_pieces(ibv_wr_opcode op, std::vector<ibv_sge> pieces);
 
 	// Sets the remote access rights of the QP. The default of rdma_cm is all of them.
 	void allow(int access);
