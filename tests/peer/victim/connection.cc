@@ -122,6 +122,21 @@ void Connection::post_pieces(ibv_wr_opcode op, std::vector<ibv_sge> pieces)
 	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
 }
 
+uint32_t Connection::bind(ibv_mw *window, const Region &r)
+{
+	const uint32_t key = ibv_inc_rkey(window->rkey);
+	ibv_send_wr wr{}, *bad;
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.wr_id = victim_.ledger_open(index_, true, sends_++);
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.bind_mw = {window, key, {r.mr(), r.base(), r.size(), IBV_ACCESS_REMOTE_WRITE}};
+	check(ibv_post_send(qp(), &wr, &bad), "ibv_post_send");
+	const std::optional<ibv_wc> wc = victim_.completion();
+	if (!wc || wc->wr_id != wr.wr_id || wc->status != IBV_WC_SUCCESS)
+		throw std::runtime_error("the window is not bound");
+	return key;
+}
+
 void Connection::allow(int access)
 {
 	ibv_qp_attr attr{};

@@ -60,6 +60,10 @@ public:
 	// Posts a signalled work request with these scatter/gather elements, at most two.
 	void post_pieces(ibv_wr_opcode op, std::vector<ibv_sge> pieces);
 
+	// Binds a memory window of type 2 to all of a region, for remote writes, and waits for the
+	// completion. Returns the key.
+	uint32_t bind(ibv_mw *window, const Region &r);
+
 	// Sets the remote access rights of the QP. The default of rdma_cm is all of them.
 	void allow(int access);
 

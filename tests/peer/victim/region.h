@@ -33,6 +33,7 @@ public:
 	size_t size() const { return size_; }
 	uint32_t lkey() const { return mr_->lkey; }
 	uint32_t rkey() const { return mr_->rkey; }
+	ibv_mr *mr() const { return mr_; }
 	iwarp::Bytes copy(size_t at, size_t len) { return {data() + at, data() + at + len}; }
 	// Returns the initial pattern of these bytes.
 	iwarp::Bytes original(size_t at, size_t len) const;

@@ -43,9 +43,10 @@ Victim::Victim(const Options &o) : options_(o)
 	listen();
 	pd_ = ibv_alloc_pd(verbs());
 	other_pd_ = ibv_alloc_pd(verbs());
-	cq_ = ibv_create_cq(verbs(), cq_size, nullptr, nullptr, 0);
-	if (!pd_ || !other_pd_ || !cq_)
-		fail("ibv_alloc_pd, ibv_create_cq");
+	cq_events_ = ibv_create_comp_channel(verbs());
+	cq_ = ibv_create_cq(verbs(), cq_size, nullptr, cq_events_, 0);
+	if (!pd_ || !other_pd_ || !cq_events_ || !cq_)
+		fail("ibv_alloc_pd, ibv_create_comp_channel, ibv_create_cq");
 	if (options_.srq) {
 		ibv_srq_init_attr a{nullptr, {srq_size, 1, 0}};
 		srq_ = ibv_create_srq(pd_, &a);
@@ -96,6 +97,7 @@ Victim::~Victim()
 	if (srq_)
 		ibv_destroy_srq(srq_);
 	ibv_destroy_cq(cq_);
+	ibv_destroy_comp_channel(cq_events_);
 	ibv_dealloc_pd(other_pd_);
 	ibv_dealloc_pd(pd_);
 	rdma_destroy_id(listener_);

@@ -79,6 +79,8 @@ public:
 
 	ibv_pd *pd() const { return pd_; }
 	ibv_cq *cq() const { return cq_; }
+	// The channel of the CQ's events. Nobody else reads it.
+	ibv_comp_channel *cq_events() const { return cq_events_; }
 	ibv_srq *srq() const { return srq_; }
 	ibv_context *verbs() const { return listener_->verbs; }
 	// Records a work request as posted and returns its wr_id.
@@ -97,6 +99,7 @@ private:
 	rdma_cm_id *listener_ = nullptr;
 	ibv_pd *pd_ = nullptr;
 	ibv_pd *other_pd_ = nullptr;
+	ibv_comp_channel *cq_events_ = nullptr;
 	ibv_cq *cq_ = nullptr;
 	ibv_srq *srq_ = nullptr;
 	iwarp::Address address_;
