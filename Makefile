@@ -134,8 +134,8 @@ preflight-user:
 image-module:
 	$(Q)install -D -m 644 '$(out)/kwarp.ko' '$(moddir)/kwarp.ko'
 	$(Q)$(strip) --strip-debug '$(moddir)/kwarp.ko'
-	$(if $(SIGN_KEY),$(Q)'$(KDIR)/scripts/sign-file' sha256 '$(SIGN_KEY)' '$(SIGN_CERT)' \
-		'$(moddir)/kwarp.ko')
+	$(if $(SIGN_KEY),$(Q)umask 022 && '$(KDIR)/scripts/sign-file' sha256 \
+		'$(SIGN_KEY)' '$(SIGN_CERT)' '$(moddir)/kwarp.ko')
 
 image-user:
 	$(Q)for file in '$(out)'/libkwarp-rdmav*.so; do \

@@ -3,6 +3,7 @@
 # source package, into OUT. RDMA_CORE is the source of rdma-core of the version that libibverbs-dev
 # has; by default it is fetched through apt.
 set -eu
+umask 022 # apt reads the packages as another user
 top=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
 out=$(cd "$1" && pwd)

@@ -3,6 +3,7 @@
 # the module for the running kernel (or KVER), for each kernel for which it has built an earlier
 # version, and for each later kernel; or removes it from DKMS.
 set -eu
+umask 022 # all users may read what is installed
 top=$(cd "$(dirname "$0")/../.." && pwd)
 version=$("$top/scripts/version")
 

@@ -5,6 +5,7 @@
 # DESTDIR/var/lib/kwarp/installed lists the installed files and folders. A later installation
 # removes files that it does not install again, except modules of other kernels.
 set -eu
+umask 022 # all users may read what is installed
 action=$1
 case ${DESTDIR:-} in
 '' | /*) dest=${DESTDIR:-} ;;
