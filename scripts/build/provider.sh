@@ -7,8 +7,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 core=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
-pabi=$(sed -n 's/^set(IBVERBS_PABI_VERSION "\([0-9]*\)")$/\1/p' \
-	"$core/CMakeLists.txt" 2>/dev/null) || pabi= # reported below
+pabi=$("$top/scripts/install/private-abi" "$core") || pabi= # reported below
 [ -n "$pabi" ] || {
 	echo "make provider: '$core' is not an rdma-core source; give RDMA_CORE=" >&2
 	exit 1
@@ -54,6 +53,10 @@ cross() {
 run ninja ${JOBS:+"-j$JOBS"} -C "$work/build" "lib/$library"
 grep -q 'warning:' "$work/log" 2>/dev/null && cat "$work/log" >&2
 
+# One for another version of libibverbs, from an earlier build, must not be installed.
+for old in "$out"/libkwarp-rdmav*.so; do
+	[ "$old" = "$out/$library" ] || rm -f "$old"
+done
 cmp -s "$work/build/lib/$library" "$out/$library" ||
 	cp -L "$work/build/lib/$library" "$out/$library"
 echo 'driver kwarp' >"$out/kwarp.driver"

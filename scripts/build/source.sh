@@ -59,14 +59,19 @@ selftests() {
 	echo scripts/subarch.include
 }
 
-# fetch_rdma_core APT...: fetches the upstream tarball of the libibverbs that is installed where the
-# prefix APT runs commands. Uses the address and checksum that apt reports, because the archive may
-# lack the .dsc file.
-fetch_rdma_core() {
-	local version uri file size hash
+# core_version [OPTION]: prints the version of the source of the installed libibverbs; dpkg-query
+# gets the option
+core_version() {
 	# shellcheck disable=SC2016 # a dpkg-query format
-	version=$("$@" dpkg-query -W -f '${source:Version}' libibverbs1) ||
-		fail 'libibverbs1 is not installed'
+	dpkg-query "$@" -W -f '${source:Version}' libibverbs1 || fail 'libibverbs1 is not installed'
+}
+
+# fetch_rdma_core VERSION APT...: fetches the upstream tarball of this version with the apt-get that
+# the prefix APT runs. Uses the address and checksum that apt reports, because the archive may lack
+# the .dsc file.
+fetch_rdma_core() {
+	local version=$1 uri file size hash
+	shift
 	read -r uri file size hash < <(
 		"$@" apt-get "${apt_options[@]}" source --print-uris "rdma-core=$version" |
 			tr -d "'" | grep '\.orig\.tar'
@@ -103,10 +108,12 @@ selftests-*)
 	# shellcheck disable=SC2046 # names of files
 	set -- $(selftests)
 	;;
-rdma-core | rdma-core-here) ;;
+# the version, because libibverbs may have been upgraded since
+rdma-core) set -- "$(core_version --admindir="$TREE/var/lib/dpkg")" ;;
+rdma-core-here) set -- "$(core_version)" ;;
 *) fail "unknown source '$name'" ;;
 esac
-want="${*:-whole}"
+want=$*
 have=$(cat "$out/.parts" 2>/dev/null || :)
 if [ "$have" != "$want" ] && [ "$have" != all ]; then
 	step "source of $name"
@@ -121,8 +128,8 @@ if [ "$have" != "$want" ] && [ "$have" != all ]; then
 		fi
 		;;
 	selftests-*) some_linux "${name#*-}" "$@" ;;
-	rdma-core) fetch_rdma_core in_tree -w / ;;
-	rdma-core-here) own_apt_sources && fetch_rdma_core env ;;
+	rdma-core) fetch_rdma_core "$1" in_tree -w / ;;
+	rdma-core-here) own_apt_sources && fetch_rdma_core "$1" env ;;
 	esac
 	echo "$want" >"$out.new/.parts"
 	rm -rf "$out"

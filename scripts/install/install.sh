@@ -12,6 +12,7 @@ case ${DESTDIR:-} in
 *) dest=$PWD/$DESTDIR ;;
 esac
 dest=${dest%/}
+here=$(cd "$(dirname "$0")" && pwd)
 list=$dest/var/lib/kwarp/installed
 
 # contents IMAGE: prints the files of the image, and those of its folders, with a slash at the end,
@@ -79,10 +80,26 @@ tell_system() {
 		done
 }
 
+# misfits IMAGE: prints the providers of the image that the installed libibverbs would not load
+misfits() {
+	[ -z "$dest${CROSS_COMPILE:-}" ] || return 0
+	find "$1" -path '*/libibverbs/libkwarp-rdmav*.so' | while IFS= read -r file; do
+		path=${file#"$1"} abi=${file##*-rdmav}
+		have=$("$here/private-abi" "${path%/libibverbs/*}") || continue
+		[ "$have" = "${abi%.so}" ] || echo "$path (libibverbs has the private ABI $have)"
+	done
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 case $action in
 install)
+	misfits=$(misfits "$2")
+	[ -z "$misfits" ] || {
+		echo "make install: built for another version of libibverbs: $misfits;" \
+			'RDMA_CORE is not of the version that libibverbs has here' >&2
+		exit 1
+	}
 	mkdir -p "$2/var/lib/kwarp"
 	contents "$2" >"$work/contents"
 	kept | LC_ALL=C sort -u - "$work/contents" >"$work/new"

@@ -86,12 +86,22 @@ place() {
 		lacks 'PKG_CONFIG_LIBDIR=DIR: the folder with libibverbs.pc of the other machine'
 	! command -v pkg-config >/dev/null || pkg-config --exists libibverbs ||
 		lacks 'the development files of libibverbs' libibverbs-dev
+	[ -n "${DESTDIR:-}${CROSS_COMPILE:-}" ] || [ -z "${RDMA_CORE:-}" ] || same_abi
 	[ -n "${DESTDIR:-}" ] || {
 		owners=$(owners)
 		[ -z "$owners" ] ||
 			lacks "the removal of packages whose files it would overwrite: \
 apt-get purge $owners"
 	}
+}
+
+# same_abi: checks that a provider of RDMA_CORE is one for the installed libibverbs
+same_abi() {
+	have=$("$top/scripts/install/private-abi" \
+		"$(pkg-config --variable=libdir libibverbs 2>/dev/null)") || return 0
+	of=$("$top/scripts/install/private-abi" "$RDMA_CORE") || return 0
+	[ "$have" = "$of" ] || lacks "RDMA_CORE=DIR of the version that libibverbs has: \
+$RDMA_CORE has the private ABI $of, libibverbs $have"
 }
 
 # owners: prints the packages that have files of "make install"; each package of kwarp has one of
