@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # What people type; "make help" lists it. The module's objects and flags are in Kbuild.
 
+# make separates names by blanks, and the recipes quote paths
+ifneq ($(words $(subst ','' ',$(CURDIR))),1)
+$(error a path without blanks and quotes is needed: make cannot build in '$(CURDIR)')
+endif
+
 O ?= build
 KDIR ?= /lib/modules/$(shell uname -r)/build
 RDMA_CORE ?=
@@ -20,6 +25,9 @@ export V SUITES FUZZ_SECONDS CROSS_COMPILE
 Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = $(if $(silent),@:,$(if $(Q),@printf '  %-9s%s\n' '$(1)' '$(2)'))
+ifneq ($(words $(subst ','' ',$(O))),1)
+$(error O=DIR must be a path without blanks and quotes, but is '$(O)')
+endif
 out := $(abspath $(O))
 scripts := $(CURDIR)/scripts
 
