@@ -30,6 +30,9 @@ $(error O=DIR must be a path without blanks and quotes, but is '$(O)')
 endif
 out := $(abspath $(O))
 scripts := $(CURDIR)/scripts
+folder = $(scripts)/build/folder.sh
+mark = $(folder) mark '$(out)'
+no-image = [ ! -e '$(image)' ] || { $(folder) check install '$(out)' && rm -rf '$(image)'; }
 
 # The jobs that -jN allows, for the builds of the module and of the provider; empty without -j.
 export JOBS = $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS)))
@@ -63,8 +66,8 @@ help:
 	@echo '                 KVER), those that had it from DKMS, and later ones;'
 	@echo '                 make dkms-uninstall takes it away'
 	@echo '  make deb       packages for Debian in O=DIR/deb'
-	@echo '  make clean     remove what was built'
-	@echo '  make distclean the cached tree and sources, too'
+	@echo '  make clean     remove what was built in O=DIR'
+	@echo '  make distclean O=DIR and build, with the cached tree and sources'
 	@echo 'Try'
 	@echo '  make demo      build all in a Debian 13 tree, boot it in QEMU, run the same'
 	@echo '                 programs over Linux'"'"'s siw and over kwarp: a minute, the first'
@@ -103,17 +106,19 @@ help:
 modules:
 	$(Q)$(preflight) module
 	$(call say,MODULE,$(O)/kwarp.ko for $(KDIR))
-	$(Q)$(scripts)/build/module.sh '$(KDIR)' '$(out)'
+	$(Q)$(mark) && $(scripts)/build/module.sh '$(KDIR)' '$(out)'
 
 provider:
 	$(Q)$(preflight) provider
 	$(call say,PROVIDER,$(O)/libkwarp-rdmavN.so)
+	$(Q)$(mark)
 	$(Q)core='$(RDMA_CORE)'; \
 	[ -n "$$core" ] || core=$$($(scripts)/build/source.sh rdma-core-here) && \
 		$(scripts)/build/provider.sh "$$core" '$(out)'
 
 tools:
 	$(Q)$(preflight) tools
+	$(Q)$(mark)
 	$(Q)set -e; for t in $(tools); do \
 		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" $(cross) all; \
 	done
@@ -133,11 +138,11 @@ install-user: preflight-user
 
 preflight-install:
 	$(Q)$(preflight) module provider tools place place-module
-	$(Q)rm -rf '$(image)'
+	$(Q)$(no-image)
 
 preflight-user:
 	$(Q)$(preflight) provider tools place
-	$(Q)rm -rf '$(image)'
+	$(Q)$(no-image)
 
 image-module:
 	$(Q)install -D -m 644 '$(out)/kwarp.ko' '$(moddir)/kwarp.ko'
@@ -190,7 +195,7 @@ flake:
 
 soak:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && FLAVOUR=fast scripts/guest/uml.sh build
-	$(Q)FLAVOUR=fast NO_LEAKS=1 KWARP_SOAK=$(MESSAGES) \
+	$(Q)$(mark) && FLAVOUR=fast NO_LEAKS=1 KWARP_SOAK=$(MESSAGES) \
 		scripts/guest/uml.sh run -t 7200 -o '$(out)/results/soak' tests/vm/soak.test.sh
 
 bench:
@@ -211,7 +216,7 @@ compare-pyverbs:
 	$(Q)scripts/guest/vm.sh -t 1800 -o build/results/compare-pyverbs tests/vm/pyverbs-compare
 
 series:
-	$(Q)$(scripts)/series.sh '$(KERNEL)' '$(RDMA_CORE)' '$(out)/series'
+	$(Q)$(mark) && $(scripts)/series.sh '$(KERNEL)' '$(RDMA_CORE)' '$(out)/series'
 
 docs:
 	$(Q)scripts/tree/setup && scripts/tree/tree.sh && scripts/build/docs.sh
@@ -222,7 +227,9 @@ fuzz:
 checkpatch sparse:
 	$(Q)SUITES=$@ tests/run.sh
 
+# Only in a folder that make has made: see folder.sh.
 clean:
+	$(Q)$(folder) check '$(or $(filter distclean,$(MAKECMDGOALS)),clean)' '$(out)'
 	$(call say,CLEAN,$(O))
 	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so \
 		'$(out)'/modules-* '$(out)'/provider '$(out)'/stage '$(out)'/docs '$(out)'/check \
@@ -230,7 +237,8 @@ clean:
 		'$(out)'/check.tally* '$(out)'/results '$(out)'/log
 
 distclean: clean
-	$(Q)rm -rf '$(out)'
+	$(Q)$(folder) remove '$(out)'
+	$(Q)$(folder) remove '$(CURDIR)/build'
 
 .PHONY: all help modules provider tools install install-user preflight-install preflight-user \
 	image-module image-user uninstall dkms-install dkms-uninstall deb demo check quick \

@@ -5,7 +5,8 @@
 set -eu
 umask 022 # apt reads the packages as another user
 top=$(cd "$(dirname "$0")/../.." && pwd)
-mkdir -p "$1"
+"$top/scripts/build/folder.sh" check deb "$1"
+"$top/scripts/build/folder.sh" mark "$1"
 out=$(cd "$1" && pwd)
 
 command -v dpkg-buildpackage >/dev/null || {
