@@ -49,6 +49,8 @@ install)
 	# the same, for compiler caches.
 	work=/var/cache/kwarp-dkms
 	trap 'rm -rf "$work"' EXIT
+	# dash runs the trap of EXIT only on an exit
+	trap 'exit 130' INT TERM HUP
 	rm -rf "$work"
 	mkdir -p "$work/dkms" "$work/kwarp-$version"
 	(cd "$top" && cp -R Kbuild dkms.conf kernel include LICENSES "$work/kwarp-$version/")

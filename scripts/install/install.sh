@@ -34,11 +34,10 @@ put_all() {
 		*/) mkdir -p "$dest$path" ;;
 		*)
 			# Replace files instead of writing to them, because they may be in use.
-			cp -P "$1$path" "$dest$path.kwarp-new" || {
-				rm -f "$dest$path.kwarp-new"
-				exit 1
-			}
-			mv "$dest$path.kwarp-new" "$dest$path"
+			# systemd and others ignore hidden files.
+			new=$dest${path%/*}/.kwarp-new
+			cp -P "$1$path" "$new" || exit 1
+			mv "$new" "$dest$path"
 			;;
 		esac
 	done
@@ -90,8 +89,11 @@ misfits() {
 	done
 }
 
+new=
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" ${new:+"$new"}' EXIT
+# dash runs the trap of EXIT only on an exit
+trap 'exit 130' INT TERM HUP
 case $action in
 install)
 	misfits=$(misfits "$2")
