@@ -11,6 +11,8 @@ DOWNLOADS=$BUILD/downloads
 # compiler cache, shared by all checkouts of this user
 CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwarp-ccache}
 export TOP BUILD TREE DOWNLOADS CCACHE_DIR
+# programs that scripts/tree/setup has not installed on the machine
+PATH=$BUILD/bin:$PATH
 umask 022
 
 # step TEXT: prints the step that begins and remembers the text for fail().
