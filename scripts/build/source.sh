@@ -83,22 +83,30 @@ fetch_rdma_core() {
 	tar -x -C "$out.new" --strip-components=1 -f "$file"
 }
 
-# own_apt_sources: writes a list with the Debian source archives of this machine, so that the
-# machine's configuration needs no deb-src lines. Sets apt_options.
+# own_apt_sources: writes a list with the source archives of this machine's Debian or Ubuntu, so that
+# the machine's configuration needs no deb-src lines. Sets apt_options.
 own_apt_sources() {
-	local apt=$BUILD/apt key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local apt=$BUILD/apt
 	mkdir -p "$apt/lists/partial"
 	apt-get indextargets --format '$(LABEL)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' \
 		'Created-By: Packages' | sort -u |
-		awk -F'|' -v key=$key '
-			$1 ~ /^Debian/ { print "deb-src [signed-by=" key "]", $2, $3, $4 }' \
-			>"$apt/sources.list"
+		awk -F'|' -v keys=/usr/share/keyrings '
+			$1 ~ /^Debian/ { key = "debian" }
+			$1 ~ /^Ubuntu/ { key = "ubuntu" }
+			$1 !~ /^(Debian|Ubuntu)/ { next }
+			{
+				print "deb-src [signed-by=" keys "/" key "-archive-keyring.gpg]",
+					$2, $3, $4
+			}' >"$apt/sources.list"
+	[ -s "$apt/sources.list" ] || fail 'apt has no lists of Debian or Ubuntu: run apt-get' \
+		"update, or give RDMA_CORE=DIR, the source of rdma-core $version"
 	apt_options=(-o "Dir::Etc::SourceList=$apt/sources.list"
 		-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists")
 	quietly "$BUILD/log/source-$name.log" apt-get "${apt_options[@]}" update
 }
 
 apt_options=()
+version=
 case $name in
 linux-*)
 	[ $# -gt 0 ] ||
@@ -108,12 +116,13 @@ selftests-*)
 	# shellcheck disable=SC2046 # names of files
 	set -- $(selftests)
 	;;
-# the version, because libibverbs may have been upgraded since
-rdma-core) set -- "$(core_version --admindir="$TREE/var/lib/dpkg")" ;;
-rdma-core-here) set -- "$(core_version)" ;;
+rdma-core) version=$(core_version --admindir="$TREE/var/lib/dpkg") ;;
+rdma-core-here) version=$(core_version) ;;
 *) fail "unknown source '$name'" ;;
 esac
-want=$*
+# libibverbs may have been upgraded since; only upstream's version matters
+want=${version:+${version%-*}}
+want=${want:-$*}
 have=$(cat "$out/.parts" 2>/dev/null || :)
 if [ "$have" != "$want" ] && [ "$have" != all ]; then
 	step "source of $name"
@@ -128,8 +137,8 @@ if [ "$have" != "$want" ] && [ "$have" != all ]; then
 		fi
 		;;
 	selftests-*) some_linux "${name#*-}" "$@" ;;
-	rdma-core) fetch_rdma_core "$1" in_tree -w / ;;
-	rdma-core-here) own_apt_sources && fetch_rdma_core "$1" env ;;
+	rdma-core) fetch_rdma_core "$version" in_tree -w / ;;
+	rdma-core-here) own_apt_sources && fetch_rdma_core "$version" env ;;
 	esac
 	echo "$want" >"$out.new/.parts"
 	rm -rf "$out"

@@ -76,8 +76,15 @@ provider() {
 	command_of python3 python3
 	[ -z "${RDMA_CORE:-}" ] || [ -e "$RDMA_CORE/CMakeLists.txt" ] ||
 		lacks "the source of rdma-core at RDMA_CORE=$RDMA_CORE"
-	[ -n "${RDMA_CORE:-}" ] || command -v apt-get >/dev/null ||
-		lacks 'RDMA_CORE=DIR: the source of rdma-core, of the version that libibverbs has'
+	[ -n "${RDMA_CORE:-}" ] || apt_archive ||
+		lacks 'RDMA_CORE=DIR: the source of rdma-core, of the version that libibverbs has \
+(where apt has lists of Debian or Ubuntu, make fetches it)'
+}
+
+# apt_archive: succeeds if apt has lists of an archive from which scripts/build/source.sh can fetch
+apt_archive() {
+	apt-get indextargets --format '$(LABEL)' 'Created-By: Packages' 2>/dev/null |
+		grep -qE '^(Debian|Ubuntu)'
 }
 
 place() {
