@@ -83,8 +83,8 @@ fetch_rdma_core() {
 	tar -x -C "$out.new" --strip-components=1 -f "$file"
 }
 
-# own_apt_sources: writes a list with the source archives of this machine's Debian or Ubuntu, so that
-# the machine's configuration needs no deb-src lines. Sets apt_options.
+# own_apt_sources: writes a list with the source archives of this machine's Debian or Ubuntu, so
+# that the machine's configuration needs no deb-src lines. Sets apt_options.
 own_apt_sources() {
 	local apt=$BUILD/apt
 	mkdir -p "$apt/lists/partial"
