@@ -50,14 +50,35 @@ kernel_defects() {
 	grep -avE "$KERNEL_STALLS|Call Trace" "$1"
 }
 
-# guest_verdict RESULTS EMULATOR_STATUS LIMIT [STATUS]: returns the command's status; 125 if the
-# kernel logged a fault or died; STATUS (125) if the time limit was reached.
+# not_files FOLDER NAME...: prints the names in FOLDER of what is not a regular file. A guest can
+# leave a symbolic link to any file of this machine, or a pipe without an end.
+not_files() {
+	local folder=$1 name
+	shift
+	for name; do
+		name=$folder/$name
+		[ -L "$name" ] || { [ -e "$name" ] && [ ! -f "$name" ]; } || continue
+		echo "${name##*/}"
+	done
+}
+
+# guest_verdict RESULTS EMULATOR_STATUS LIMIT [STATUS [OWN [SHOWN]]]: returns the command's status;
+# 125 if the kernel logged a fault or died; STATUS (125) if the time limit was reached. The guest
+# can write to the folder RESULTS. OWN (RESULTS) has the console's log and gets the file
+# "complaints"; messages call this folder SHOWN.
 guest_verdict() {
-	local results=$1 rc=$2 limit=$3 late=${4:-125}
-	if kernel_complaints "$results/console.log" "$results/kernel.log" \
-		>"$results/complaints"; then
-		echo "the kernel complained; see $results/console.log and kernel.log:" >&2
-		sort -u "$results/complaints" | head -n 20 >&2
+	local results=$1 rc=$2 limit=$3 late=${4:-125} own=${5:-$1} odd status
+	local shown=${6:-$own}
+	odd=$(not_files "$results" status kernel.log && not_files "$own" console.log)
+	[ -z "$odd" ] || {
+		echo "the guest left ${odd//$'\n'/, }, which is not a file" >&2
+		return 125
+	}
+	# The emulator has ended, so the guest cannot replace the file again.
+	rm -rf "${own:?}/complaints"
+	if kernel_complaints "$own/console.log" "$results/kernel.log" >"$own/complaints"; then
+		echo "the kernel complained; see console.log and kernel.log in $shown:" >&2
+		sort -u "$own/complaints" | head -n 20 >&2
 		return 125
 	fi
 	if [ ! -s "$results/status" ]; then
@@ -68,8 +89,13 @@ guest_verdict() {
 		fi
 		echo "the guest ended without a result (emulator status $rc);" \
 			'end of its console:' >&2
-		tail -n 20 "$results/console.log" >&2
+		tail -n 20 "$own/console.log" >&2
 		return "$late"
 	fi
-	return "$(cat "$results/status")"
+	status=$(head -c 9 "$results/status")
+	[[ $status =~ ^[0-9]{1,3}$ ]] || {
+		echo 'the guest left no number as the exit status' >&2
+		return 125
+	}
+	return $((10#$status))
 }

@@ -98,7 +98,7 @@ KWARP_TERMINAL=/results/output ${KERNEL_ARGS:-}" \
 		-virtfs "$share,path=/src,mount_tag=src,readonly=on" \
 		-virtfs "$share,path=/src${results#"$TOP"},mount_tag=results" \
 		</dev/null || rc=$?
-	cat "$results/output" 2>/dev/null || :
+	[ -n "$(not_files "$results" output)" ] || cat "$results/output" 2>/dev/null || :
 }
 
 boot() {
@@ -134,6 +134,7 @@ for again in 2 3 4; do
 	[ -n "${DISK:-}" ] || break
 	[ $rc -eq 0 ] || break
 	[ ! -s "$results/status" ] || break
+	[ -z "$(not_files "$results" console.log consoles.log)" ] || break
 	cat "$results/console.log" >>"$results/consoles.log"
 	boot
 done
