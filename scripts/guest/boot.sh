@@ -35,19 +35,20 @@ unpack_modules() {
 }
 
 # make_initramfs ROOT KVER BUSYBOX OUT [ADD]: makes an initramfs for a kernel of ROOT; BUSYBOX is a
-# static one. The contents of the folder ADD are added to the guest's root.
+# static one. The contents of the folder ADD are added to the guest's root. The files are collected
+# in OUT.d.
 make_initramfs() {
-	local root=$1 kver=$2 busybox=$3 out=$4 add=${5:-} work rc=0
-	work=$(mktemp -d) || return
-	mkdir -p "$work"/{bin,proc,sys,dev,ro,src,rw,new} &&
-		cp "$busybox" "$work/bin/busybox" && ln -s busybox "$work/bin/sh" &&
-		install -m 755 "${BASH_SOURCE[0]%/*}/initramfs-init" "$work/init" &&
-		unpack_modules "$root" "$kver" "$work/modules" "${BOOT_MODULES[@]}" &&
-		unpack_modules "$root" "$kver" "$work/disk-modules" "${DISK_MODULES[@]}" &&
-		{ [ -z "$add" ] || cp -R "$add" "$work/add"; } &&
-		(cd "$work" && find . | cpio -o -H newc --quiet) | gzip -1 >"$out.new" &&
+	local root=$1 kver=$2 busybox=$3 out=$4 add=${5:-} files=$4.d rc=0
+	rm -rf "$files"
+	mkdir -p "$files"/{bin,proc,sys,dev,ro,src,rw,new} &&
+		cp "$busybox" "$files/bin/busybox" && ln -s busybox "$files/bin/sh" &&
+		install -m 755 "${BASH_SOURCE[0]%/*}/initramfs-init" "$files/init" &&
+		unpack_modules "$root" "$kver" "$files/modules" "${BOOT_MODULES[@]}" &&
+		unpack_modules "$root" "$kver" "$files/disk-modules" "${DISK_MODULES[@]}" &&
+		{ [ -z "$add" ] || cp -R "$add" "$files/add"; } &&
+		(cd "$files" && find . | cpio -o -H newc --quiet) | gzip -1 >"$out.new" &&
 		mv "$out.new" "$out" || rc=1
-	rm -rf "$work"
+	rm -rf "$files"
 	return $rc
 }
 
@@ -76,10 +77,10 @@ add_share() {
 	options+=(-virtfs "$share,path=${2//,/,,},mount_tag=$1${3:+,readonly=on}")
 }
 
-# guest_emulator VMLINUZ INITRAMFS RESULTS LIMIT: sets $emulator to the command that boots a guest:
-# ttyS0 has the kernel's log, ttyS1 the output of the command. $options has further options of the
-# emulator, among them the shares "root" and "results". $CPUS, $MEM and $KERNEL_ARGS come from the
-# environment.
+# guest_emulator VMLINUZ INITRAMFS LOGS LIMIT: sets $emulator to the command that boots a guest:
+# ttyS0 has the kernel's log, LOGS/console.log, ttyS1 the output of the command. $options has
+# further options of the emulator, among them the shares "root" and "results". $CPUS, $MEM and
+# $KERNEL_ARGS come from the environment.
 # shellcheck disable=SC2034 # for those who source this
 guest_emulator() {
 	emulator=(timeout --foreground -k 5 "$4" qemu-system-x86_64
@@ -91,10 +92,10 @@ guest_emulator() {
 		"${options[@]}")
 }
 
-# emulator_fault RESULTS: tests whether the kernel died of an Oops in its own text patching. While
-# the kernel patches, it sets a breakpoint for the other CPUs; with one thread per CPU the emulator
-# may still execute the old translation, or the removed breakpoint. This happens about once in 40
-# boots; no driver can cause an int3.
+# emulator_fault RESULTS [OWN]: tests whether the kernel died of an Oops in its own text patching;
+# the console's log is in OWN (RESULTS). While the kernel patches, it sets a breakpoint for the
+# other CPUs; with one thread per CPU the emulator may still execute the old translation, or the
+# removed breakpoint. This happens about once in 40 boots; no driver can cause an int3.
 emulator_fault() {
-	[ ! -s "$1/status" ] && grep -aq 'Oops: int3' "$1/console.log"
+	[ ! -s "$1/status" ] && grep -aq 'Oops: int3' "${2:-$1}/console.log"
 }
