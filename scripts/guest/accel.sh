@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # accel.sh: determines whether QEMU can use KVM on this machine. Sourced by kwarp-vm and demo.sh.
 #
-#	accel_that_works [VMLINUZ]	prints "kvm" or "tcg"; a reason goes to standard error
+#	accel_that_works [VMLINUZ [again]]	prints "kvm" or "tcg"; a reason goes to standard
+#						error
 #
 # The existence of /dev/kvm is not sufficient: on a machine that is itself a guest, QEMU may fail
 # with /dev/kvm, or a kernel may stop in the middle of its boot. So a kernel is booted as a test;
 # its only program prints a message. VMLINUZ is this kernel, by default the newest of the tree, if
-# there is one, or of /boot. The result is stored until the machine boots again or QEMU changes.
+# there is one, or of /boot. The result is stored until the machine boots again or QEMU changes;
+# with "again" a stored failure is not used.
 
 # Tests replace this file.
 ACCEL_KVM=${ACCEL_KVM:-/dev/kvm}
@@ -34,9 +36,9 @@ accel_kernel() {
 }
 
 # accel_boots VMLINUZ FOLDER: tests whether a guest with KVM starts its first program. Ends the
-# emulator as soon as the result is known. QEMU's output is in FOLDER/said.
+# emulator as soon as the result is known. QEMU's output is in FOLDER/said. Sets $pid.
 accel_boots() {
-	local vmlinuz=$1 work=$2 pid tenths rc=1
+	local vmlinuz=$1 work=$2 tenths rc=1
 	mkdir -p "$work/root/bin"
 	cp "$(command -v busybox)" "$work/root/bin/busybox"
 	printf '#!/bin/busybox sh\necho kwarp: alive\n/bin/busybox poweroff -f\n' >"$work/root/init"
@@ -57,33 +59,34 @@ accel_boots() {
 	# QEMU may have ended between the two checks above.
 	! grep -aq '^kwarp: alive' "$work/console" || rc=0
 	{ kill -9 $pid && wait $pid; } 2>/dev/null || :
+	pid=
 	[ -s "$work/said" ] || echo "no program ran within $ACCEL_LIMIT s" >"$work/said"
 	return $rc
 }
 
-# accel_probe VMLINUZ: prints "kvm", or "tcg" and the reason
-accel_probe() {
-	local work command
+# accel_probe VMLINUZ: prints "kvm", or "tcg" and the reason. A signal ends this subshell, too.
+accel_probe() (
+	pid=
 	for command in qemu-system-x86_64 busybox cpio; do
 		command -v $command >/dev/null || {
 			echo "tcg there is no $command to try KVM"
-			return
+			exit
 		}
 	done
-	[ -r "$1" ] || { echo 'tcg there is no kernel that can be read to try KVM'; return; }
-	work=$(mktemp -d) || return
+	[ -r "$1" ] || { echo 'tcg there is no kernel that can be read to try KVM'; exit; }
+	work=$(mktemp -d) || exit
+	trap '[ -z "$pid" ] || kill -9 "$pid"; rm -rf "$work"' EXIT
 	if accel_boots "$1" "$work"; then
 		echo kvm
 	else
 		echo "tcg /dev/kvm does not work: $({ grep -v ' warning: ' "$work/said" ||
 			cat "$work/said"; } | head -n 1 | cut -c 1-120)"
 	fi
-	rm -rf "$work"
-}
+)
 
-# accel_that_works [VMLINUZ]
+# accel_that_works [VMLINUZ [again]]
 accel_that_works() {
-	local answer store=
+	local answer store='' stored=
 	if [ ! -e "$ACCEL_KVM" ]; then
 		answer='tcg there is no /dev/kvm'
 	elif [ ! -w "$ACCEL_KVM" ]; then
@@ -91,14 +94,19 @@ accel_that_works() {
 	else
 		store=$(accel_store) || store=
 		answer=$(cat "${store:-/nowhere}" 2>/dev/null) || answer=
+		case ${2:-}$answer in
+		againtcg*) answer= ;;
+		tcg*) stored="; this result is stored in $store, remove it to try again" ;;
+		esac
 		[ -n "$answer" ] || {
 			answer=$(accel_probe "${1:-$(accel_kernel || :)}")
 			case $answer in
-			'tcg there is no'*) store= ;;
+			# A busy machine may be the cause.
+			'tcg there is no'* | *': no program ran within '*) store= ;;
 			esac
 			[ -z "$store" ] || echo "$answer" >"$store" || :
 		}
 	fi
-	[ "${answer%% *}" = kvm ] || echo "emulated, not KVM: ${answer#* }" >&2
+	[ "${answer%% *}" = kvm ] || echo "emulated, not KVM: ${answer#* }$stored" >&2
 	echo "${answer%% *}"
 }
