@@ -86,15 +86,15 @@ boot() {
 
 # guest [VARIABLE=VALUE]
 guest() {
-	"$TOP/scripts/guest/vm.sh" -t 900 -o "$BUILD/results/demo" \
+	"$TOP/scripts/guest/vm.sh" -t 900 -o "$results" \
 		env "$@" scripts/guest/demo-guest.sh
 }
 
 # machine: prints the conditions of the figures
 machine() {
 	local kernel processors
-	# shellcheck source=/dev/null
-	. "$BUILD/results/demo/machine"
+	kernel=$(sed -n 's/^kernel=//p' "$results/machine")
+	processors=$(sed -n 's/^processors=//p' "$results/machine")
 	echo
 	echo "Debian 13, Linux $kernel, processors: $processors, $([ "$accel" = kvm ] && echo KVM ||
 		echo emulated). A ratio above 1 means that kwarp is better."
@@ -102,7 +102,18 @@ machine() {
 		$'of this machine has no\neffect: the figures are low, only the ratio counts.'
 }
 
+# cleared: after a failure the logs stay
+cleared() {
+	local rc=$?
+	rm -f "$results.accel"
+	[ $rc -ne 0 ] || rm -rf "$results" "$results.lock"
+}
+
 need_root
+# Another demo may run in this checkout.
+results=$BUILD/results/demo-$$
+mkdir -p "$BUILD/results"
+trap cleared EXIT
 part "$TOP/scripts/tree/setup"
 command -v qemu-system-x86_64 >/dev/null ||
 	fail 'no qemu-system-x86_64 on this machine: apt-get install --reinstall qemu-system-x86'
@@ -110,14 +121,14 @@ part "$TOP/scripts/tree/tree.sh"
 part env NO_TESTS=1 "$TOP/scripts/build/stage.sh"
 part initramfs
 busy 'KVM or not'
-accel=$(accel_that_works 2>"$BUILD/demo.accel")
-[ ! -s "$BUILD/demo.accel" ] || stays "The guest's processor is $(cat "$BUILD/demo.accel")."
+accel=$(accel_that_works 2>"$results.accel")
+[ ! -s "$results.accel" ] || stays "The guest's processor is $(cat "$results.accel")."
 busy 'boot: Debian 13 in QEMU'
 part boot
 # Without a terminal, the rows are between progress lines: print the table.
 [ "$columns" -gt 0 ] || {
 	echo
-	cat "$BUILD/results/demo/table"
+	cat "$results/table"
 }
 machine
 cat <<'NEXT'

@@ -19,7 +19,8 @@
 # them, since the cause is then the machine or the change.
 #
 # build/check-passed has the commit and the verdict of the last complete run of "check" or "all",
-# build/tested-on.csv the kernels and machines of the last run of "all".
+# build/tested-on.csv the kernels and machines of the last run of "all". A second run in the same
+# checkout is refused, because both would write these files.
 . "$(dirname "$0")/../scripts/lib.sh"
 
 mode=${1:-check}
@@ -104,6 +105,17 @@ seconds_left() {
 	[ "$limit" -ne 0 ] || left=0
 	[ "$limit" -eq 0 ] || [ $left -gt 1 ] || left=1
 	echo $left
+}
+
+# alone: takes a lock until exit, or fails if another run has it. Processes of a run have the lock,
+# too, in case this script is killed and they are not.
+alone() {
+	mkdir -p "$BUILD"
+	exec {LOCK_FD}>>"$BUILD/.check.lock"
+	flock -n "$LOCK_FD" || fail "another test run uses this checkout (process" \
+		"$(tail -n 1 "$BUILD/.check.lock")). Wait for its end, or use another clone:" \
+		"git clone $TOP /ANOTHER/kwarp"
+	echo "$$, $mode${SUITES:+ with SUITES=$SUITES}" >"$BUILD/.check.lock"
 }
 
 # keep: stores the durations of this run, and drops older durations of the same jobs
@@ -223,6 +235,7 @@ list) listed all | cut -d' ' -f1; exit ;;
 modes) modes; exit ;;
 esac
 need_root
+alone
 mkdir -p "$LOGS"
 rm -rf "$TALLY" "$TALLY".*
 mkdir "$TALLY.done"
