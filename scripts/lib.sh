@@ -68,10 +68,45 @@ lock() {
 	flock "$LOCK_FD"
 }
 
-# debian_archive: prints the address of the Debian archive that this machine's apt uses.
+# debian_archive: prints the address of the Debian archive that this machine's apt uses; the first
+# one of a list of mirrors, which Debian's cloud images have.
 debian_archive() {
-	apt-get indextargets --format '$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
-		awk -F'|' '$1 == "Debian" { print $2; exit }'
+	local uri
+	uri=$(apt-get indextargets --format '$(LABEL)|$(REPO_URI)' 'Created-By: Packages' |
+		awk -F'|' '$1 == "Debian" { print $2; exit }')
+	case $uri in
+	mirror+file:*)
+		uri=${uri#mirror+file:}
+		awk '/^[a-z+]+:/ { print $1; exit }' "${uri%/}"
+		;;
+	?*) echo "$uri" ;;
+	esac
+}
+
+# apt_proxies: prints the proxies of this machine as lines of an apt.conf: those of its apt, or of
+# the environment
+apt_proxies() {
+	local method archive proxy
+	archive=$(debian_archive)
+	for method in http https; do
+		! apt-config dump "Acquire::$method::Proxy" | grep . || continue
+		proxy=
+		[ "${archive%%:*}" != $method ] ||
+			proxy=$(/usr/lib/apt/apt-helper auto-detect-proxy "$archive" |
+				sed -n "s/^Using proxy '\(.*\)' for .*/\1/p") || proxy=
+		[ -n "$proxy" ] || {
+			proxy=${method}_proxy
+			proxy=${!proxy:-}
+		}
+		[ -z "$proxy" ] || echo "Acquire::$method::Proxy \"$proxy\";"
+	done
+}
+
+# tell_proxies ROOT: makes apt in the tree ROOT use these proxies
+tell_proxies() {
+	local file=$1/etc/apt/apt.conf.d/80proxy lines
+	lines=$(apt_proxies)
+	[ "$lines" = "$(cat "$file" 2>/dev/null)" ] || echo "$lines" >"$file"
 }
 
 # need_archive: fails unless the Debian archive of this machine can be reached
@@ -87,7 +122,8 @@ need_archive() {
 	rm -f "$probe"
 	[ -n "$archive" ] || fail "the Debian archive $(debian_archive) cannot be reached." \
 		"apt-get update shows the reason; behind a proxy:" \
-		"echo 'Acquire::http::Proxy \"http://HOST:PORT\";' >/etc/apt/apt.conf.d/80proxy"
+		"echo 'Acquire::http::Proxy \"http://HOST:PORT\";' >/etc/apt/apt.conf.d/80proxy;" \
+		'the tree uses the same proxy'
 }
 
 # tree_kver: the kernel under test (the tree's stock 6.12).

@@ -9,7 +9,10 @@ lock tree
 
 SUITE=trixie
 stamp=$({ list "$TOP/scripts/tree/packages.tree"; sha256sum <"$0"; } | sha256sum | cut -d' ' -f1)
-[ "$(cat "$TREE/stamp" 2>/dev/null)" = "$stamp" ] && exit 0
+[ "$(cat "$TREE/stamp" 2>/dev/null)" != "$stamp" ] || {
+	tell_proxies "$TREE"
+	exit 0
+}
 
 archive=$(debian_archive)
 [ -n "$archive" ] || fail 'no Debian archive in the apt configuration of this machine'
@@ -43,6 +46,7 @@ if releases=$(releases); then
 	rm -rf "$new"
 	if kept "$kept" "$new"; then
 		cp /etc/resolv.conf "$new/etc/resolv.conf"
+		tell_proxies "$new"
 		rm -rf "$TREE"
 		mv "$new" "$TREE"
 		step "tree ready: kernel $(tree_kver), as it was kept"
@@ -54,9 +58,12 @@ count=$(list "$TOP/scripts/tree/packages.tree" | wc -l)
 step "Debian 13 tree ($count packages and what they need; about 1 to 2 minutes)"
 rm -rf "$new"
 valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until | grep . || echo true)
+# mmdebstrap's apt does not read the configuration of this machine's.
+mapfile -t proxies < <(apt_proxies)
 # INITRD=No: the VM has its own initramfs, the tree's would take longest of all.
 INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant=apt --mode=root \
 	--aptopt="Acquire::Check-Valid-Until \"$valid\"" \
+	"${proxies[@]/#/--aptopt=}" \
 	--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
 	--dpkgopt='force-unsafe-io' --dpkgopt='path-exclude=/usr/share/man/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
@@ -70,6 +77,9 @@ INITRD=No SOURCE_DATE_EPOCH=0 quietly "$BUILD/log/tree.log" mmdebstrap --variant
 TREE=$new
 mkdir -p "$TREE/src"
 cp /etc/resolv.conf "$TREE/etc/resolv.conf"
+# mmdebstrap has put the proxies, which may change, into the file of its options.
+sed -i '/^Acquire::https\?::Proxy/d' "$TREE/etc/apt/apt.conf.d/99mmdebstrap"
+tell_proxies "$TREE"
 
 step 'headers of the newest kernel for compile tests'
 headers=$(in_tree -w / apt-cache pkgnames linux-headers-7 | newest_headers)
