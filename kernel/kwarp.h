@@ -179,17 +179,18 @@ struct kwarp_lingering {
  *		innermost
  * @counted:	sum of the values transferred to counters of single QPs
  * @counted_qps: QPs with such a counter
- * @lock:	protects the fields up to @number, and @policy.paths
+ * @lock:	protects the fields up to @gids, and @policy.paths
  * @eps:	all endpoints of the device, for removal
  * @upcall_due:	endpoints from which iw_cm expects an event
  * @lingering:	endpoints in KWARP_EP_LINGER that have not been displaced
  * @gids:	the GID table (core/gid.h); written under RTNL, too
- * @number:	GID of a device without an address; written under RTNL, too
+ * @number:	GID of a device without an address; constant
  * @multihomed:	in the list of devices with policy paths; multihomed_lock (dev/addr.c)
  * @paths_net:	namespace of the names in policy paths; multihomed_lock
  * @rendezvous:	listener of policy.rendezvous_port, or NULL; listeners_mutex
  *		(cm/rdv_port.c)
  * @rendezvous_link:	in the list of all devices with such a listener; listeners_mutex
+ * @gids_follow:	@gids has the netdev's addresses (kwarp_addr_follow()); RTNL
  * @up:	the netdev is up; RTNL
  * @leaving:	the netdev is gone; written under RTNL
  */
@@ -225,6 +226,7 @@ struct kwarp_device {
 	struct kwarp_ep *rendezvous;
 	struct list_head rendezvous_link;
 
+	bool gids_follow;
 	bool up;
 	bool leaving;
 };

@@ -124,7 +124,7 @@ static void merge_gids(union ib_gid *table, const struct gid_list *list,
 }
 
 /**
- * kwarp_gid_refresh() - update the table with the netdev's addresses
+ * kwarp_gid_refresh() - update the table with the netdev's addresses, if it follows them
  * @dev:	device
  * @netdev:	its netdev
  *
@@ -144,9 +144,11 @@ bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
 	old = kmalloc_array(KWARP_GIDS, sizeof(*old), GFP_KERNEL);
 	if (!list || !old)
 		goto out;
-	list_ipv4(list, netdev);
-	list_ipv6(list, netdev, false);
-	list_ipv6(list, netdev, true);
+	if (dev->gids_follow) {
+		list_ipv4(list, netdev);
+		list_ipv6(list, netdev, false);
+		list_ipv6(list, netdev, true);
+	}
 
 	/* Only writers change the table, and they hold RTNL. */
 	memcpy(old, dev->gids, sizeof(dev->gids));
@@ -181,7 +183,7 @@ static void random_mac(const struct net_device *netdev, u8 *mac)
  * @dev:	device
  * @netdev:	its netdev
  *
- * Context: RTNL. kwarp_gid_refresh() puts the GID into the table when necessary.
+ * Before registration. Context: RTNL. kwarp_gid_refresh() puts the GID into the table.
  */
 void kwarp_gid_set_number(struct kwarp_device *dev,
 			  const struct net_device *netdev)
@@ -208,9 +210,7 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 	put_unaligned_be16(netdev->ifindex, &gid.raw[11]);
 	memcpy(&gid.raw[13], mac + 3, 3);
 
-	spin_lock_bh(&dev->lock);
 	dev->number = gid;
-	spin_unlock_bh(&dev->lock);
 }
 
 /**

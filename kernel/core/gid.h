@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The GID table: one entry for each address of the netdev, IPv4 addresses as
- * ::ffff:a.b.c.d. An entry keeps its index as long as its address exists, except that
- * index 0 is never empty: if its address disappears, another entry moves there or, if there
- * is none, a GID made from the MAC address (dev->number).
+ * The GID table: a GID made from the MAC address (dev->number) until policy rendezvous_port is
+ * set, because GIDs have no meaning without it, and rdma_cm does not bear changes of the table
+ * (kwarp_addr_follow()). Afterwards one entry for each address of the netdev, IPv4 addresses as
+ * ::ffff:a.b.c.d. An entry keeps its index as long as its address exists, except that index 0
+ * is never empty: if its address disappears, another entry moves there or, if there is none,
+ * dev->number.
  */
 #ifndef _KWARP_CORE_GID_H
 #define _KWARP_CORE_GID_H

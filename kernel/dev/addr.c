@@ -37,18 +37,42 @@ void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev)
 		ib_dispatch_event(&ev);
 }
 
-static void gid_work(struct work_struct *work)
+static void update_gids(struct kwarp_device *dev)
 {
-	struct kwarp_device *dev =
-		container_of(work, struct kwarp_device, gid_work);
-	struct net_device *netdev;
+	struct net_device *netdev = ib_device_get_netdev(&dev->ibdev, 1);
 
-	rtnl_lock();
-	netdev = ib_device_get_netdev(&dev->ibdev, 1);
+	ASSERT_RTNL();
 	if (netdev) {
 		kwarp_addr_changed(dev, netdev);
 		dev_put(netdev);
 	}
+}
+
+/**
+ * kwarp_addr_follow() - let the GIDs follow the netdev's addresses from now on
+ * @dev:	registered device
+ *
+ * Only for policy rendezvous_port: with each GID_CHANGE the core makes all entries of an iWARP
+ * port's table again. cma_validate_port(), which reads index 0 for each bind, resolve and
+ * incoming request, meanwhile finds no entry (-ENODEV), or one without a netdev, which it
+ * dereferences.
+ * Context: process.
+ */
+void kwarp_addr_follow(struct kwarp_device *dev)
+{
+	rtnl_lock();
+	dev->gids_follow = true;
+	update_gids(dev);
+	rtnl_unlock();
+}
+
+static void gid_work(struct work_struct *work)
+{
+	struct kwarp_device *dev =
+		container_of(work, struct kwarp_device, gid_work);
+
+	rtnl_lock();
+	update_gids(dev);
 	rtnl_unlock();
 	kwarp_cm_readdress(dev);
 	kwarp_device_put(dev);

@@ -121,10 +121,6 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 		 */
 		port_changed(dev, netdev);
 		break;
-	case NETDEV_CHANGEADDR:
-		kwarp_gid_set_number(dev, netdev);
-		kwarp_addr_changed(dev, netdev);
-		break;
 	case NETDEV_CHANGENAME:
 		strscpy(dev->ibdev.iw_ifname, netdev->name,
 			sizeof(dev->ibdev.iw_ifname));

@@ -249,6 +249,8 @@ static ssize_t rendezvous_port_store(struct device *d,
 	ret = kstrtou16(buf, 0, &port);
 	if (!ret)
 		ret = kwarp_rdv_set_port(dev, port);
+	if (!ret && port)
+		kwarp_addr_follow(dev);
 	return ret ? : len;
 }
 

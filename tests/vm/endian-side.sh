@@ -5,8 +5,8 @@ side=$1
 . "$(dirname "$0")/lib.sh"
 
 case $side in
-a) host=hostA device=$DEV_A own=$IP_A own6=$IP6_A peer=$IP_B peer6=$IP6_B gid=0a00:0001 ;;
-b) host=hostB device=$DEV_B own=$IP_B own6=$IP6_B peer=$IP_A peer6=$IP6_A gid=0a00:0002 ;;
+a) host=hostA device=$DEV_A own=$IP_A own6=$IP6_A peer=$IP_B peer6=$IP6_B gid=$GID_A ;;
+b) host=hostB device=$DEV_B own=$IP_B own6=$IP6_B peer=$IP_A peer6=$IP6_A gid=$GID_B ;;
 *) bail 'usage: endian-side.sh a|b' ;;
 esac
 here=on_$side
@@ -19,7 +19,7 @@ must ip link set eth0 netns $host
 must end_up $host eth0 "$own" "$own6" 1500
 must rdma_link $host "$device" kwarp eth0
 echo 7600 >"/sys/class/infiniband/$device/kwarp/rendezvous_port" || bail 'no rendezvous_port'
-index=$(gid_index "$device" "0000:0000:0000:0000:0000:ffff:$gid")
+index=$(gid_index "$device" "$gid")
 
 PORT=7174 server rping "$here" rping -s -P -v -V
 PORT=7176 server rping6 "$here" rping -s -P -v -V -a "$own6" -p 7176

@@ -12,8 +12,8 @@ hosts_up
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 must rendezvous on
 must policy send_imm 1
-index_a=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
-index_b=$(gid_index "$DEV_B" 0000:0000:0000:0000:0000:ffff:0a00:0002)
+index_a=$(gid_index "$DEV_A" "$GID_A")
+index_b=$(gid_index "$DEV_B" "$GID_B")
 mkdir "$WORK/store"
 before=$(counter "$DEV_B" rx_octets)
 server gloo on_b "$program" "$DEV_B" "$index_b" 1 "$WORK/store"

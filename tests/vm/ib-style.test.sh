@@ -54,9 +54,9 @@ no_netdev() {
 	! ip -n "$1" link show "$2"
 }
 
-v4=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
+v4=$(gid_index "$DEV_A" "$GID_A")
 v6=$(gid_index "$DEV_A" fd00:0000:0000:0000:0000:0000:0000:0001)
-there4=$(gid_index "$DEV_B" 0000:0000:0000:0000:0000:ffff:0a00:0002)
+there4=$(gid_index "$DEV_B" "$GID_B")
 there6=$(gid_index "$DEV_B" fd00:0000:0000:0000:0000:0000:0000:0002)
 is 'both devices have their GIDs in the same order' "$v4 $v6" "$there4 $there6"
 

@@ -26,6 +26,8 @@ DEV_A=${DRIVER_A}A
 DEV_B=${DRIVER_B}B
 IP_A=10.0.0.1 IP_B=10.0.0.2
 IP6_A=fd00::1 IP6_B=fd00::2
+GID_A=0000:0000:0000:0000:0000:ffff:0a00:0001
+GID_B=0000:0000:0000:0000:0000:ffff:0a00:0002
 WORK=$(mktemp -d)
 export DEV_A DEV_B IP_A IP_B IP6_A IP6_B WORK
 TESTS=0
@@ -430,18 +432,28 @@ hosts_here() {
 }
 
 # rendezvous on|off: sets whether queue pairs of both devices can connect by modify_qp alone,
-# without rdma_cm
+# without rdma_cm. "on" waits until the RDMA core has the GIDs.
 rendezvous() {
 	local dev port=0
 	[ "$1" = off ] || port=7600
 	for dev in "$DEV_A" "$DEV_B"; do
 		echo $port >"/sys/class/infiniband/$dev/kwarp/rendezvous_port" || return 1
 	done
+	[ "$1" = off ] || {
+		wait_for has_gid "$DEV_A" "$GID_A" && wait_for has_gid "$DEV_B" "$GID_B"
+	}
 }
 
-# gid_index DEVICE ADDRESS: prints the index of the GID; ADDRESS is in the form that sysfs shows
+# has_gid DEVICE GID: true if the device has the GID; GID is in the form that sysfs shows
+has_gid() {
+	grep -qx "$2" "/sys/class/infiniband/$1/ports/1/gids/"*
+}
+
+# gid_index DEVICE GID: prints the index of the GID. Waits for it, because the table follows policy
+# rendezvous_port and the addresses after a moment.
 gid_index() {
 	local file
+	wait_for has_gid "$1" "$2" || return
 	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
 		[ "$(cat "$file")" != "$2" ] || { basename "$file"; return 0; }
 	done

@@ -123,29 +123,38 @@ done
 
 # ---- addresses ----
 
-# has_gid TEXT: true if a GID contains TEXT. GIDs are the addresses of the netdev. The RDMA core
-# reports their changes by an event only for RoCE, so we poll.
-has_gid() {
-	grep -qx "0000:0000:0000:0000:0000:ffff:$1" "/sys/class/infiniband/$DEV_A/ports/1/gids/"*
+# The RDMA core reports changes of the GID table by an event only for RoCE, so we poll.
+gids() { cat "/sys/class/infiniband/$DEV_A/ports/1/gids/"*; }
+GID_NEW=${GID_A%:*:*}:0a09:0001
+no_gid() { ! has_gid "$DEV_A" "$GID_NEW"; }
+new_address() {
+	ip -n hostA addr "$1" 10.9.0.1/24 dev vA && ip -n hostB addr "$1" 10.9.0.2/24 dev vB
 }
-no_gid() { ! has_gid "$1"; }
-gid=$(port 'GID\[  0\]')
+before=$(gids)
 guid=$(port node_guid)
 must ip -n hostA link set vA address 02:00:00:00:0a:07
-is 'MAC changed: the GID stays' "$(port 'GID\[  0\]')" "$gid"
 is 'MAC changed: the GUID of the device stays' "$(port node_guid)" "$guid"
 must wait_for on_a ping -qc 1 -W 1 $IP_B
 works 'MAC changed'
-must ip -n hostA addr add 10.9.0.1/24 dev vA
-must ip -n hostB addr add 10.9.0.2/24 dev vB
+must new_address add
 must wait_for on_a ping -qc 1 -W 1 10.9.0.2
-ok 'new address: appears as a GID' wait_for has_gid 0a09:0001
 PORT=7174 server rping on_b rping -s -a 10.9.0.2 -v -V -C 5
 ok 'new address: rping' on_a rping -c -a 10.9.0.2 -v -V -C 5
 finish rping
-ip -n hostB addr del 10.9.0.2/24 dev vB
-ip -n hostA addr del 10.9.0.1/24 dev vA
-ok 'removed address: no longer a GID' wait_for no_gid 0a09:0001
+# Each change of the table is dangerous for rdma_cm: see kwarp_addr_follow().
+is 'no rendezvous: the GIDs stay' "$(gids)" "$before"
+must rendezvous on
+ok 'rendezvous: the address appears as a GID' wait_for has_gid "$DEV_A" "$GID_NEW"
+must new_address del
+ok 'removed address: no longer a GID' wait_for no_gid
+must new_address add
+ok 'new address: appears as a GID' wait_for has_gid "$DEV_A" "$GID_NEW"
+gid=$(port 'GID\[  0\]')
+must ip -n hostA link set vA address 02:00:00:00:0a:08
+is 'MAC changed: the GID stays' "$(port 'GID\[  0\]')" "$gid"
+must new_address del
+must wait_for no_gid
+must rendezvous off
 refused() { ! "$@"; }
 ok 'removed address: cannot be used' refused on_b timeout "$(patience 20)" rping -s -a 10.9.0.2
 done_testing

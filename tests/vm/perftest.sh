@@ -14,8 +14,8 @@ perf() {
 # queue in 6.12, but not in 7.2).
 perf_by_number() {
 	local gid
-	gid=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001) || bail 'no GID'
 	must rendezvous on
+	gid=$(gid_index "$DEV_A" "$GID_A")
 	PORT=18515 server perftest on_b "$1" -d "$DEV_B" -F -x "$gid" "${@:2}"
 	ok "$*" on_a "$1" -d "$DEV_A" -F -x "$gid" "${@:2}" "$IP_B"
 	perf_ended "$*"

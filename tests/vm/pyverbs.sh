@@ -28,7 +28,10 @@ pyverbs_device() {
 # numbers, and some send with immediate data
 pyverbs_policy() {
 	local dir=/sys/class/infiniband/$1/kwarp
-	[ ! -d "$dir" ] || { echo 4791 >"$dir/rendezvous_port" && echo 1 >"$dir/send_imm"; }
+	[ ! -d "$dir" ] || {
+		echo 4791 >"$dir/rendezvous_port" && echo 1 >"$dir/send_imm" &&
+			wait_for has_gid "$1" "${GID_A%:*:*}:c633:6401"
+	}
 }
 
 # pyverbs_down: removes the device and the interface, if they exist

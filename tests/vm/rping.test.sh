@@ -84,7 +84,7 @@ stop rping
 must modprobe kwarp_ktest reclaim=1
 rping_over on_b on_a $IP_B
 must rendezvous on
-index=$(gid_index "$DEV_A" 0000:0000:0000:0000:0000:ffff:0a00:0001)
+index=$(gid_index "$DEV_A" "$GID_A")
 PORT=18515 server pingpong on_b ibv_rc_pingpong -d "$DEV_B" -g "$index" -n 20
 ok 'without rdma_cm' on_a ibv_rc_pingpong -d "$DEV_A" -g "$index" -n 20 $IP_B
 ok 'without rdma_cm: server' finish pingpong
