@@ -170,6 +170,7 @@ struct kwarp_lingering {
  *		queue for the others) and of rendezvous. Ordered, because programs on both
  *		sides number their QPs by the order in which requests are made and arrive.
  *		MEM_RECLAIM: a disk behind NVMe-oF reconnects to write pages out
+ * @overflow_work: fails the QPs whose CQ has overflowed
  * @connecting:	endpoints in KWARP_EP_CONNECTING
  * @owner_poll:	runs while @upcall_due is not empty
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
@@ -208,6 +209,7 @@ struct kwarp_device {
 	struct timer_list owner_poll;
 	struct work_struct gid_work;
 	struct delayed_work gone_work;
+	struct delayed_work overflow_work;
 
 	spinlock_t counted_lock; /* see above */
 	struct kwarp_stats counted;

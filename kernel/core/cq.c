@@ -37,7 +37,7 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 	lockdep_assert_held(&cq->lock);
 	/* Also true if a user's consumer index is out of range. */
 	if (cq->prod - cons >= cq->size) {
-		cq->overflow = true;
+		WRITE_ONCE(cq->overflow, true);
 		/* After kern_idx: a user takes the CQ for dead once the ring is empty. */
 		smp_store_release(&cq->ctl->flags, kwarp_cq_flags(cq));
 		return false;
@@ -68,13 +68,14 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   enum kwarp_urgency urgency)
 {
-	bool overflow = false, bad = false, raised = false;
+	bool dead, overflow = false, bad = false, raised = false;
 	unsigned long flags;
 	u64 now;
 
 	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->overflow)
+	dead = cq->overflow;
+	if (dead)
 		goto unlock;
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
@@ -96,8 +97,11 @@ unlock:
 	if (overflow) {
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
-		queue_work(kwarp_rest_wq, &cq->overflow_work);
 	}
+	/* One pass over all queue pairs of the device at a time, and none right after another. */
+	if (overflow || dead)
+		queue_delayed_work(kwarp_rest_wq, &cq->dev->overflow_work,
+				   msecs_to_jiffies(10));
 	if (raised)
 		kwarp_cq_notify(cq);
 }

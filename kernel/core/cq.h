@@ -38,7 +38,6 @@ struct kwarp_pause {
  * @timestamps:	elements carry the time of their creation
  * @clock_offset: CLOCK_MONOTONIC of the creator's time namespace minus that of the machine, ns
  * @timer:	ends the delay of a due event; started while @due only
- * @overflow_work: ends the connections of the QPs that use the CQ; queued on overflow
  * @mutex:	serialises resize_cq, protects @mem and @mmap; sleeping
  * @mem:	memory of @ctl and @ring
  * @mmap:	mmap entry of a user's CQ; always NULL for a kernel CQ
@@ -93,7 +92,6 @@ struct kwarp_cq {
 	u32 id;
 	s64 clock_offset;
 	struct hrtimer timer;
-	struct work_struct overflow_work;
 	void *mem;
 	struct rdma_user_mmap_entry *mmap;
 };

@@ -93,6 +93,7 @@ static void device_free(struct ib_device *ibdev)
 
 	kwarp_link_device_flush(dev);
 	kwarp_addr_flush(dev);
+	kwarp_cq_device_exit(dev);
 	kwarp_rdv_set_port(dev, 0);
 	trace_kwarp_link(dev, ibdev->iw_ifname, "removed");
 	/* End connections that were still closing when their consumers ended. */
@@ -215,6 +216,7 @@ static struct kwarp_device *device_alloc(struct net *net)
 	spin_lock_init(&dev->lock);
 	kwarp_cm_device_init(dev);
 	kwarp_addr_init(dev);
+	kwarp_cq_device_init(dev);
 	kwarp_link_device_init(dev);
 	kwarp_policy_init(&dev->policy);
 	/* From here on ib_dealloc_device() calls device_free(). */

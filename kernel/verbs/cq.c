@@ -33,25 +33,55 @@ static int cq_respond(const struct kwarp_cq *cq, u32 size,
 	return kwarp_udata_respond(udata, &resp, sizeof(resp));
 }
 
-/* The CQ overflowed: fail its QPs, which can report no completion to it any more. */
-static void cq_overflow_work(struct work_struct *work)
+static bool reports_nothing(const struct kwarp_qp *qp)
 {
-	struct kwarp_cq *cq = container_of(work, struct kwarp_cq, overflow_work);
+	return (READ_ONCE(qp->sq.cq->overflow) || READ_ONCE(qp->rq.cq->overflow)) &&
+	       !kwarp_qp_failed(qp);
+}
+
+/*
+ * Fail the QPs with a CQ that has overflowed, because they can report nothing to it any more.
+ * One pass looks at all QPs of the device, for all its CQs: a user may overflow many of them. It
+ * does not wait for a QP whose owner waits for memory.
+ */
+static void overflow_work(struct work_struct *work)
+{
+	struct kwarp_device *dev =
+		container_of(to_delayed_work(work), struct kwarp_device, overflow_work);
+	bool again = false;
 	struct kwarp_qp *qp;
 	unsigned long qpn;
 	void *entry;
 
-	xa_for_each(&cq->dev->qps, qpn, entry) {
-		qp = kwarp_qp_find(cq->dev, qpn);
+	xa_for_each(&dev->qps, qpn, entry) {
+		cond_resched();
+		qp = kwarp_qp_find(dev, qpn);
 		if (!qp)
 			continue;
-		if (qp->sq.cq == cq || qp->rq.cq == cq) {
-			mutex_lock(&qp->mutex);
-			kwarp_qp_disconnect(qp, KWARP_ABORT);
-			mutex_unlock(&qp->mutex);
+		/* The reference keeps the QP's CQs, too. */
+		if (reports_nothing(qp)) {
+			if (mutex_trylock(&qp->mutex)) {
+				kwarp_qp_disconnect(qp, KWARP_ABORT);
+				mutex_unlock(&qp->mutex);
+			} else {
+				again = true;
+			}
 		}
 		kwarp_qp_put(qp);
 	}
+	if (again)
+		queue_delayed_work(kwarp_rest_wq, &dev->overflow_work, msecs_to_jiffies(10));
+}
+
+/* Per device: init before registration, exit when it has no QP. */
+void kwarp_cq_device_init(struct kwarp_device *dev)
+{
+	INIT_DELAYED_WORK(&dev->overflow_work, overflow_work);
+}
+
+void kwarp_cq_device_exit(struct kwarp_device *dev)
+{
+	cancel_delayed_work_sync(&dev->overflow_work);
 }
 
 /* Of the caller's time namespace; a user compares timestamps with clocks that it reads there. */
@@ -97,7 +127,6 @@ int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	spin_lock_init(&cq->lock);
 	kwarp_cq_event_init(cq);
 	kwarp_pause_init(&cq->pause);
-	INIT_WORK(&cq->overflow_work, cq_overflow_work);
 	cq->size = roundup_pow_of_two(attr->cqe);
 	cq->mem = kwarp_ring_alloc(udata, cq_len(cq->size), &cq->mmap);
 	if (IS_ERR(cq->mem)) {
@@ -168,7 +197,6 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	kwarp_cq_napi_exit(cq);
 	kwarp_cq_event_exit(cq);
 	kwarp_pause_exit(&cq->pause);
-	cancel_work_sync(&cq->overflow_work);
 	/*
 	 * The core destroys a CQ only after all its QPs, so no completions are added. The
 	 * flag notifies a process whose device was removed. verbs/restrack.c may still

@@ -79,6 +79,8 @@ int kwarp_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int kwarp_dealloc_mw(struct ib_mw *ibmw);
 
 /* cq.c */
+void kwarp_cq_device_init(struct kwarp_device *dev);
+void kwarp_cq_device_exit(struct kwarp_device *dev);
 int kwarp_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    struct uverbs_attr_bundle *attrs);
 int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
