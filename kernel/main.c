@@ -14,14 +14,26 @@
 struct workqueue_struct *kwarp_wq;
 struct workqueue_struct *kwarp_rest_wq;
 
+/* Is memory charged to the cgroup of a program, and not to that of the caller? */
+static bool charges_program(void)
+{
+#ifdef CONFIG_MEMCG
+	return current->active_memcg;
+#else
+	return false;
+#endif
+}
+
 /*
  * Memory of a connection is charged to the memory cgroup of its QP's creator
  * (kwarp_qp_prepare()). Beyond the cgroup's limit the connection fails, without the OOM
- * killer. The creator's own calls may wait for memory; workers, which serve others, must not.
+ * killer. The creator's own calls may wait for memory; workers, which serve others, must not
+ * wait for a program. QPs of kernel consumers have no cgroup, and targets such as nvmet accept in
+ * a worker of iw_cm: these allocations of up to 80 KiB would fail without reclaim.
  */
 gfp_t kwarp_gfp_conn(void)
 {
-	if (current->flags & PF_WQ_WORKER)
+	if ((current->flags & PF_WQ_WORKER) && charges_program())
 		return GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN;
 	return GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
 }
