@@ -63,6 +63,9 @@ static struct kwarp_mr *mr_pin(struct ib_pd *pd, u64 start, u64 length,
 		return ERR_PTR(-ENOMEM);
 	mr->iova = iova;
 	mr->length = length;
+	/* The core does this for the write command only. */
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
 	mr->umem = kwarp_umem_get(pd->device, start, length, access);
 	if (IS_ERR(mr->umem)) {
 		ret = PTR_ERR(mr->umem);
