@@ -5,6 +5,7 @@
  */
 #include <linux/export.h>
 
+#include "cm/cm.h"
 #include "cm/ep.h"
 #include "core/stag.h"
 #include "llp/llp.h"
@@ -17,9 +18,13 @@ EXPORT_SYMBOL_GPL(kwarp_ddp_encode);
 EXPORT_SYMBOL_GPL(kwarp_ddp_parse);
 EXPORT_SYMBOL_GPL(kwarp_ep_alloc);
 EXPORT_SYMBOL_GPL(kwarp_ep_close);
+EXPORT_SYMBOL_GPL(kwarp_ep_provider_data);
 EXPORT_SYMBOL_GPL(kwarp_ep_raise);
+EXPORT_SYMBOL_GPL(kwarp_ep_set_handle);
+EXPORT_SYMBOL_GPL(kwarp_ep_set_id);
 EXPORT_SYMBOL_GPL(kwarp_ep_unlock);
 EXPORT_SYMBOL_GPL(kwarp_err_term);
+EXPORT_SYMBOL_GPL(kwarp_iw_qp_take);
 EXPORT_SYMBOL_GPL(kwarp_llp_get);
 EXPORT_SYMBOL_GPL(kwarp_llp_init);
 EXPORT_SYMBOL_GPL(kwarp_llp_lock);

@@ -323,8 +323,6 @@ static int accept_again(struct kwarp_ep *ep, const struct iw_cm_id *id, u32 qpn)
 	if (ep->iw_qp)
 		kwarp_cm_qp_rem_ref(ep->iw_qp);
 	ep->iw_qp = NULL;
-	if (!ep->qp)
-		return -ECONNRESET;
 	if (ep->state != KWARP_EP_WAIT_RTR) {
 		ep->iw_qp = kwarp_iw_qp_take(id, qpn);
 		return 0;
@@ -333,21 +331,35 @@ static int accept_again(struct kwarp_ep *ep, const struct iw_cm_id *id, u32 qpn)
 	return -EINVAL;
 }
 
+/* The connection has ended, and has told iw_cm so, ESTABLISHED first, if it was ever accepted. */
+static int accept_ended(struct iw_cm_id *id, u32 qpn)
+{
+	struct ib_qp *iw_qp = kwarp_iw_qp_take(id, qpn);
+	struct ib_qp *forgotten = kwarp_ep_swap_ended(id, iw_qp);
+
+	if (!forgotten)
+		return -ECONNRESET;
+	kwarp_cm_qp_rem_ref(forgotten);
+	return 0;
+}
+
 int kwarp_cm_accept(struct iw_cm_id *id, struct iw_cm_conn_param *params)
 {
 	struct kwarp_ep *ep = kwarp_ep_find(id);
-	int ret = -ECONNRESET;
 	unsigned int noio;
+	int ret;
 
 	might_sleep();
 	if (!ep)
-		return ret;
+		return accept_ended(id, params->qpn);
 	noio = memalloc_noio_save();
 	mutex_lock(&ep->mutex);
 	if (ep->state == KWARP_EP_REQUESTED)
 		ret = kwarp_responder_answer(ep, id, params);
 	else if (ep->cm_id == id)
 		ret = accept_again(ep, id, params->qpn);
+	else
+		ret = accept_ended(id, params->qpn);
 	kwarp_ep_unlock(ep);
 	memalloc_noio_restore(noio);
 	kwarp_llp_put(&ep->llp);

@@ -397,6 +397,40 @@ int kwarp_ep_set_handle(struct kwarp_ep *ep)
 	return min(ret, 0);
 }
 
+/* In provider_data: a pointer to struct ib_qp instead of twice a number. */
+#define ENDED	1UL
+
+/*
+ * The endpoint is about to leave its cm_id, to which ESTABLISHED may be on its way. Until iw_cm has
+ * handled that event, iw_cm lets its user accept again: leave the QP that iw_cm has.
+ */
+static void leave_iw_qp(struct kwarp_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+	if (!ep->cm_id || !ep->iw_qp)
+		return;
+	WRITE_ONCE(ep->cm_id->provider_data, (void *)((unsigned long)ep->iw_qp | ENDED));
+	ep->iw_qp = NULL;
+}
+
+/**
+ * kwarp_ep_swap_ended() - replace the QP that an endpoint has left in its cm_id
+ * @id:		cm_id
+ * @iw_qp:	the QP that iw_cm has got meanwhile
+ *
+ * Context: kwarp_ep_find() has found no endpoint of the cm_id, or one that has left it.
+ * Return: the previous QP, which iw_cm has forgotten; or NULL: no endpoint has left one.
+ */
+struct ib_qp *kwarp_ep_swap_ended(struct iw_cm_id *id, struct ib_qp *iw_qp)
+{
+	unsigned long data = (unsigned long)READ_ONCE(id->provider_data);
+
+	if (!(data & ENDED))
+		return NULL;
+	WRITE_ONCE(id->provider_data, iw_qp ? (void *)((unsigned long)iw_qp | ENDED) : NULL);
+	return (struct ib_qp *)(data & ~ENDED);
+}
+
 /**
  * kwarp_ep_drop_handle() - undo kwarp_ep_set_handle()
  * @ep:		endpoint, mutex held
@@ -404,6 +438,7 @@ int kwarp_ep_set_handle(struct kwarp_ep *ep)
 void kwarp_ep_drop_handle(struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&ep->mutex);
+	leave_iw_qp(ep);
 	if (!ep->handle)
 		return;
 	xa_erase(&handles, ep->handle);
@@ -418,7 +453,7 @@ void kwarp_ep_drop_handle(struct kwarp_ep *ep)
  */
 void *kwarp_ep_provider_data(const struct kwarp_ep *ep)
 {
-	return (void *)(unsigned long)ep->handle;
+	return (void *)(2UL * ep->handle);
 }
 
 /**
@@ -429,11 +464,14 @@ void *kwarp_ep_provider_data(const struct kwarp_ep *ep)
  */
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id)
 {
+	unsigned long data = (unsigned long)READ_ONCE(id->provider_data);
 	struct kwarp_ep *ep;
 
+	if (data & ENDED)
+		return NULL;
 	/* A handle is removed under this lock before the state machine's reference is put. */
 	xa_lock(&handles);
-	ep = xa_load(&handles, (unsigned long)id->provider_data);
+	ep = xa_load(&handles, data / 2);
 	if (ep)
 		kwarp_llp_get(&ep->llp);
 	xa_unlock(&handles);
@@ -463,6 +501,7 @@ void kwarp_ep_drop_id(struct kwarp_ep *ep)
 	lockdep_assert_held(&ep->mutex);
 	if (!id)
 		return;
+	leave_iw_qp(ep);
 	ep->cm_id = NULL;
 	id->rem_ref(id);
 }

@@ -236,6 +236,7 @@ void kwarp_ep_disarm(struct kwarp_ep *ep);
 int kwarp_ep_set_handle(struct kwarp_ep *ep);
 void kwarp_ep_drop_handle(struct kwarp_ep *ep);
 void *kwarp_ep_provider_data(const struct kwarp_ep *ep);
+struct ib_qp *kwarp_ep_swap_ended(struct iw_cm_id *id, struct ib_qp *iw_qp);
 struct kwarp_ep *kwarp_ep_find(const struct iw_cm_id *id);
 const struct rdma_cm_id *kwarp_ep_rdma_id(const struct iw_cm_id *id);
 void kwarp_ep_hold_qp(struct kwarp_ep *ep, struct kwarp_qp *qp);

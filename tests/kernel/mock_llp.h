@@ -116,6 +116,7 @@ void mock_end(struct mock *m, int err);
 void mock_forget(struct mock *m);
 
 /* endpoint_cases.c: 0 or an error */
+int kt_endpoint_accepted_after_its_end(struct kwarp_device *dev, u32 qpn);
 int kt_endpoint_waits_for_its_owner(struct kwarp_device *dev);
 
 /* window_cases.c: 0 or an error */

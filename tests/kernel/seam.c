@@ -832,6 +832,18 @@ static int handle_without_rights(void)
 	return ret;
 }
 
+static int accepted_after_its_end(void)
+{
+	struct env *e = env_open();
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	ret = kt_endpoint_accepted_after_its_end(to_kdev(ibdev), e->qp->qp_num);
+	env_close(e);
+	return ret;
+}
+
 static void run(void)
 {
 	static const enum kwarp_err framing[] = {
@@ -865,6 +877,7 @@ static void run(void)
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
 	tap("seam.terminate__refused_send_after_a_read", refused_send());
 	tap("seam.handle__without_rights", handle_without_rights());
+	tap("seam.accept__after_the_end", accepted_after_its_end());
 	tap("seam.endpoint__waits_for_its_owner",
 	    kt_endpoint_waits_for_its_owner(to_kdev(ibdev)));
 }
