@@ -233,7 +233,7 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 	if (w->done == READ_ONCE(w->fetched)) {
 		const struct kwarp_sqe *sqe = kwarp_sq_elem(sq, w->fetched);
 
-		if (!flush || !sq_posted(sq))
+		if (!flush || !sq_posted(sq) || (s32)(sq->flush_to - w->fetched) <= 0)
 			return false;
 		kwarp_window_fetch(w, READ_ONCE(sqe->wr_id), READ_ONCE(sqe->opcode), true);
 	}
@@ -278,7 +278,7 @@ static bool sq_deliver(struct kwarp_sq *sq)
 		spin_lock_irqsave(&sq->lock, flags);
 	} while (budget);
 	/* The queue is empty. The status is not for requests that are posted later. */
-	if (budget && sq_flushed(sq))
+	if (budget && sq_flushed(sq) && !sq_posted(sq))
 		sq->window.flush_status = 0;
 	WARN_ON_ONCE(IS_ENABLED(CONFIG_LOCKDEP) && !kwarp_window_valid(&sq->window));
 	sq->delivering = false;
@@ -483,7 +483,8 @@ static bool rq_take_flushed(struct kwarp_rq *rq, struct kwarp_cqe *cqe)
 	const struct kwarp_rqe *rqe = kwarp_rq_elem(rq, rq->fetched);
 
 	lockdep_assert_held(&rq->lock);
-	if (READ_ONCE(rq->mode) != KWARP_WQ_FLUSHED || !rq_posted(rq))
+	if (READ_ONCE(rq->mode) != KWARP_WQ_FLUSHED || !rq_posted(rq) ||
+	    (s32)(rq->flush_to - rq->fetched) <= 0)
 		return false;
 	*cqe = (struct kwarp_cqe){
 		.wr_id = READ_ONCE(rqe->wr_id),
@@ -537,6 +538,32 @@ static void rq_rest_work(struct work_struct *work)
 	rq_flush(container_of(work, struct kwarp_rq, rest));
 }
 
+/*
+ * Let the flush take all that is posted now. A user's later posts ring the doorbell, because the
+ * rings keep KWARP_RING_NEED_WAKEUP: otherwise the flush of a ring whose producer index moves on
+ * would go on without an end, and without a system call of the user.
+ */
+static void begin_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	unsigned long flags;
+
+	if (!sq->kernel) {
+		ring_wakeup(sq->ctl, true);
+		if (rq->size)
+			ring_wakeup(rq->ctl, true);
+		/* The flush sees a post that missed the flag, or the post sees the flag. */
+		smp_mb();
+	}
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->flush_to = sq->window.fetched + sq_posted(sq);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	if (!rq->size)
+		return;
+	spin_lock_irqsave(&rq->lock, flags);
+	rq->flush_to = rq->fetched + rq_posted(rq);
+	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
 /**
  * kwarp_wq_flush_later() - let workers do what kwarp_wq_flush() does
  * @sq:		send queue of a kernel consumer's queue pair in ERR
@@ -546,6 +573,7 @@ static void rq_rest_work(struct work_struct *work)
  */
 void kwarp_wq_flush_later(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
+	begin_flush(sq, rq);
 	queue_work(kwarp_rest_wq, &sq->rest);
 	if (rq->size)
 		queue_work(kwarp_rest_wq, &rq->rest);
@@ -556,21 +584,31 @@ void kwarp_wq_flush_later(struct kwarp_sq *sq, struct kwarp_rq *rq)
  * @sq:		send queue of a queue pair in ERR
  * @rq:		its receive queue
  *
- * The rings keep KWARP_RING_NEED_WAKEUP, so later posts ring the doorbell, which flushes
- * them. After KWARP_WQ_PIECE requests of a queue a worker continues. A receive that a
- * message is filling has been taken already: kwarp_rx_stop() flushes it. Context: any.
+ * After KWARP_WQ_PIECE requests of a queue a worker continues. A receive that a message is
+ * filling has been taken already: kwarp_rx_stop() flushes it. Context: any.
  */
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
-	if (!sq->kernel) {
-		ring_wakeup(sq->ctl, true);
-		if (rq->size)
-			ring_wakeup(rq->ctl, true);
-		/* The flush sees a post that missed the flag, or the post sees the flag. */
-		smp_mb();
-	}
+	begin_flush(sq, rq);
 	sq_reap(sq);
 	rq_flush(rq);
+}
+
+/**
+ * kwarp_wq_flush_here() - do what kwarp_wq_flush() does, without a worker
+ * @sq:		send queue of a user's queue pair in ERR
+ * @rq:		its receive queue
+ *
+ * For a doorbell, so that the time is that of the program. Context: process, may sleep.
+ */
+void kwarp_wq_flush_here(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	might_sleep();
+	begin_flush(sq, rq);
+	while (!sq_deliver(sq))
+		cond_resched();
+	while (rq->size && !rq_deliver_flushed(rq))
+		cond_resched();
 }
 
 void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq)
@@ -607,6 +645,7 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	spin_lock_irqsave(&sq->lock, flags);
 	kwarp_window_reset(&sq->window);
 	sq->prod = 0;
+	sq->flush_to = 0;
 	WRITE_ONCE(sq->vendor_err, 0);
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -614,6 +653,7 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	spin_lock_irqsave(&rq->lock, flags);
 	rq->fetched = 0;
 	rq->prod = 0;
+	rq->flush_to = 0;
 	WRITE_ONCE(rq->vendor_err, 0);
 	if (rq->ctl)
 		memset(rq->ctl, 0, sizeof(*rq->ctl));

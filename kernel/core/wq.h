@@ -64,6 +64,7 @@ struct kwarp_rqe_copy {
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  * @window:	the elements that were fetched and not delivered; @window.slots and
  *		@window.size are constant; @ctl->kern_idx is a copy of @window.done
+ * @flush_to:	a flush ends at this element
  * @delivering:	a context delivers completions, also those that become due meanwhile
  */
 struct kwarp_sq {
@@ -82,6 +83,7 @@ struct kwarp_sq {
 	bool sig_all;
 	struct kwarp_sq_window window;
 	u32 prod;
+	u32 flush_to;
 	bool delivering;
 	struct work_struct rest;
 };
@@ -105,7 +107,8 @@ struct kwarp_sq {
  * @mode:	enum kwarp_wq_mode; a shared queue is always OPEN
  * @prod:	producer index of a kernel consumer (a user's is @ctl->user_idx)
  * @fetched:	elements before this index have been copied out; @ctl->kern_idx is a copy
- * @flushing:	a context is flushing, also elements that are posted meanwhile
+ * @flush_to:	a flush ends at this element
+ * @flushing:	a context is flushing
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
@@ -121,6 +124,7 @@ struct kwarp_rq {
 	bool user;
 	u32 fetched;
 	u32 prod;
+	u32 flush_to;
 	bool flushing;
 	struct work_struct rest;
 };
@@ -174,6 +178,7 @@ bool kwarp_rq_peek(const struct kwarp_rq *rq, u32 ahead,
 		   struct kwarp_rqe_copy *wqe);
 void kwarp_rq_complete(const struct kwarp_rq *rq, struct kwarp_cqe *cqe);
 void kwarp_wq_flush(struct kwarp_sq *sq, struct kwarp_rq *rq);
+void kwarp_wq_flush_here(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_flush_later(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq);
 

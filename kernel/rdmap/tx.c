@@ -64,11 +64,14 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bo
 	if (!*drained || qp->drive.due)
 		due = kwarp_tx_due(qp, llp);
 	if (tx->state < KWARP_TX_STOPPED && (*budget)-- <= 0 && due != KWARP_TX_IDLE) {
-		/* Continue on the next acknowledgment, if one is expected. */
+		/*
+		 * Continue on the next acknowledgment, if one is expected. Otherwise without
+		 * priority: requests that send nothing may follow each other without an end.
+		 */
 		if (llp->ops->in_flight(llp))
 			llp->ops->want_space(llp);
 		else
-			kwarp_tx_kick(qp);
+			kwarp_tx_defer(qp);
 		return false;
 	}
 	if (!llp->ops->writeable(llp)) {

@@ -140,7 +140,7 @@ static void ring_doorbell(struct kwarp_qp *qp)
 {
 	kwarp_drive_enter(qp);
 	if (kwarp_qp_failed(qp))
-		kwarp_wq_flush(&qp->sq, &qp->rq);
+		kwarp_wq_flush_here(&qp->sq, &qp->rq);
 	else if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 }

@@ -38,6 +38,8 @@ void resizes(const std::function<void()> &begun);
 void flushes(const std::function<void()> &begun);
 // Writes random words to all rings and their control blocks, and rings doorbells.
 void garbage(const std::function<void()> &begun);
+// Lets the send engine run for ever: its queue is always full of requests that send nothing.
+void local_requests(const std::function<void()> &begun);
 // Makes connections with deep queues.
 void deep_connections(const std::function<void()> &begun);
 // Attaches sockets again and again while another call of the program holds their lock. Needs FUSE.

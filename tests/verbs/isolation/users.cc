@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Attacks by a user who may open the device.
-#include <fstream>
 #include <random>
 #include <span>
 #include <thread>
@@ -12,6 +11,8 @@
 #include "attach/side.h"
 #include "attack.h"
 #include "rdma/endpoint.h"
+#include "send_queue.h"
+#include "victim/rings.h"
 
 namespace isolation {
 namespace {
@@ -48,14 +49,8 @@ void fill(ibv_qp *qp, uint32_t count)
 std::vector<std::span<uint64_t>> rings()
 {
 	std::vector<std::span<uint64_t>> all;
-	std::ifstream maps("/proc/self/maps");
-	for (std::string line; std::getline(maps, line);) {
-		unsigned long from, to;
-		if (line.find("/uverbs") != std::string::npos &&
-		    line.find(" rw") != std::string::npos &&
-		    sscanf(line.c_str(), "%lx-%lx", &from, &to) == 2)
-			all.push_back({reinterpret_cast<uint64_t *>(from), (to - from) / 8});
-	}
+	for (const victim::Mapping &map : victim::device_mappings())
+		all.push_back({reinterpret_cast<uint64_t *>(map.addr), map.len / 8});
 	return all;
 }
 
@@ -118,6 +113,20 @@ void garbage(const std::function<void()> &begun)
 		for (ibv_qp *qp : {pair.client.qp(), pair.server.qp(), lone.qp.get()})
 			rdma::try_post(qp, rdma::send(1, {}));
 	}
+}
+
+void local_requests(const std::function<void()> &begun)
+{
+	rdma::PairConfig config;
+	config.client.send_wr = deepest / 2;
+	rdma::Pair pair(config);
+	const SendQueue queue(pair.client.qp());
+	for (uint32_t i = 0; i < queue.depth(); i++)
+		while (rdma::try_post(pair.client.qp(), queue.local_request()))
+			;
+	begun();
+	for (;;)
+		queue.keep_running();
 }
 
 void deep_connections(const std::function<void()> &begun)
