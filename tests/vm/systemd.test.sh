@@ -29,6 +29,14 @@ not_loaded() { [ ! -d "/sys/module/$1" ]; }
 set_to() { [ "$(cat "/sys/class/infiniband/$1/kwarp/$2")" = "$3" ]; }
 active() { systemctl is-active "$1"; }
 inactive() { ! systemctl is-active "$1"; }
+starts_of() { systemctl show -P InvocationID "$1"; }
+# started_again SERVICE ID: true if the service is active, and ID is that of an earlier start
+started_again() { active "$1" && [ "$(starts_of "$1")" != "$2" ]; }
+# on DEVICE NETDEV: true if the device is on the netdev of that name, not on an earlier one
+on() {
+	[ "$(rdma -j link show "$1/1" | grep -oE '"netdev_index":[0-9]+')" = \
+		"\"netdev_index\":$(cat "/sys/class/net/$2/ifindex")" ]
+}
 has_address() { ip addr show dev "$1" | grep -q "inet $2/"; }
 in_journal() { journalctl -q -b -u "$1" | grep -E -- "$2"; }
 
@@ -88,7 +96,9 @@ first() {
 	# a netdev that appears late, and one for which udev has no unit
 	printf 'netdev = late0\nord = 5\n' >/etc/kwarp/kwarp1.conf
 	printf 'netdev = lo\n' >/etc/kwarp/kwarp2.conf
-	ok 'systemctl enable, without its netdev' systemctl enable kwarp@kwarp1 kwarp@kwarp2
+	printf 'netdev = late1\npaths = late2\nord = 5\n' >/etc/kwarp/kwarp3.conf
+	ok 'systemctl enable, without its netdev' \
+		systemctl enable kwarp@kwarp1 kwarp@kwarp2 kwarp@kwarp3
 	restart second
 }
 
@@ -108,6 +118,53 @@ second() {
 	ok 'the device is gone' wait_for gone kwarp1
 	ok 'the netdev appears again' netdev late0 10.9.1.1
 	ok 'the service starts again' wait_for active kwarp@kwarp1
+
+	# The service is still being stopped when the netdev is there again.
+	mkdir -p /etc/systemd/system/kwarp@kwarp1.service.d
+	printf '[Service]\nExecStop=/bin/sleep 2\n' \
+		>/etc/systemd/system/kwarp@kwarp1.service.d/slow.conf
+	ok 'a service that stops slowly' systemctl daemon-reload
+	before=$(starts_of kwarp@kwarp1)
+	ip link del late0
+	ok 'the netdev is made again at once' netdev late0 10.9.1.1
+	ok 'the service starts after it has stopped' wait_for started_again kwarp@kwarp1 "$before"
+	ok 'the device is there, with its policy' set_to kwarp1 ord 5
+	before=$(starts_of kwarp@kwarp1)
+	for _ in 1 2 3 4 5; do
+		ip link del late0
+		netdev late0 10.9.1.1
+	done
+	ok 'the netdev is made again several times' \
+		wait_for started_again kwarp@kwarp1 "$before"
+	ok 'the device is on the last netdev' wait_for on kwarp1 late0
+	ok 'the device is there again, with its policy' wait_for set_to kwarp1 ord 5
+	rm -r /etc/systemd/system/kwarp@kwarp1.service.d
+	systemctl daemon-reload
+
+	ok 'systemctl stop, with the netdev' systemctl stop kwarp@kwarp1
+	ok 'systemctl disable' systemctl disable kwarp@kwarp1
+	ip link del late0
+	ok 'a netdev without an enabled service' netdev late0 10.9.1.1
+	udevadm settle
+	ok 'a service that is not enabled does not start' inactive kwarp@kwarp1
+	ok 'systemctl enable --now' systemctl enable --now kwarp@kwarp1
+
+	ok 'policy paths: the netdev of the device' netdev late1 10.9.2.1
+	udevadm settle
+	ok 'policy paths: the service waits for the other netdev' inactive kwarp@kwarp3
+	ok 'policy paths: nothing has failed' no_failures
+	ok 'policy paths: the other netdev' netdev late2 10.9.3.1
+	ok 'policy paths: the service starts' wait_for active kwarp@kwarp3
+	ok 'policy paths: the policy' set_to kwarp3 paths late2
+	ip link del late2
+	udevadm settle
+	ok 'policy paths: the other netdev vanishes, and the service stays' active kwarp@kwarp3
+	ok 'policy paths: the other netdev appears again' netdev late2 10.9.3.1
+	ip link del late1
+	ok 'policy paths: the service ends with its netdev' wait_for inactive kwarp@kwarp3
+	ok 'policy paths: the netdev appears again' netdev late1 10.9.2.1
+	ok 'policy paths: the service starts again' wait_for active kwarp@kwarp3
+	ok 'nothing has failed, of all that' no_failures
 
 	sed -i 's/^ird.*/ird = 9/' /etc/kwarp/kwarp0.conf
 	ok 'systemctl reload' systemctl reload kwarp@kwarp0
