@@ -149,6 +149,13 @@ second() {
 	ok 'a service that is not enabled does not start' inactive kwarp@kwarp1
 	ok 'systemctl enable --now' systemctl enable --now kwarp@kwarp1
 
+	ip link set late0 down
+	ok 'the netdev is renamed' ip link set late0 name other0
+	ok 'the netdev is renamed: the service ends' wait_for inactive kwarp@kwarp1
+	ok 'the netdev is renamed: the device is gone' wait_for gone kwarp1
+	ok 'the netdev has its name again' ip link set other0 name late0
+	ok 'the netdev has its name again: the service starts' wait_for active kwarp@kwarp1
+
 	ok 'policy paths: the netdev of the device' netdev late1 10.9.2.1
 	udevadm settle
 	ok 'policy paths: the service waits for the other netdev' inactive kwarp@kwarp3
