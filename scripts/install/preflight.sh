@@ -98,7 +98,7 @@ place() {
 		owners=$(owners)
 		[ -z "$owners" ] ||
 			lacks "the removal of packages whose files it would overwrite: \
-apt-get purge $owners"
+$(removal "$owners")"
 	}
 }
 
@@ -117,6 +117,17 @@ owners() {
 	dpkg-query -S '*/libibverbs.d/kwarp.driver' '*/wireshark/plugins/kwarp.lua' \
 		"${PREFIX:-/usr}/include/infiniband/kwarpdv.h" "${PREFIX:-/usr}/bin/kwarp-vm" \
 		2>/dev/null | cut -d: -f1 | sort -u | paste -sd' '
+}
+
+# removal PACKAGES: prints the commands that remove the packages. Only the configuration file of the
+# provider, which it would overwrite, has to go; a purge of kwarpctl would remove the configuration
+# of the devices.
+removal() {
+	provider=kwarp-ibverbs-provider
+	others=$(echo "$1" | tr ' ' '\n' | grep -vxF "$provider" | paste -sd' ') || :
+	echo "${others:+apt-get remove $others}$([ "$others" = "$1" ] || {
+		echo "${others:+; }apt-get purge $provider"
+	})"
 }
 
 tools() {
