@@ -244,6 +244,24 @@ has 'doctor: the policy is named' \
 refuses 'doctor: --peer alone' 1 'port' ctl_a doctor --peer $IP_B
 run on_a kwarpctl -j doctor "$DEV_A"
 json 'doctor: JSON' '{f["result"] for f in d} <= {"ok", "note"}' True
+
+# ---- a netdev that is made again while the device of the old one leaves ----
+
+PORT=7174 server rping on_b rping -s -a $IP_B -P
+server client on_a rping -c -a $IP_B
+ok 'a connection, again' wait_for connected
+must ip -n hostA link del vA
+must ip -n hostA link add vA type dummy
+ok 'up: the netdev was made again' ctl_a up "$DEV_A" netdev vA ird 3
+is 'up: the device is on the new netdev' \
+	"$(on_a rdma -j link show "$DEV_A/1" | grep -o '"netdev_index":[0-9]*')" \
+	"\"netdev_index\":$(on_a cat /sys/class/net/vA/ifindex)"
+is 'up: the policy of the new device' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/ird")" 3
+stop client
+stop rping
+
+# ---- doctor: the installation ----
+
 driver=/etc/libibverbs.d/kwarp.driver
 must mv $driver $driver.away
 refuses 'doctor: no driver file' 2 'kwarp.driver is missing' ctl_a doctor "$DEV_A"

@@ -44,19 +44,20 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 	return reason(error);
 }
 
-bool is_same_netdev(const Machine &machine, const std::string &a, const std::string &b)
+// A device that is being removed has no netdev, or still shows one that is gone, even if another
+// netdev has its name by now.
+bool has_netdev(const Machine &machine, const Link &link)
 {
-	const std::uint32_t index = machine.rdma.netdev_index(a);
-	return a == b || (index && index == machine.rdma.netdev_index(b));
+	return !link.netdev.empty() && link.netdev_index == machine.rdma.netdev_index(link.netdev);
 }
 
-// Return: true if the device was made, false if it existed. A device without a netdev may be one
-// that is being removed: the kernel waits for it.
+// Return: true if the device was made, false if it existed. The kernel waits for a device of that
+// name that is being removed.
 bool ensure_device(Machine &machine, const std::string &device, const std::string &netdev)
 {
-	if (auto link = machine.rdma.find(device); link && !link->netdev.empty()) {
+	if (auto link = machine.rdma.find(device); link && has_netdev(machine, *link)) {
 		machine.sysfs.require_device(device);
-		if (!is_same_netdev(machine, link->netdev, netdev))
+		if (link->netdev_index != machine.rdma.netdev_index(netdev))
 			throw Error(failure,
 				    std::format("{} is on {}, not on {}; 'kwarpctl down {}' first",
 						device, link->netdev, netdev, device));

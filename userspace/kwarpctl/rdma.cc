@@ -167,6 +167,7 @@ void NetlinkRdma::read_port(Link &link)
 		const Table a = attributes(message);
 		const nlattr *state = a[RDMA_NLDEV_ATTR_PORT_STATE];
 		link.netdev = text(a[RDMA_NLDEV_ATTR_NDEV_NAME]);
+		link.netdev_index = number(a[RDMA_NLDEV_ATTR_NDEV_INDEX]);
 		link.active = state && mnl_attr_get_u8(state) == port_active;
 	});
 }
@@ -180,7 +181,8 @@ std::vector<Link> NetlinkRdma::links()
 		listed.push_back({number(a[RDMA_NLDEV_ATTR_DEV_INDEX]),
 				  text(a[RDMA_NLDEV_ATTR_DEV_NAME]),
 				  {},
-				  false});
+				  false,
+				  0});
 	});
 	for (Link &link : listed) {
 		try {

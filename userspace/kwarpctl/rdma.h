@@ -21,6 +21,7 @@ struct Link {
 	std::string name;
 	std::string netdev; // empty if it has none
 	bool active;
+	std::uint32_t netdev_index = 0;
 };
 
 struct Connection {

@@ -26,7 +26,10 @@ namespace {
 struct FakeRdma : kwarpctl::Rdma {
 	std::vector<kwarpctl::Link> links() override
 	{
-		const std::vector<kwarpctl::Link> now = all;
+		std::vector<kwarpctl::Link> now = all;
+		for (kwarpctl::Link &link : now)
+			if (!link.netdev_index)
+				link.netdev_index = netdev_index(link.netdev);
 		listed();
 		return now;
 	}
@@ -383,6 +386,17 @@ TEST_F(kwarpctl_test, up__while_the_old_device_leaves)
 	rdma.all.push_back({5, "kwarp2", "", false});
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2"}).err, "");
 	EXPECT_EQ(rdma.find("kwarp2")->netdev, "eth2");
+}
+
+// The netdev of the old device is gone, and another one has its name, or none.
+TEST_F(kwarpctl_test, up__while_the_old_device_shows_its_old_netdev)
+{
+	rdma.all.push_back({5, "kwarp2", "eth2", false, 77});
+	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2"}).err, "");
+	EXPECT_EQ(rdma.find("kwarp2")->netdev_index, 4u);
+	rdma.all.push_back({6, "kwarp3", "gone0", false, 78});
+	EXPECT_EQ(run({"up", "kwarp3", "netdev", "lo"}).err, "");
+	EXPECT_EQ(rdma.find("kwarp3")->netdev, "lo");
 }
 
 TEST_F(kwarpctl_test, up__again_by_an_alternative_name)
