@@ -111,6 +111,12 @@ ok 'up again: no error' ctl up kwarpT netdev lo ird 8
 is 'up again: policy' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)" 8
 must ip link property add dev lo altname loop
 ok 'up again, by an alternative name of the netdev' ctl up kwarpT netdev loop ird 8
+must ctl down kwarpT
+printf 'netdev = loop\n' >"$CONF/kwarpT.conf"
+refuses 'up by a file with an alternative name' 2 "'loop' is an alternative name of lo" \
+	ctl up kwarpT
+rm "$CONF/kwarpT.conf"
+must ctl up kwarpT netdev lo ird 8 crc required
 must ip link property del dev lo altname loop
 refuses 'up: a setting that is refused, of an existing device' 2 'expected' \
 	ctl up kwarpT netdev lo ird 1000

@@ -212,9 +212,16 @@ void check_config(Machine &machine, const std::string &device, const Config &con
 		  WithoutDevice rule)
 {
 	const auto require_netdev = [&](const std::string &where, const std::string &name) {
-		if (!machine.rdma.netdev_index(name))
+		const std::uint32_t index = machine.rdma.netdev_index(name);
+		const std::string own = index ? machine.rdma.netdev_name(index) : "";
+		if (own.empty())
 			throw Error(failure,
 				    std::format("{}: there is no netdev '{}'", where, name));
+		// systemd has no unit for an alternative name.
+		if (own != name)
+			throw Error(failure, std::format("{}: '{}' is an alternative name of {}, "
+							 "for which no service can wait; write {}",
+							 where, name, own, own));
 	};
 	require_netdev(machine.config_file(device).string(), config.netdev);
 	const std::vector<std::string> devices = machine.sysfs.devices();

@@ -118,6 +118,11 @@ public:
 	{
 		return if_nametoindex(name.c_str());
 	}
+	std::string netdev_name(std::uint32_t index) override
+	{
+		std::array<char, IF_NAMESIZE> name{};
+		return if_indextoname(index, name.data()) ? name.data() : "";
+	}
 
 private:
 	void talk(Request &request, const EachMessage &each = {});

@@ -48,6 +48,8 @@ public:
 	virtual Counters counters(const Link &link) = 0;
 	// The index of a netdev, by its name or an alternative name; 0 if there is none.
 	virtual std::uint32_t netdev_index(const std::string &name) = 0;
+	// Its name, never an alternative one; empty if there is no netdev of this index.
+	virtual std::string netdev_name(std::uint32_t index) = 0;
 
 	std::optional<Link> find(const std::string &name);
 };

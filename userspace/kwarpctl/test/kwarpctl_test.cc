@@ -73,6 +73,14 @@ struct FakeRdma : kwarpctl::Rdma {
 		return found == netdevs.end() ? 0 : found->second;
 	}
 
+	std::string netdev_name(std::uint32_t index) override
+	{
+		for (const auto &[name, of] : netdevs)
+			if (of == index && !name.starts_with("alias"))
+				return name;
+		return {};
+	}
+
 	std::vector<kwarpctl::Link> all{{1, "kwarp0", "eth0", true},
 					{2, "kwarp1", "eth1", false},
 					{4, "siw0", "eth0", true}};
@@ -405,8 +413,21 @@ TEST_F(kwarpctl_test, up__again_by_an_alternative_name)
 	EXPECT_EQ(get(key("crc")), "off\n");
 	EXPECT_EQ(run({"up", "kwarp1", "netdev", "alias0"}).status, 2);
 	EXPECT_EQ(run({"up", "kwarp1", "netdev", "nowhere0"}).status, 2);
+}
+
+// A service waits for a unit of systemd, which has none for an alternative name.
+TEST_F(kwarpctl_test, up__file_with_an_alternative_name)
+{
+	const std::string why = "'alias0' is an alternative name of eth0, for which no service can "
+				"wait; write eth0\n";
 	put(conf("kwarp0"), "netdev = alias0");
-	EXPECT_EQ(run({"policy", "check", "kwarp0"}).err, "");
+	for (std::vector<std::string> args :
+	     {std::vector<std::string>{"policy", "check", "kwarp0"}, {"up", "kwarp0"}})
+		EXPECT_EQ(run(args).err, "kwarpctl: " + conf("kwarp0").string() + ": " + why);
+	put(key("paths"), "off");
+	put(conf("kwarp1"), "netdev = eth1\npaths = alias0");
+	EXPECT_EQ(run({"policy", "check", "kwarp1"}).err,
+		  "kwarpctl: " + conf("kwarp1").string() + ":2: " + why);
 }
 
 TEST_F(kwarpctl_test, up__policy_fails)
