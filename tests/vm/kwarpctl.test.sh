@@ -103,6 +103,14 @@ refuses 'up: netdev in use' 2 'vA has a kwarp device already' ctl_a up kwarpT ne
 refuses 'up: name in use' 2 "the name '$DEV_A' is taken" ctl up "$DEV_A" netdev lo
 refuses 'up: name in use, on another netdev' 2 "$DEV_A is on vA, not on lo" \
 	ctl_a up "$DEV_A" netdev lo
+refuses 'up: a name that the RDMA core refuses' 1 "'50%' is not a valid device name" \
+	ctl up 50% netdev lo
+refuses 'up: a name that cannot be in sysfs' 1 "'a/b' is not a valid device name" \
+	ctl up a/b netdev lo
+must ip link add d23456789012345 type dummy
+refuses 'up: a netdev whose name would be cut' 1 "not a valid netdev name: 1 to 15" \
+	ctl up kwarpT netdev d234567890123456
+must ip link del d23456789012345
 refuses 'up: a setting that is refused' 2 'expected 0\.\.128' ctl up kwarpT netdev lo ird 1000
 ok 'up: and no device is left' gone kwarpT
 ok 'up' ctl up kwarpT netdev lo ird 7 crc required

@@ -8,10 +8,15 @@
 #include <format>
 #include <system_error>
 
+#include <net/if.h>
+
 namespace fs = std::filesystem;
 
 namespace kwarpctl {
 namespace {
+
+constexpr std::size_t longest_device = 63; // IB_DEVICE_NAME_MAX - 1
+constexpr std::size_t longest_netdev = IF_NAMESIZE - 1;
 
 // The RDMA core does not permit root of another user namespace to make or remove devices.
 std::string reason(int error)
@@ -79,6 +84,24 @@ bool is_listed(const Machine &machine, const Link &link)
 	return now && now->index == link.index;
 }
 
+// The RDMA core refuses '%', and a name in sysfs cannot have a slash.
+void require_device_name(const std::string &name)
+{
+	if (!is_plain_name(name) || name.size() > longest_device || name.find('%') != name.npos)
+		throw Error(usage_error, std::format("'{}' is not a valid device name: at most {} "
+						     "characters, none of them '/' or '%'",
+						     name, longest_device));
+}
+
+// The RDMA core would cut a longer name, and take another netdev.
+void require_netdev_name(const std::string &name)
+{
+	if (name.empty() || name.size() > longest_netdev)
+		throw Error(usage_error,
+			    std::format("'{}' is not a valid netdev name: 1 to {} characters", name,
+					longest_netdev));
+}
+
 void set_one(const Sysfs &sysfs, const std::string &device, const Setting &setting)
 {
 	try {
@@ -125,8 +148,7 @@ void set_all(Machine &machine, const std::string &device, const std::vector<Sett
 
 fs::path Machine::config_file(const std::string &device) const
 {
-	if (!is_plain_name(device))
-		throw Error(usage_error, std::format("'{}' is not a valid device name", device));
+	require_device_name(device);
 	return config_dir / (device + ".conf");
 }
 
@@ -146,6 +168,8 @@ Counters Machine::counters(const std::string &device) const
 
 void up(Machine &machine, const std::string &device, const Config &config)
 {
+	require_device_name(device);
+	require_netdev_name(config.netdev);
 	const bool made = ensure_device(machine, device, config.netdev);
 	try {
 		set_all(machine, device, config.settings);

@@ -503,8 +503,23 @@ TEST_F(kwarpctl_test, up__misuse)
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2", "crc"}).status, 1);
 	EXPECT_EQ(run({"up", "kwarp2"}).err,
 		  "kwarpctl: " + conf("kwarp2").string() + ": No such file or directory\n");
-	EXPECT_EQ(run({"up", "../kwarp2"}).err,
-		  "kwarpctl: '../kwarp2' is not a valid device name\n");
+	for (const std::string &name :
+	     {std::string("../kwarp2"), std::string(""), std::string("a/b"), std::string("50%"),
+	      std::string(64, 'x')})
+		for (std::vector<std::string> args :
+		     {std::vector<std::string>{"up", name}, {"up", name, "netdev", "eth2"}}) {
+			Outcome o = run(args);
+			EXPECT_EQ(o.status, 1);
+			EXPECT_EQ(o.err, "kwarpctl: '" + name +
+						 "' is not a valid device name: at most 63 "
+						 "characters, none of them '/' or '%'\n");
+		}
+	for (const std::string &name : {std::string(""), std::string("lo34567890123456")})
+		EXPECT_EQ(run({"up", "kwarp2", "netdev", name}).err,
+			  "kwarpctl: '" + name +
+				  "' is not a valid netdev name: 1 to 15 characters\n");
+	EXPECT_FALSE(rdma.find("kwarp2"));
+	EXPECT_EQ(run({"up", std::string(63, 'x'), "netdev", "eth2"}).err, "");
 }
 
 TEST_F(kwarpctl_test, down__forms)
