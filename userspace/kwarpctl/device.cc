@@ -43,7 +43,8 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 		return "the kernel has no RDMA core (module ib_core)";
 	case EINVAL:
 		if (!machine.sysfs.module_is_loaded())
-			return "the module kwarp cannot be loaded; see 'kwarpctl doctor'";
+			return "the module kwarp cannot be loaded: 'modprobe kwarp' and then "
+			       "'dmesg' show why, and so may 'kwarpctl doctor'";
 		break;
 	}
 	return reason(error);

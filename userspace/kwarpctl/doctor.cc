@@ -90,7 +90,8 @@ void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
 			       "module kwarp is not loaded, and this kernel loads signed modules "
 			       "only (Secure Boot): enroll the key that signed it, see kwarp(7)"});
 	else
-		all.push_back({note, "module kwarp is not loaded; 'kwarpctl up' loads it"});
+		all.push_back({note, "module kwarp is not loaded; 'kwarpctl up' loads it. If that "
+				     "fails, 'modprobe kwarp' and then 'dmesg' show why"});
 	// Check for the classes of these modules, because the modules may be built in. udev loads
 	// them shortly after the first device is made.
 	static constexpr std::array<std::pair<const char *, const char *>, 2> needed{

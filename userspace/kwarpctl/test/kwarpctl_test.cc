@@ -478,7 +478,8 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 		{EPERM, "not permitted; run it as root, with CAP_NET_ADMIN in the initial user "
 			"namespace"},
 		{EPROTONOSUPPORT, "the kernel has no RDMA core (module ib_core)"},
-		{EINVAL, "the module kwarp cannot be loaded; see 'kwarpctl doctor'"},
+		{EINVAL, "the module kwarp cannot be loaded: 'modprobe kwarp' and then 'dmesg' "
+			 "show why, and so may 'kwarpctl doctor'"},
 		{ENOMEM, "Cannot allocate memory"},
 	};
 	for (const auto &[error, text] : cases) {
