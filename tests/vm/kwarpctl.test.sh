@@ -228,7 +228,9 @@ must wait $remover
 # ---- doctor ----
 
 # a device without an address, a device that is down, and the answer of a peer
-refuses 'doctor: no netdev in this namespace' 2 "^bad  $DEV_A has no netdev" kwarpctl doctor
+run kwarpctl doctor "$DEV_A"
+has 'doctor: the netdev is in another namespace' "^note $DEV_A has no netdev"
+ok 'doctor: devices of other namespaces' kwarpctl doctor
 ok 'doctor: all is well' ctl_a doctor "$DEV_A"
 has 'doctor: the provider' '^ok   provider for libibverbs, ABI [0-9]+'
 has 'doctor: the device' "^ok   $DEV_A on vA, active"
@@ -236,6 +238,9 @@ must ip -n hostA link set vA down
 refuses 'doctor: down' 2 "vA is down, or has no carrier" ctl_a doctor "$DEV_A"
 must ip -n hostA addr flush dev vA
 refuses 'doctor: no address' 2 "vA has no address" ctl_a doctor "$DEV_A"
+must ip -n hostA addr add 10.0.0.9/24 dev vA label vA:0
+refuses 'doctor: an address with a label' 2 "vA is down, or has no carrier" ctl_a doctor "$DEV_A"
+must ip -n hostA addr flush dev vA
 must end_up hostA vA $IP_A $IP6_A 1500
 must ip -n hostA addr add 10.0.0.9/24 dev vA
 ok 'doctor: up again' wait_for ctl_a doctor "$DEV_A"

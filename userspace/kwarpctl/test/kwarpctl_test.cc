@@ -887,6 +887,19 @@ TEST_F(kwarpctl_test, doctor__explains_counters)
 	EXPECT_NE(o.out.find("bad  kwarp0: nowhere0 has no address"), std::string::npos) << o.out;
 	EXPECT_EQ(o.status, 2);
 	EXPECT_TRUE(run({"-j", "doctor"}).out.starts_with("[{\"result\":\""));
+	rdma.all[0].netdev = "lo";
+	o = run({"doctor", "kwarp0"});
+	EXPECT_NE(o.out.find("ok   kwarp0 on lo, active"), std::string::npos) << o.out;
+}
+
+// A device in a container is none of the host's business.
+TEST_F(kwarpctl_test, doctor__device_of_another_namespace)
+{
+	rdma.all[0].netdev = "";
+	Outcome o = run({"doctor", "kwarp0"});
+	EXPECT_NE(o.out.find("note kwarp0 has no netdev in this network namespace"),
+		  std::string::npos)
+		<< o.out;
 }
 
 TEST_F(kwarpctl_test, doctor__peer)
