@@ -64,8 +64,8 @@ void require_key(const Sysfs &sysfs, const std::string &device, const std::strin
 		why += " (this kernel has no SCTP, or its module sctp cannot be loaded)";
 	if (error.code() == std::errc::permission_denied ||
 	    error.code() == std::errc::operation_not_permitted)
-		why += " (run it as root, with CAP_NET_ADMIN in the user namespace that owns the "
-		       "netdev's network namespace)";
+		why += " (run it as root of the host, with CAP_NET_ADMIN in the user "
+		       "namespace that owns the netdev's network namespace)";
 	throw Error(failure,
 		    std::format("{}: cannot set {} to '{}': {}", device, name, value, why));
 }

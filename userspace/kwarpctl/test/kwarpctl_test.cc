@@ -295,11 +295,10 @@ TEST_F(kwarpctl_test, policy_set__not_permitted)
 	// Nobody may write to this file of procfs in the initial user namespace.
 	fs::remove(key("mpa_rev"));
 	fs::create_symlink("/proc/self/uid_map", key("mpa_rev"));
-	EXPECT_NE(
-		run({"policy", "set", "kwarp0", "mpa_rev", "1"})
-			.err.find("(run it as root, with CAP_NET_ADMIN in the user namespace that "
-				  "owns the netdev's network namespace)"),
-		std::string::npos);
+	EXPECT_NE(run({"policy", "set", "kwarp0", "mpa_rev", "1"})
+			  .err.find("(run it as root of the host, with CAP_NET_ADMIN in the user "
+				    "namespace that owns the netdev's network namespace)"),
+		  std::string::npos);
 }
 
 TEST_F(kwarpctl_test, policy_set__incomplete)
