@@ -438,6 +438,7 @@ struct ib_qp *kwarp_ep_swap_ended(struct iw_cm_id *id, struct ib_qp *iw_qp)
 void kwarp_ep_drop_handle(struct kwarp_ep *ep)
 {
 	lockdep_assert_held(&ep->mutex);
+	/* Before: an accept that finds no endpoint looks for the QP. */
 	leave_iw_qp(ep);
 	if (!ep->handle)
 		return;

@@ -68,14 +68,13 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   enum kwarp_urgency urgency)
 {
-	bool dead, overflow = false, bad = false, raised = false;
+	bool overflow = false, bad = false, raised = false;
 	unsigned long flags;
 	u64 now;
 
 	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
 	spin_lock_irqsave(&cq->lock, flags);
-	dead = cq->overflow;
-	if (dead)
+	if (cq->overflow)
 		goto unlock;
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
@@ -98,10 +97,9 @@ unlock:
 		kwarp_count(cq->dev, KWARP_STAT_CQ_OVERFLOW);
 		cq_event(cq);
 	}
-	/* One pass over all queue pairs of the device at a time, and none right after another. */
-	if (overflow || dead)
-		queue_delayed_work(kwarp_rest_wq, &cq->dev->overflow_work,
-				   msecs_to_jiffies(10));
+	/* Also after the overflow, for queue pairs that began to use the CQ later. */
+	if (unlikely(READ_ONCE(cq->overflow)))
+		kwarp_cq_fail_users(cq->dev);
 	if (raised)
 		kwarp_cq_notify(cq);
 }

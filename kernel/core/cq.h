@@ -110,6 +110,16 @@ enum kwarp_urgency {
 
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   enum kwarp_urgency urgency);
+
+/*
+ * Have a worker fail the queue pairs whose CQ has overflowed. It looks at all queue pairs of the
+ * device, so it does not run right after another pass. Context: any.
+ */
+static inline void kwarp_cq_fail_users(struct kwarp_device *dev)
+{
+	queue_delayed_work(kwarp_rest_wq, &dev->overflow_work, msecs_to_jiffies(10));
+}
+
 int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);

@@ -124,7 +124,7 @@ static void merge_gids(union ib_gid *table, const struct gid_list *list,
 }
 
 /**
- * kwarp_gid_refresh() - update the table with the netdev's addresses, if it follows them
+ * kwarp_gid_refresh() - update the table with the netdev's addresses
  * @dev:	device
  * @netdev:	its netdev
  *
@@ -144,11 +144,9 @@ bool kwarp_gid_refresh(struct kwarp_device *dev, struct net_device *netdev)
 	old = kmalloc_array(KWARP_GIDS, sizeof(*old), GFP_KERNEL);
 	if (!list || !old)
 		goto out;
-	if (dev->gids_follow) {
-		list_ipv4(list, netdev);
-		list_ipv6(list, netdev, false);
-		list_ipv6(list, netdev, true);
-	}
+	list_ipv4(list, netdev);
+	list_ipv6(list, netdev, false);
+	list_ipv6(list, netdev, true);
 
 	/* Only writers change the table, and they hold RTNL. */
 	memcpy(old, dev->gids, sizeof(dev->gids));
@@ -179,11 +177,11 @@ static void random_mac(const struct net_device *netdev, u8 *mac)
 }
 
 /**
- * kwarp_gid_set_number() - set the GID of the device for when its netdev has no address
+ * kwarp_gid_set_number() - set the GID of the device, the first contents of the table
  * @dev:	device
  * @netdev:	its netdev
  *
- * Before registration. Context: RTNL. kwarp_gid_refresh() puts the GID into the table.
+ * Before registration. Context: RTNL.
  */
 void kwarp_gid_set_number(struct kwarp_device *dev,
 			  const struct net_device *netdev)
@@ -211,6 +209,7 @@ void kwarp_gid_set_number(struct kwarp_device *dev,
 	memcpy(&gid.raw[13], mac + 3, 3);
 
 	dev->number = gid;
+	dev->gids[0] = gid;
 }
 
 /**

@@ -17,35 +17,25 @@
 static LIST_HEAD(multihomed);
 static DEFINE_SPINLOCK(multihomed_lock);
 
-/**
- * kwarp_addr_changed() - update the GIDs from the netdev's addresses, notify
- * the core
- * @dev:	registered device
- * @netdev:	its netdev
- *
- * Context: RTNL.
- */
-void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev)
+/* Update the GIDs, if they follow the netdev's addresses, and notify the core. */
+static void update_gids(struct kwarp_device *dev)
 {
 	struct ib_event ev = {
 		.device = &dev->ibdev,
-		.element.port_num = 1,
+		.element.port_num = KWARP_PORT,
 		.event = IB_EVENT_GID_CHANGE,
 	};
-
-	if (kwarp_gid_refresh(dev, netdev))
-		ib_dispatch_event(&ev);
-}
-
-static void update_gids(struct kwarp_device *dev)
-{
-	struct net_device *netdev = ib_device_get_netdev(&dev->ibdev, 1);
+	struct net_device *netdev;
 
 	ASSERT_RTNL();
-	if (netdev) {
-		kwarp_addr_changed(dev, netdev);
-		dev_put(netdev);
-	}
+	if (!dev->gids_follow)
+		return;
+	netdev = ib_device_get_netdev(&dev->ibdev, KWARP_PORT);
+	if (!netdev)
+		return;
+	if (kwarp_gid_refresh(dev, netdev))
+		ib_dispatch_event(&ev);
+	dev_put(netdev);
 }
 
 /**

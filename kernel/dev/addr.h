@@ -13,7 +13,6 @@ static inline void kwarp_device_put(struct kwarp_device *dev)
 	ib_device_put(&dev->ibdev);
 }
 
-void kwarp_addr_changed(struct kwarp_device *dev, struct net_device *netdev);
 void kwarp_addr_follow(struct kwarp_device *dev);
 void kwarp_addr_set_paths(struct kwarp_device *dev, const struct net *net,
 			  const struct kwarp_paths *paths);

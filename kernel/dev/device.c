@@ -231,7 +231,6 @@ static void device_describe(struct kwarp_device *dev,
 
 	rtnl_lock();
 	kwarp_gid_set_number(dev, netdev);
-	kwarp_gid_refresh(dev, netdev);
 	strscpy(ibdev->iw_ifname, netdev->name, sizeof(ibdev->iw_ifname));
 	dev->up = kwarp_netdev_active(netdev);
 	rtnl_unlock();

@@ -14,7 +14,6 @@
 #include <rdma/rdma_netlink.h>
 
 #include "cm/cm.h"
-#include "core/gid.h"
 #include "dev/addr.h"
 #include "trace.h"
 #include "verbs/verbs.h"
@@ -176,7 +175,6 @@ static int newlink_settle(struct net_device *netdev, const struct net *net)
 			ret = -ENODEV;
 		} else {
 			port_changed(dev, netdev);
-			kwarp_addr_changed(dev, netdev);
 		}
 		kwarp_device_put(dev);
 	}

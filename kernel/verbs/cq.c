@@ -70,7 +70,7 @@ static void overflow_work(struct work_struct *work)
 		kwarp_qp_put(qp);
 	}
 	if (again)
-		queue_delayed_work(kwarp_rest_wq, &dev->overflow_work, msecs_to_jiffies(10));
+		kwarp_cq_fail_users(dev);
 }
 
 /* Per device: init before registration, exit when it has no QP. */

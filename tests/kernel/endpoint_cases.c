@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The ends of endpoints. */
+/* Ends of endpoints, and the handles of queue pairs that iw_cm has. */
 #include <linux/delay.h>
 
 #include "cm/cm.h"
 #include "cm/ep.h"
-#include "ktest.h"
-#include "mock_llp.h"
+#include "seam.h"
 
 /*
  * The device goes before the endpoint is in use.
  * Context: process. Return: 0; -EBUSY if the event was handled in KWARP_EP_IDLE, in which the
  * state machine warns and loses it.
  */
-int kt_endpoint_waits_for_its_owner(struct kwarp_device *dev)
+int kt_endpoint_waits_for_its_owner(void)
 {
-	struct kwarp_ep *ep = kwarp_ep_alloc(dev);
+	struct kwarp_ep *ep = kwarp_ep_alloc(to_kdev(seam_ibdev));
 	int ms, ret;
 
 	if (!ep)
@@ -35,18 +34,18 @@ static void no_count(struct iw_cm_id *id)
 {
 }
 
-/*
- * A request is accepted again after the connection has ended, while iw_cm has not handled
- * ESTABLISHED yet: after an error iw_cm would hit a BUG_ON() in its handler.
- * Context: process. Return: 0 or the error of accept.
- */
-int kt_endpoint_accepted_after_its_end(struct kwarp_device *dev, u32 qpn)
+static struct ib_qp *get_handle(u32 qpn)
+{
+	return seam_ibdev->ops.iw_get_qp(seam_ibdev, qpn);
+}
+
+static int accept_twice(u32 qpn)
 {
 	struct iw_cm_id id = {
-		.device = &dev->ibdev, .add_ref = no_count, .rem_ref = no_count,
+		.device = seam_ibdev, .add_ref = no_count, .rem_ref = no_count,
 	};
+	struct kwarp_ep *ep = kwarp_ep_alloc(to_kdev(seam_ibdev));
 	struct iw_cm_conn_param params = { .qpn = qpn };
-	struct kwarp_ep *ep = kwarp_ep_alloc(dev);
 	struct ib_qp *first, *second;
 	int ret;
 
@@ -55,17 +54,65 @@ int kt_endpoint_accepted_after_its_end(struct kwarp_device *dev, u32 qpn)
 	kwarp_llp_get(&ep->llp);
 	ret = kwarp_ep_set_handle(ep);
 	id.provider_data = kwarp_ep_provider_data(ep);
-	first = dev->ibdev.ops.iw_get_qp(&dev->ibdev, qpn);
+	first = get_handle(qpn);
 	kwarp_ep_set_id(ep, &id);
 	ep->iw_qp = kwarp_iw_qp_take(&id, qpn);
 	kwarp_ep_close(ep, KWARP_ABORT);
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
-	second = dev->ibdev.ops.iw_get_qp(&dev->ibdev, qpn);
+	second = get_handle(qpn);
 	if (ret || !first || !second)
 		return -ENOMEM;
 	/* This frees the first one, to which iw_cm has no pointer any more. */
-	ret = dev->ibdev.ops.iw_accept(&id, &params);
-	dev->ibdev.ops.iw_rem_ref(second);
+	ret = seam_ibdev->ops.iw_accept(&id, &params);
+	seam_ibdev->ops.iw_rem_ref(second);
+	return ret;
+}
+
+/*
+ * A request is accepted again after the connection has ended, while iw_cm has not handled
+ * ESTABLISHED yet: after an error iw_cm would hit a BUG_ON() in its handler.
+ * Context: process. Return: 0 or the error of accept.
+ */
+int kt_accepted_after_its_end(void)
+{
+	struct seam *e = seam_open();
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	ret = accept_twice(e->qp->qp_num);
+	seam_close(e);
+	return ret;
+}
+
+/* A handle that was not granted has no effect on its queue pair, and does not delay its end. */
+int kt_handle_without_rights(void)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct seam *e = seam_open(), *next;
+	struct ib_qp *handle;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	handle = get_handle(e->qp->qp_num);
+	if (!handle) {
+		seam_close(e);
+		return -ENOMEM;
+	}
+	seam_ibdev->ops.iw_add_ref(handle);
+	ret = ib_modify_qp(handle, &attr, IB_QP_STATE) ? 0 : -EPERM;
+	ret = ret ? : seam_post(e, IB_WR_SEND, 0, 10) ? : seam_wait(e, 1, 0);
+	seam_close(e);
+	/* The next queue pair may have the same address. */
+	next = seam_open();
+	if (!ret && (!next || !ib_modify_qp(handle, &attr, IB_QP_STATE)))
+		ret = -EPERM;
+	seam_ibdev->ops.iw_rem_ref(handle);
+	if (next) {
+		ret = ret ? : seam_post(next, IB_WR_SEND, 0, 10) ? : seam_wait(next, 1, 0);
+		seam_close(next);
+	}
 	return ret;
 }

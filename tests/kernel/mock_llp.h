@@ -115,10 +115,6 @@ void mock_end(struct mock *m, int err);
 /* Discard the sent ULPDUs. */
 void mock_forget(struct mock *m);
 
-/* endpoint_cases.c: 0 or an error */
-int kt_endpoint_accepted_after_its_end(struct kwarp_device *dev, u32 qpn);
-int kt_endpoint_waits_for_its_owner(struct kwarp_device *dev);
-
 /* window_cases.c: 0 or an error */
 int kt_window_freed_while_moved(struct ib_device *ibdev);
 

@@ -12,19 +12,11 @@
 #include <rdma/ib_verbs.h>
 
 #include "ktest.h"
-#include "mock_llp.h"
 #include "proto/errors.h"
 #include "proto/rdmap.h"
 #include "rdmap/pass.h"
 #include "rdmap/stream.h"
-
-#define WRS	32
-#define BYTES	(64 * 1024)
-#define PATIENCE_MS	60000	/* reached only by calls that hang */
-
-/* Memory of a peer, which does not exist. */
-#define PEER_STAG	0x77
-#define PEER_TO		0x1000
+#include "seam.h"
 
 static char *netdev;
 module_param(netdev, charp, 0444);
@@ -34,8 +26,8 @@ static uint seed = 1;
 module_param(seed, uint, 0444);
 MODULE_PARM_DESC(seed, "seed of random segmentation");
 
-static struct ib_device *ibdev;
-static struct rnd_state rnd;
+struct ib_device *seam_ibdev;
+struct rnd_state seam_rnd;
 static int cases, failures;
 
 static void tap(const char *name, int ret)
@@ -46,162 +38,6 @@ static void tap(const char *name, int ret)
 		pr_info("ktest: not ok %d - %s%s (%d)\n", cases, kt_mark(ret), name, ret);
 	else
 		pr_info("ktest: ok %d - %s\n", cases, name);
-}
-
-/**
- * struct env - a queue pair above the mock
- * @m:		lower layer
- * @local:	source memory for sends
- * @remote:	memory that the peer writes to and reads from, and that receives use
- * @done:	number of successful completions
- * @flushed:	number of other completions
- * @wc:		the last successful completion
- */
-struct env {
-	struct mock m;
-	struct ib_pd *pd;
-	struct ib_cq *cq;
-	struct ib_qp *qp;
-	u8 *local;
-	u8 *remote;
-	int done;
-	int flushed;
-	struct ib_wc wc;
-};
-
-static void env_close(struct env *e)
-{
-	if (e->m.llp.owner) {
-		kwarp_qp_detach(&e->m.llp);
-		mock_close(&e->m);
-	}
-	if (!IS_ERR_OR_NULL(e->qp))
-		ib_destroy_qp(e->qp);
-	if (!IS_ERR_OR_NULL(e->cq))
-		ib_free_cq(e->cq);
-	if (!IS_ERR_OR_NULL(e->pd))
-		ib_dealloc_pd(e->pd);
-	kvfree(e->local);
-	kvfree(e->remote);
-	kfree(e);
-}
-
-/* The queue pair is attached; the send engine waits for kwarp_qp_start(). */
-static struct env *env_open_stopped(void)
-{
-	const struct kwarp_qp_params params = {
-		.ird = 4, .ord = 4, .user_ord = 4, .mpa_rev = 2,
-		.ext = KWARP_RDMAP_EXT_7306, .initiator = true,
-	};
-	struct ib_qp_init_attr attr = {
-		.cap = {
-			.max_send_wr = WRS, .max_recv_wr = WRS,
-			.max_send_sge = 4, .max_recv_sge = 4,
-		},
-		.qp_type = IB_QPT_RC,
-		.sq_sig_type = IB_SIGNAL_ALL_WR,
-	};
-	struct env *e = kzalloc(sizeof(*e), GFP_KERNEL);
-	int i;
-
-	if (!e)
-		return NULL;
-	e->local = kmalloc(BYTES, GFP_KERNEL);
-	e->remote = kzalloc(BYTES, GFP_KERNEL);
-	e->pd = ib_alloc_pd(ibdev, IB_PD_UNSAFE_GLOBAL_RKEY);
-	e->cq = ib_alloc_cq(ibdev, NULL, 4 * WRS, 0, IB_POLL_DIRECT);
-	if (!e->local || !e->remote || IS_ERR(e->pd) || IS_ERR(e->cq))
-		goto err;
-	for (i = 0; i < BYTES; i++)
-		e->local[i] = prandom_u32_state(&rnd);
-	attr.send_cq = e->cq;
-	attr.recv_cq = e->cq;
-	e->qp = ib_create_qp(e->pd, &attr);
-	if (IS_ERR(e->qp) ||
-	    mock_open(&e->m, to_kdev(ibdev), prandom_u32_state(&rnd)) ||
-	    kwarp_qp_attach(to_kqp(e->qp), &e->m.llp, &params))
-		goto err;
-	return e;
-
-err:
-	env_close(e);
-	return NULL;
-}
-
-static struct env *env_open(void)
-{
-	struct env *e = env_open_stopped();
-
-	if (e)
-		kwarp_qp_start(to_kqp(e->qp));
-	return e;
-}
-
-static int post(struct env *e, enum ib_wr_opcode opcode, u32 at, u32 len)
-{
-	struct ib_sge sge = {
-		.addr = (uintptr_t)(opcode == IB_WR_RDMA_READ ? e->remote : e->local) + at,
-		.length = len, .lkey = e->pd->local_dma_lkey,
-	};
-	struct ib_rdma_wr wr = {
-		.wr.opcode = opcode, .wr.sg_list = &sge, .wr.num_sge = !!len,
-		.remote_addr = PEER_TO + at, .rkey = PEER_STAG,
-	};
-
-	return ib_post_send(e->qp, &wr.wr, NULL);
-}
-
-static int post_recv(struct env *e, u32 at, u32 len)
-{
-	struct ib_sge sge = {
-		.addr = (uintptr_t)e->remote + at, .length = len,
-		.lkey = e->pd->local_dma_lkey,
-	};
-	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
-
-	return ib_post_recv(e->qp, &wr, NULL);
-}
-
-static void poll_cq(struct env *e)
-{
-	struct ib_wc wc;
-
-	while (ib_poll_cq(e->cq, 1, &wc) == 1) {
-		if (wc.status == IB_WC_SUCCESS) {
-			e->done++;
-			e->wc = wc;
-		} else {
-			e->flushed++;
-		}
-	}
-}
-
-/* Wait for completions, since the engine may continue in a worker, or when there is room. */
-static int wait_for(struct env *e, int done, int flushed)
-{
-	int ms;
-
-	for (ms = 0; ms < PATIENCE_MS; ms++) {
-		poll_cq(e);
-		if (e->done >= done && e->flushed >= flushed)
-			break;
-		mock_room(&e->m);
-		fsleep(1000);
-	}
-	return e->done == done && e->flushed == flushed ? 0 : -ETIMEDOUT;
-}
-
-/* Wait for FIN, which a worker may send. */
-static int wait_for_fin(struct env *e)
-{
-	int ms;
-
-	for (ms = 0; !READ_ONCE(e->m.shut); ms++) {
-		if (ms == PATIENCE_MS)
-			return -ETIMEDOUT;
-		fsleep(1000);
-	}
-	return 0;
 }
 
 /* ---- the wire ---------------------------------------------------------------- */
@@ -236,7 +72,7 @@ static int segment_ok(const struct kwarp_ddp_hdr *h, const struct want *w,
 	return w->data && memcmp(p, w->data + off, len) ? KT_WRONG_DATA : 0;
 }
 
-static int sent_locked(struct env *e, const struct want *w, int count)
+static int sent_locked(struct seam *e, const struct want *w, int count)
 {
 	struct mock_ulpdu *u;
 	struct kwarp_ddp_hdr h;
@@ -261,7 +97,7 @@ static int sent_locked(struct env *e, const struct want *w, int count)
 }
 
 /* Check that exactly these messages were sent, each complete, in this order. */
-static int sent(struct env *e, const struct want *w, int count)
+static int sent(struct seam *e, const struct want *w, int count)
 {
 	int ret;
 
@@ -272,7 +108,7 @@ static int sent(struct env *e, const struct want *w, int count)
 }
 
 /* Receive a message with random segmentation; deliver some of it immediately. */
-static int come(struct env *e, struct kwarp_ddp_hdr h, const u8 *data, u32 len)
+static int come(struct seam *e, struct kwarp_ddp_hdr h, const u8 *data, u32 len)
 {
 	u32 off = 0, n;
 	int ret;
@@ -280,7 +116,7 @@ static int come(struct env *e, struct kwarp_ddp_hdr h, const u8 *data, u32 len)
 	h.dv = KWARP_DDP_V_IETF;
 	h.rv = KWARP_DDP_V_IETF;
 	do {
-		n = min(len - off, 1 + prandom_u32_state(&rnd) % 1400);
+		n = min(len - off, 1 + prandom_u32_state(&seam_rnd) % 1400);
 		h.last = off + n == len;
 		ret = mock_come(&e->m, &h, data + off, n);
 		if (ret)
@@ -288,14 +124,14 @@ static int come(struct env *e, struct kwarp_ddp_hdr h, const u8 *data, u32 len)
 		off += n;
 		h.to += n;
 		h.mo += n;
-		if (prandom_u32_state(&rnd) % 3 == 0)
+		if (prandom_u32_state(&seam_rnd) % 3 == 0)
 			mock_deliver(&e->m);
 	} while (off < len);
 	return 0;
 }
 
 /* Wait until everything received is consumed; a worker may have the rest. */
-static int delivered(struct env *e)
+static int delivered(struct seam *e)
 {
 	int ms;
 
@@ -312,7 +148,7 @@ static int delivered(struct env *e)
 
 static const u32 cuts[] = { 82, 128, 1442, MOCK_MULPDU_MAX, 0 };
 
-static int post_all(struct env *e, struct want *w)
+static int post_all(struct seam *e, struct want *w)
 {
 	*w++ = (struct want){ RDMAP_SEND, 5000, e->local };
 	*w++ = (struct want){
@@ -323,29 +159,29 @@ static int post_all(struct env *e, struct want *w)
 	*w++ = (struct want){
 		RDMAP_WRITE, 40000, e->local + 1, PEER_STAG, PEER_TO + 1,
 	};
-	return post(e, IB_WR_SEND, 0, 5000) ? : post(e, IB_WR_RDMA_WRITE, 8000, 3000) ? :
-	       post(e, IB_WR_SEND, 0, 0) ? : post(e, IB_WR_SEND, 20000, 1) ? :
-	       post(e, IB_WR_RDMA_WRITE, 1, 40000);
+	return seam_post(e, IB_WR_SEND, 0, 5000) ? : seam_post(e, IB_WR_RDMA_WRITE, 8000, 3000) ? :
+	       seam_post(e, IB_WR_SEND, 0, 0) ? : seam_post(e, IB_WR_SEND, 20000, 1) ? :
+	       seam_post(e, IB_WR_RDMA_WRITE, 1, 40000);
 }
 
 static int messages_out(u32 cut)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct want w[5];
 	int ret;
 
 	if (!e)
 		return -ENOMEM;
 	e->m.mulpdu = cut;
-	ret = post_all(e, w) ? : wait_for(e, 5, 0) ? : sent(e, w, 5);
-	env_close(e);
+	ret = post_all(e, w) ? : seam_wait(e, 5, 0) ? : sent(e, w, 5);
+	seam_close(e);
 	return ret;
 }
 
 /* Return: 1 if there are fewer calls than @at. */
 static int failed_call(enum mock_call call, u32 at)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct want w[5];
 	int ret;
 
@@ -353,10 +189,10 @@ static int failed_call(enum mock_call call, u32 at)
 		return -ENOMEM;
 	e->m.mulpdu = 1000;
 	e->m.fail_at[call] = e->m.calls[call] + at;
-	ret = post_all(e, w) ? : wait_for(e, 5, 0) ? : sent(e, w, 5);
+	ret = post_all(e, w) ? : seam_wait(e, 5, 0) ? : sent(e, w, 5);
 	if (!ret && e->m.calls[call] < e->m.fail_at[call])
 		ret = 1;
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
@@ -370,7 +206,7 @@ static int each_call(enum mock_call call)
 	return ret == 1 && at > 3 ? 0 : ret == 1 ? -EIO : ret ? : -E2BIG;
 }
 
-static int answer(struct env *e, const struct kwarp_rdmap_read *rd)
+static int answer(struct seam *e, const struct kwarp_rdmap_read *rd)
 {
 	const struct kwarp_ddp_hdr h = {
 		.tagged = true, .opcode = RDMAP_READ_RESPONSE,
@@ -381,7 +217,7 @@ static int answer(struct env *e, const struct kwarp_rdmap_read *rd)
 }
 
 /* Post a read and answer it. */
-static int read_out(struct env *e, u32 len)
+static int read_out(struct seam *e, u32 len)
 {
 	struct kwarp_rdmap_read rd;
 	struct mock_ulpdu *u;
@@ -389,7 +225,7 @@ static int read_out(struct env *e, u32 len)
 
 	mock_forget(&e->m);
 	memset(e->remote, 0, len);
-	ret = post(e, IB_WR_RDMA_READ, 0, len);
+	ret = seam_post(e, IB_WR_RDMA_READ, 0, len);
 	for (ms = 0; !ret && list_empty(&e->m.sent) && ms < PATIENCE_MS; ms++)
 		fsleep(1000);
 	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
@@ -399,11 +235,11 @@ static int read_out(struct env *e, u32 len)
 	ret = rd.len == len && rd.src_stag == PEER_STAG && rd.src_to == PEER_TO ?
 	      answer(e, &rd) : -EPROTO;
 	mock_deliver(&e->m);
-	return ret ? : wait_for(e, e->done + 1, 0) ? :
+	return ret ? : seam_wait(e, e->done + 1, 0) ? :
 	       memcmp(e->remote, e->local, len) ? KT_WRONG_DATA : 0;
 }
 
-static int write_in(struct env *e, u32 at, u32 len)
+static int write_in(struct seam *e, u32 at, u32 len)
 {
 	const struct kwarp_ddp_hdr h = {
 		.tagged = true, .opcode = RDMAP_WRITE,
@@ -414,18 +250,18 @@ static int write_in(struct env *e, u32 at, u32 len)
 	return ret ? : memcmp(e->remote + at, e->local + at, len) ? KT_WRONG_DATA : 0;
 }
 
-static int send_in(struct env *e, u32 msn, u32 at, u32 len)
+static int send_in(struct seam *e, u32 msn, u32 at, u32 len)
 {
 	const struct kwarp_ddp_hdr h = { .opcode = RDMAP_SEND, .msn = msn };
-	int ret = post_recv(e, at, len) ? : come(e, h, e->local + at, len);
+	int ret = seam_post_recv(e, at, len) ? : come(e, h, e->local + at, len);
 
 	mock_deliver(&e->m);
-	return ret ? : wait_for(e, e->done + 1, 0) ? : e->wc.byte_len != len ? -EIO :
+	return ret ? : seam_wait(e, e->done + 1, 0) ? : e->wc.byte_len != len ? -EIO :
 	       memcmp(e->remote + at, e->local + at, len) ? KT_WRONG_DATA : 0;
 }
 
 /* The peer reads: check that it gets the contents of the memory. */
-static int read_in(struct env *e, u32 msn, u32 at, u32 len)
+static int read_in(struct seam *e, u32 msn, u32 at, u32 len)
 {
 	const struct want w = { RDMAP_READ_RESPONSE, len, e->remote + at, 5, 900 };
 	const struct kwarp_ddp_hdr h = {
@@ -454,7 +290,7 @@ static int read_in(struct env *e, u32 msn, u32 at, u32 len)
 
 static int any_order(u32 piece)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	u32 sends = 0, reads = 0, at, len;
 	int i, ret = 0;
 
@@ -462,10 +298,10 @@ static int any_order(u32 piece)
 		return -ENOMEM;
 	e->m.piece = piece;
 	for (i = 0; i < 200 && !ret; i++) {
-		at = prandom_u32_state(&rnd) % (BYTES / 2);
-		len = 1 + prandom_u32_state(&rnd) % (BYTES / 2);
+		at = prandom_u32_state(&seam_rnd) % (BYTES / 2);
+		len = 1 + prandom_u32_state(&seam_rnd) % (BYTES / 2);
 		memset(e->remote, 0, BYTES);
-		switch (prandom_u32_state(&rnd) % 4) {
+		switch (prandom_u32_state(&seam_rnd) % 4) {
 		case 0:
 			ret = send_in(e, ++sends, at, len);
 			break;
@@ -479,7 +315,7 @@ static int any_order(u32 piece)
 			ret = read_out(e, len);
 		}
 	}
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
@@ -487,17 +323,17 @@ static int any_order(u32 piece)
 static int framing_error(enum kwarp_err err)
 {
 	const struct kwarp_term_err *term = kwarp_err_term(err);
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct kwarp_ddp_hdr h;
 	struct mock_ulpdu *u;
 	int ret;
 
 	if (!e)
 		return -ENOMEM;
-	ret = post_recv(e, 0, 100) ? : post_recv(e, 0, 100);
+	ret = seam_post_recv(e, 0, 100) ? : seam_post_recv(e, 0, 100);
 	e->m.pull_err = err;
 	mock_deliver(&e->m);
-	ret = ret ? : wait_for(e, 0, 2) ? : wait_for_fin(e);
+	ret = ret ? : seam_wait(e, 0, 2) ? : seam_wait_fin(e);
 	u = list_first_entry_or_null(&e->m.sent, struct mock_ulpdu, link);
 	if (!ret && (!u || !list_is_singular(&e->m.sent) ||
 		     kwarp_ddp_parse(u->data + 2, u->len, &h) ||
@@ -507,20 +343,20 @@ static int framing_error(enum kwarp_err err)
 		ret = -EPROTO;
 	if (!ret && !test_bit(KWARP_LLP_EV_QP_ERR, &e->m.events))
 		ret = -EPIPE;
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
 static int nothing_goes(void)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	int ret, ms;
 
 	if (!e)
 		return -ENOMEM;
 	e->m.broken = true;
-	ret = post_recv(e, 0, 100) ? : post(e, IB_WR_RDMA_READ, 0, 100) ? :
-	      post(e, IB_WR_SEND, 0, 10);
+	ret = seam_post_recv(e, 0, 100) ? : seam_post(e, IB_WR_RDMA_READ, 0, 100) ? :
+	      seam_post(e, IB_WR_SEND, 0, 10);
 	for (ms = 0; !READ_ONCE(e->m.calls[MOCK_PUT]) && ms < PATIENCE_MS; ms++)
 		fsleep(1000);
 	/* The built ULPDUs are dropped, and the engine stops: none is built again. */
@@ -530,15 +366,15 @@ static int nothing_goes(void)
 		ret = -EIO;
 	kwarp_llp_unlock(&e->m.llp);
 	mock_end(&e->m, ECONNRESET);
-	ret = ret ? : wait_for(e, 0, 3);
-	env_close(e);
+	ret = ret ? : seam_wait(e, 0, 3);
+	seam_close(e);
 	return ret;
 }
 
 /* Built FPDUs that were not accepted are discarded with the connection. */
 static int detached(u32 at)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct want w[5];
 	int ret, ms;
 
@@ -555,17 +391,17 @@ static int detached(u32 at)
 	kwarp_qp_detach(&e->m.llp);
 	if (!ret && !list_empty(&e->m.batch))
 		ret = -EBUSY;
-	poll_cq(e);
+	seam_poll(e);
 	if (!ret && e->done + e->flushed != 5)
 		ret = -EIO;
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
 /* ---- regions of an unusual kind ----------------------------------------------- */
 
 /* A region of 4 GiB that maps the pages of e->remote repeatedly. */
-static struct ib_mr *region_open(struct env *e)
+static struct ib_mr *region_open(struct seam *e)
 {
 	const u32 blocks = (1ULL << 32) / BYTES;
 	struct ib_mr *ibmr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, 1);
@@ -596,7 +432,7 @@ static struct ib_mr *region_open(struct env *e)
 	return ibmr;
 }
 
-static int request_in(struct env *e, const struct ib_mr *mr, u32 len)
+static int request_in(struct seam *e, const struct ib_mr *mr, u32 len)
 {
 	const struct kwarp_ddp_hdr h = {
 		.opcode = RDMAP_READ_REQUEST, .qn = KWARP_QN_READ, .msn = 1,
@@ -617,7 +453,7 @@ static int request_in(struct env *e, const struct ib_mr *mr, u32 len)
 /* The peer asks for so much that length and header do not fit into 32 bits. */
 static int longest_response(u32 len)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct kwarp_ddp_hdr h;
 	struct mock_ulpdu *u;
 	struct ib_mr *mr;
@@ -651,14 +487,14 @@ static int longest_response(u32 len)
 	kwarp_qp_detach(&e->m.llp);
 	if (mr)
 		ib_dereg_mr(mr);
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
 /* The region is invalid when the answer is built: the same pass sends the Terminate. */
 static int revoked_response(void)
 {
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	struct kwarp_ddp_hdr h;
 	struct mock_ulpdu *u;
 	struct ib_mr *mr;
@@ -677,11 +513,11 @@ static int revoked_response(void)
 	if (!ret && (!u || kwarp_ddp_parse(u->data + 2, u->len, &h) ||
 		     h.opcode != RDMAP_TERMINATE))
 		ret = -EPROTO;
-	ret = ret ? : wait_for_fin(e);
+	ret = ret ? : seam_wait_fin(e);
 	kwarp_qp_detach(&e->m.llp);
 	if (mr)
 		ib_dereg_mr(mr);
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
@@ -694,7 +530,7 @@ static int just_a_pass(u32 ulpdus)
 		.tagged = true, .opcode = RDMAP_WRITE, .last = true,
 		.dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
 	};
-	struct env *e = env_open();
+	struct seam *e = seam_open();
 	u64 wanted = ulpdus > KWARP_RX_ULPDUS;
 	int ret = 0;
 	u32 i;
@@ -706,21 +542,21 @@ static int just_a_pass(u32 ulpdus)
 	ret = ret ? : delivered(e);
 	if (!ret && to_kqp(e->qp)->stats[KWARP_STAT_RX_CONTINUED] != wanted)
 		ret = -EIO;
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
 /* The stream is closed before kwarp_qp_start(): no byte is sent before the start. */
 static int closed_before_start(void)
 {
-	struct env *e = env_open_stopped();
+	struct seam *e = seam_open_stopped();
 	struct kwarp_qp *qp;
 	int ret;
 
 	if (!e)
 		return -ENOMEM;
 	qp = to_kqp(e->qp);
-	ret = post(e, IB_WR_SEND, 0, 10);
+	ret = seam_post(e, IB_WR_SEND, 0, 10);
 	mutex_lock(&qp->mutex);
 	kwarp_qp_disconnect(qp, KWARP_CLOSE);
 	mutex_unlock(&qp->mutex);
@@ -728,15 +564,15 @@ static int closed_before_start(void)
 	if (!ret && (!list_empty(&e->m.sent) || e->m.shut))
 		ret = -EALREADY;
 	kwarp_qp_start(qp);
-	ret = ret ? : wait_for(e, 1, 0) ? : wait_for_fin(e);
+	ret = ret ? : seam_wait(e, 1, 0) ? : seam_wait_fin(e);
 	if (!ret && list_empty(&e->m.sent))
 		ret = -ENODATA;
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
 /* The ULPDU of the first message with @opcode that was sent, or NULL. */
-static const struct mock_ulpdu *sent_first(struct env *e, u8 opcode)
+static const struct mock_ulpdu *sent_first(struct seam *e, u8 opcode)
 {
 	struct kwarp_ddp_hdr h;
 	struct mock_ulpdu *u;
@@ -768,7 +604,7 @@ static int refused_send(void)
 	};
 	/* Terminate control 1/2/2 with M and D, the segment's length, and its DDP header. */
 	u8 body[6 + KWARP_DDP_UNTAGGED_LEN] = { 0x12, 2, 0xc0 };
-	struct env *e = env_open_stopped();
+	struct seam *e = seam_open_stopped();
 	const struct mock_ulpdu *u;
 	int ms, n = 0, ret;
 	struct ib_wc wc[2];
@@ -777,7 +613,7 @@ static int refused_send(void)
 		return -ENOMEM;
 	to_kqp(e->qp)->params.ack = true;
 	kwarp_qp_start(to_kqp(e->qp));
-	ret = post(e, IB_WR_RDMA_READ, 0, 100) ? : post(e, IB_WR_SEND, 0, 10);
+	ret = seam_post(e, IB_WR_RDMA_READ, 0, 100) ? : seam_post(e, IB_WR_SEND, 0, 10);
 	u = ret ? NULL : sent_first(e, RDMAP_SEND);
 	if (u) {
 		put_unaligned_be16(u->len, body + 4);
@@ -795,52 +631,7 @@ static int refused_send(void)
 	if (!ret && (wc[0].status != IB_WC_WR_FLUSH_ERR ||
 		     wc[1].status != IB_WC_RNR_RETRY_EXC_ERR))
 		ret = -EPROTO;
-	env_close(e);
-	return ret;
-}
-
-/* ---- handles of iw_cm ------------------------------------------------------------ */
-
-/* A handle that was not granted has no effect on its queue pair, and does not delay its end. */
-static int handle_without_rights(void)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	struct env *e = env_open(), *next;
-	struct ib_qp *handle;
-	int ret;
-
-	if (!e)
-		return -ENOMEM;
-	handle = ibdev->ops.iw_get_qp(ibdev, e->qp->qp_num);
-	if (!handle) {
-		env_close(e);
-		return -ENOMEM;
-	}
-	ibdev->ops.iw_add_ref(handle);
-	ret = ib_modify_qp(handle, &attr, IB_QP_STATE) ? 0 : -EPERM;
-	ret = ret ? : post(e, IB_WR_SEND, 0, 10) ? : wait_for(e, 1, 0);
-	env_close(e);
-	/* The next queue pair may have the same address. */
-	next = env_open();
-	if (!ret && (!next || !ib_modify_qp(handle, &attr, IB_QP_STATE)))
-		ret = -EPERM;
-	ibdev->ops.iw_rem_ref(handle);
-	if (next) {
-		ret = ret ? : post(next, IB_WR_SEND, 0, 10) ? : wait_for(next, 1, 0);
-		env_close(next);
-	}
-	return ret;
-}
-
-static int accepted_after_its_end(void)
-{
-	struct env *e = env_open();
-	int ret;
-
-	if (!e)
-		return -ENOMEM;
-	ret = kt_endpoint_accepted_after_its_end(to_kdev(ibdev), e->qp->qp_num);
-	env_close(e);
+	seam_close(e);
 	return ret;
 }
 
@@ -874,12 +665,11 @@ static void run(void)
 	tap("seam.pass__up_to_its_limit", just_a_pass(KWARP_RX_ULPDUS));
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
 	tap("seam.closed_before_start", closed_before_start());
-	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(ibdev));
+	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(seam_ibdev));
 	tap("seam.terminate__refused_send_after_a_read", refused_send());
-	tap("seam.handle__without_rights", handle_without_rights());
-	tap("seam.accept__after_the_end", accepted_after_its_end());
-	tap("seam.endpoint__waits_for_its_owner",
-	    kt_endpoint_waits_for_its_owner(to_kdev(ibdev)));
+	tap("seam.handle__without_rights", kt_handle_without_rights());
+	tap("seam.accept__after_the_end", kt_accepted_after_its_end());
+	tap("seam.endpoint__waits_for_its_owner", kt_endpoint_waits_for_its_owner());
 }
 
 static int __init seam_init(void)
@@ -888,14 +678,14 @@ static int __init seam_init(void)
 
 	if (!ndev)
 		return -ENODEV;
-	ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
+	seam_ibdev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
 	dev_put(ndev);
-	if (!ibdev)
+	if (!seam_ibdev)
 		return -ENODEV;
-	prandom_seed_state(&rnd, seed);
+	prandom_seed_state(&seam_rnd, seed);
 	pr_info("ktest: seed %u\n", seed);
 	run();
-	ib_device_put(ibdev);
+	ib_device_put(seam_ibdev);
 	pr_info("ktest: 1..%d\n", cases);
 	return 0;
 }

@@ -452,12 +452,8 @@ has_gid() {
 # gid_index DEVICE GID: prints the index of the GID. Waits for it, because the table follows policy
 # rendezvous_port and the addresses after a moment.
 gid_index() {
-	local file
-	wait_for has_gid "$1" "$2" || return
-	for file in "/sys/class/infiniband/$1/ports/1/gids/"*; do
-		[ "$(cat "$file")" != "$2" ] || { basename "$file"; return 0; }
-	done
-	return 1
+	wait_for has_gid "$1" "$2" &&
+		basename "$(grep -lx "$2" "/sys/class/infiniband/$1/ports/1/gids/"* | head -n 1)"
 }
 
 # rdma_link NETNS NAME TYPE NETDEV: adds a device and waits for its device file

@@ -17,10 +17,9 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <libmnl/libmnl.h>
+#include <ifaddrs.h>
 #include <link.h>
-#include <linux/if_addr.h>
-#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -176,41 +175,21 @@ void look_at_limits(Findings &all)
 						 limit.rlim_cur / 1024)});
 }
 
-struct AddressesOf {
-	std::uint32_t netdev;
-	bool any;
-};
-
-int see_address(const nlmsghdr *message, void *data)
+// The name in the list is the label of an IPv4 address: the netdev's name, with ":" and a text or
+// without.
+bool has_address(const std::string &netdev)
 {
-	auto *of = static_cast<AddressesOf *>(data);
-	const auto *address = static_cast<const ifaddrmsg *>(mnl_nlmsg_get_payload(message));
-	of->any |= address->ifa_index == of->netdev;
-	return MNL_CB_OK;
-}
-
-// getifaddrs() would show the label of an IPv4 address instead of its netdev.
-bool has_address(std::uint32_t netdev)
-{
-	const std::unique_ptr<mnl_socket, int (*)(mnl_socket *)> socket(
-		mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC),
-		[](mnl_socket *s) { return s ? mnl_socket_close(s) : 0; });
-	std::vector<char> buffer(static_cast<std::size_t>(MNL_SOCKET_DUMP_SIZE));
-	nlmsghdr *request = mnl_nlmsg_put_header(buffer.data());
-	request->nlmsg_type = RTM_GETADDR;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	mnl_nlmsg_put_extra_header(request, sizeof(ifaddrmsg));
-	if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    mnl_socket_sendto(socket.get(), request, request->nlmsg_len) < 0)
+	ifaddrs *list = nullptr;
+	if (getifaddrs(&list))
 		return false;
-	AddressesOf of{netdev, false};
-	ssize_t got = 0;
-	do
-		got = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
-	while (got > 0 &&
-	       mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 0,
-			  mnl_socket_get_portid(socket.get()), see_address, &of) > MNL_CB_STOP);
-	return of.any;
+	bool found = false;
+	for (const ifaddrs *a = list; a; a = a->ifa_next) {
+		const std::string_view name = a->ifa_name;
+		found |= name.substr(0, name.find(':')) == netdev && a->ifa_addr &&
+			 (a->ifa_addr->sa_family == AF_INET || a->ifa_addr->sa_family == AF_INET6);
+	}
+	freeifaddrs(list);
+	return found;
 }
 
 void look_at_link(Findings &all, const std::string &device, const std::optional<Link> &link)
@@ -219,7 +198,7 @@ void look_at_link(Findings &all, const std::string &device, const std::optional<
 		all.push_back({note, std::format("{} has no netdev in this network namespace: it "
 						 "serves another one",
 						 device)});
-	else if (!has_address(link->netdev_index))
+	else if (!has_address(link->netdev))
 		all.push_back({bad, std::format("{}: {} has no address: 'ip addr add'", device,
 						link->netdev)});
 	else if (!link->active)

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <vector>
 
+#include "rdma/eventually.h"
 #include "rdma/failure.h"
 #include "victim/rings.h"
-#include "rdma/eventually.h"
 
 namespace isolation {
 namespace {
