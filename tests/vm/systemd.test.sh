@@ -71,7 +71,7 @@ first() {
 		ID_RDMA_IWARP=1
 	ok 'rdma-core: modules for iWARP' wait_for active rdma-load-modules@iwarp.service
 	ok 'rdma link delete' rdma link delete kwarp0
-	ok 'the test of the source package' debian/tests/kselftest
+	LIMIT=600 ok 'the test of the source package' debian/tests/kselftest
 
 	cat >/etc/systemd/network/dummy0.netdev <<-'END'
 		[NetDev]
