@@ -106,8 +106,7 @@ void kwarp_ring_now(struct kwarp_qp *qp)
 	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
 	bool ring;
 
-	if (!__atomic_load_n(&qp->deferred, __ATOMIC_RELAXED))
-		return;
+	/* With the lock in any case: then no other thread is in between. */
 	pthread_spin_lock(&ctx->lock);
 	ring = qp->deferred && take_deferred(ctx, qp);
 	pthread_spin_unlock(&ctx->lock);

@@ -7,8 +7,13 @@
  * libibverbs would send the commands by ioctl(), which wraps and unwraps them
  * once more. write() is refused (EACCES) to a process whose credentials differ
  * from those with which the device was opened; then use libibverbs.
+ *
+ * syscall(), because the library's write() is a cancellation point: a thread that
+ * ended there would leave its queue pairs marked as being rung. No other function
+ * of the data path is a cancellation point.
  */
 #include <errno.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -33,7 +38,7 @@ static int write_command(const struct ibv_context *ibctx, const void *command,
 	ssize_t ret;
 
 	do
-		ret = write(ibctx->cmd_fd, command, len);
+		ret = syscall(SYS_write, ibctx->cmd_fd, command, len);
 	while (ret < 0 && errno == EINTR);
 	if (ret == (ssize_t)len)
 		return 0;
@@ -89,7 +94,8 @@ void kwarp_doorbells(struct ibv_context *ibctx, const uint32_t *qp_handles,
 		vec[i] = (struct iovec){ &db[i], sizeof(db[i]) };
 	}
 	for (i = 0; num - i > 1;) {
-		ret = writev(ibctx->cmd_fd, &vec[i], num - i);
+		ret = syscall(SYS_writev, ibctx->cmd_fd, &vec[i],
+			      (size_t)(num - i));
 		if (ret >= (ssize_t)sizeof(db[0]))
 			i += ret / sizeof(db[0]);
 		else

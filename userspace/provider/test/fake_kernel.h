@@ -10,11 +10,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -294,21 +296,20 @@ static int take_command(const void *command, size_t len)
 	return EOPNOTSUPP;
 }
 
-/* Replaces libc's function: one command. */
-ssize_t __wrap_write(int fd, const void *command, size_t len)
+/* One command. Return: its length; or -1 with errno set. */
+static long write_one(const void *command, size_t len)
 {
-	system_calls++;
 	errno = take_command(command, len);
-	return errno ? -1 : (ssize_t)len;
+	return errno ? -1 : (long)len;
 }
 
 /* As the kernel does with a file that has no function for a whole vector. */
-ssize_t __wrap_writev(int fd, const struct iovec *vec, int num)
+static long write_vector(const struct iovec *vec, size_t num)
 {
-	ssize_t done = 0;
-	int i, err = 0;
+	long done = 0;
+	int err = 0;
+	size_t i;
 
-	system_calls++;
 	doorbells_in_progress++;
 	usleep(doorbell_us);
 	for (i = 0; i < num && !err; i++) {
@@ -319,6 +320,26 @@ ssize_t __wrap_writev(int fd, const struct iovec *vec, int num)
 	doorbells_in_progress--;
 	errno = err;
 	return err && !done ? -1 : done;
+}
+
+/*
+ * Replaces libc's function. Its write() and writev() are not replaced: they fail, because they are
+ * cancellation points.
+ */
+long __wrap_syscall(long number, ...)
+{
+	const void *what;
+	va_list args;
+	size_t num;
+
+	va_start(args, number);
+	(void)va_arg(args, int);
+	what = va_arg(args, const void *);
+	num = va_arg(args, size_t);
+	va_end(args);
+
+	system_calls++;
+	return number == SYS_write ? write_one(what, num) : write_vector(what, num);
 }
 
 int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,

@@ -581,6 +581,34 @@ static void destroy_qp__while_another_thread_rings(void)
 	check(rung == 3);
 }
 
+static bool ringing_ended;
+
+static void *end_ringing(void *ended_qp)
+{
+	kwarp_ring_end(to_kqp(ended_qp));
+	__atomic_store_n(&ringing_ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * A thread that holds the context's lock may be between taking the QP off the list and marking the
+ * QP: its memory must not be freed, though no doorbell is deferred. The test cannot fail by chance.
+ */
+static void destroy_qp__while_another_thread_takes_doorbells(void)
+{
+	struct kwarp_context *ctx =
+		container_of(qp->context, struct kwarp_context, vctx.context);
+	pthread_t other;
+
+	pthread_spin_lock(&ctx->lock);
+	check(!pthread_create(&other, NULL, end_ringing, qp));
+	usleep(20000);
+	check(!__atomic_load_n(&ringing_ended, __ATOMIC_ACQUIRE));
+	pthread_spin_unlock(&ctx->lock);
+	pthread_join(other, NULL);
+	check(ringing_ended);
+}
+
 static void post_recv__fields_full_doorbell(void)
 {
 	struct ibv_sge sge = { 0x1000, 10, 11 };
@@ -867,6 +895,7 @@ static const struct test all_tests[] = {
 	TEST(poll_cq__a_signal_interrupts_doorbells),
 	TEST(poll_cq__doorbells_with_other_credentials),
 	TEST(destroy_qp__while_another_thread_rings),
+	TEST(destroy_qp__while_another_thread_takes_doorbells),
 	TEST(post_recv__fields_full_doorbell),
 	TEST(poll_cq__fields),
 	TEST(poll_cq__wraps),
