@@ -24,6 +24,7 @@ EXPORT_SYMBOL_GPL(kwarp_ep_set_handle);
 EXPORT_SYMBOL_GPL(kwarp_ep_set_id);
 EXPORT_SYMBOL_GPL(kwarp_ep_unlock);
 EXPORT_SYMBOL_GPL(kwarp_err_term);
+EXPORT_SYMBOL_GPL(kwarp_iw_qp_grant);
 EXPORT_SYMBOL_GPL(kwarp_iw_qp_take);
 EXPORT_SYMBOL_GPL(kwarp_llp_get);
 EXPORT_SYMBOL_GPL(kwarp_llp_init);

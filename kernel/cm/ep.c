@@ -837,5 +837,6 @@ void kwarp_cm_exit(void)
 {
 	kwarp_rdv_module_exit();
 	destroy_workqueue(conn_wq);
+	kwarp_iw_qp_exit();
 	WARN_ON_ONCE(!xa_empty(&handles));
 }

@@ -14,6 +14,7 @@
  */
 #include "cm/cm.h"
 
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <rdma/rdma_cm.h>
@@ -27,6 +28,7 @@
  * @task:	caller of iw_get_qp, only compared
  * @id:		kwarp_mem_accessor.id of the QP, because numbers are used again
  * @granted:	the handle may change the QP; set before iw_cm changes the QP for the first time
+ * @rcu:	for the end of a granted handle
  */
 struct iw_qp {
 	struct ib_qp ibqp;
@@ -34,6 +36,7 @@ struct iw_qp {
 	const struct task_struct *task;
 	u64 id;
 	bool granted;
+	struct rcu_head rcu;
 };
 
 static LIST_HEAD(requested);
@@ -93,46 +96,49 @@ void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 	/* iw_cm calls this once, right after kwarp_cm_get_qp(). */
 }
 
+static void free_granted(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct iw_qp, rcu));
+}
+
 /**
  * kwarp_cm_qp_rem_ref() - iw_rem_ref: iw_cm has dropped its pointer to a handle
  * @ibqp:	handle
  *
- * iw_cm_disconnect() may still use the pointer, without a reference, as long as the caller has the
- * QP. So the last handle of a QP lives as long as the QP.
+ * iw_cm_disconnect() of a connected QP uses the pointer without a reference: it reads the pointer
+ * under a lock, releases the lock and calls kwarp_modify_qp(). Meanwhile the task may be preempted,
+ * but does not sleep, and RCU Tasks waits for that. Without RCU Tasks, call_rcu_tasks() is
+ * call_rcu(), which is enough on a kernel that is not preemptible.
  * Context: any.
  */
 void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 {
 	struct iw_qp *h = to_iw_qp(ibqp);
-	struct kwarp_qp *qp = find_qp(h);
 	unsigned long flags;
 
 	spin_lock_irqsave(&requested_lock, flags);
 	list_del_init(&h->link);
-	if (qp)
-		swap(qp->iw_last, ibqp);
 	spin_unlock_irqrestore(&requested_lock, flags);
-	if (ibqp)
-		kfree(to_iw_qp(ibqp));
-	if (qp)
-		kwarp_qp_put(qp);
+	if (h->granted)
+		call_rcu_tasks(&h->rcu, free_granted);
+	else
+		kfree(h);
 }
 
-/**
- * kwarp_iw_qp_exit() - free the last handle of a QP
- * @qp:		queue pair without references
- */
-void kwarp_iw_qp_exit(struct kwarp_qp *qp)
+/* Context: module exit, process, may sleep. */
+void kwarp_iw_qp_exit(void)
 {
-	if (qp->iw_last)
-		kfree(to_iw_qp(qp->iw_last));
+	if (IS_ENABLED(CONFIG_TASKS_RCU))
+		rcu_barrier_tasks();
+	else
+		rcu_barrier();
 }
 
 /**
  * kwarp_iw_qp_target() - find the QP of a handle that iw_cm modifies
  * @ibqp:	handle: qp_type is IB_QPT_DRIVER
  *
- * Context: any.
+ * Context: any; does not sleep, and the caller has not slept since iw_cm called it.
  * Return: the QP with a reference; NULL if it is being destroyed, or the handle has no rights.
  */
 struct kwarp_qp *kwarp_iw_qp_target(struct ib_qp *ibqp)

@@ -155,7 +155,6 @@ struct kwarp_qp_attr {
  * @access_by_consumer: the consumer has set @access, not the connection manager
  * @attr:	attributes stored for query_qp, except the state
  * @attach:	the last program's socket that was attached (cm/attach.c)
- * @iw_last:	the last handle that iw_cm has dropped, or NULL (cm/iw_qp.c)
  * @rdv:	rendezvous with a partner named in modify_qp (cm/rendezvous.c)
  * @state:	changed by kwarp_qp_step() with sq.lock, rq.lock and, if a connection is
  *		attached, the socket lock held; stable under any one of these
@@ -228,7 +227,6 @@ struct kwarp_qp {
 	u32 claims;
 	struct kwarp_llp *claimant;
 	struct kwarp_attach *attach;
-	struct ib_qp *iw_last;
 	struct kwarp_rdv rdv;
 };
 

@@ -296,8 +296,10 @@ static int leave_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 
 static int modify_qp(struct kwarp_qp *qp, struct ib_qp_attr *attr, int mask)
 {
-	int ret = leave_connection(qp, attr, mask);
+	int ret;
 
+	might_sleep();
+	ret = leave_connection(qp, attr, mask);
 	if (ret)
 		return ret;
 	mutex_lock(&qp->mutex);
@@ -316,13 +318,12 @@ int kwarp_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	struct kwarp_qp *qp;
 	int ret;
 
-	might_sleep();
 	ret = kwarp_udata_empty(udata);
 	if (ret)
 		return ret;
 	if (ibqp->qp_type != IB_QPT_DRIVER)
 		return modify_qp(to_kqp(ibqp), attr, mask);
-	/* Called by iw_cm. */
+	/* Called by iw_cm. The handle may end as soon as this task sleeps. */
 	qp = kwarp_iw_qp_target(ibqp);
 	if (!qp)
 		return -EINVAL;

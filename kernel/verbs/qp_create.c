@@ -287,7 +287,6 @@ int kwarp_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	might_sleep();
 	retire_qp(qp);
 	kwarp_counter_leave(qp);
-	kwarp_iw_qp_exit(qp);
 	kwarp_cm_attach_forget(qp);
 	free_rings(qp);
 	kwarp_object_give(qp->dev, KWARP_OBJECT_QP);

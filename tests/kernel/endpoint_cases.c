@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Ends of endpoints, and the handles of queue pairs that iw_cm has. */
 #include <linux/delay.h>
+#include <linux/slab.h>
+#include <rdma/rdma_cm.h>
 
 #include "cm/cm.h"
 #include "cm/ep.h"
@@ -114,5 +116,40 @@ int kt_handle_without_rights(void)
 		ret = ret ? : seam_post(next, IB_WR_SEND, 0, 10) ? : seam_wait(next, 1, 0);
 		seam_close(next);
 	}
+	return ret;
+}
+
+/*
+ * iw_cm_disconnect() has read its pointer, and uses it after the connection and the queue pair have
+ * ended in other tasks. KASAN reports a handle that was freed.
+ */
+int kt_handle_ends_while_in_use(void)
+{
+	struct rdma_cm_id *cm = kzalloc(sizeof(*cm), GFP_KERNEL);
+	struct iw_cm_id id = { .device = seam_ibdev, .context = cm };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct seam *e = seam_open();
+	struct ib_qp *handle = NULL;
+	int ret = -ENOMEM;
+
+	if (!cm || !e)
+		goto out;
+	cm->device = seam_ibdev;
+	cm->qp = e->qp;
+	handle = get_handle(e->qp->qp_num);
+	if (!handle)
+		goto out;
+	seam_ibdev->ops.iw_add_ref(handle);
+	ret = kwarp_iw_qp_grant(&id, e->qp->qp_num) == handle ? 0 : -EPERM;
+out:
+	if (e)
+		seam_close(e);
+	if (handle) {
+		seam_ibdev->ops.iw_rem_ref(handle);
+		/* Nothing has slept since. The queue pair has ended. */
+		if (ib_modify_qp(handle, &attr, IB_QP_STATE) != -EINVAL)
+			ret = -EPERM;
+	}
+	kfree(cm);
 	return ret;
 }

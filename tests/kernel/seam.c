@@ -668,6 +668,7 @@ static void run(void)
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(seam_ibdev));
 	tap("seam.terminate__refused_send_after_a_read", refused_send());
 	tap("seam.handle__without_rights", kt_handle_without_rights());
+	tap("seam.handle__ends_while_in_use", kt_handle_ends_while_in_use());
 	tap("seam.accept__after_the_end", kt_accepted_after_its_end());
 	tap("seam.endpoint__waits_for_its_owner", kt_endpoint_waits_for_its_owner());
 }

@@ -54,6 +54,7 @@ int seam_wait_fin(struct seam *e);
 /* endpoint_cases.c: 0 or an error */
 int kt_accepted_after_its_end(void);
 int kt_endpoint_waits_for_its_owner(void);
+int kt_handle_ends_while_in_use(void);
 int kt_handle_without_rights(void);
 
 #endif /* _KTEST_SEAM_H */
