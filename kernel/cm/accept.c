@@ -205,15 +205,6 @@ void kwarp_responder_unanswered(struct kwarp_ep *ep)
 	refuse_request(ep);
 }
 
-/*
- * KWARP_EP_REQUESTED: the listener is gone. If iw_cm had not delivered the request yet, iw_cm
- * has dropped the request: limit the wait for an answer that may never come.
- */
-void kwarp_responder_orphan(struct kwarp_ep *ep)
-{
-	kwarp_ep_arm_startup(ep);
-}
-
 /* ---- the consumer's answer -------------------------------------------------- */
 
 /* ESTABLISHED follows now or, peer-to-peer, with the RTR indication (RFC 6581 9.2). */

@@ -298,7 +298,6 @@ void kwarp_responder_early(struct kwarp_ep *ep);
 void kwarp_responder_lost(struct kwarp_ep *ep);
 void kwarp_responder_timeout(struct kwarp_ep *ep);
 void kwarp_responder_unanswered(struct kwarp_ep *ep);
-void kwarp_responder_orphan(struct kwarp_ep *ep);
 void kwarp_responder_drop(struct kwarp_ep *ep);
 int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			   const struct iw_cm_conn_param *params);
@@ -329,6 +328,7 @@ void kwarp_rdv_module_exit(void);
 
 /* addr.c */
 int kwarp_addr_scope(struct kwarp_device *dev, struct sockaddr_storage *ss);
+int kwarp_addr_vrf(struct kwarp_device *dev);
 void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind);
 bool kwarp_addr_any(const struct sockaddr_storage *ss);
 bool kwarp_addr_loopback(const struct sockaddr_storage *ss);

@@ -389,12 +389,13 @@ static const struct row rows[] = {
 	/*
 	 * Reset, as TCP does with connections that were not accepted. After a FIN, the socket
 	 * would wait for the FIN of a silent peer, and such sockets would have no limit.
+	 * A consumer that has the request may answer after the listener has ended; the wait has
+	 * its limit also if iw_cm had not delivered the request, and has dropped it.
 	 */
 	{
 		ROW(KWARP_EP_EV_UNWANTED),
-		.late = FROM(WAIT_RTR),
+		.late = FROM(REQUESTED),
 		IN(WAIT_REQ, ep_reset),
-		IN(REQUESTED, kwarp_responder_orphan),
 	},
 	{
 		ROW(KWARP_EP_EV_READDRESS),

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+#include <thread>
+
 #include "cm/kwarp_only.h"
 #include "rdma/endpoint.h"
 #include "rdma/eventually.h"
@@ -232,6 +235,25 @@ TEST_F(connect_local, establish__listener_was_ended)
 					     " | grep -q .; do sleep .02; done");
 		expect_service(listener);
 	}
+}
+
+// The time to answer does not become that of a peer, which is shorter.
+TEST_F(connect_local, establish__answer_after_the_listener)
+{
+	std::optional<Listener> listener(lab::b());
+	Endpoint client(lab::a());
+	client.resolve(*listener);
+	client.connect();
+	Endpoint server(listener->request());
+	{
+		lab::Policy quick(lab::b(), "startup_timeout_ms", 100);
+		listener.reset();
+		std::this_thread::sleep_for(Milliseconds(500));
+	}
+	server.accept();
+	client.established();
+	server.established();
+	expect_data_flows(client, server);
 }
 
 TEST_F(connect_fails, refused__closed_port)
