@@ -45,14 +45,17 @@ int kwarp_up_event(struct iw_cm_id *id, struct iw_cm_event *ev)
 
 /*
  * Store the real source port in the cm_id, whose addresses iw_cm reports instead of those of
- * the event: rdma_cm may have chosen another port.
+ * the event: rdma_cm may have chosen another port. Not if the port mapper (iwpmd) has been told of
+ * the port: by it and by the event's local address iw_cm finds what it has to free.
  */
-static void note_port(struct kwarp_ep *ep, const struct iw_cm_event *ev)
+static void note_port(struct kwarp_ep *ep, struct iw_cm_event *ev)
 {
 	const struct sockaddr *real = (const void *)&ev->local_addr;
 	struct sockaddr *shown = (void *)&ep->cm_id->local_addr;
 
-	if (real->sa_family == shown->sa_family)
+	if (ep->cm_id->mapped)
+		ev->local_addr = ep->cm_id->m_local_addr;
+	else if (real->sa_family == shown->sa_family)
 		rpc_set_port(shown, rpc_get_port(real));
 }
 
