@@ -72,10 +72,11 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 	unsigned long flags;
 	u64 now;
 
-	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->overflow)
 		goto unlock;
+	/* Under the lock, so that a later completion has no earlier time. */
+	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
 	for (; nr && !overflow; nr--, cqe++) {
 		overflow = !cq_put(cq, cqe, now);
 		trace_kwarp_cqe(cq, cqe, urgency != KWARP_UNSOLICITED, overflow);
