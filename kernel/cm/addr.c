@@ -3,6 +3,7 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/net_namespace.h>
 #include <rdma/kwarp-abi.h>
 
@@ -105,6 +106,26 @@ struct net_device *kwarp_cm_path(struct net *net, const char *name)
 		return netdev;
 	ib_device_put(ibdev);
 	return ERR_PTR(-EBUSY);
+}
+
+/**
+ * kwarp_addr_vrf() - find the VRF that the netdev belongs to
+ * @dev:	device
+ *
+ * Only sockets that are bound to a VRF use the VRF's addresses and routes.
+ *
+ * Return: index of the VRF's netdev, or 0.
+ */
+int kwarp_addr_vrf(struct kwarp_device *dev)
+{
+	struct net_device *ndev = ib_device_get_netdev(&dev->ibdev, KWARP_PORT);
+	int ifindex;
+
+	if (!ndev)
+		return 0;
+	ifindex = l3mdev_master_ifindex(ndev);
+	dev_put(ndev);
+	return ifindex;
 }
 
 /**

@@ -82,8 +82,10 @@ static int open_connection(struct kwarp_device *dev, struct iw_cm_id *id, struct
 	 * connection to a local address goes through lo. The source address is the one
 	 * that rdma_cm chose from the netdev.
 	 */
-	if (!dest_is_loopback(su))
+	if (!dest_is_loopback(su)) {
+		bind.vrf = kwarp_addr_vrf(dev);
 		kwarp_addr_paths(dev, &bind);
+	}
 	ret = kwarp_llp_connect(&ep->llp, &bind, &su->to);
 	put_net(bind.net);
 	if (!ret && id)

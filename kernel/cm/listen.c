@@ -306,6 +306,7 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
 	 */
 	if (!kwarp_addr_any(&local))
 		bind.ifindex = 0;
+	bind.vrf = kwarp_addr_vrf(ep_dev(ep));
 	kwarp_addr_paths(ep_dev(ep), &bind);
 	ep->backlog = limit;
 	ret = kwarp_llp_listen(&ep->llp, &bind, queue_limit(ep));

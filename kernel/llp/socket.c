@@ -420,11 +420,11 @@ struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol
 
 int kwarp_socket_bind(struct socket *sock, const struct kwarp_llp_bind *bind)
 {
-	int ret = 0;
+	int index = bind->ifindex ? : bind->vrf;
+	int ret;
 
 	might_sleep();
-	if (bind->ifindex)
-		ret = sock_bindtoindex(sock->sk, bind->ifindex, true);
+	ret = index ? sock_bindtoindex(sock->sk, index, true) : 0;
 	if (ret)
 		return ret;
 	return kernel_bind(sock, kwarp_sockaddr(bind->local),

@@ -103,4 +103,26 @@ for host in A B; do
 done
 addressed mA mB
 serves macvlan mA mB
+
+# ---- VRF ----
+
+# A socket that is not bound to the VRF has neither the addresses nor the routes, so a client names
+# its source address, by which rdma_cm finds the netdev.
+fresh
+wire vA vB
+for host in A B; do
+	must ip -n host$host link add vrf0 type vrf table 7
+	must ip -n host$host link set vrf0 up
+	must ip -n host$host link set v$host master vrf0
+done
+must end_up hostA vA "$IP_A" "$IP6_A" 1500
+must end_up hostB vB "$IP_B" "$IP6_B" 1500
+must wait_for on_a ping -qc 1 -W 1 -I vrf0 "$IP_B"
+links vA vB
+pings 'VRF, IPv4' on_b on_a "$IP_B" -I "$IP_A"
+pings 'VRF, IPv6' on_a on_b "$IP6_A" -I "$IP6_B"
+PORT=7174 server rping on_b rping -s
+ok 'VRF, any address: rping' on_a rping -c -a "$IP_B" -I "$IP_A" -v -V -C 5
+stop rping
+deleted VRF
 done_testing

@@ -682,8 +682,10 @@ static int bind_own(struct kwarp_llp *llp, struct socket *sock,
 	/* The loopback address need not exist. */
 	if (is_any(bind->local))
 		ip_sock_set_freebind(sock->sk);
-	ret = kernel_bind(sock, kwarp_sockaddr(&l->a[0]),
-			  kwarp_socket_addr_len(&l->a[0]));
+	ret = bind->vrf ? sock_bindtoindex(sock->sk, bind->vrf, true) : 0;
+	if (!ret)
+		ret = kernel_bind(sock, kwarp_sockaddr(&l->a[0]),
+				  kwarp_socket_addr_len(&l->a[0]));
 	/* Ignore errors: an address may be gone, or another listener may have it still. */
 	for (i = 1; !ret && i < l->nr; i++)
 		set_option(sock, SCTP_SOCKOPT_BINDX_ADD, &l->a[i],
