@@ -8,6 +8,9 @@ KERNEL_COMPLAINTS+='|inconsistent lock state|suspicious RCU usage|bad unlock bal
 KERNEL_COMPLAINTS+='|lock held when returning|INFO: task|INFO: rcu|Call Trace|refcount_t|Oops'
 KERNEL_COMPLAINTS+='|Kernel panic|soft lockup|hung_task|unreferenced object|ODEBUG'
 KERNEL_COMPLAINTS+='|scheduling while atomic|sleeping function called|invalid opcode|divide error'
+KERNEL_COMPLAINTS+='|register non-static key|BUG [A-Za-z0-9_-]+ \(|cannot create duplicate filename'
+KERNEL_COMPLAINTS+='|list_(add|del) corruption|kernel BUG at'
+KERNEL_COMPLAINTS+='|[Uu]nable to handle kernel'
 # Messages among these that a lack of processor time for the guest causes, too.
 KERNEL_STALLS='soft lockup|INFO: rcu|INFO: task|hung_task|BUG: workqueue lockup'
 
@@ -45,9 +48,12 @@ kernel_complaints() {
 		END { if (inside) printf "%s", report }' | grep -aE "$KERNEL_COMPLAINTS"
 }
 
-# kernel_defects FILE: prints the complaints in FILE that are not stalls
+# kernel_defects FILE: prints the complaints in FILE that are not stalls, nor the call traces that
+# follow a stall. A call trace without a stall belongs to a report that is not in the list above.
 kernel_defects() {
-	grep -avE "$KERNEL_STALLS|Call Trace" "$1"
+	local stalls=$KERNEL_STALLS
+	! grep -aqE "$stalls" "$1" || stalls+='|Call Trace'
+	grep -avE "$stalls" "$1"
 }
 
 # not_files FOLDER NAME...: prints the names in FOLDER of what is not a regular file. A guest can
