@@ -101,7 +101,8 @@ judged() {
 
 # again: prints whether the failed suite may be run again: "yes"; "seed=N" if a fuzzer failed in the
 # round that it drew from seed N; "no" if the failure cannot be due to chance: a suite of this
-# machine, wrong data, a leak, or a complaint of the kernel other than a stall.
+# machine, wrong data, a leak, a complaint of the kernel other than a stall, or more than one round
+# of a fuzzer.
 again() {
 	local seed
 	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || grep -aqF 'wrong data' "$log"; then
@@ -111,8 +112,12 @@ again() {
 	elif kernel_defects "$results/complaints" >/dev/null; then
 		echo no
 	else
-		seed=$(sed -nE 's/^# seed: ([0-9]+).*/\1/p' "$log" | head -n 1)
-		echo "${seed:+seed=}${seed:-yes}"
+		seed=$(sed -nE 's/^# seed: ([0-9]+).*/\1/p' "$log" | sort -u)
+		case $seed in
+		'') echo yes ;;
+		*$'\n'*) echo no ;;
+		*) echo "seed=$seed" ;;
+		esac
 	fi 2>/dev/null
 }
 
