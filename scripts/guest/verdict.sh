@@ -24,7 +24,7 @@ kernel_complaints() {
 	local file
 	for file; do
 		if grep -aqs 'kwarp: guest ready' "$file"; then
-			sed '1,/kwarp: guest ready/d' "$file"
+			sed '0,/kwarp: guest ready/d' "$file"
 		else
 			cat "$file" 2>/dev/null || :
 		fi

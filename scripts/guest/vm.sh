@@ -135,6 +135,8 @@ for again in 2 3 4; do
 	[ $rc -eq 0 ] || break
 	[ ! -s "$results/status" ] || break
 	[ -z "$(not_files "$results" console.log consoles.log)" ] || break
+	# guest_verdict reads the last boot's log only
+	! kernel_complaints "$results/console.log" >/dev/null || break
 	cat "$results/console.log" >>"$results/consoles.log"
 	boot
 done
