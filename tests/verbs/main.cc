@@ -2,6 +2,7 @@
 // Verbs and rdma_cm between the two hosts of tests/vm/lib.sh. Prints TAP.
 #include <csignal>
 
+#include "../peer/victim/program.h"
 #include "lab/tap.h"
 
 int main(int argc, char **argv)
@@ -11,5 +12,5 @@ int main(int argc, char **argv)
 	testing::TestEventListeners &listeners = testing::UnitTest::GetInstance()->listeners();
 	delete listeners.Release(listeners.default_result_printer());
 	listeners.Append(new lab::TapPrinter);
-	return RUN_ALL_TESTS();
+	return victim::run_tests();
 }

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "../session/testbed.h"
-#include "../victim/watchdog.h"
+#include "../victim/program.h"
 #include "attack.h"
 
 int main(int argc, char **argv)
@@ -24,6 +24,5 @@ int main(int argc, char **argv)
 	}
 	peer::usual = {.victim = {}, .shared = true};
 	testing::InitGoogleTest(&argc, argv);
-	victim::watch_tests();
-	return RUN_ALL_TESTS();
+	return victim::run_tests();
 }

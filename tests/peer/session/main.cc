@@ -3,12 +3,11 @@
 #include <csignal>
 #include <gtest/gtest.h>
 
-#include "../victim/watchdog.h"
+#include "../victim/program.h"
 
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
 	testing::InitGoogleTest(&argc, argv);
-	victim::watch_tests();
-	return RUN_ALL_TESTS();
+	return victim::run_tests();
 }

@@ -13,26 +13,30 @@ namespace {
 
 constexpr std::chrono::seconds limit{300}; // for one test
 
-char running[256];
+char running[256]; // what is printed if it hangs
 
 void too_long(int)
 {
-	const char text[] = "\ntest hangs: ";
-	ssize_t n = write(STDOUT_FILENO, text, sizeof(text) - 1);
-	n += write(STDOUT_FILENO, running, strlen(running));
+	ssize_t n = write(STDOUT_FILENO, running, strlen(running));
 	_exit(n > 0 ? 3 : 4);
 }
 
 class Watchdog : public testing::EmptyTestEventListener {
 	void OnTestStart(const testing::TestInfo &t) override
 	{
-		snprintf(running, sizeof(running), "%s.%s\n", t.test_suite_name(), t.name());
-		alarm(machine::patience_s(limit));
+		snprintf(running, sizeof(running), "\nnot ok 9996 - the test hangs: %s.%s\n",
+			 t.test_suite_name(), t.name());
+		may_take(limit);
 	}
 	void OnTestEnd(const testing::TestInfo &) override { alarm(0); }
 };
 
 } // namespace
+
+void may_take(std::chrono::seconds time)
+{
+	alarm(machine::patience_s(time));
+}
 
 void watch_tests()
 {

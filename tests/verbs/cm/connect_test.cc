@@ -230,9 +230,11 @@ TEST_F(connect_local, establish__listener_was_ended)
 	Listener listener(lab::b());
 	const std::string ours = "'sport = :" + std::to_string(listener.port()) + "'";
 	for (int i = 0; i < 2; i++) {
-		lab::shell(lab::b(), "ss -K state listening " + ours +
-					     ">/dev/null; until ss -Htln " + ours +
-					     " | grep -q .; do sleep .02; done");
+		lab::shell(lab::b(), "ss -K state listening " + ours + ">/dev/null");
+		EXPECT_TRUE(eventually([&ours] {
+			lab::Inside inside(lab::b());
+			return !system(("ss -Htln " + ours + " | grep -q .").c_str());
+		}));
 		expect_service(listener);
 	}
 }

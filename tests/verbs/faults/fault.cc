@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../peer/victim/watchdog.h"
 #include "lab/host.h"
 
 namespace faults {
@@ -126,6 +127,7 @@ int each(const std::function<void()> &action, int dense)
 {
 	int threw = 0, tried = 0;
 
+	victim::may_take(std::chrono::minutes(25)); // "rdma link add" with KWARP_THOROUGH: 15
 	dense = getenv("KWARP_THOROUGH") ? too_many : lab::repetitions(dense, std::min(dense, 100));
 	quiet();
 	for (int n = 1; n < too_many; n += n < dense ? 1 : stride, tried++) {

@@ -113,8 +113,10 @@ bool has_bpf()
 
 TEST(sockmap, accepted__is_closed)
 {
-	if (!lab::both_kwarp() || !lab::b().is_mpa())
-		GTEST_SKIP() << "TCP of kwarp only";
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	if (!lab::b().is_mpa())
+		GTEST_SKIP() << "TCP only";
 	if (!has_bpf())
 		GTEST_SKIP() << "the kernel has no BPF";
 	Listener listener(lab::b());

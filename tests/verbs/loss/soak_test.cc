@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "../../peer/victim/watchdog.h"
 #include "network.h"
 #include "soak.h"
 
@@ -46,6 +47,7 @@ TEST(soak, every_operation)
 		count[i] = counter(names[i]);
 	const uint64_t sent_again = lab::retransmitted(lab::a()) + lab::retransmitted(lab::b());
 
+	victim::may_take(std::chrono::minutes(5 + wanted() / 10000));
 	Soak soak(connections());
 	soak.run(wanted());
 

@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "rdma/endpoint.h"
+#include "rdma/eventually.h"
 
 using namespace rdma;
 using removal::error_of;
@@ -27,10 +28,9 @@ public:
 		});
 	}
 	// Waits until each of them has had time to work.
-	void busy() const
+	bool busy() const
 	{
-		while (calls_ < 100 * threads_.size())
-			std::this_thread::yield();
+		return eventually([this] { return calls_ >= 100 * threads_.size(); });
 	}
 	// Waits until all threads have ended; returns EIO, or another error if a thread had one.
 	int join()
@@ -110,7 +110,7 @@ TEST_F(removal_under_load, traffic_and_verbs)
 		threads.run([&] { return registers(pair.client.pd(), memory.data()); });
 		threads.run([&] { return creates(pair.client.context()); });
 		threads.run([&] { return queries(pair.client.qp()); });
-		threads.busy();
+		EXPECT_TRUE(threads.busy());
 		removal::remove(lab::a());
 		EXPECT_EQ(threads.join(), EIO);
 	}
@@ -130,7 +130,7 @@ TEST_F(removal_under_load, of_the_target)
 		for (int i = 0; i < 16; i++)
 			post(pair.client.qp(),
 			     write(i, {pair.client.memory().sge(0, 60000)}, pair.server.remote()));
-		threads.busy();
+		EXPECT_TRUE(threads.busy());
 		removal::remove(lab::b());
 		EXPECT_EQ(threads.join(), EIO);
 		// Each request completes once, whether it was sent or flushed.
