@@ -308,11 +308,16 @@ exited() {
 
 # ---- hosts ----
 
+# llp_default: makes LLP the module's default of policy llp. This must happen before the module is
+# loaded, by us or automatically.
+llp_default() {
+	[ "${LLP:-tcp}" = tcp ] || echo "options kwarp llp=$LLP" >/etc/modprobe.d/kwarp-llp.conf
+}
+
 # drivers_load: loads the modules that are not built in
 drivers_load() {
 	local module
-	# Before the module is loaded, by us or automatically, and before any device exists.
-	[ "${LLP:-tcp}" = tcp ] || echo "options kwarp llp=$LLP" >/etc/modprobe.d/kwarp-llp.conf
+	llp_default
 	for module in ib_uverbs rdma_ucm iw_cm crc32c_intel "$DRIVER_A" "$DRIVER_B"; do
 		[ -d "/sys/module/$module" ] || modprobe -q "$module"
 	done
@@ -459,7 +464,16 @@ gid_index() {
 # rdma_link NETNS NAME TYPE NETDEV: adds a device and waits for its device file
 rdma_link() {
 	ip netns exec "$1" rdma link add "$2" type "$3" netdev "$4" &&
-		wait_for uverbs_node "$2"
+		wait_for uverbs_node "$2" && uses_llp "$2"
+}
+
+# uses_llp DEVICE: true if connections of the device use SCTP where the suite is to run over SCTP,
+# so that no suite runs over TCP instead unnoticed
+uses_llp() {
+	local policy file=/sys/class/infiniband/$1/kwarp/llp
+	[ "${LLP:-tcp}" = sctp ] && [ -e "$file" ] || return 0
+	policy=$(cat "$file")
+	[[ $policy == *'[sctp]'* ]] || { echo "policy llp of $1 is $policy"; return 1; }
 }
 
 # uverbs_node NAME: true if the device file exists. devtmpfs makes the file; guests have no udev.

@@ -13,6 +13,7 @@ pyverbs_device() {
 	siw) n=2 ;;
 	rxe) n=3 ;;
 	esac
+	llp_default
 	modprobe -a ib_uverbs rdma_ucm dummy &&
 		{ modprobe "$driver" 2>/dev/null || modprobe "rdma_$driver"; } &&
 		ip link add "$netdev" type dummy &&
@@ -20,7 +21,7 @@ pyverbs_device() {
 		ip addr add "198.51.100.$n/32" dev "$netdev" &&
 		ip link set "$netdev" up &&
 		rdma link add "${driver}0" type "$driver" netdev "$netdev" &&
-		wait_for uverbs_node "${driver}0" &&
+		wait_for uverbs_node "${driver}0" && uses_llp "${driver}0" &&
 		pyverbs_policy "${driver}0"
 }
 
