@@ -353,14 +353,15 @@ TEST_F(connect_fails, killed__while_the_server_thinks)
 // The server may take longer to accept than the startup timeout, which is for silent hosts.
 TEST(connect, establish__server_accepts_after_the_startup_timeout)
 {
-	lab::Policy a(lab::a(), "startup_timeout_ms", 2000),
-		b(lab::b(), "startup_timeout_ms", 2000);
+	const int limit = static_cast<int>(machine::patience(Milliseconds(2000)).count());
+	lab::Policy a(lab::a(), "startup_timeout_ms", limit),
+		b(lab::b(), "startup_timeout_ms", limit);
 	Listener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(listener);
 	client.connect();
 	Endpoint server(listener.request());
-	sleep(3);
+	std::this_thread::sleep_for(Milliseconds(limit + 1000));
 	server.accept();
 	client.established();
 	server.established();
