@@ -77,6 +77,12 @@ first_trace() {
 		uniq | head -n 24 | paste -sd' '
 }
 
+# searched: true unless a guest with the debug kernel has ended its suite without a search for leaks
+searched() {
+	[ "$kernel" != @debug ] || [ -n "${NO_LEAKS:-}" ] || [ -f "$results/leaks" ] ||
+		[ ! -s "$results/status" ]
+}
+
 # judged STATUS: prints the cases about the kernel, which follow those of the suite
 judged() {
 	[ "$1" -ne 124 ] || echo "# time limit of $(suite_limit "$name") s reached"
@@ -89,6 +95,10 @@ judged() {
 	elif [ "$1" -eq 125 ]; then
 		echo 'not ok 9998 - the guest ends by itself'
 		tail -n 15 "$results/console.log" | sed 's/^/#   /'
+	fi
+	if ! searched; then
+		echo 'not ok 9999 - kmemleak: the guest has searched for leaks'
+		return
 	fi
 	[ -f "$results/leaks" ] || return
 	if [ -s "$results/leaks" ]; then
@@ -105,7 +115,7 @@ judged() {
 # of a fuzzer.
 again() {
 	local seed
-	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || grep -aqF 'wrong data' "$log"; then
+	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || ! searched || grep -aqF 'wrong data' "$log"; then
 		echo no
 	elif grep -aq 'Oops: int3' "$results/complaints" && [ ! -s "$results/status" ]; then
 		echo yes # a fault of the emulator; see scripts/guest/vm.sh

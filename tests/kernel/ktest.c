@@ -5,6 +5,7 @@
  * addresses, and print TAP lines to the kernel log.
  */
 #include <linux/module.h>
+#include <linux/slab.h>
 
 #include "ktest.h"
 
@@ -24,6 +25,15 @@ static bool reclaim;
 module_param(reclaim, bool, 0444);
 MODULE_PARM_DESC(reclaim, "run no cases, check allocations (reclaim.c)");
 
+static bool leak;
+module_param(leak, bool, 0444);
+MODULE_PARM_DESC(leak, "run no cases, leak memory and fail");
+
+static unsigned long leaked[4];
+static int nr_leaked;
+module_param_array(leaked, ulong, &nr_leaked, 0444);
+MODULE_PARM_DESC(leaked, "run no cases, free this memory and fail");
+
 static int cases, failures;
 
 void kt_tap(const char *name, int ret)
@@ -36,8 +46,26 @@ void kt_tap(const char *name, int ret)
 		pr_info("ktest: ok %d - %s\n", cases, name);
 }
 
+/* Large, because SLUB has arrays that still point to the last small objects. */
+static int __init kt_leak(void)
+{
+	for (int i = 0; i < ARRAY_SIZE(leaked); i++) {
+		void *memory = kmalloc(100000, GFP_KERNEL);
+
+		pr_info("ktest: leaked 0x%lx\n", (unsigned long)memory);
+	}
+	return -ECANCELED;
+}
+
 static int __init ktest_init(void)
 {
+	if (leak)
+		return kt_leak();
+	if (nr_leaked) {
+		while (nr_leaked)
+			kfree((void *)leaked[--nr_leaked]);
+		return -ECANCELED;
+	}
 	if (hold)
 		return kt_hold();
 	if (reclaim)

@@ -30,6 +30,15 @@ if [ -e /sys/kernel/debug/kmemleak ]; then
 	echo "# seed=$seed"
 	consumer seam kwarp_seam netdev=vA "seed=$seed"
 fi
+# The search at the end of each guest finds the leaks of a module that has been unloaded. They are
+# then freed, because the search at the end of this guest must find nothing.
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	fails 'leaks are planted' modprobe kwarp_ktest leak=1
+	leaked=$(dmesg | sed -n 's/.*ktest: leaked //p' | paste -sd,)
+	ok 'leaks are searched for' "$(dirname "$0")/../../scripts/guest/guest-init" --leaks "$WORK"
+	ok 'the planted leaks are found' grep -q 'size 100000)' "$WORK/leaks"
+	fails 'the leaks are freed' modprobe kwarp_ktest "leaked=$leaked"
+fi
 # one copy of the data per write, and no other work that takes time
 policy fpdu large
 policy crc off
