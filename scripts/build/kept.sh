@@ -59,11 +59,12 @@ kept_copy() {
 }
 
 # copy_lacks NAME: after a failure, writes apt's message about a missing package to the file
-# "missing" beside the copy. Fails if the last error of the log is another one.
+# "missing" beside the copy. Fails if the last error of the log is another one; an archive that
+# cannot be reached is one, because the next run may reach it.
 copy_lacks() {
 	local lacking
 	lacking=$(grep '^E: ' "$BUILD/log/$1.log" | tail -n 1 |
-		grep -E '^E: (Unable to|Package|Version|Release|Failed to fetch|Can.t find)') &&
+		grep -E '^E: (Unable to (locate|correct)|Package|Version|Release|Can.t find)') &&
 		echo "$lacking" >"$BUILD/copies/$1/missing"
 }
 
