@@ -55,6 +55,14 @@ in_guest() {
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }
 
+# host_limit: prints the time limit of a suite of this machine in seconds, for hangs only: two hours,
+# or those of a line "# Timeout: N", times KWARP_PATIENCE percent, and what fuzzing may take
+host_limit() {
+	local limit
+	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$TOP/tests/run.d/$suite" | head -n 1)
+	echo $((${limit:-7200} * ${KWARP_PATIENCE:-100} / 100 + 12 * ${FUZZ_SECONDS:-0}))
+}
+
 # on_foreign ARCH: runs the suite in a guest of another machine, or skips the suite if the Debian
 # mirror lacks packages for that machine
 on_foreign() {
@@ -147,7 +155,7 @@ case $kernel in
 @rt) KERNEL=rt in_guest "$TOP/scripts/guest/vm.sh" ;;
 @arm64 | @s390x) on_foreign "${kernel#@}" ;;
 @debug) in_guest "$TOP/scripts/guest/uml.sh" run ;;
-*) "$TOP/tests/run.d/$suite" ;;
+*) timeout --foreground -k 10 "$(host_limit)" "$TOP/tests/run.d/$suite" ;;
 esac >"$log" 2>&1 </dev/null
 status=$?
 [ -z "$kernel" ] || judged $status >>"$log"
