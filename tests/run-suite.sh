@@ -55,8 +55,8 @@ in_guest() {
 		${clock:+"KWARP_CLOCK=$clock"} timeout -k 10 "$limit" "tests/vm/$name.test.sh"
 }
 
-# host_limit: prints the time limit of a suite of this machine in seconds, for hangs only: two hours,
-# or those of a line "# Timeout: N", times KWARP_PATIENCE percent, and what fuzzing may take
+# host_limit: prints the time limit of a suite of this machine in seconds, for hangs only: two hours
+# or N seconds of a line "# Timeout: N", times KWARP_PATIENCE percent, and what fuzzing may take
 host_limit() {
 	local limit
 	limit=$(sed -n 's/^# Timeout: \([0-9]*\).*/\1/p' "$TOP/tests/run.d/$suite" | head -n 1)
@@ -123,7 +123,8 @@ judged() {
 # of a fuzzer.
 again() {
 	local seed
-	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || ! searched || grep -aqF 'wrong data' "$log"; then
+	if [ -z "$kernel" ] || [ -s "$results/leaks" ] || ! searched ||
+		grep -aqF 'wrong data' "$log"; then
 		echo no
 	elif grep -aq 'Oops: int3' "$results/complaints" && [ ! -s "$results/status" ]; then
 		echo yes # a fault of the emulator; see scripts/guest/vm.sh
