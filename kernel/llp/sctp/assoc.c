@@ -87,7 +87,15 @@ static void send_work(struct work_struct *work)
 
 static void retry_work(struct work_struct *work)
 {
-	assoc_send(container_of(work, struct kwarp_sctp, retry.work));
+	struct kwarp_sctp *s = container_of(work, struct kwarp_sctp, retry.work);
+	struct kwarp_llp *llp = s->llp;
+
+	/* The owner reads the messages of startup. */
+	kwarp_llp_lock(llp);
+	if (!llp->qp)
+		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
+	kwarp_llp_unlock(llp);
+	assoc_send(s);
 }
 
 static void consume_work(struct work_struct *work)

@@ -163,16 +163,16 @@ static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 
 /*
  * Set m->skb to the skb in the queue if this is linear, otherwise to a copy: RFC 5043 9
- * allows SCTP fragmentation if the alternative is IP fragmentation.
+ * allows SCTP fragmentation if the alternative is IP fragmentation. Return: 0 or -ENOMEM.
  */
-static enum kwarp_err flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+static int flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	m->skb = skb;
 	if (likely(!skb_is_nonlinear(skb)))
-		return KWARP_ERR_NONE;
+		return 0;
 	m->skb = skb_copy(skb, GFP_ATOMIC);
 	m->owned = m->skb;
-	return m->skb ? KWARP_ERR_NONE : KWARP_ERR_RDMAP_LOCAL;
+	return m->skb ? 0 : -ENOMEM;
 }
 
 /* Set the size of the receive buffer. */
@@ -190,8 +190,11 @@ static u32 charge_of(const struct sk_buff *skb)
 	return skb->len + sizeof(*skb);
 }
 
-/* Hold an early message. skb->mark keeps the PPID, because SCTP may free the event. */
-static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+/*
+ * Hold an early message. skb->mark keeps the PPID, because SCTP may free the event. Return: as
+ * from_queue().
+ */
+static int hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	struct sk_buff *skb = m->owned ? m->skb : skb_get(m->skb);
@@ -210,7 +213,7 @@ static enum kwarp_err hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	xa_unlock_bh(&rx->held);
 	if (ret) {
 		kfree_skb(skb);
-		return ret == -EBUSY ? KWARP_ERR_SSN : KWARP_ERR_RDMAP_LOCAL;
+		return ret == -EBUSY ? KWARP_ERR_SSN : ret;
 	}
 	skb->mark = m->ppid;
 	rx->held_bytes += charge_of(skb);
@@ -237,19 +240,21 @@ static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	return true;
 }
 
-/* Check a message, and hold it if early. Return: 0, with m->skb set if in order; or error. */
-static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
-				 struct kwarp_sctp_msg *m)
+/*
+ * Check a message, and hold it if early. Return: 0, with m->skb set if in order; enum kwarp_err; or
+ * -ENOMEM.
+ */
+static int from_queue(struct kwarp_llp *llp, struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct kwarp_sctp_rx *rx = &llp->sctp->rx;
-	enum kwarp_err err;
 	u32 ahead;
+	int ret;
 
-	err = check_msg(skb, m);
-	if (!err)
-		err = flatten_msg(skb, m);
-	if (err)
-		return err;
+	ret = check_msg(skb, m);
+	if (!ret)
+		ret = flatten_msg(skb, m);
+	if (ret)
+		return ret;
 	ahead = kwarp_session_ahead(ssn_of(m->skb), expected_ssn(rx));
 	if (likely(!ahead))
 		return KWARP_ERR_NONE;
@@ -260,14 +265,15 @@ static enum kwarp_err from_queue(struct kwarp_llp *llp, struct sk_buff *skb,
 }
 
 /*
- * Get the next message in order; the caller releases it by msg_put(). Return: 0, with m->skb
- * NULL if there is none; or the error of a message, which ends the session.
+ * Get the next message in order; the caller releases it by msg_put(). Without memory the message
+ * stays in the queue, and is read again later. Return: 0, with m->skb NULL if there is none; or the
+ * error of a message, which ends the session.
  */
 static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
-	enum kwarp_err err = KWARP_ERR_NONE;
 	struct sk_buff *skb;
+	int ret = 0;
 
 	kwarp_llp_assert_locked(llp);
 	m->skb = NULL;
@@ -275,18 +281,23 @@ static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 	if (test_bit(KWARP_SCTP_PEER_TERM, &llp->sctp->flags))
 		return KWARP_ERR_NONE;
 	if (!from_held(llp, m)) {
-		while (!m->skb && !err && (skb = next_event(llp))) {
+		while (!m->skb && !ret && (skb = next_event(llp))) {
+			/* Ignore messages after a restart: they belong to another session. */
+			if (!is_notification(skb) &&
+			    !test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
+				ret = from_queue(llp, skb, m);
+			if (ret == -ENOMEM) {
+				kwarp_sctp_retry(llp->sctp);
+				return KWARP_ERR_NONE;
+			}
 			mark_read(rx, skb);
 			if (is_notification(skb))
 				note_event(llp, skb);
-			/* Ignore messages after a restart: they belong to another session. */
-			else if (!test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
-				err = from_queue(llp, skb, m);
 		}
 	}
 	if (m->skb)
 		rx->next++;
-	return err;
+	return ret;
 }
 
 static const u8 *msg_body(const struct kwarp_sctp_msg *m)

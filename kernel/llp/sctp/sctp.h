@@ -132,7 +132,7 @@ struct kwarp_sctp_tx {
  * @wait:	entry of the socket's wait queue, which SCTP wakes when there is send space
  * @idle:	wait queue for the end of KWARP_SCTP_SENDING
  * @send:	work: run the engines, send our Session Terminate
- * @retry:	the same as @send, after a delay
+ * @retry:	the same as @send, after a delay; reads what memory was too short for
  * @consume:	work: return events that were read to SCTP
  * @local:	local address, the wildcard for some listeners; constant once KWARP_SCTP_UP
  * @remote:	address of the peer; constant once KWARP_SCTP_UP
