@@ -221,7 +221,7 @@ TEST_F(Active, insufficient_ird_terminates)
 {
 	Session s(Knobs{{"ird", "8"}});
 	s.call_fitting([](StartupFrame &f) { f.enhanced.value().ord = 9; });
-	s.reply_terminated(mpa::insufficient_ird);
+	s.reply_terminated(mpa::insufficient_ird, "startup_ird_errors");
 }
 
 // RFC 6581 9.2: no kind of RTR message in common: Terminate 2/0/7.
@@ -233,7 +233,7 @@ TEST_F(Active, rtr_mismatch_terminates)
 		f.enhanced->b = f.enhanced->c = false;
 		f.enhanced->d = true;
 	});
-	s.reply_terminated(mpa::no_rtr);
+	s.reply_terminated(mpa::no_rtr, "startup_rtr_errors");
 }
 
 // RFC 6581 9.3: for an error without a code of its own, Terminate 2/0/5. The reply accepts, but is
@@ -245,7 +245,7 @@ TEST_F(Active, unenhanced_reply_terminates)
 		f.s = false;
 		f.enhanced.reset();
 	});
-	s.reply_terminated(mpa::local_catastrophic, {"startup_length_errors"});
+	s.reply_terminated(mpa::local_catastrophic, "startup_length_errors");
 }
 
 // While this exists, the next allocation of the kernel below this function of the driver fails.
@@ -320,7 +320,7 @@ TEST_F(Active, reply_without_memory_for_the_consumer_terminates)
 	s.call_fitting([](StartupFrame &f) { f.private_data = pattern(44); });
 	ASSERT_TRUE(s.cm_event());
 	ASSERT_TRUE(fault.happened());
-	s.reply_terminated(mpa::local_catastrophic, {});
+	s.reply_terminated(mpa::local_catastrophic, "");
 }
 
 // RFC 6581 9.1: no memory for the IRD that the reply requires, more than the consumer's.
@@ -336,7 +336,7 @@ TEST_F(Active, reply_without_memory_for_the_ird_terminates)
 	});
 	ASSERT_TRUE(s.cm_event());
 	ASSERT_TRUE(fault->happened());
-	s.reply_terminated(mpa::insufficient_ird, {});
+	s.reply_terminated(mpa::insufficient_ird, "");
 }
 
 } // namespace

@@ -89,18 +89,20 @@ TEST(Forms, rtr_frame__not_asked_for)
 // RFC 5044 7.1.2 rule 5: any other key ends the connection.
 TEST(Forms, rtr_frame__something_else_comes)
 {
-	for (const Bytes &o : {
-		     StartupFrame::request(1).encode(),
-		     StartupFrame::reply(1).encode(),
-		     FpduEncoder().encode(send_segment(1, pattern(60)).encode()),
-		     bytes("MPA ID RTR Frame0000"),
-	     }) {
+	const char *role = "startup_role_errors", *key = "startup_key_errors";
+	const std::pair<Bytes, const char *> others[] = {
+		{StartupFrame::request(1).encode(), role},
+		{StartupFrame::reply(1).encode(), role},
+		{FpduEncoder().encode(send_segment(1, pattern(60)).encode()), key},
+		{bytes("MPA ID RTR Frame0000"), key},
+	};
+	for (const auto &[o, counter] : others) {
 		Session s(patient);
 		s.dial(asks);
 		s.p.socket.try_send(o);
 		expect_silent_end(s.p);
 		s.expect_failure_event();
-		s.judge_gone("startup_key_errors");
+		s.judge_gone(counter);
 	}
 }
 

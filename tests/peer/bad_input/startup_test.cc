@@ -84,12 +84,13 @@ Bytes cut(size_t len, size_t pd = 0)
 
 void add_keys(std::vector<StartupCase> &c)
 {
-	auto wrong = [&](const char *name, const Bytes &o) {
+	auto wrong = [&](const std::string &name, const Bytes &o) {
 		c.push_back({{name, "RFC 5044 7.1.2 rule 5, 7.1.1 Key"},
 			     Outcome::closes,
 			     o,
 			     false,
-			     "startup_key_errors"});
+			     name == "key_of_a_reply" ? "startup_role_errors" :
+							"startup_key_errors"});
 	};
 	for (auto [name, key] : {std::pair{"key_of_a_reply", bytes(reply_key)},
 				 {"key_first_byte", bytes("mPA ID Req Frame")},

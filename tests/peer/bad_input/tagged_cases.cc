@@ -22,7 +22,8 @@ void add_stags(Table &t)
 		.add("other_pd", wrong_write({.region = alien}));
 	// RFC 5041 7.2 has no code for missing access rights. Check 2 of 7.1 fails, which fits an
 	// invalid STag; RFC 5040 figure 9 has "access rights violation".
-	Rule(t, "RFC 5041 7.1 tagged 2", terminates(ddp::tagged_stag, rdmap::prot_access))
+	Rule(t, "RFC 5041 7.1 tagged 2",
+	     terminates(ddp::tagged_stag, rdmap::prot_access).counted_as("access_errors"))
 		.add("region_is_read_only", wrong_write({.region = ro}))
 		.add("region_is_local", wrong_write({.region = local}))
 		.add("qp_has_no_remote_write", with_access(IBV_ACCESS_REMOTE_READ, wrong_write()));

@@ -167,6 +167,7 @@ void add_refused(std::vector<RtrCase> &c)
 		key(std::format("key_byte_{}", i),
 		    rtr_with([i](StartupFrame &f) { f.key[i] ^= 0x01; }));
 	key("request_instead", request_with(1, true).encode());
+	c.back().counter = "startup_role_errors";
 	key("fpdu_instead", FpduEncoder().encode(send_segment(1, pattern(40)).encode()));
 	add("private_data_of_513", rest, "startup_length_errors",
 	    rtr_with([](StartupFrame &f) { f.private_data = pattern(513); }));

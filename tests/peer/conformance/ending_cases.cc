@@ -127,6 +127,7 @@ TEST_P(LeaveAfterTerminate, adds_nothing)
 	} else {
 		s.p.send(write_to(*s.v.ro, 0, pattern(40)));
 		s.bed.expect_count("ddp_tagged_errors");
+		s.bed.expect_count("access_errors");
 		s.bed.expect_count("tx_terminate");
 		ASSERT_TRUE(s.p.end().terminate);
 	}

@@ -106,8 +106,6 @@ void in_place(Session &s, uint8_t op, bool last)
 		s.p.send_msn++;
 		return s.sends(g);
 	}
-	if (outcome_in_place(op, last).counter == "length_errors")
-		s.bed.expect_count("rdmap_operation_errors"); // in addition
 	if (op != op_read_request || !last)
 		return s.offend(g);
 	right_read()(s);

@@ -145,11 +145,16 @@ void add_keys(std::vector<Malformed> &c)
 		return with(right, [k](StartupFrame &f) { f.key = bytes(k); });
 	};
 	for (size_t i = 0; i < 16; i++)
-		for (uint8_t mask : {0x20, 0x01})
-			add(std::format("key_byte_{}_xor_{:x}", i, mask),
-			    with(right, [=](StartupFrame &f) { f.key[i] ^= mask; }));
+		for (uint8_t mask : {0x20, 0x01}) {
+			const Bytes frame = with(right, [=](StartupFrame &f) { f.key[i] ^= mask; });
+			add(std::format("key_byte_{}_xor_{:x}", i, mask), frame);
+			if (slice(frame, 0, 16) == bytes(reply_key)) // one bit differs
+				c.back().counter = "startup_role_errors";
+		}
 	add("reply_instead", key(reply_key), "RFC 5044 7.1.2 rule 8");
+	c.back().counter = "startup_role_errors";
 	add("rtr_frame_instead", key(rtr_key_of_the_text));
+	c.back().counter = "startup_role_errors";
 	add("byte_in_front", join({Bytes(1), right.encode()}));
 	add("fpdu_instead", FpduEncoder().encode(send_segment(1, pattern(40)).encode()));
 }

@@ -42,7 +42,8 @@ TEST_P(Reply, is_taken_as_the_rfc_says)
 	s.call_fitting(c.change);
 	check_request(s.p.request, c.wishes);
 	if (c.verdict.fate == Fate::terminates)
-		return s.reply_terminated(c.verdict.codes.front());
+		return s.reply_terminated(c.verdict.codes.front(),
+					  c.verdict.counters_for(c.verdict.codes.front()).back());
 	s.p.receive_rtr(); // throws if the RTR message is not of a negotiated kind
 	// If the RTR message is a Send, its MSN is 1. The peer does not check this MSN.
 	s.established();
@@ -154,11 +155,16 @@ std::vector<Refusal> refusals()
 	};
 	const char *key = "RFC 5044 7.1.1 Key, 7.1.2 rule 5", *len = "RFC 5044 7.1.1 PD_Length",
 		   *closed = "RFC 5044 8 code 1";
-	for (size_t i = 0; i < 16; i++)
-		frame(std::format("key_byte_{}", i), key, "startup_key_errors",
-		      [i](StartupFrame &f) { f.key[i] ^= 1; });
-	frame("request_instead", "RFC 5044 7.1.2 rule 8: initiator/initiator", "startup_key_errors",
-	      [](StartupFrame &f) { f.key = bytes(request_key); });
+	for (size_t i = 0; i < 16; i++) {
+		Bytes wrong = bytes(reply_key);
+		wrong[i] ^= 1;
+		const bool role = wrong == bytes(request_key); // one bit differs
+		frame(std::format("key_byte_{}", i), key,
+		      role ? "startup_role_errors" : "startup_key_errors",
+		      [wrong](StartupFrame &f) { f.key = wrong; });
+	}
+	frame("request_instead", "RFC 5044 7.1.2 rule 8: initiator/initiator",
+	      "startup_role_errors", [](StartupFrame &f) { f.key = bytes(request_key); });
 	for (uint8_t rev : {3, 4, 128, 255})
 		frame(std::format("rev_{}", rev), "RFC 5044 7.1.1 Rev", "startup_revision_errors",
 		      [rev](StartupFrame &f) { f.rev = rev; });

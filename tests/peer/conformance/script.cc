@@ -298,6 +298,7 @@ std::string Script::end(const std::function<Cuts(const Stream &)> &cuts)
 	Testbed &bed = Testbed::the();
 	bed.expect_count("tx_terminate");
 	bed.expect_count("rdmap_protection_errors");
+	bed.expect_count("stag_errors");
 	p_.socket.close();
 	bool settled = v_->settled(0);
 	v_.reset();

@@ -10,7 +10,8 @@ constexpr uint64_t top = ~uint64_t{0};
 // DDP has no code for a missing access right: check 2 of RFC 5041 7.1 fails, which is reported as
 // an invalid STag. RFC 5040 figure 9 has a code, but by figure 10 only for Read Requests and
 // invalidation.
-const Verdict no_write = terminates(ddp::tagged_stag), no_read = terminates(rdmap::prot_access);
+const Verdict no_write = terminates(ddp::tagged_stag).counted_as("access_errors"),
+	      no_read = terminates(rdmap::prot_access);
 const Verdict bad_stag_w = terminates(ddp::tagged_stag), bad_stag_r = terminates(rdmap::prot_stag);
 const Verdict bounds_w = terminates(ddp::tagged_bounds), bounds_r = terminates(rdmap::prot_bounds);
 // A TO range that wraps is out of bounds, too. The RFCs do not say which error to report.
@@ -51,7 +52,8 @@ void add_edges(std::vector<Target> &t)
 			      {"4g_too_low", -g4, 40}}) {
 		// Outside the region there are two errors: the access right is missing, too.
 		const Verdict w = e.inside ? no_write :
-					     terminates(ddp::tagged_stag, ddp::tagged_bounds),
+					     terminates(ddp::tagged_stag, ddp::tagged_bounds)
+						     .counted_as("access_errors"),
 			      r = e.inside ? no_read :
 					     terminates(rdmap::prot_access, rdmap::prot_bounds);
 		t.push_back({std::string(e.name) + "_write_only", Place{wo, e.at, e.len},

@@ -66,8 +66,7 @@ public:
 	// Each is for a reply that the victim refuses: checks that the consumer gets no connection
 	// and that the victim closes, without or with a Terminate. Ends the session.
 	void reply_refused(const std::string &counter);
-	void reply_terminated(const Code &code, const std::vector<std::string> &counters = {
-							"startup_negotiation_errors"});
+	void reply_terminated(const Code &code, const std::string &counter);
 
 	// ---- the victim's consumer
 

@@ -6,9 +6,11 @@
 namespace peer {
 namespace {
 
-// One error counter per class. The device may have additional, finer counters.
+// All counters of errors, by class and by kind.
 const std::set<std::string> errors{
+	"access_errors",
 	"backlog_drops",
+	"bounds_errors",
 	"chunk_errors",
 	"cq_overflows",
 	"crc_errors",
@@ -18,19 +20,37 @@ const std::set<std::string> errors{
 	"llp_lost",
 	"local_errors",
 	"marker_errors",
+	"mpa_errors",
+	"no_buffer_errors",
+	"opcode_errors",
 	"rdmap_operation_errors",
 	"rdmap_protection_errors",
+	"sequence_errors",
 	"session_errors",
 	"ssn_errors",
+	"stag_errors",
 	"startup_closed",
+	"startup_crc_errors",
+	"startup_ird_errors",
 	"startup_key_errors",
 	"startup_length_errors",
 	"startup_negotiation_errors",
 	"startup_revision_errors",
+	"startup_role_errors",
+	"startup_rtr_errors",
 	"startup_timeouts",
+	"too_long_errors",
+	"version_errors",
 };
 const std::set<std::string> events{"accepts",	   "connects",	 "revision_fallbacks", "rx_rejects",
 				   "rx_terminate", "tx_rejects", "tx_terminate"};
+// Counters of which another one is the sum: that one moves, too.
+const std::map<std::string, std::string> sums{
+	{"startup_crc_errors", "startup_negotiation_errors"},
+	{"startup_ird_errors", "startup_negotiation_errors"},
+	{"startup_role_errors", "startup_key_errors"},
+	{"startup_rtr_errors", "startup_negotiation_errors"},
+};
 
 } // namespace
 
@@ -117,6 +137,13 @@ void Testbed::begin()
 	resources_ = nldev_.resources();
 	expected_.clear();
 	some_error_ = anything_ = judged_ = false;
+}
+
+void Testbed::expect_count(const std::string &name, uint64_t n)
+{
+	expected_[name] += n;
+	if (const auto sum = sums.find(name); sum != sums.end())
+		expected_[sum->second] += n;
 }
 
 void Testbed::finish()

@@ -58,8 +58,9 @@ public:
 	void begin();
 	void finish();
 
-	// Requires that the counter has moved by n when the case ends.
-	void expect_count(const std::string &name, uint64_t n = 1) { expected_[name] += n; }
+	// Requires that the counter, and the one that contains it, have moved by n when the case
+	// ends.
+	void expect_count(const std::string &name, uint64_t n = 1);
 	// Returns whether all counters have their expected values now.
 	bool all_counted();
 	// Returns the names of the error and event counters that the device lacks.

@@ -23,13 +23,15 @@ struct Verdict {
 	Fate fate = Fate::lives;
 	// The permitted codes of the Terminate; several if the RFC's text permits each.
 	std::vector<Code> codes{};
-	// The counter that moves by one. If it is empty: the one for the Terminate's code, or none
-	// without a Terminate.
+	// The counter that moves by one, beside that of the Terminate's class. If it is empty: the
+	// one of the errors that usually have the Terminate's code, or none without a Terminate.
 	std::string counter{};
 
 	bool fits(const Code &got) const;
-	// Returns the counter that moves with this code.
-	std::string counter_for(const Code &got) const;
+	// Returns the counters that move with this code.
+	std::vector<std::string> counters_for(const Code &got) const;
+	// The same verdict, with a Terminate whose code does not tell the kind of the error.
+	Verdict counted_as(std::string kind) const { return {fate, codes, std::move(kind)}; }
 };
 
 template <typename... C>
