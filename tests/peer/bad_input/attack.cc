@@ -144,6 +144,19 @@ ibv_qp_state state_of(ibv_qp *qp)
 
 constexpr unsigned rounds_in_error = 5;
 
+// The environment's name for the descriptor of start_attack().
+constexpr const char *started_fd = "ATTACK_STARTED";
+
+void report_start()
+{
+	const char *fd = getenv(started_fd);
+	if (!fd)
+		return;
+	if (write(std::stoi(fd), "", 1) != 1)
+		throw std::runtime_error("nobody waits for the attack");
+	unsetenv(started_fd);
+}
+
 // Two threads corrupt the same mappings; one of them also rings the doorbells. Ends after @time, or
 // a few rounds after the QP has entered the error state. Calls @halfway after half the time.
 void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed, Millis time,
@@ -180,6 +193,7 @@ void hammer(ibv_qp *qp, const Maps &maps, const Lessons &lessons, uint32_t seed,
 		}
 		ring_doorbell(qp, false);
 		ring_doorbell(qp, true);
+		report_start();
 		if (!turned && Clock::now() > begin + time / 2) {
 			halfway();
 			turned = true;
@@ -383,11 +397,15 @@ int attack_main(const std::vector<std::string> &args)
 	return 0;
 }
 
-int start_attack(const std::vector<std::string> &args)
+int start_attack(const std::vector<std::string> &args, int started)
 {
 	int pid = fork();
-	if (pid)
+	if (pid) {
+		close(started);
 		return pid;
+	}
+	if (started >= 0)
+		setenv(started_fd, std::to_string(started).c_str(), 1);
 	std::vector<char *> argv{const_cast<char *>("attack"), const_cast<char *>("--attack")};
 	for (const std::string &a : args)
 		argv.push_back(const_cast<char *>(a.c_str()));

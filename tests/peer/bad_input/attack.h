@@ -12,7 +12,8 @@ namespace peer {
 // no attack found a fault.
 int attack_main(const std::vector<std::string> &args);
 
-// Starts the hostile program with these arguments of attack_main(). Returns its pid.
-int start_attack(const std::vector<std::string> &args);
+// Starts the hostile program with these arguments of attack_main(). Returns its pid. When it
+// corrupts rings for the first time, it writes a byte to the descriptor, which is closed here.
+int start_attack(const std::vector<std::string> &args, int started = -1);
 
 } // namespace peer

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A program fills its rings with random bytes. The kernel must survive, other connections must not
 // be affected, and all objects must be released (RFC 5042 6.4.3, 7).
+#include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "attack.h"
 #include "../session/session.h"
@@ -56,15 +58,26 @@ protected:
 		expect_bystander_unharmed(s, before);
 	}
 
+	// Kills the program some time after its first attack.
 	static void kill_attack(const std::vector<std::string> &args, Millis after)
 	{
 		Session s(Terms{});
 		s.message();
 		const Counts before = resources();
-		int pid = start_attack(args);
+		int ends[2];
+		ASSERT_EQ(pipe(ends), 0);
+		int pid = start_attack(args, ends[1]);
+		pollfd started{ends[0], POLLIN, 0};
+		char byte;
+		EXPECT_EQ(poll(&started, 1, static_cast<int>(teardown.count())), 1);
+		EXPECT_EQ(read(ends[0], &byte, 1), 1) << "the program ends before it attacks";
+		close(ends[0]);
 		std::this_thread::sleep_for(after);
 		kill(pid, SIGKILL);
-		EXPECT_NE(wait_for(pid, teardown), -1) << "the killed program does not end";
+		const int status = wait_for(pid, teardown);
+		EXPECT_NE(status, -1) << "the killed program does not end";
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+			<< "the program has ended by itself: status " << status;
 		expect_bystander_unharmed(s, before);
 	}
 };
@@ -91,14 +104,14 @@ TEST_F(Ring, random_bytes_in_rts)
 
 TEST_F(Ring, killed_in_init)
 {
-	kill_attack({"init", "200000", "60000"}, Millis{1200});
+	kill_attack({"init", "200000", "60000"}, Millis{700});
 }
 
 TEST_F(Ring, killed_in_rts)
 {
 	for (int i = 0; i < 3; i++)
 		kill_attack({"rts", std::to_string(300000 + i * 1000), "60000"},
-			    Millis{900 + 70 * i});
+			    Millis{400 + 70 * i});
 }
 
 TEST_F(Ring, mappings_of_others_and_of_the_dead)
