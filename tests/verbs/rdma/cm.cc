@@ -47,7 +47,7 @@ Event Channel::expect(rdma_cm_event_type type, Milliseconds limit)
 	std::string wanted = rdma_event_str(type);
 	std::optional<Event> event = next(limit);
 	if (!event)
-		throw Failure("no CM event instead of " + wanted);
+		throw Timeout("no CM event instead of " + wanted);
 	if (event->type != type)
 		throw Failure(std::string(rdma_event_str(event->type)) + " with status " +
 			      std::to_string(event->status) + " instead of " + wanted);

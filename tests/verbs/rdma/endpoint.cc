@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "endpoint.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 namespace rdma {
@@ -16,6 +17,17 @@ rdma_conn_param to_conn_param(const Param &param)
 	p.retry_count = 7;
 	p.rnr_retry_count = 7;
 	return p;
+}
+
+// Waits for the request of the connection. An event of the client before it reports that there will
+// be none.
+void await_first(Channel &listener, Channel &client)
+{
+	pollfd fds[] = {{listener.get()->fd, POLLIN, 0}, {client.get()->fd, POLLIN, 0}};
+	while (poll(fds, 2, static_cast<int>(patience.count())) < 0 && errno == EINTR)
+		;
+	if (!fds[0].revents && fds[1].revents)
+		client.expect(RDMA_CM_EVENT_ESTABLISHED);
 }
 
 } // namespace
@@ -164,7 +176,8 @@ Event Pair::request(const PairConfig &config)
 {
 	client.resolve(listener_);
 	client.connect(config.connect);
-	return listener_.request();
+	await_first(listener_.channel(), client.channel());
+	return listener_.request(Milliseconds(0));
 }
 
 PairConfig both(const Config &config)

@@ -17,6 +17,12 @@ struct Failure : std::runtime_error {
 	}
 };
 
+// An awaited event or completion did not come. Not a Failure, with which tests of errors count:
+// what a failed call leaves undone must not be waited for.
+struct Timeout : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
 // For calls that return 0, or -1 with errno, or the error itself.
 inline void check(int ret, const char *what)
 {

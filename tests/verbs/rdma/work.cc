@@ -162,7 +162,7 @@ std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
 			continue;
 		}
 		if (Clock::now() > end)
-			throw Failure("only " + std::to_string(all.size()) + " of " +
+			throw Timeout("only " + std::to_string(all.size()) + " of " +
 				      std::to_string(count) + " completions" +
 				      (all.empty() ? "" : ", last: " + to_string(all.back())));
 		if (++naps < 50)
@@ -245,7 +245,7 @@ ibv_async_event AsyncEvents::find(Match match, Milliseconds limit)
 			return *event;
 		others += std::string(" ") + ibv_event_type_str(event->event_type);
 	}
-	throw Failure("no asynchronous event, but:" + others);
+	throw Timeout("no asynchronous event, but:" + others);
 }
 
 static bool concerns_qp(ibv_event_type type)
