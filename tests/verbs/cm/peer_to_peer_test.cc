@@ -4,6 +4,7 @@
 
 #include "cm/first_message.h"
 #include "cm/kwarp_only.h"
+#include "rdma/eventually.h"
 
 using namespace rdma;
 using lab::Policy;
@@ -11,6 +12,23 @@ using lab::Policy;
 namespace {
 
 struct peer_to_peer : KwarpOnly {};
+
+// Bytes that the server has received with a message of each kind without payload: an FPDU with a
+// header of DDP and RDMAP, that of a Read Request too, and a CRC.
+struct Rtr {
+	const char *kind;
+	uint64_t bytes;
+};
+constexpr Rtr each_rtr[] = {{"write", 2 + 14 + 4}, {"read", 2 + 18 + 28 + 4}, {"send", 2 + 18 + 4}};
+
+// Only the RTR message has arrived.
+void expect_sent(const Rtr &rtr, uint64_t before)
+{
+	if (!lab::a().is_mpa()) // no RTR message over SCTP
+		return;
+	EXPECT_TRUE(eventually([&] { return lab::b().counter("rx_octets") > before; }));
+	EXPECT_EQ(lab::b().counter("rx_octets") - before, rtr.bytes);
+}
 
 } // namespace
 
@@ -68,20 +86,24 @@ TEST_F(peer_to_peer, on__server_speaks_first)
 
 TEST_F(peer_to_peer, on__each_kind_of_rtr)
 {
-	for (const char *kind : {"write", "read", "send"}) {
-		SCOPED_TRACE(kind);
-		Policy a(lab::a(), "p2p", kind);
+	for (const Rtr &rtr : each_rtr) {
+		SCOPED_TRACE(rtr.kind);
+		Policy a(lab::a(), "p2p", rtr.kind);
+		const uint64_t before = lab::b().counter("rx_octets");
 		Pair pair;
+		expect_sent(rtr, before);
 		expect_server_speaks_first(pair);
 	}
 }
 
 TEST_F(peer_to_peer, on__kinds_chosen_by_the_server)
 {
-	for (const char *kind : {"write", "read", "send"}) {
-		SCOPED_TRACE(kind);
-		Policy b(lab::b(), "p2p", kind);
+	for (const Rtr &rtr : each_rtr) {
+		SCOPED_TRACE(rtr.kind);
+		Policy b(lab::b(), "p2p", rtr.kind);
+		const uint64_t before = lab::b().counter("rx_octets");
 		Pair pair;
+		expect_sent(rtr, before);
 		expect_server_speaks_first(pair);
 	}
 }

@@ -14,6 +14,13 @@ namespace {
 
 struct revision : KwarpOnly {};
 
+// Whether the client's and the server's FPDUs have CRCs.
+std::string crcs(const Pair &pair)
+{
+	return lab::a().qp_detail(pair.client.qp()->qp_num, "crc") +
+	       lab::b().qp_detail(pair.server.qp()->qp_num, "crc");
+}
+
 } // namespace
 
 TEST_F(revision, establish__each_with_each)
@@ -161,5 +168,11 @@ TEST_F(revision, establish__crc_required_by_either)
 			Policy a(lab::a(), "crc", client), b(lab::b(), "crc", server);
 			Pair pair;
 			expect_server_speaks_first(pair);
+			// RFC 5044 7.1.1 C
+			const bool crc = client != std::string("off") ||
+					 server != std::string("off");
+			if (lab::a().is_mpa()) {
+				EXPECT_EQ(crcs(pair), crc ? "11" : "00") << client << " " << server;
+			}
 		}
 }

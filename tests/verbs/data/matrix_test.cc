@@ -50,6 +50,13 @@ void round_trip(Pair &pair, size_t size, unsigned int seed)
 	EXPECT_TRUE(filled(c.memory().span(half + 2, size), seed));
 }
 
+// Whether the client's and the server's FPDUs have CRCs.
+std::string crcs(const Pair &pair)
+{
+	return lab::a().qp_detail(pair.client.qp()->qp_num, "crc") +
+	       lab::b().qp_detail(pair.server.qp()->qp_num, "crc");
+}
+
 } // namespace
 
 TEST_P(wire, transfer__sizes_around_markers_and_segments)
@@ -75,6 +82,9 @@ TEST_P(wire, transfer__sizes_around_markers_and_segments)
 	const bool has = lab::a().is_mpa() && (w.markers || !w.rev);
 	EXPECT_EQ(lab::a().counter("tx_markers") > sent, has);
 	EXPECT_EQ(lab::a().counter("rx_markers") > received, has);
+	if (lab::a().is_mpa()) { // as has revision 0
+		EXPECT_EQ(crcs(pair), w.crc || !w.rev ? "11" : "00");
+	}
 }
 
 INSTANTIATE_TEST_SUITE_P(policy, wire,
@@ -117,6 +127,9 @@ TEST(wire_mixed, crc__one_side_wants_it)
 		lab::Policy crc_a(lab::a(), "crc", at_a), crc_b(lab::b(), "crc", !at_a);
 		Pair pair;
 		round_trip(pair, 20000, 1);
+		if (lab::a().is_mpa()) {
+			EXPECT_EQ(crcs(pair), "11");
+		}
 	}
 }
 
@@ -148,6 +161,13 @@ struct Mtu {
 	}
 };
 
+Config roomy()
+{
+	Config config;
+	config.memory = 2 * 200100;
+	return config;
+}
+
 // Applies tc netem to the packets of host A until the end of the scope.
 struct BadNetwork {
 	explicit BadNetwork(const std::string &how)
@@ -155,7 +175,39 @@ struct BadNetwork {
 		lab::shell(lab::a(), "tc qdisc add dev " + lab::a().netdev + " root netem " + how);
 	}
 	~BadNetwork() { lab::shell(lab::a(), "tc qdisc del dev " + lab::a().netdev + " root"); }
+	static uint64_t dropped()
+	{
+		return number(lab::a(), "tc -s qdisc show dev " + lab::a().netdev +
+						" | grep -oE 'dropped [0-9]+' | cut -d' ' -f2");
+	}
+	// Segments that host B has received with a wrong checksum.
+	static uint64_t corrupted()
+	{
+		return number(lab::b(), R"(awk '
+			/^Tcp:/ && at { n += $at; next }
+			/^Tcp:/ { while ($++at != "InCsumErrors"); }
+			/^SctpChecksumErrors/ { n += $2 }
+			END { print n + 0 }
+			' /proc/net/snmp $(ls /proc/net/sctp/snmp 2>/dev/null))");
+	}
+	static uint64_t number(const lab::Host &host, const std::string &command)
+	{
+		return std::stoull(lab::output(host, command));
+	}
 };
+
+// Round trips of all sizes, again until the network has made an error.
+void over_bad_network(uint64_t (*errors)())
+{
+	const uint64_t before = errors();
+	const auto end = std::chrono::steady_clock::now() + patience;
+	Pair pair(both(roomy()));
+	do
+		for (size_t size : {1, 1429, 65536, 200000})
+			round_trip(pair, size, size);
+	while (errors() == before && std::chrono::steady_clock::now() < end);
+	EXPECT_GT(errors(), before) << "the network makes no errors";
+}
 
 // Limits TCP's segments to less than 128 bytes until the end of the scope.
 struct SmallSegments {
@@ -173,13 +225,6 @@ struct SmallSegments {
 					 " src " + from.ip4 + what);
 	}
 };
-
-Config roomy()
-{
-	Config config;
-	config.memory = 2 * 200100;
-	return config;
-}
 
 } // namespace
 
@@ -245,9 +290,7 @@ TEST(wire_below, mtu__changes_while_connected)
 TEST(wire_below, network__drops_and_reorders)
 {
 	BadNetwork bad("delay 1ms loss 2% duplicate 3% reorder 20%");
-	Pair pair(both(roomy()));
-	for (size_t size : {1, 1429, 65536, 200000})
-		round_trip(pair, size, size);
+	over_bad_network(BadNetwork::dropped);
 }
 
 TEST(wire_below, network__drops_and_reorders_with_markers)
@@ -256,18 +299,14 @@ TEST(wire_below, network__drops_and_reorders_with_markers)
 		GTEST_SKIP() << "kwarp only";
 	lab::Policy a(lab::a(), "markers", 1), b(lab::b(), "markers", 1);
 	BadNetwork bad("delay 1ms loss 2% duplicate 3% reorder 20%");
-	Pair pair(both(roomy()));
-	for (size_t size : {1, 1429, 65536, 200000})
-		round_trip(pair, size, size);
+	over_bad_network(BadNetwork::dropped);
 }
 
 TEST(wire_below, network__corrupts)
 {
 	// TCP's checksum detects the errors; no wrong data may arrive
 	BadNetwork bad("corrupt 2%");
-	Pair pair(both(roomy()));
-	for (size_t size : {1, 1429, 65536, 200000})
-		round_trip(pair, size, size);
+	over_bad_network(BadNetwork::corrupted);
 }
 
 TEST(wire_mixed, addresses__ipv6)

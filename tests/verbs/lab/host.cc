@@ -2,10 +2,13 @@
 #include "host.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <regex>
 #include <sched.h>
 #include <stdexcept>
 #include <system_error>
@@ -72,6 +75,17 @@ uint64_t Host::counter(const std::string &name) const
 	return found->second;
 }
 
+std::string Host::qp_detail(uint32_t qpn, const std::string &name) const
+{
+	const std::string all = output(*this, "rdma -jdd resource show qp link " + device +
+						      "/1 lqpn " + std::to_string(qpn));
+	const std::regex field("\"(drv_)?" + name + "\":\"?([^\",}]*)");
+	std::smatch found;
+	if (!std::regex_search(all, found, field))
+		throw std::runtime_error("no " + name + " of a queue pair in: " + all);
+	return found[2];
+}
+
 const Host &a()
 {
 	static const Host host{"hostA", "vA", env("DEV_A", "kwarpA"), env("IP_A", "10.0.0.1"),
@@ -136,6 +150,17 @@ void shell(const Host &host, const std::string &command)
 	Inside inside(host);
 	if (system(command.c_str()))
 		throw std::runtime_error("failed: " + command);
+}
+
+std::string output(const Host &host, const std::string &command)
+{
+	Inside inside(host);
+	std::unique_ptr<FILE, int (*)(FILE *)> pipe(popen(command.c_str(), "r"), pclose);
+	std::string text;
+	char part[4096];
+	while (size_t n = pipe ? fread(part, 1, sizeof(part), pipe.get()) : 0)
+		text.append(part, n);
+	return text;
 }
 
 } // namespace lab

@@ -25,6 +25,8 @@ struct Host {
 	std::optional<std::string> policy(const std::string &name) const;
 	// Throws if the device has no such counter.
 	uint64_t counter(const std::string &name) const;
+	// A detail of a connected queue pair, as "rdma resource" shows it.
+	std::string qp_detail(uint32_t qpn, const std::string &name) const;
 	std::string sysfs() const { return "/sys/class/infiniband/" + device; }
 };
 
@@ -70,5 +72,8 @@ private:
 
 // Runs a shell command in the host's network namespace; throws if it fails.
 void shell(const Host &host, const std::string &command);
+
+// What a shell command prints in the host's network namespace.
+std::string output(const Host &host, const std::string &command);
 
 } // namespace lab
