@@ -110,6 +110,10 @@ TEST_F(dmabuf, access__written_and_read)
 	Buffer buffer(8 * page);
 	Mr mr(check(ibv_reg_dmabuf_mr(pair.server.pd(), 0, 8 * page, 0, buffer.fd->fd, all_access),
 		    "ibv_reg_dmabuf_mr"));
+	EXPECT_NE(lab::output(lab::b(), "rdma -jdd resource show mr dev " + lab::b().device +
+						" pid " + std::to_string(getpid()))
+			  .find("\"dmabuf\""),
+		  std::string::npos);
 	exchange(pair, {0, mr->rkey}, buffer.span(0, 8 * page), 1);
 	exchange(pair, {page + 13, mr->rkey}, buffer.span(page + 13, 5000), 2);
 }
