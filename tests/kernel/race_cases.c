@@ -61,19 +61,26 @@ static int write_on(void *arg)
 	return 0;
 }
 
-/* Wait until some Writes have been placed, then for a time that varies. */
-static void under_way(u8 *last, int round)
+/*
+ * Wait until some Writes have been placed, then for a time that varies.
+ * Return: 0 or -ETIMEDOUT.
+ */
+static int under_way(u8 *last, int round)
 {
 	unsigned long end = jiffies + KT_PATIENCE;
 	int n, spin;
 
 	for (n = 0; n < 2; n++) {
 		WRITE_ONCE(*last, 0);
-		while (READ_ONCE(*last) != WRITTEN && time_before(jiffies, end))
+		while (READ_ONCE(*last) != WRITTEN) {
+			if (time_after(jiffies, end))
+				return -ETIMEDOUT;
 			cond_resched();
+		}
 	}
 	for (spin = 0; spin < round * 50; spin++)
 		cpu_relax();
+	return 0;
 }
 
 /* Return: 0, 1 if a copy was late, or negative errno. */
@@ -81,8 +88,8 @@ static int one_round(struct kt_env *other, struct kt_env *e, int round)
 {
 	struct writer w = { .e = e };
 	struct kt_side *s = &other->p.server;
+	int ret, idle;
 	u8 *last;
-	int ret;
 
 	ret = kt_reg(s, e->b, KT_ACCESS);
 	if (ret)
@@ -91,8 +98,8 @@ static int one_round(struct kt_env *other, struct kt_env *e, int round)
 	last = page_address(e->b->page[CHUNK - 1]) + PAGE_SIZE - 1;
 	if (IS_ERR(kthread_run(write_on, &w, "ktest")))
 		return -ENOMEM;
-	under_way(last, round);
-	ret = kt_local_inv(s, e->b);
+	idle = under_way(last, round);
+	ret = kt_local_inv(s, e->b) ? : idle;
 	WRITE_ONCE(*last, CLOSED);
 	/* The writer ends when it is refused, or at the latest when the QP is drained. */
 	if (!wait_for_completion_timeout(&w.over, KT_PATIENCE))

@@ -95,15 +95,20 @@ struct Target {
 	}
 
 	// Waits until some Writes have been placed, and then for a time that differs each round.
-	void under_way(int round)
+	// Returns false if none is placed.
+	[[nodiscard]] bool under_way(int round)
 	{
+		constexpr long look = 100000; // at the clock, rarely: the last byte must be seen
+		const auto end = std::chrono::steady_clock::now() + patience;
 		for (int n = 0; n < 2; n++) {
 			last = 0;
-			for (long spin = 0; last != written && spin < 2000000000; spin++)
-				;
+			for (long spin = 1; last != written; spin++)
+				if (spin % look == 0 && std::chrono::steady_clock::now() > end)
+					return false;
 		}
 		for (int spin = 0; spin < round * 100; spin++)
 			asm volatile("" ::: "memory");
+		return true;
 	}
 };
 
@@ -118,7 +123,7 @@ void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepar
 		Remote there{reinterpret_cast<uintptr_t>(target.memory.data()), target.mr->rkey};
 		Close close = prepare(target, there);
 		target.begin(there);
-		target.under_way(round);
+		ASSERT_TRUE(target.under_way(round)) << "nothing is written before the close";
 		close(target);
 		target.last = closed;
 		// Wait until the peer has failed, so that none of its Writes is in flight any more.
@@ -290,7 +295,7 @@ TEST_F(closing, window_unbound_with_priority)
 		auto window = std::make_shared<Opened>(t, there);
 		return [window, &urgent](Target &target) {
 			Urgent::stay_on(target.writer, 0);
-			target.under_way(0);
+			ASSERT_TRUE(target.under_way(0));
 			urgent.run([&] { window->post_unbind(); });
 			wait_ok(window->scq());
 		};
