@@ -202,6 +202,8 @@ is 'CQ: moderation' "$(value mod_count)/$(value mod_period)" 0/0
 rdma -jdd resource show mr >"$WORK/json"
 is 'MR: kind' "$(value kind)" user
 is 'MR: valid' "$(value valid)" 1
+ok 'MR: rkey for administrators' test -n "$(value rkey)"
+ok 'MR: lkey for administrators' test -n "$(value lkey)"
 # unprivileged: a process without CAP_NET_ADMIN sees neither STags nor addresses
 unprivileged() {
 	setpriv --reuid 65534 --clear-groups --bounding-set=-all rdma -jdd resource show mr
