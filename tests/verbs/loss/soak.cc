@@ -133,9 +133,12 @@ void Way::judge(Message &m, const uint8_t *bytes)
 
 void Way::sent(const ibv_wc &wc)
 {
-	if (wc.status != IBV_WC_SUCCESS || wc.wr_id != completed_)
-		throw Failure("completion of request " + std::to_string(completed_) + ": " +
-			      to_string(wc));
+	const std::string what = "completion of request " + std::to_string(completed_) + ": " +
+				 to_string(wc);
+	if (wc.status != IBV_WC_SUCCESS)
+		throw Failure(what);
+	if (wc.wr_id != completed_)
+		throw WrongData(what);
 	Message &m = message(completed_++);
 	m.completed = true;
 	if (m.kind == read || m.kind == atomic)
@@ -149,7 +152,7 @@ void Way::received(const ibv_wc &wc)
 	const uint8_t *writes = to_.memory().data() + written;
 	for (;;) {
 		if (arriving_.empty())
-			throw Failure("a message that was never sent");
+			throw WrongData("a message that was never sent");
 		Message &m = message(arriving_.front());
 		arriving_.pop_front();
 		if (m.kind == write) {
@@ -160,8 +163,8 @@ void Way::received(const ibv_wc &wc)
 		if (wc.byte_len != m.len ||
 		    wc.opcode != (imm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
 		    (imm && ntohl(wc.imm_data) != static_cast<uint32_t>(m.seq)))
-			throw Failure("message " + std::to_string(m.seq) +
-				      ": wrong length, opcode or immediate data");
+			throw WrongData("message " + std::to_string(m.seq) +
+					": wrong length, opcode or immediate data");
 		judge(m, imm ? writes + slot(m.seq) :
 			       slots_.data() + (srq_ ? 0 : receives) + wc.wr_id * slot_size);
 		break;
@@ -235,7 +238,7 @@ void Soak::run(uint64_t messages)
 			continue;
 		}
 		if (Clock::now() - last > stall)
-			throw Failure("no progress any more");
+			throw Timeout("no progress any more");
 		usleep(100);
 	}
 }

@@ -13,7 +13,8 @@
 
 namespace rdma {
 
-// Delivered bytes differ from those sent. Not a Failure, which the removal of a device causes.
+// Delivered bytes, or the description of a message, differ from what was sent. Not a Failure, which
+// the removal of a device causes.
 struct WrongData : std::runtime_error {
 	explicit WrongData(const std::string &what) : std::runtime_error("wrong data: " + what) {}
 };
