@@ -37,6 +37,24 @@ private:
 	std::string neighbour_;
 };
 
+// Lets a host send many segments of new connections without an acknowledgment, also after an idle
+// time, until the end of the scope.
+class WideWindow {
+public:
+	WideWindow(const lab::Host &from, const lab::Host &to)
+		: host_(from), route_(to.ip4 + " dev " + from.netdev)
+	{
+		lab::shell(host_, "ip route add " + route_ + " initcwnd 4000");
+	}
+	~WideWindow() { lab::shell(host_, "ip route del " + route_); }
+	WideWindow(const WideWindow &) = delete;
+	WideWindow &operator=(const WideWindow &) = delete;
+
+private:
+	const lab::Host &host_;
+	std::string route_;
+};
+
 void refused(Player &player, ibv_wc_status status)
 {
 	std::vector<ibv_wc> all = wait(player.scq(), 2);
@@ -174,14 +192,14 @@ TEST_F(ack, send__no_receive)
 	refused(met.a, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
-// Acknowledging Reads do not reduce the ORD that the consumer may use.
 // More requests precede the refused one than are completed at once.
 TEST_F(ack, send__no_receive_behind_many)
 {
 	constexpr uint64_t writes = 1000, sends = 500;
+	const WideWindow window(lab::a(), lab::b());
 	Player a(lab::a(), {.depth = 2048}), b(lab::b());
 	introduce(a, b);
-	// enlarges the congestion window
+	// enlarges the receive window
 	for (uint64_t i = 0; i < 100; i++)
 		post(a.qp(), write(i, {a.memory().sge(0, half)}, b.remote(half)));
 	wait(a.scq(), 100);
@@ -204,6 +222,7 @@ TEST_F(ack, send__no_receive_behind_many)
 	}
 }
 
+// Acknowledging Reads do not reduce the ORD that the consumer may use.
 TEST_F(ack, reads__beside_writes)
 {
 	Met met;
