@@ -14,13 +14,6 @@ namespace {
 
 struct revision : KwarpOnly {};
 
-// Whether the client's and the server's FPDUs have CRCs.
-std::string crcs(const Pair &pair)
-{
-	return lab::a().qp_detail(pair.client.qp()->qp_num, "crc") +
-	       lab::b().qp_detail(pair.server.qp()->qp_num, "crc");
-}
-
 } // namespace
 
 TEST_F(revision, establish__each_with_each)

@@ -50,13 +50,6 @@ void round_trip(Pair &pair, size_t size, unsigned int seed)
 	EXPECT_TRUE(filled(c.memory().span(half + 2, size), seed));
 }
 
-// Whether the client's and the server's FPDUs have CRCs.
-std::string crcs(const Pair &pair)
-{
-	return lab::a().qp_detail(pair.client.qp()->qp_num, "crc") +
-	       lab::b().qp_detail(pair.server.qp()->qp_num, "crc");
-}
-
 } // namespace
 
 TEST_P(wire, transfer__sizes_around_markers_and_segments)

@@ -188,4 +188,10 @@ PairConfig both(const Config &config)
 	return pair;
 }
 
+std::string crcs(const Pair &pair)
+{
+	return lab::a().qp_detail(pair.client.qp()->qp_num, "crc") +
+	       lab::b().qp_detail(pair.server.qp()->qp_num, "crc");
+}
+
 } // namespace rdma

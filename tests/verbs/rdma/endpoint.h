@@ -108,4 +108,8 @@ public:
 // Both ends with the same configuration.
 PairConfig both(const Config &config);
 
+// Whether the FPDUs of the client on host A, and of the server on host B, have CRCs: "10" if only
+// the client's.
+std::string crcs(const Pair &pair);
+
 } // namespace rdma
