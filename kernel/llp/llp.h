@@ -215,7 +215,7 @@ void kwarp_llp_put(struct kwarp_llp *llp);
  * struct kwarp_llp_bind - local end of a socket
  * @net:	namespace
  * @ifindex:	netdev to bind to (0: none)
- * @vrf:	VRF to bind to, unless @ifindex is used (0: none)
+ * @vrf:	VRF that a socket is bound to if it is not bound to @ifindex (0: none)
  * @paths:	further netdevs (0: none), whose addresses a multihomed socket has, too
  * @local:	address and port (port 0: any)
  * @tos:	type of service or traffic class, inherited by a listener's children; -1

@@ -19,41 +19,39 @@ struct Met {
 	Met() { introduce(a, b); }
 };
 
-// Drops all packets from one host to the other, until the end of the scope.
-class NoWay {
+// Runs a command on a host, and another one at the end of the scope.
+class Setting {
 public:
-	NoWay(const Player &from, const Player &to)
-		: host_(from.host()), neighbour_(to.host().ip4 + " dev " + from.host().netdev)
+	Setting(const lab::Host &host, const std::string &set, std::string undo)
+		: host_(host), undo_(std::move(undo))
 	{
-		lab::shell(host_, "ip neigh replace " + neighbour_ +
-					  " lladdr 02:00:00:00:00:77 nud permanent");
+		lab::shell(host_, set);
 	}
-	~NoWay() { lab::shell(host_, "ip neigh del " + neighbour_); }
-	NoWay(const NoWay &) = delete;
-	NoWay &operator=(const NoWay &) = delete;
+	~Setting() { lab::shell(host_, undo_); }
+	Setting(const Setting &) = delete;
+	Setting &operator=(const Setting &) = delete;
 
 private:
 	const lab::Host &host_;
-	std::string neighbour_;
+	std::string undo_;
 };
+
+// Drops all packets from one host to the other.
+Setting no_way(const Player &from, const Player &to)
+{
+	const std::string neighbour = to.host().ip4 + " dev " + from.host().netdev;
+	return {from.host(),
+		"ip neigh replace " + neighbour + " lladdr 02:00:00:00:00:77 nud permanent",
+		"ip neigh del " + neighbour};
+}
 
 // Lets a host send many segments of new connections without an acknowledgment, also after an idle
-// time, until the end of the scope.
-class WideWindow {
-public:
-	WideWindow(const lab::Host &from, const lab::Host &to)
-		: host_(from), route_(to.ip4 + " dev " + from.netdev)
-	{
-		lab::shell(host_, "ip route add " + route_ + " initcwnd 4000");
-	}
-	~WideWindow() { lab::shell(host_, "ip route del " + route_); }
-	WideWindow(const WideWindow &) = delete;
-	WideWindow &operator=(const WideWindow &) = delete;
-
-private:
-	const lab::Host &host_;
-	std::string route_;
-};
+// time.
+Setting wide_window(const lab::Host &from, const lab::Host &to)
+{
+	const std::string route = to.ip4 + " dev " + from.netdev;
+	return {from, "ip route add " + route + " initcwnd 4000", "ip route del " + route};
+}
 
 void refused(Player &player, ibv_wc_status status)
 {
@@ -196,7 +194,7 @@ TEST_F(ack, send__no_receive)
 TEST_F(ack, send__no_receive_behind_many)
 {
 	constexpr uint64_t writes = 1000, sends = 500;
-	const WideWindow window(lab::a(), lab::b());
+	const Setting window = wide_window(lab::a(), lab::b());
 	Player a(lab::a(), {.depth = 2048}), b(lab::b());
 	introduce(a, b);
 	// enlarges the receive window
@@ -204,7 +202,7 @@ TEST_F(ack, send__no_receive_behind_many)
 		post(a.qp(), write(i, {a.memory().sge(0, half)}, b.remote(half)));
 	wait(a.scq(), 100);
 	{
-		NoWay nothing_comes_back(b, a);
+		const Setting nothing_comes_back = no_way(b, a);
 		for (uint64_t i = 0; i < writes; i++)
 			post(a.qp(), write(i, {a.memory().sge(0, 16)}, b.remote(half)));
 		for (uint64_t i = 0; i < sends; i++)
@@ -240,7 +238,7 @@ TEST_F(ack, local_error__behind_what_is_not_acknowledged)
 	for (bool together : {true, false}) {
 		Met met;
 		transfers(met.a, met.b);
-		NoWay nothing_comes_back(met.b, met.a);
+		const Setting nothing_comes_back = no_way(met.b, met.a);
 		ibv_sge wrong = met.a.memory().sge(0, 64);
 		wrong.lkey ^= 0x100;
 		Send good = write(1, {met.a.memory().sge(0, 64)}, met.b.remote(half)),
@@ -265,7 +263,7 @@ TEST_F(ack, withdrawn_source__behind_what_is_not_acknowledged)
 	transfers(met.a, met.b);
 	Region source(met.a.pd(), large), sink(met.b.pd(), large);
 	{
-		NoWay nothing_arrives(met.a, met.b);
+		const Setting nothing_arrives = no_way(met.a, met.b);
 		for (uint64_t id : {1, 2})
 			post(met.a.qp(),
 			     write(id, {met.a.memory().sge(0, 64)}, met.b.remote(half)));
