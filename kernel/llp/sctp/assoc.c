@@ -2,8 +2,8 @@
 /*
  * SCTP associations: one-to-one sockets with one stream in each direction.
  *
- * SCTP reports changes of an association as events in the receive queue (rx.c), in order
- * with the messages, and a listener's children by sk_state_change. We use no symbol of
+ * SCTP reports the end of an association as an event in the receive queue (rx.c), in order
+ * with the messages, and success and a listener's children by sk_state_change. We use no symbol of
  * sctp.ko, so that module is not needed before the first socket, which loads it.
  */
 #include "llp/sctp/sctp.h"
@@ -28,7 +28,7 @@ struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp)
  * The association is established. Check here that the peer has indicated DDP (RFC 5043
  * 11.1), because the association may have ended when its first message is read.
  */
-void kwarp_sctp_established(struct kwarp_llp *llp)
+static void established(struct kwarp_llp *llp)
 {
 	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
 	struct kwarp_sctp *s = llp->sctp;
@@ -67,35 +67,36 @@ void kwarp_sctp_queue_consume(struct kwarp_sctp *s)
 
 /* ---- workers ---------------------------------------------------------------------- */
 
-static void assoc_send(struct kwarp_sctp *s)
+static void assoc_send(struct kwarp_llp *llp)
 {
-	struct kwarp_llp *llp = s->llp;
-
-	kwarp_llp_lock(llp);
+	kwarp_llp_assert_locked(llp);
 	if (llp->qp)
 		llp->engine->writable(llp);
 	kwarp_llp_poll(llp);
 	kwarp_sctp_send_terminate(llp);
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
 }
 
 static void send_work(struct work_struct *work)
 {
-	assoc_send(container_of(work, struct kwarp_sctp, send));
+	struct kwarp_llp *llp = container_of(work, struct kwarp_sctp, send)->llp;
+
+	kwarp_llp_lock(llp);
+	assoc_send(llp);
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
 }
 
 static void retry_work(struct work_struct *work)
 {
-	struct kwarp_sctp *s = container_of(work, struct kwarp_sctp, retry.work);
-	struct kwarp_llp *llp = s->llp;
+	struct kwarp_llp *llp = container_of(work, struct kwarp_sctp, retry.work)->llp;
 
-	/* The owner reads the messages of startup. */
 	kwarp_llp_lock(llp);
+	/* The owner reads the messages of startup. */
 	if (!llp->qp)
 		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
+	assoc_send(llp);
 	kwarp_llp_unlock(llp);
-	assoc_send(s);
+	kwarp_llp_put(llp);
 }
 
 static void consume_work(struct work_struct *work)
@@ -204,17 +205,27 @@ static void note_addrs(struct kwarp_llp *llp, const struct kwarp_llp *listener)
 		((struct sockaddr_in *)&s->local)->sin_port = htons(port);
 }
 
+/* SCTP has set the state, but its event may be missing, for lack of memory. */
+static void look_for_success(struct kwarp_llp *llp)
+{
+	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
+
+	if (test_bit(KWARP_SCTP_UP, &llp->sctp->flags) || !assoc ||
+	    !sctp_state(assoc, ESTABLISHED))
+		return;
+	established(llp);
+	note_addrs(llp, NULL);
+	llp->owner->event(llp, KWARP_LLP_EV_CONNECTED);
+}
+
 /* Without a QP, notify the owner, which then reads. */
 static void startup_event(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp *s = llp->sctp;
-	bool was_up = test_bit(KWARP_SCTP_UP, &s->flags);
-	bool arrived = kwarp_sctp_read_events(llp);
+	bool arrived;
 
-	if (!was_up && test_bit(KWARP_SCTP_UP, &s->flags)) {
-		note_addrs(llp, NULL);
-		llp->owner->event(llp, KWARP_LLP_EV_CONNECTED);
-	}
+	look_for_success(llp);
+	arrived = kwarp_sctp_read_events(llp);
 	if (test_bit(KWARP_SCTP_LOST, &s->flags)) {
 		WRITE_ONCE(llp->sk_err, s->err);
 		llp->owner->event(llp, KWARP_LLP_EV_RESET);
@@ -237,7 +248,12 @@ static void assoc_poll(struct kwarp_llp *llp)
 		llp->engine->early(llp);
 }
 
-static void assoc_callback(struct sock *sk, bool arrived)
+/*
+ * An event or a message has arrived; a listener has a child; or the state has changed, perhaps
+ * without an event, for lack of memory. If the association ends in startup, wait for the event,
+ * which tells the reason, or a timeout.
+ */
+static void assoc_callback(struct sock *sk)
 {
 	struct kwarp_llp *llp = kwarp_socket_llp(sk);
 
@@ -252,25 +268,11 @@ static void assoc_callback(struct sock *sk, bool arrived)
 		set_bit(KWARP_SCTP_CALLBACK, &llp->sctp->flags);
 		if (llp->qp)
 			assoc_poll(llp);
-		else if (arrived)
+		else
 			startup_event(llp);
 		clear_bit(KWARP_SCTP_CALLBACK, &llp->sctp->flags);
 	}
 	kwarp_llp_put(llp);
-}
-
-static void data_ready(struct sock *sk)
-{
-	assoc_callback(sk, true);
-}
-
-/*
- * A listener has a child, or an attached connection has ended, perhaps without an event, for
- * lack of memory. In startup we wait for the event, which tells the reason, or a timeout.
- */
-static void state_change(struct sock *sk)
-{
-	assoc_callback(sk, false);
 }
 
 static void ignore_callback(struct sock *sk)
@@ -278,8 +280,8 @@ static void ignore_callback(struct sock *sk)
 }
 
 static const struct kwarp_socket_calls callbacks = {
-	.data_ready = data_ready,
-	.state_change = state_change,
+	.data_ready = assoc_callback,
+	.state_change = assoc_callback,
 	/* SCTP wakes the socket's wait queue instead: assoc_woken(). */
 	.write_space = ignore_callback,
 	/* The other callbacks read sk_err. */
@@ -790,7 +792,7 @@ static int assoc_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	ret = kwarp_socket_hold_net(sock->sk);
 	if (!ret) {
 		set_buffers(sock->sk);
-		kwarp_sctp_established(child);
+		established(child);
 		note_addrs(child, listener);
 		/* Report events that occurred before our callbacks were installed. */
 		startup_event(child);

@@ -49,8 +49,7 @@ static void assoc_changed(struct kwarp_llp *llp, u16 state)
 {
 	switch (state) {
 	case SCTP_COMM_UP:
-		kwarp_sctp_established(llp);
-		break;
+		break; /* sk_state_change has reported it */
 	case SCTP_CANT_STR_ASSOC:
 		assoc_lost(llp, ECONNREFUSED);
 		break;

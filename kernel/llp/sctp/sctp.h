@@ -166,8 +166,6 @@ struct kwarp_sctp {
 
 struct sctp_association *kwarp_sctp_assoc(const struct kwarp_llp *llp);
 
-void kwarp_sctp_established(struct kwarp_llp *llp);
-
 /* Queue @send, @retry or @consume, with a reference to the connection. Context: any. */
 void kwarp_sctp_kick(struct kwarp_sctp *s);
 void kwarp_sctp_retry(struct kwarp_sctp *s);
