@@ -12,8 +12,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "../../peer/victim/nldev.h"
 #include "../../peer/victim/watchdog.h"
 #include "lab/host.h"
+#include "rdma/eventually.h"
+#include "rdma/failure.h"
 
 namespace faults {
 namespace {
@@ -74,6 +77,32 @@ void quiet()
 	knob("fail_page_alloc/ignore-gfp-wait", "N");
 }
 
+// The numbers of objects of both devices.
+class Objects {
+public:
+	// Describes the objects that a call has left. The kernel may destroy some after the call.
+	std::string left() const
+	{
+		std::string text;
+		rdma::eventually([&] {
+			return (text = victim::difference(now(), before_)).empty();
+		});
+		return text;
+	}
+
+private:
+	static victim::Counts now()
+	{
+		victim::Counts sum;
+		for (const lab::Host *host : {&lab::a(), &lab::b()})
+			for (const auto &[name, n] : victim::Nldev(host->device).resources())
+				sum[host->device + ": " + name] = n;
+		return sum;
+	}
+
+	const victim::Counts before_ = now();
+};
+
 constexpr int many = 1000000;
 
 // The driver's code: first address, and the one after the last.
@@ -130,21 +159,36 @@ int each(const std::function<void()> &action, int dense)
 	victim::may_take(std::chrono::minutes(25)); // "rdma link add" with KWARP_THOROUGH: 15
 	dense = getenv("KWARP_THOROUGH") ? too_many : lab::repetitions(dense, std::min(dense, 100));
 	quiet();
+	// Libraries keep some objects from their first call on.
+	FailNth none;
+	current = &none;
+	action();
+	const Objects objects;
 	for (int n = 1; n < too_many; n += n < dense ? 1 : stride, tried++) {
+		SCOPED_TRACE("fault " + std::to_string(n));
+		std::string error;
 		FailNth fail;
 		current = &fail;
 		fail.set(n);
 		try {
 			action();
-		} catch (const std::exception &) {
+		} catch (const rdma::Timeout &e) {
+			fail.stop();
+			ADD_FAILURE() << e.what();
+		} catch (const std::exception &e) {
+			error = e.what();
 			threw++;
 		}
 		fail.stop();
+		std::string left = objects.left();
+		EXPECT_EQ(left, "") << error;
 		if (fail.left()) {
 			std::cout << "# " << tried << " of " << n - 1 << " faults, " << threw
 				  << " seen by the caller\n";
 			return n;
 		}
+		if (testing::Test::HasFailure())
+			return n;
 	}
 	throw std::runtime_error("no call without an injected failure");
 }

@@ -10,11 +10,12 @@ namespace faults {
 // Whether this kernel supports it.
 bool supported();
 
-// Repeats the action; in its n-th call, the n-th allocation or copy to or from user space that the
-// kernel performs for this thread fails. Ends with the first call without a failure. The action may
-// throw. Returns the number of the last call. After the first "dense" calls only every 16th n is
-// tried, for actions that take long, unless KWARP_THOROUGH is set; with KWARP_SHORT every 61st n
-// after the first 100.
+// Calls the action without a failure, when it must not throw, then repeatedly: in the n-th call,
+// the n-th allocation or copy to or from user space that the kernel performs for this thread fails.
+// Ends with the first call that has fewer. A call with a failure may throw, but neither wait in
+// vain (rdma::Timeout) nor leave objects. Returns the number of the last call. After the first
+// "dense" calls only every 16th n is tried, for actions that take long, unless KWARP_THOROUGH is
+// set; with KWARP_SHORT every 61st n after the first 100.
 int each(const std::function<void()> &action, int dense = std::numeric_limits<int>::max());
 
 // Called inside the action: nothing fails from here on, for example during cleanup.

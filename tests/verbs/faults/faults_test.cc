@@ -51,14 +51,11 @@ bool exists(const std::string &device)
 
 TEST_F(fault, device__open)
 {
-	// the first call without a fault must also have worked
-	Context context;
 	faults::each([&] {
-		Context opened = open_device(lab::a().device);
+		Context context = open_device(lab::a().device);
 		faults::enough();
-		context = std::move(opened);
+		query_device(context.get());
 	});
-	query_device(context.get());
 }
 
 TEST_F(fault, pd__alloc)
@@ -118,6 +115,9 @@ TEST_F(fault, connection__listen)
 
 TEST_F(fault, connection__whole_life)
 {
+	// librdmacm has a PD for each device that has ids, and keeps an id that it could not
+	// destroy after an error of rdma_migrate_id().
+	Pair other;
 	EXPECT_GT(faults::each([] { talk(true); }), 1);
 	talk();
 }
@@ -129,7 +129,8 @@ TEST_F(fault, traffic__memory_is_scarce)
 		GTEST_SKIP() << "kwarp only";
 	Traffic traffic;
 	{
-		faults::Scarce scarce(50);
+		// SCTP repeats a lost packet a second later, so few may be lost.
+		faults::Scarce scarce(lab::a().is_mpa() ? 50 : 5);
 		traffic.rounds(5);
 		EXPECT_GT(scarce.failed(), 0);
 	}
@@ -145,11 +146,11 @@ TEST_F(fault, connection__memory_is_scarce)
 	const int tries = lab::repetitions(50, 10);
 	int failed = 0;
 	{
-		faults::Scarce scarce(10);
+		faults::Scarce scarce(1);
 		for (int i = 0; i < tries; i++)
 			try {
 				talk();
-			} catch (const std::exception &) {
+			} catch (const Failure &) {
 				failed++;
 			}
 		EXPECT_GT(scarce.failed(), 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "endpoint.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 namespace rdma {
@@ -24,8 +23,7 @@ rdma_conn_param to_conn_param(const Param &param)
 void await_first(Channel &listener, Channel &client)
 {
 	pollfd fds[] = {{listener.get()->fd, POLLIN, 0}, {client.get()->fd, POLLIN, 0}};
-	while (poll(fds, 2, static_cast<int>(patience.count())) < 0 && errno == EINTR)
-		;
+	readable(fds, patience);
 	if (!fds[0].revents && fds[1].revents)
 		client.expect(RDMA_CM_EVENT_ESTABLISHED);
 }
@@ -37,7 +35,12 @@ Endpoint::Endpoint(const lab::Host &host, const Config &config)
 {
 }
 
-Endpoint::Endpoint(const Event &request, const Config &config) : config_(config), id_(request.id)
+// Without memory for the channel the id must be destroyed, too.
+Endpoint::Endpoint(const Event &request, const Config &config) : Endpoint(CmId(request.id), config)
+{
+}
+
+Endpoint::Endpoint(CmId request, const Config &config) : config_(config), id_(std::move(request))
 {
 	check(rdma_migrate_id(id_.get(), channel_.get()), "rdma_migrate_id");
 	create_objects();

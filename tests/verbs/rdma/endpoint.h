@@ -68,6 +68,7 @@ public:
 	bool reaches(ibv_qp_state state, Milliseconds limit = patience) const;
 
 private:
+	Endpoint(CmId request, const Config &config);
 	void create_objects();
 	void create_qp(ibv_qp_init_attr &attr);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "work.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -12,7 +11,15 @@
 namespace rdma {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Where copies to user space fail (suite "faults"), a system call that reads the clock fails, too,
+// and std::chrono would return any time.
+std::chrono::nanoseconds now()
+{
+	timespec ts;
+	while (clock_gettime(CLOCK_MONOTONIC, &ts))
+		;
+	return std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec);
+}
 
 int positive(int ret)
 {
@@ -148,7 +155,7 @@ unsigned poll_ok(ibv_cq *cq)
 std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
 {
 	std::vector<ibv_wc> all;
-	Clock::time_point end = Clock::now() + limit;
+	const auto end = now() + limit;
 	int naps = 0;
 
 	while (all.size() < count) {
@@ -161,7 +168,7 @@ std::vector<ibv_wc> wait(ibv_cq *cq, size_t count, Milliseconds limit)
 			naps = 0;
 			continue;
 		}
-		if (Clock::now() > end)
+		if (now() > end)
 			throw Timeout("only " + std::to_string(all.size()) + " of " +
 				      std::to_string(count) + " completions" +
 				      (all.empty() ? "" : ", last: " + to_string(all.back())));
@@ -196,13 +203,13 @@ ibv_wc wait_ok(ibv_cq *cq, Milliseconds limit)
 std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence)
 {
 	std::vector<ibv_wc> all;
-	Clock::time_point end = Clock::now() + silence;
+	auto end = now() + silence;
 	ibv_wc wc{};
 
-	while (Clock::now() < end) {
+	while (now() < end) {
 		if (ibv_poll_cq(cq, 1, &wc) > 0) {
 			all.push_back(wc);
-			end = Clock::now() + silence;
+			end = now() + silence;
 		} else {
 			usleep(1000);
 		}
@@ -213,10 +220,17 @@ std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence)
 bool readable(int fd, Milliseconds limit)
 {
 	pollfd pfd{fd, POLLIN, 0};
+	return readable(std::span(&pfd, 1), limit);
+}
+
+bool readable(std::span<pollfd> fds, Milliseconds limit)
+{
 	int ret;
 	do {
-		ret = poll(&pfd, 1, static_cast<int>(limit.count()));
+		ret = poll(fds.data(), fds.size(), static_cast<int>(limit.count()));
 	} while (ret < 0 && errno == EINTR);
+	if (ret < 0)
+		throw Failure("poll", errno);
 	return ret > 0;
 }
 

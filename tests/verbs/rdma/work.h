@@ -3,9 +3,11 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <poll.h>
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "../../peer/patience.h"
@@ -65,8 +67,10 @@ std::vector<ibv_wc> drain(ibv_cq *cq, Milliseconds silence = Milliseconds(100));
 
 std::string to_string(const ibv_wc &wc);
 
-// Whether the file descriptor becomes readable in time.
+// Whether the file descriptor, or one of several, becomes readable in time. A call of poll() that
+// fails is a Failure.
 bool readable(int fd, Milliseconds limit);
+bool readable(std::span<pollfd> fds, Milliseconds limit);
 
 // Asynchronous events of a device, acknowledged at once. Events from before are dropped.
 class AsyncEvents {
