@@ -8,6 +8,7 @@
 
 #include <linux/timekeeping.h>
 
+#include "core/handler.h"
 #include "core/wr_op.h"
 #include "trace.h"
 
@@ -24,8 +25,7 @@ static void cq_event(struct kwarp_cq *cq)
 		.element.cq = &cq->ibcq,
 	};
 
-	if (cq->ibcq.event_handler)
-		cq->ibcq.event_handler(&ev, cq->ibcq.cq_context);
+	kwarp_call_event(cq->ibcq.event_handler, &ev, cq->ibcq.cq_context);
 }
 
 /* Add an element. Return: false if there is no room: the CQ is dead. */

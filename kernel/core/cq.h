@@ -124,7 +124,6 @@ int kwarp_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int kwarp_cq_arm(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 int kwarp_cq_moderate(struct ib_cq *ibcq, u16 count, u16 period);
 void kwarp_cq_forget_qp(struct kwarp_cq *cq, u32 qpn);
-bool kwarp_cq_in_handler(void);
 int kwarp_cq_move(struct kwarp_cq *cq, void *mem, u32 size);
 
 void kwarp_cq_napi_init(struct kwarp_cq *cq, struct kwarp_ucontext *context);

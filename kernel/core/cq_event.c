@@ -8,6 +8,7 @@
  */
 #include "core/cq_event.h"
 
+#include "core/handler.h"
 #include "trace.h"
 
 static u32 *arm_word(struct kwarp_cq *cq)
@@ -80,9 +81,6 @@ bool kwarp_cq_raise_event(struct kwarp_cq *cq, enum kwarp_urgency urgency)
 	return true;
 }
 
-/* Handlers of kernel consumers that this CPU calls. */
-static DEFINE_PER_CPU(unsigned int, in_handler);
-
 /* Call the consumer's handler. Context: any; no lock of the CQ is held. */
 void kwarp_cq_notify(struct kwarp_cq *cq)
 {
@@ -93,22 +91,9 @@ void kwarp_cq_notify(struct kwarp_cq *cq)
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 		return;
 	}
-	migrate_disable();
-	this_cpu_inc(in_handler);
+	kwarp_handler_begin();
 	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	this_cpu_dec(in_handler);
-	migrate_enable();
-}
-
-/**
- * kwarp_cq_in_handler() - may the caller be inside a consumer's completion handler?
- *
- * Context: any.
- * Return: true if so, or if this CPU has interrupted a handler.
- */
-bool kwarp_cq_in_handler(void)
-{
-	return raw_cpu_read(in_handler);
+	kwarp_handler_end();
 }
 
 /* The delay of a due event has ended. */

@@ -6,6 +6,8 @@
  */
 #include "core/srq.h"
 
+#include "core/handler.h"
+
 static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 {
 	struct ib_event ev = {
@@ -14,8 +16,7 @@ static void srq_event(struct kwarp_srq *srq, enum ib_event_type type)
 		.element.srq = &srq->ibsrq,
 	};
 
-	if (srq->ibsrq.event_handler)
-		srq->ibsrq.event_handler(&ev, srq->ibsrq.srq_context);
+	kwarp_call_event(srq->ibsrq.event_handler, &ev, srq->ibsrq.srq_context);
 }
 
 /*

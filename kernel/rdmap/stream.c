@@ -5,6 +5,7 @@
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 
+#include "core/handler.h"
 #include "llp/llp.h"
 #include "rdmap/drive.h"
 #include "rdmap/early.h"
@@ -38,8 +39,7 @@ void kwarp_qp_event(struct kwarp_qp *qp, enum ib_event_type type)
 		.element.qp = &qp->ibqp,
 	};
 
-	if (qp->ibqp.event_handler)
-		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+	kwarp_call_event(qp->ibqp.event_handler, &ev, qp->ibqp.qp_context);
 }
 
 /*

@@ -9,6 +9,7 @@
  */
 #include "rdmap/tx.h"
 
+#include "core/handler.h"
 #include "llp/llp.h"
 
 #define TX_RETRY	(HZ / 50 + 1)
@@ -138,8 +139,8 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
  * takes such a lock, interrupts are off, because the handlers of other devices run in hard
  * interrupts. With PREEMPT_RT these locks leave interrupts on, so always use a worker.
  *
- * A completion handler may be called inside a pass of another queue pair, which uses a region until
- * its end. A LOCAL_INV waits for that end, so the engine must not run inside the handler.
+ * A handler of the consumer may be called inside a pass of another queue pair, which uses a region
+ * until its end. A LOCAL_INV waits for that end, so the engine must not run inside the handler.
  *
  * Context: any.
  * Return: true if so; else use a worker.
@@ -147,7 +148,7 @@ void kwarp_tx_kick(struct kwarp_qp *qp)
 bool kwarp_post_may_run(void)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) && !irqs_disabled() && !in_hardirq() &&
-	       !kwarp_cq_in_handler();
+	       !kwarp_in_handler();
 }
 
 /*

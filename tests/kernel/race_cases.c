@@ -133,9 +133,9 @@ static int closed_under_traffic(struct kt_env *other, int round)
 }
 
 /**
- * struct invalidation - what the completion handler of a Read posts
- * @qp:		queue pair, other than that of the Read
- * @rkey:	region that the Read has filled
+ * struct invalidation - what a handler posts
+ * @qp:		queue pair, other than that of the handler
+ * @rkey:	region that has been filled
  * @op:		the request
  */
 struct invalidation {
@@ -144,15 +144,25 @@ struct invalidation {
 	struct kt_op op;
 };
 
-static void invalidate(struct ib_cq *cq, void *context)
+static void invalidate(struct invalidation *inv)
 {
-	struct invalidation *inv = context;
 	struct ib_send_wr wr = {
 		.opcode = IB_WR_LOCAL_INV, .send_flags = IB_SEND_SIGNALED,
 		.ex.invalidate_rkey = inv->rkey, .wr_cqe = &inv->op.cqe,
 	};
 
 	ib_post_send(inv->qp, &wr, NULL);
+}
+
+static void invalidate_on_completion(struct ib_cq *cq, void *context)
+{
+	invalidate(context);
+}
+
+static void invalidate_on_event(struct ib_event *ev, void *context)
+{
+	if (ev->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		invalidate(context);
 }
 
 /* Read into @e->b by the server, whose completion handler is replaced. */
@@ -172,46 +182,98 @@ static int read_into_region(struct kt_env *e, struct invalidation *inv)
 	};
 
 	kt_op_init(&op);
-	s->cq->comp_handler = invalidate;
+	s->cq->comp_handler = invalidate_on_completion;
 	s->cq->cq_context = inv;
 	ib_req_notify_cq(s->cq, IB_CQ_NEXT_COMP);
 	return ib_post_send(s->id->qp, &wr.wr, NULL) ? : kt_op_wait(s, &op);
 }
 
 /*
- * A completion handler, which is called inside the pass that has placed the data, invalidates the
- * region on another queue pair. The invalidation waits for the end of the pass, so it must not run
- * inside the handler.
+ * Write into @e->b and send a message, both in one segment of TCP. The message takes the last but
+ * one element of the server's shared queue, so the limit is reached.
  */
-static int closed_by_handler(struct kt_env *other)
+static int write_and_send(struct kt_env *e)
+{
+	struct ib_srq_attr attr = { .srq_limit = 2 };
+	struct kt_side *c = &e->p.client;
+	struct ib_sge sge = {
+		.addr = e->a->mr->iova, .length = 64, .lkey = e->a->mr->lkey,
+	};
+	struct kt_op recv[2], op;
+	struct ib_send_wr send = {
+		.opcode = IB_WR_SEND, .send_flags = IB_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1, .wr_cqe = &op.cqe,
+	};
+	struct ib_rdma_wr write = {
+		.wr = {
+			.opcode = IB_WR_RDMA_WRITE, .next = &send,
+			.sg_list = &sge, .num_sge = 1,
+		},
+		.remote_addr = e->b->mr->iova, .rkey = e->b->mr->rkey,
+	};
+	int i, ret = 0;
+
+	for (i = 0; i < ARRAY_SIZE(recv) && !ret; i++)
+		ret = kt_recv(&e->p.server, e->p.srq, e->a, 1 + i, &recv[i]);
+	kt_op_init(&op);
+	return ret ? : ib_modify_srq(e->p.srq, &attr, IB_SRQ_LIMIT) ? :
+	       ib_post_send(c->id->qp, &write.wr, NULL) ? : kt_op_wait(c, &op) ? :
+	       kt_op_wait(&e->p.server, &recv[0]);
+}
+
+/*
+ * A handler, which is called inside the pass that has placed the data, invalidates the region on
+ * another queue pair. The invalidation waits for the end of the pass, so it must not run inside the
+ * handler. @srq: the handler is that of this shared queue; NULL: that of the CQ.
+ */
+static int closed_by_handler(struct kt_env *other, struct invalidation *inv, struct ib_srq *srq)
 {
 	struct kt_side *s = &other->p.server;
-	struct invalidation inv = { .qp = s->id->qp };
 	static struct kt_env e;
 	int ret;
 
 	memset(&e, 0, sizeof(e));
 	e.p.poll = IB_POLL_DIRECT;
 	e.p.server_pd = s->pd;
+	e.p.srq = srq;
+	inv->qp = s->id->qp;
+	kt_op_init(&inv->op);
 	ret = kt_pair_open(&e.p);
 	if (ret)
 		return ret;
 	e.a = kt_mem_new(e.p.client.pd);
 	e.b = kt_mem_new(e.p.server.pd);
-	kt_op_init(&inv.op);
 	ret = e.a && e.b ? 0 : -ENOMEM;
 	ret = ret ? : kt_reg(&e.p.client, e.a, KT_ACCESS);
 	ret = ret ? : kt_reg(s, e.b, KT_ACCESS);
 	if (!ret) {
-		inv.rkey = e.b->mr->rkey;
-		ret = read_into_region(&e, &inv) ? : kt_op_wait(s, &inv.op);
+		inv->rkey = e.b->mr->rkey;
+		ret = (srq ? write_and_send(&e) : read_into_region(&e, inv)) ? :
+		      kt_op_wait(s, &inv->op);
 	}
 	kt_env_close(&e);
 	return ret;
 }
 
+static int closed_by_event(struct kt_env *other)
+{
+	struct invalidation inv;
+	struct ib_srq_init_attr init = {
+		.event_handler = invalidate_on_event, .srq_context = &inv,
+		.attr = { .max_wr = 16, .max_sge = 2 },
+	};
+	struct ib_srq *srq = ib_create_srq(other->p.server.pd, &init);
+	int ret;
+
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	ret = closed_by_handler(other, &inv, srq);
+	return ib_destroy_srq_user(srq, NULL) ? : ret;
+}
+
 void kt_race_cases(void)
 {
+	struct invalidation inv;
 	static struct kt_env other;
 	int i, ret, late = 0;
 
@@ -224,6 +286,8 @@ void kt_race_cases(void)
 	kt_tap("LOCAL_INV on another queue pair while the peer writes",
 	       ret < 0 ? ret : late ? KT_WRONG_DATA : 0);
 	kt_tap("LOCAL_INV on another queue pair by a completion handler",
-	       ret < 0 ? ret : closed_by_handler(&other));
+	       ret < 0 ? ret : closed_by_handler(&other, &inv, NULL));
+	kt_tap("LOCAL_INV on another queue pair by the event of a shared queue",
+	       ret < 0 ? ret : closed_by_event(&other));
 	kt_env_close(&other);
 }
