@@ -72,7 +72,7 @@ build sparse provider kwarpctl peer cost demo: stage
 	$(suite)
 packages kwarp-vm: debs
 	$(suite)
-cross: cross-tools
+cross cross-32: cross-tools
 	$(suite)
 endian: stage-foreign
 	$(suite)
@@ -113,6 +113,6 @@ vm-blktests-nvme@debug vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unle
 
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all blktests packages kwarp-vm \
-	kwarp-vm-quick cross endian series series-quick shellcheck requirements rooms runner fuzz \
-	unit kwarpctl peer bench checkpatch dkms release install build sparse provider cost demo \
-	format guide
+	kwarp-vm-quick cross cross-32 endian series series-quick shellcheck requirements rooms \
+	runner fuzz unit kwarpctl peer bench checkpatch dkms release install build sparse provider \
+	cost demo format guide

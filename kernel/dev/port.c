@@ -61,9 +61,12 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->max_qp_rd_atom = KWARP_MAX_IRD;
 	attr->max_qp_init_rd_atom = KWARP_MAX_ORD;
 	attr->max_res_rd_atom = attr->max_qp * KWARP_MAX_IRD;
-	/* CPU instructions: atomic with respect to everything on this machine. */
-	attr->atomic_cap = IB_ATOMIC_GLOB;
-	attr->masked_atomic_cap = IB_ATOMIC_GLOB;
+	/*
+	 * CPU instructions: atomic with respect to everything on this machine. Some 32-bit CPUs
+	 * have none for 64 bits, and the kernel uses a lock.
+	 */
+	attr->atomic_cap = IS_ENABLED(CONFIG_GENERIC_ATOMIC64) ? IB_ATOMIC_HCA : IB_ATOMIC_GLOB;
+	attr->masked_atomic_cap = attr->atomic_cap;
 	attr->max_fast_reg_page_list_len = KWARP_MAX_FAST_REG;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
 	attr->cq_caps.max_cq_moderation_period = U16_MAX;

@@ -67,7 +67,7 @@ any_kernel() {
 
 # install_cross: runs in the copy
 install_cross() {
-	local arch compilers=()
+	local arch compilers=(gcc-i686-linux-gnu libc6-dev-i386-cross)
 	for arch in $CROSS_ARCHES; do
 		cross_set "$arch"
 		compilers+=("g++-${triplet//_/-}")
