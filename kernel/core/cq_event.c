@@ -87,13 +87,10 @@ void kwarp_cq_notify(struct kwarp_cq *cq)
 	trace_kwarp_cq_event(cq);
 	if (!cq->ibcq.comp_handler)
 		return;
-	if (kwarp_cq_is_user(cq)) {
+	if (kwarp_cq_is_user(cq))
 		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-		return;
-	}
-	kwarp_handler_begin();
-	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	kwarp_handler_end();
+	else
+		kwarp_call_completion(&cq->ibcq);
 }
 
 /* The delay of a due event has ended. */

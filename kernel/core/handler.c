@@ -11,13 +11,13 @@
 /* Handlers of kernel consumers that this CPU calls. */
 static DEFINE_PER_CPU(unsigned int, in_handler);
 
-void kwarp_handler_begin(void)
+static void handler_begin(void)
 {
 	migrate_disable();
 	this_cpu_inc(in_handler);
 }
 
-void kwarp_handler_end(void)
+static void handler_end(void)
 {
 	this_cpu_dec(in_handler);
 	migrate_enable();
@@ -46,7 +46,15 @@ void kwarp_call_event(kwarp_event_fn handler, struct ib_event *ev, void *context
 {
 	if (!handler)
 		return;
-	kwarp_handler_begin();
+	handler_begin();
 	handler(ev, context);
-	kwarp_handler_end();
+	handler_end();
+}
+
+/* Call a kernel consumer's completion handler. Context: any; no spin lock of ours is held. */
+void kwarp_call_completion(struct ib_cq *cq)
+{
+	handler_begin();
+	cq->comp_handler(cq, cq->cq_context);
+	handler_end();
 }

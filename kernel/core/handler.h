@@ -5,15 +5,11 @@
 
 #include <rdma/ib_verbs.h>
 
-/* Around a call of a kernel consumer's handler. Context: any; no spin lock of ours is held. */
-void kwarp_handler_begin(void);
-void kwarp_handler_end(void);
-
-bool kwarp_in_handler(void);
-
 /* A handler of asynchronous events, as in struct ib_qp, ib_cq and ib_srq. */
 typedef void (*kwarp_event_fn)(struct ib_event *ev, void *context);
 
 void kwarp_call_event(kwarp_event_fn handler, struct ib_event *ev, void *context);
+void kwarp_call_completion(struct ib_cq *cq);
+bool kwarp_in_handler(void);
 
 #endif

@@ -171,6 +171,15 @@ void kwarp_sctp_kick(struct kwarp_sctp *s);
 void kwarp_sctp_retry(struct kwarp_sctp *s);
 void kwarp_sctp_queue_consume(struct kwarp_sctp *s);
 
+int kwarp_sctp_set_option(struct socket *sock, int name, void *value, int len);
+
+/* addr.c */
+
+void kwarp_sctp_note_addrs(struct kwarp_llp *llp, const struct kwarp_llp *listener);
+int kwarp_sctp_readdress(struct kwarp_llp *llp, const struct kwarp_llp_bind *bind);
+int kwarp_sctp_bind(struct kwarp_llp *llp, struct socket *sock,
+		    const struct kwarp_llp_bind *bind);
+
 /* rx.c */
 
 bool kwarp_sctp_read_events(struct kwarp_llp *llp);
