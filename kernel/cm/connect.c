@@ -388,7 +388,8 @@ static int send_rtr_frame(struct kwarp_ep *ep,
 
 /*
  * The connection cannot be attached to the QP, usually for lack of memory. Perhaps there is
- * memory for a QP that only sends the Terminate.
+ * memory for a QP that only sends the Terminate. Partners of a rendezvous get none: before the
+ * first FPDU, the end of a connection lets both look for each other again.
  */
 static void reply_not_attached(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
 			       int status)
@@ -396,6 +397,10 @@ static void reply_not_attached(struct kwarp_ep *ep, const struct kwarp_mpa_param
 	bool raised = agreed->ird > ep->su->local.ird;
 	struct kwarp_mpa_params least = *agreed;
 
+	if (ep->rendezvous) {
+		connect_failed(ep, status);
+		return;
+	}
 	least.ird = 0;
 	least.ord = 0;
 	least.rtr = 0;

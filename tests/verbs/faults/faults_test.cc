@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <list>
 
 #include "fault.h"
+#include "ib_style/player.h"
 #include "lab/host.h"
 #include "link.h"
 #include "loss/traffic.h"
@@ -157,6 +159,25 @@ TEST_F(fault, connection__memory_is_scarce)
 	}
 	std::cout << "# " << failed << " of " << tries << " failed\n";
 	talk();
+}
+
+TEST_F(fault, rendezvous__memory_is_scarce)
+{
+	// Without memory for a connection, the partners look for each other again.
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	std::list<lab::Policy> policies;
+	for (const lab::Host *host : {&lab::a(), &lab::b()}) {
+		policies.emplace_back(*host, "rendezvous_port", ib_style::port);
+		// TCP does not try again to send a FIN for which it had no memory
+		policies.emplace_back(*host, "startup_timeout_ms", 3000);
+	}
+	for (int i = 0; i < lab::repetitions(100, 30); i++) {
+		ib_style::Player a(lab::a()), b(lab::b());
+		faults::Scarce scarce(1);
+		ib_style::introduce(a, b);
+		ib_style::transfers(a, b);
+	}
 }
 
 // Some 3000 allocations, nearly all of them by the RDMA core for files in sysfs, and each call
