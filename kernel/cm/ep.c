@@ -644,7 +644,7 @@ int kwarp_cm_qp_leave(struct kwarp_qp *qp)
 	might_sleep();
 	kwarp_rdv_cancel(qp);
 	kwarp_cm_qp_gone(qp);
-	return kwarp_qp_await_unclaim(qp);
+	return kwarp_qp_await_end(qp);
 }
 
 /* ---- device --------------------------------------------------------------- */

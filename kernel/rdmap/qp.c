@@ -133,6 +133,19 @@ void kwarp_qp_unclaim(struct kwarp_qp *qp)
 	WRITE_ONCE(qp->claimed, false);
 	qp->claimant = NULL;
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	kwarp_qp_wake_waiters(qp);
+}
+
+/**
+ * kwarp_qp_wake_waiters() - the QP has lost its claim or its connection
+ * @qp:		queue pair with a reference
+ *
+ * Context: any.
+ */
+void kwarp_qp_wake_waiters(struct kwarp_qp *qp)
+{
+	/* Pairs with prepare_to_wait_event(): a waiter that is not seen here sees the loss. */
+	smp_mb();
 	wake_up_var(&qp->claimed);
 }
 
@@ -150,31 +163,32 @@ struct kwarp_llp *kwarp_qp_claimant(struct kwarp_qp *qp)
 	return llp;
 }
 
-/* Is the claim with this number over? */
-static bool claim_is_over(struct kwarp_qp *qp, u32 claim)
+/* Is the connection with this claim over? */
+static bool connection_is_over(struct kwarp_qp *qp, u32 claim)
 {
 	unsigned long flags;
 	bool over;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	over = !qp->claimed || qp->claims != claim;
+	over = qp->claims != claim || (!qp->claimed && !rcu_access_pointer(qp->llp));
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	return over;
 }
 
 /**
- * kwarp_qp_await_unclaim() - wait for the end of the current claim, not of a later one
+ * kwarp_qp_await_end() - wait for the end of the current connection, not of a later one
  * @qp:		queue pair with a reference
  *
+ * A connection that has released its claim may be attached until its Terminate is sent.
  * Context: process, may sleep; the caller holds no lock that the connection manager takes.
  * Return: 0, or -ERESTARTSYS if the calling process is being killed.
  */
-int kwarp_qp_await_unclaim(struct kwarp_qp *qp)
+int kwarp_qp_await_end(struct kwarp_qp *qp)
 {
 	u32 claim = READ_ONCE(qp->claims);
 
 	might_sleep();
-	return wait_var_event_killable(&qp->claimed, claim_is_over(qp, claim));
+	return wait_var_event_killable(&qp->claimed, connection_is_over(qp, claim));
 }
 
 /* ---- state --------------------------------------------------------------- */

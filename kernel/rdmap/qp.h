@@ -296,7 +296,8 @@ bool kwarp_qp_reserve(struct kwarp_qp *qp);
 
 /* Undo kwarp_qp_claim() or kwarp_qp_reserve(). Context: any; the QP is referenced. */
 void kwarp_qp_unclaim(struct kwarp_qp *qp);
-int kwarp_qp_await_unclaim(struct kwarp_qp *qp);
+void kwarp_qp_wake_waiters(struct kwarp_qp *qp);
+int kwarp_qp_await_end(struct kwarp_qp *qp);
 bool kwarp_qp_step(struct kwarp_qp *qp, enum kwarp_qp_step step);
 void kwarp_qp_state_init(struct kwarp_qp *qp);
 

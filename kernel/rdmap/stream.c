@@ -470,6 +470,7 @@ void kwarp_qp_detach(struct kwarp_llp *llp)
 	mutex_lock(&qp->mutex);
 	rcu_assign_pointer(qp->llp, NULL);
 	mutex_unlock(&qp->mutex);
+	kwarp_qp_wake_waiters(qp);
 	if (kwarp_qp_lost(qp))
 		kwarp_qp_check_lost(qp);
 	kwarp_llp_put(llp);

@@ -269,7 +269,8 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	if (check_modify_attr(qp, attr, mask))
 		return false;
 	if (!kwarp_qp_traits_now(qp)->partner)
-		return kwarp_qp_failed(qp) && READ_ONCE(qp->claimed);
+		return kwarp_qp_failed(qp) &&
+		       (READ_ONCE(qp->claimed) || rcu_access_pointer(qp->llp));
 	if (attr->qp_state != IB_QPS_RESET ||
 	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
 		return false;

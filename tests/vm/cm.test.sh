@@ -9,8 +9,8 @@ on_a ping -qc 1 $IP6_B >"$WORK/ping"
 # Over SCTP, leave out the cases about the side that may not send first, about revision 0 and the
 # Rtr frame, which only MPA has, and those that use a plain TCP listener or end a TCP socket with
 # "ss -K": the kernel does not end sockets of SCTP.
-mpa='peer_to_peer.off__*:peer_to_peer.on__no_kind_in_common:revision.server_first__*'
-mpa+=':revision.*rdmac*:connect_fails.refused__other_end_closes'
+mpa='peer_to_peer.off__*:peer_to_peer.on__no_kind_in_common:peer_to_peer.on__reset*'
+mpa+=':revision.server_first__*:revision.*rdmac*:connect_fails.refused__other_end_closes'
 mpa+=':connect_fails.refused__*_behind_the_request:connect_port.*__taken_by_another'
 mpa+=':connect_fails.timeout__nobody_answers:disconnect_hard.reset__by_the_network'
 mpa+=':connect_local.establish__listener_was_ended'

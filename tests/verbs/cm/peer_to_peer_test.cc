@@ -126,6 +126,22 @@ TEST_F(peer_to_peer, on__no_kind_in_common)
 	EXPECT_EQ(lab::a().counter("startup_rtr_errors"), rtr + 1);
 }
 
+TEST_F(peer_to_peer, on__reset_while_the_terminate_is_sent)
+{
+	// the program learns of the error before the Terminate is sent
+	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
+	for (int i = 0; i < lab::repetitions(300, 60); i++) {
+		Listener listener(lab::b());
+		Endpoint client(lab::a());
+		client.resolve(listener);
+		client.connect();
+		Endpoint server(listener.request());
+		server.accept();
+		ASSERT_EQ(client.channel().next().value().type, RDMA_CM_EVENT_CONNECT_ERROR);
+		ASSERT_EQ(modify_state(client.qp(), IBV_QPS_RESET), 0) << i;
+	}
+}
+
 TEST_F(peer_to_peer, on__with_markers_and_without_crc)
 {
 	Policy ma(lab::a(), "markers", 1), mb(lab::b(), "markers", 1);
