@@ -65,7 +65,7 @@ shellcheck requirements rooms runner: host
 	$(suite)
 fuzz: host
 	@nice -n 19 $(CURDIR)/run-suite.sh $@
-unit bench checkpatch dkms format release install guide series-quick kwarp-vm-quick: tree
+unit bench checkpatch dkms docs format release install guide series-quick kwarp-vm-quick: tree
 	$(suite)
 # These work in the folders of the stage, on the files that it has built.
 build sparse provider kwarpctl peer cost demo: stage
@@ -114,5 +114,5 @@ vm-blktests-nvme@debug vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unle
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all blktests packages kwarp-vm \
 	kwarp-vm-quick cross cross-32 endian series series-quick shellcheck requirements rooms \
-	runner fuzz unit kwarpctl peer bench checkpatch dkms release install build sparse provider \
+	runner fuzz unit kwarpctl peer bench checkpatch dkms docs release install build sparse provider \
 	cost demo format guide

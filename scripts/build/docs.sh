@@ -1,6 +1,6 @@
 #!/bin/bash
-# docs.sh: renders the documentation as HTML and man pages with Sphinx in the Debian 13 tree;
-# warnings are errors.
+# docs.sh: renders the documentation as HTML and man pages with Sphinx in a copy of the Debian 13
+# tree; warnings are errors.
 #
 #   build/docs/html   Documentation/*.rst, and the kernel-doc comments of kernel/
 #   build/docs/man    the pages in conf.py; copies of these are in userspace/ and installed, so that
@@ -8,6 +8,7 @@
 #   build/docs/src    the sources for Sphinx: copies of Documentation/, and api/, made by the
 #                     kernel's own kernel-doc
 . "$(dirname "$0")/../lib.sh"
+. "$TOP/scripts/build/kept.sh"
 need_root
 lock docs
 
@@ -15,11 +16,11 @@ docs=$BUILD/docs
 src=$docs/src
 log=$BUILD/log/docs.log
 
-# kernel_doc FILE: prints the comments of the file as RST; fails if a comment is invalid. Sphinx has
-# one name space for functions and structures, so a function with the name of a structure is
-# described but not declared.
+# kernel_doc FILE: prints the comments of the file as RST; fails if a comment is invalid.
+# kernel-doc writes for the version of Sphinx that it finds. Sphinx has one name space for functions
+# and structures, so a function with the name of a structure is described but not declared.
 kernel_doc() {
-	in_tree sh -c '
+	in_copy docs sh -c '
 		doc=$(ls /usr/lib/linux-kbuild-*/scripts/kernel-doc | head -n 1)
 		exec perl "$doc" -rst -Wall -Werror "$1"' sh "$1" |
 		awk '
@@ -108,12 +109,10 @@ named_symbols() {
 step 'documentation'
 mkdir -p "$BUILD/log"
 : >"$log"
-# Install Sphinx here, because only this script needs it.
-in_tree sh -c '
-	command -v sphinx-build || {
-		apt-get update && apt-get install -y --no-install-recommends python3-sphinx
-	}' \
-	>>"$log" 2>&1 || { tail -n 5 "$log" >&2; fail "python3-sphinx: $log"; }
+kept_copy docs "$({ cat "$0" "$TREE/stamp"; tree_kver; } | checksum)" in_copy docs -w / sh -ec '
+	apt-get update
+	apt-get install -y -q --no-install-recommends python3-sphinx
+	apt-get clean'
 rm -rf "$src" "$docs/html" "$docs/man"
 mkdir -p "$src"
 cp -r "$TOP"/Documentation/. "$src"
@@ -123,7 +122,7 @@ api
 bad=$(readme_links; named_files; named_symbols)
 [ -z "$bad" ] || fail "$bad"
 for builder in html man; do
-	in_tree sphinx-build -q -W --keep-going -b $builder -d build/docs/doctrees \
+	in_copy docs sphinx-build -q -W --keep-going -b $builder -d build/docs/doctrees \
 		"${src#"$TOP/"}" "build/docs/$builder" >>"$log" 2>&1 || {
 		cat "$log" >&2
 		fail "sphinx-build -b $builder; build/docs/src/NAME.rst is Documentation/NAME.rst"
