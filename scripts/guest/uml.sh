@@ -225,14 +225,16 @@ module() {
 }
 
 # emulate: boots the kernel. Its log goes to console 1, which is a file; log_buf_len is large enough
-# that dmesg still has its beginning at the end.
+# that dmesg still has its beginning at the end. After a panic the kernel aborts; the first process of
+# a PID namespace cannot, so that is a shell.
 emulate() {
 	local mhz
 	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)
 	# shellcheck disable=SC2086 # KERNEL_ARGS is split into words
 	READ_ONLY=1 timeout --foreground -k 5 "$limit" \
 		unshare --mount --propagation private --pid --fork --kill-child \
-		"$TOP/scripts/tree/enter" "$inside" ./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
+		"$TOP/scripts/tree/enter" "$inside" sh -c 'ulimit -c 0; "$@"; exit $?' sh \
+		./linux "mem=${MEM:-3G}" "ncpus=${CPUS:-2}" \
 		root=/dev/root rootfstype=hostfs rootflags=/ ro init=/src/scripts/guest/uml-init \
 		seccomp=on con=null con0=null,fd:1 con1=null,fd:2 console=tty1 \
 		loglevel=7 printk.time=1 log_buf_len=4M panic=-1 uml_dir=/tmp \
