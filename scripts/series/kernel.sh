@@ -173,7 +173,7 @@ driver_owner() {
 	case $1 in
 	Makefile) echo proto ;;
 	verbs/restrack.*) echo resources ;;
-	verbs/counter.* | verbs/stats.c) echo counters ;;
+	verbs/counter.c | verbs/stats.c) echo counters ;;
 	verbs/mr_dmabuf.c) echo dmabuf ;;
 	verbs/mw.c) echo windows ;;
 	rdmap/coalesce.c) echo coalesce ;;
@@ -196,6 +196,15 @@ kernel_state() {
 		case $2 in *" $name "*) ;; *) "without_$name" ;; esac
 	done
 	[ ! -f "$state/$DRIVER/Makefile" ] || objects "$state/$DRIVER"
+	[ ! -d "$state/$DRIVER" ] || included "$state/$DRIVER"
+}
+
+# included FOLDER: checks that the driver's headers that its files include are there
+included() {
+	local header
+	while read -r header; do
+		[ -f "$1/$header" ] || fail "a patch includes $header, which a later one adds"
+	done < <(grep -rhoE '^#include "[^"]+' "$1" | cut -d'"' -f2 | LC_ALL=C sort -u)
 }
 
 # objects FOLDER: removes objects without source from the Makefile, and comments without objects
@@ -228,6 +237,7 @@ without_resources() {
 }
 
 without_counters() {
+	stub $DRIVER/verbs/counter.h kwarp_counter_leave 0
 	drop $DRIVER/dev/device.c '\.counter_|\.(alloc_hw_port|get_hw)_stats|rdma_counter'
 	drop $DRIVER/dev/device.c '"verbs/counter\.h"'
 	part $DRIVER/stats.h '^struct ib_device;' '^#endif'
