@@ -151,6 +151,10 @@ pages() {
 			by_rule "$rule" "$1/$name.rst"
 		fi
 	done < <(rules kernel/page-rules)
+	while read -r name; do
+		[ -f "$1/$name.rst" ] ||
+			fail "kernel/page-rules leaves a link to $name.rst, which is not in the tree"
+	done < <(grep -ohE ':doc:`[a-z]+' "${all[@]}" | cut -d'`' -f2 | LC_ALL=C sort -u)
 	! grep -nE '<[a-z]+\.rst>`_|kwarpctl|userspace/|tests/|scripts/|suite ``|compat\.h' \
 		"${all[@]}" >&2 || fail 'kernel/page-rules leaves names that are not in the tree'
 }
