@@ -28,6 +28,7 @@
  * @task:	caller of iw_get_qp, only compared
  * @id:		kwarp_mem_accessor.id of the QP, because numbers are used again
  * @granted:	the handle may change the QP; set before iw_cm changes the QP for the first time
+ * @refs:	references of iw_cm, which takes the first one right after iw_get_qp
  * @rcu:	for the end of a granted handle
  */
 struct iw_qp {
@@ -36,6 +37,7 @@ struct iw_qp {
 	const struct task_struct *task;
 	u64 id;
 	bool granted;
+	atomic_t refs;
 	struct rcu_head rcu;
 };
 
@@ -65,7 +67,7 @@ static struct kwarp_qp *find_qp(const struct iw_qp *h)
  * @qpn:	number that the caller of accept or connect has named
  *
  * Context: iw_cm's spinlock held.
- * Return: the handle, which iw_rem_ref frees; NULL without such a QP or without memory.
+ * Return: the handle, which the last iw_rem_ref frees; NULL without such a QP or without memory.
  */
 struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 {
@@ -93,7 +95,7 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn)
 
 void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 {
-	/* iw_cm calls this once, right after kwarp_cm_get_qp(). */
+	atomic_inc(&to_iw_qp(ibqp)->refs);
 }
 
 static void free_granted(struct rcu_head *rcu)
@@ -102,7 +104,7 @@ static void free_granted(struct rcu_head *rcu)
 }
 
 /**
- * kwarp_cm_qp_rem_ref() - iw_rem_ref: iw_cm has dropped its pointer to a handle
+ * kwarp_cm_qp_rem_ref() - iw_rem_ref: iw_cm has dropped a pointer to a handle
  * @ibqp:	handle
  *
  * iw_cm_disconnect() of a connected QP uses the pointer without a reference: it reads the pointer
@@ -116,6 +118,8 @@ void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 	struct iw_qp *h = to_iw_qp(ibqp);
 	unsigned long flags;
 
+	if (!atomic_dec_and_test(&h->refs))
+		return;
 	spin_lock_irqsave(&requested_lock, flags);
 	list_del_init(&h->link);
 	spin_unlock_irqrestore(&requested_lock, flags);

@@ -36,9 +36,14 @@ static void no_count(struct iw_cm_id *id)
 {
 }
 
+/* As iw_cm does. */
 static struct ib_qp *get_handle(u32 qpn)
 {
-	return seam_ibdev->ops.iw_get_qp(seam_ibdev, qpn);
+	struct ib_qp *handle = seam_ibdev->ops.iw_get_qp(seam_ibdev, qpn);
+
+	if (handle)
+		seam_ibdev->ops.iw_add_ref(handle);
+	return handle;
 }
 
 static int accept_twice(u32 qpn)
@@ -103,7 +108,9 @@ int kt_handle_without_rights(void)
 		seam_close(e);
 		return -ENOMEM;
 	}
+	/* A second reference, as iw_cm_disconnect() should take. */
 	seam_ibdev->ops.iw_add_ref(handle);
+	seam_ibdev->ops.iw_rem_ref(handle);
 	ret = ib_modify_qp(handle, &attr, IB_QP_STATE) ? 0 : -EPERM;
 	ret = ret ? : seam_post(e, IB_WR_SEND, 0, 10) ? : seam_wait(e, 1, 0);
 	seam_close(e);
@@ -139,7 +146,6 @@ int kt_handle_ends_while_in_use(void)
 	handle = get_handle(e->qp->qp_num);
 	if (!handle)
 		goto out;
-	seam_ibdev->ops.iw_add_ref(handle);
 	ret = kwarp_iw_qp_grant(&id, e->qp->qp_num) == handle ? 0 : -EPERM;
 out:
 	if (e)
