@@ -173,7 +173,7 @@ printf 'netdev = nosuch\n' >"$CONF/kwarpT.conf"
 refuses 'check: no such netdev' 2 "no netdev 'nosuch'" ctl policy check kwarpT
 must ctl down kwarpT
 printf 'netdev = lo\nnosuch = 1\n' >"$CONF/kwarpT.conf"
-refuses 'up: a wrong key in the file' 2 "$CONF/kwarpT.conf:2: there is no policy 'nosuch'" \
+refuses 'up: a wrong key in the file' 2 "$CONF/kwarpT.conf:2: 'kwarpT' has no policy 'nosuch'" \
 	ctl up kwarpT
 ok 'up: a wrong key in the file: no device' gone kwarpT
 must ip link add 'dum#0' type dummy

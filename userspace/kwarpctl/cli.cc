@@ -101,7 +101,7 @@ private:
 	template <typename Read>
 	Outcome records(Read read) const;
 	bool is_there(const std::string &device) const;
-	Wait wait() const;
+	Clock clock() const;
 
 	const Arguments &args_;
 	const Environment &environment_;
@@ -118,11 +118,12 @@ std::vector<std::string> Command::devices() const
 	return {*args_.device};
 }
 
-Wait Command::wait() const
+Clock Command::clock() const
 {
-	if (environment_.wait)
-		return environment_.wait;
-	return [](Milliseconds time) { std::this_thread::sleep_for(time); };
+	if (environment_.clock)
+		return *environment_.clock;
+	return {[](Milliseconds time) { std::this_thread::sleep_for(time); },
+		[] { return std::chrono::steady_clock::now(); }};
 }
 
 // Throws the error of a device on the command line. Of all devices, those that are removed
@@ -170,7 +171,7 @@ Outcome Command::up()
 	Config config;
 	if (words.empty()) {
 		config = read_config(machine_.config_file(*args_.device));
-		check_config(machine_, *args_.device, config, WithoutDevice::any_keys);
+		check_netdevs(machine_, *args_.device, config);
 	} else if (take(words, "") == "netdev") {
 		config.netdev = take(words, "NETDEV");
 		config.settings = settings_of(words);
@@ -194,7 +195,7 @@ Outcome Command::status()
 	std::string text;
 	Json all = Json::array();
 	const std::string errors = for_each_device([&](const std::string &device) {
-		const DeviceStatus status = status_of(machine_, device, wait());
+		const DeviceStatus status = status_of(machine_, device, clock());
 		text += to_text(status);
 		all.push_back(to_json(status));
 	});
@@ -262,17 +263,16 @@ Outcome Command::monitor()
 	if (devices().empty())
 		throw Error(failure, "there is no kwarp device");
 	// A device has no line until its counters have been read twice.
-	std::map<std::string, Counters> before;
+	std::map<std::string, Sample> before;
 	for (unsigned int i = 0; !args_.count || i <= args_.count; i++) {
 		if (i)
-			wait()(interval);
-		std::map<std::string, Counters> now;
+			clock().wait(interval);
+		std::map<std::string, Sample> now;
 		const std::string errors = for_each_device([&](const std::string &device) {
-			const Counters &counters = now[device] = machine_.counters(device);
+			const Sample &newest = now[device] = sample(machine_, device, clock());
 			if (const auto old = before.find(device); old != before.end())
-				environment_.print(
-					monitor_line(device, rates(old->second, counters, interval),
-						     args_.form()));
+				environment_.print(monitor_line(device, rates(old->second, newest),
+								args_.form()));
 		});
 		if (!errors.empty())
 			return {failure, {}, errors};
@@ -285,7 +285,7 @@ Outcome Command::doctor()
 {
 	if (args_.device)
 		machine_.sysfs.require_device(*args_.device);
-	std::vector<Finding> all = examine(machine_, wait());
+	std::vector<Finding> all = examine(machine_, clock().wait);
 	const std::string errors = for_each_device([&](const std::string &device) {
 		std::ranges::move(examine(machine_, device), std::back_inserter(all));
 	});

@@ -6,6 +6,7 @@
 #include "status.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,8 @@ struct Outcome {
 
 // Interfaces that the commands use besides files; the tests replace them.
 struct Environment {
-	Rdma *rdma = nullptr; // by default the kernel's
-	Wait wait;	      // sleeps
+	Rdma *rdma = nullptr;	    // by default the kernel's
+	std::optional<Clock> clock; // by default the machine's
 	std::function<void(const std::string &)>
 		print; // standard output of commands that do not end by themselves
 };

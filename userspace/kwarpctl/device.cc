@@ -233,8 +233,7 @@ void save_policy(Machine &machine, const std::string &device)
 	write_config(machine.config_file(device), config);
 }
 
-void check_config(Machine &machine, const std::string &device, const Config &config,
-		  WithoutDevice rule)
+void check_netdevs(Machine &machine, const std::string &device, const Config &config)
 {
 	const auto require_netdev = [&](const std::string &where, const std::string &name) {
 		const std::uint32_t index = machine.rdma.netdev_index(name);
@@ -249,20 +248,23 @@ void check_config(Machine &machine, const std::string &device, const Config &con
 							 where, name, own, own));
 	};
 	require_netdev(machine.config_file(device).string(), config.netdev);
-	const std::vector<std::string> devices = machine.sysfs.devices();
-	const bool any = devices.empty() && rule == WithoutDevice::any_keys;
 	for (const Setting &setting : config.settings) {
 		const Key *key = find_key(setting.key);
-		const bool exists = devices.empty() ?
-					    key || any :
-					    has_key(machine.sysfs, devices.front(), setting.key);
-		if (!exists)
-			throw Error(failure, std::format("{}: there is no policy '{}'",
-							 setting.where, setting.key));
 		if (key && key->kind == Key::Kind::netdevs)
 			for (const std::string &name : netdevs_in(setting.value))
 				require_netdev(setting.where, name);
 	}
+}
+
+void check_config(Machine &machine, const std::string &device, const Config &config)
+{
+	check_netdevs(machine, device, config);
+	// Other devices are no help: one of them may just be made or removed.
+	const bool there = machine.sysfs.has_device(device);
+	for (const Setting &setting : config.settings)
+		if (there ? !has_key(machine.sysfs, device, setting.key) : !find_key(setting.key))
+			throw Error(failure, std::format("{}: there is no policy '{}'",
+							 setting.where, setting.key));
 }
 
 } // namespace kwarpctl

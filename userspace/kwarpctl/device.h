@@ -39,11 +39,11 @@ void apply_policy(Machine &machine, const std::string &device, const Config &con
 // Keys whose default this version does not know are written, too.
 void save_policy(Machine &machine, const std::string &device);
 
-// The keys of a file if there is no kwarp device to compare with; all devices have the same keys.
-enum class WithoutDevice { only_keys_of_this_version, any_keys };
+// Throws an Error if a netdev of the file does not exist.
+void check_netdevs(Machine &machine, const std::string &device, const Config &config);
 
-// Throws an Error if the file cannot be applied: a netdev or a key does not exist.
-void check_config(Machine &machine, const std::string &device, const Config &config,
-		  WithoutDevice rule = WithoutDevice::only_keys_of_this_version);
+// Throws an Error if the file cannot be applied: a netdev or a key does not exist. If the device
+// does not exist, it is taken to have the keys of this version.
+void check_config(Machine &machine, const std::string &device, const Config &config);
 
 } // namespace kwarpctl

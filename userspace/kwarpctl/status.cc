@@ -3,6 +3,7 @@
 
 #include "output.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <format>
@@ -12,7 +13,7 @@
 namespace kwarpctl {
 namespace {
 
-constexpr Milliseconds sample{250};
+constexpr Milliseconds pause{250};
 
 std::uint64_t value(const Counters &counters, const std::string &name)
 {
@@ -81,11 +82,19 @@ nlohmann::ordered_json json_of(const Rates &r)
 
 } // namespace
 
-Rates rates(const Counters &before, const Counters &after, Milliseconds between)
+Sample sample(Machine &machine, const std::string &device, const Clock &clock)
 {
+	Counters counters = machine.counters(device);
+	return {std::move(counters), clock.now()};
+}
+
+Rates rates(const Sample &first, const Sample &second)
+{
+	const Counters &before = first.counters, &after = second.counters;
+	const double seconds = std::chrono::duration<double>(second.time - first.time).count();
 	const auto per_second = [&](const char *name) {
-		return growth(before, after, name) * 1000 /
-		       static_cast<std::uint64_t>(between.count());
+		const auto n = static_cast<double>(growth(before, after, name));
+		return static_cast<std::uint64_t>(n / std::max(seconds, 0.001));
 	};
 	Rates r{per_second("tx_octets"),
 		per_second("rx_octets"),
@@ -111,17 +120,18 @@ std::string bytes_per_second(std::uint64_t bytes)
 	return std::format("{:.1f} GiB/s", n);
 }
 
-DeviceStatus status_of(Machine &machine, const std::string &device, const Wait &wait)
+DeviceStatus status_of(Machine &machine, const std::string &device, const Clock &clock)
 {
 	DeviceStatus status{
 		device, machine.rdma.find(device), changed_policy_of(machine.sysfs, device), {}, {},
 		{}};
 	if (status.link)
 		status.connections = machine.rdma.connections(*status.link);
-	const Counters before = machine.counters(device);
-	wait(sample);
-	status.counters = machine.counters(device);
-	status.now = rates(before, status.counters, sample);
+	const Sample before = sample(machine, device, clock);
+	clock.wait(pause);
+	const Sample now = sample(machine, device, clock);
+	status.counters = now.counters;
+	status.now = rates(before, now);
 	return status;
 }
 

@@ -16,15 +16,28 @@ namespace kwarpctl {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Sleeps; the tests change counters instead.
+using Time = std::chrono::steady_clock::time_point;
 using Wait = std::function<void(Milliseconds)>;
+
+// The tests change counters instead of sleeping.
+struct Clock {
+	Wait wait;
+	std::function<Time()> now;
+};
+
+// Counters, and the time at which they were read.
+struct Sample {
+	Counters counters;
+	Time time;
+};
+Sample sample(Machine &machine, const std::string &device, const Clock &clock);
 
 struct Rates {
 	std::uint64_t tx_bytes, rx_bytes; // per second
 	std::uint64_t tx_fpdus, rx_fpdus; // per second
 	Counters failures;		  // increase of the failure counters
 };
-Rates rates(const Counters &before, const Counters &after, Milliseconds between);
+Rates rates(const Sample &first, const Sample &second);
 
 // With a unit, for text output.
 std::string bytes_per_second(std::uint64_t bytes);
@@ -37,7 +50,7 @@ struct DeviceStatus {
 	Counters counters;
 	Rates now;
 };
-DeviceStatus status_of(Machine &machine, const std::string &device, const Wait &wait);
+DeviceStatus status_of(Machine &machine, const std::string &device, const Clock &clock);
 std::string to_text(const DeviceStatus &status);
 nlohmann::ordered_json to_json(const DeviceStatus &status);
 

@@ -111,7 +111,11 @@ protected:
 		rdma.counted["kwarp1"] = rdma.counted["kwarp0"];
 		rdma.added = [this](const std::string &name) { add_device(name); };
 		environment.rdma = &rdma;
-		environment.wait = [this](kwarpctl::Milliseconds) { meanwhile(); };
+		environment.clock = {[this](kwarpctl::Milliseconds wanted) {
+					     time += slept ? *slept : wanted;
+					     meanwhile();
+				     },
+				     [this] { return time; }};
 		environment.print = [this](const std::string &line) { printed += line; };
 	}
 
@@ -163,6 +167,8 @@ protected:
 	FakeRdma rdma;
 	kwarpctl::Environment environment;
 	std::function<void()> meanwhile = [] {};
+	kwarpctl::Time time;
+	std::optional<kwarpctl::Milliseconds> slept; // instead of the time that was wanted
 	std::string printed;
 };
 
@@ -443,21 +449,29 @@ TEST_F(kwarpctl_test, up__wrong_file)
 	put(conf("kwarp2"), "netdev = eth2\n\ncolour = red\n");
 	Outcome o = run({"up", "kwarp2"});
 	EXPECT_EQ(o.status, 2);
-	EXPECT_EQ(o.err,
-		  "kwarpctl: " + conf("kwarp2").string() + ":3: there is no policy 'colour'\n");
-	EXPECT_EQ(rdma.removed.size(), 0u) << "it has not been made";
-	// Without a device, keys of a newer kernel are known when one is made.
-	vanish("kwarp0");
-	vanish("kwarp1");
-	o = run({"up", "kwarp2"});
-	EXPECT_EQ(o.status, 2);
+	EXPECT_EQ(rdma.removed, std::vector<std::string>{"kwarp2"});
 	EXPECT_TRUE(o.err.starts_with("kwarpctl: " + conf("kwarp2").string() +
 				      ":3: 'kwarp2' has no policy 'colour'"));
 	fs::remove_all(device("kwarp2"));
+	// Keys of a newer kernel are known when the device is made.
 	put(conf("kwarp2"), "netdev = eth2\na_new_key = 8\n");
 	EXPECT_EQ(run({"policy", "check", "kwarp2"}).status, 2);
 	EXPECT_EQ(run({"up", "kwarp2"}).err, "");
 	EXPECT_EQ(get(device("kwarp2") / "kwarp/a_new_key"), "8\n");
+}
+
+// Services start and stop side by side, and the kernel makes the files of a device one by one.
+TEST_F(kwarpctl_test, up__beside_an_unfinished_device)
+{
+	for (const char *unfinished : {"kwarp0", "kwarp1"}) {
+		fs::remove_all(device(unfinished) / "kwarp");
+		fs::create_directory(device(unfinished) / "kwarp");
+	}
+	put(conf("kwarp2"), "netdev = eth2\ncrc = off\n");
+	EXPECT_EQ(run({"policy", "check", "kwarp2"}).err, "");
+	EXPECT_EQ(run({"up", "kwarp2"}).err, "");
+	fs::remove_all(device("kwarp0") / "kwarp");
+	EXPECT_EQ(run({"up", "kwarp2"}).err, "");
 }
 
 // The second setting of a device that was there is refused.
@@ -800,6 +814,17 @@ TEST_F(kwarpctl_test, monitor__lines)
 			       "\"tx_bytes_per_s\":4096"),
 		  std::string::npos)
 		<< printed;
+}
+
+// The program was stopped, or had to wait for a processor.
+TEST_F(kwarpctl_test, monitor__late)
+{
+	slept = std::chrono::seconds(60);
+	rdma.counted["kwarp0"]["tx_octets"] = 0;
+	meanwhile = [&] { rdma.counted["kwarp0"]["tx_octets"] += 60 << 20; };
+	EXPECT_EQ(run({"monitor", "kwarp0", "--count", "1"}).err, "");
+	EXPECT_NE(printed.find("tx 1.0 MiB/s"), std::string::npos) << printed;
+	EXPECT_NE(run({"status", "kwarp0"}).out.find("tx 1.0 MiB/s"), std::string::npos);
 }
 
 TEST_F(kwarpctl_test, monitor__ends)
