@@ -29,7 +29,7 @@
  * @id:		kwarp_mem_accessor.id of the QP, because numbers are used again
  * @granted:	the handle may change the QP; set before iw_cm changes the QP for the first time
  * @refs:	references of iw_cm, which takes the first one right after iw_get_qp
- * @rcu:	for the end of a granted handle
+ * @rcu:	for the end
  */
 struct iw_qp {
 	struct ib_qp ibqp;
@@ -98,7 +98,7 @@ void kwarp_cm_qp_add_ref(struct ib_qp *ibqp)
 	atomic_inc(&to_iw_qp(ibqp)->refs);
 }
 
-static void free_granted(struct rcu_head *rcu)
+static void free_handle(struct rcu_head *rcu)
 {
 	kfree(container_of(rcu, struct iw_qp, rcu));
 }
@@ -110,7 +110,8 @@ static void free_granted(struct rcu_head *rcu)
  * iw_cm_disconnect() of a connected QP uses the pointer without a reference: it reads the pointer
  * under a lock, releases the lock and calls kwarp_modify_qp(). Meanwhile the task may be preempted,
  * but does not sleep, and RCU Tasks waits for that. Without RCU Tasks, call_rcu_tasks() is
- * call_rcu(), which is enough on a kernel that is not preemptible.
+ * call_rcu(), which is enough on a kernel that is not preemptible. A handle without rights may be
+ * that of a connected QP, too: after a second answer, see accept_again().
  * Context: any.
  */
 void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
@@ -123,10 +124,7 @@ void kwarp_cm_qp_rem_ref(struct ib_qp *ibqp)
 	spin_lock_irqsave(&requested_lock, flags);
 	list_del_init(&h->link);
 	spin_unlock_irqrestore(&requested_lock, flags);
-	if (h->granted)
-		call_rcu_tasks(&h->rcu, free_granted);
-	else
-		kfree(h);
+	call_rcu_tasks(&h->rcu, free_handle);
 }
 
 /* Context: module exit, process, may sleep. */

@@ -128,9 +128,10 @@ int kt_handle_without_rights(void)
 
 /*
  * iw_cm_disconnect() has read its pointer, and uses it after the connection and the queue pair have
- * ended in other tasks. KASAN reports a handle that was freed.
+ * ended in other tasks. KASAN reports a handle that was freed. @take: kwarp_iw_qp_grant(), or
+ * kwarp_iw_qp_take() for a second answer to a request.
  */
-int kt_handle_ends_while_in_use(void)
+static int ends_while_in_use(struct ib_qp *(*take)(const struct iw_cm_id *id, u32 qpn))
 {
 	struct rdma_cm_id *cm = kzalloc(sizeof(*cm), GFP_KERNEL);
 	struct iw_cm_id id = { .device = seam_ibdev, .context = cm };
@@ -146,7 +147,7 @@ int kt_handle_ends_while_in_use(void)
 	handle = get_handle(e->qp->qp_num);
 	if (!handle)
 		goto out;
-	ret = kwarp_iw_qp_grant(&id, e->qp->qp_num) == handle ? 0 : -EPERM;
+	ret = take(&id, e->qp->qp_num) == handle ? 0 : -EPERM;
 out:
 	if (e)
 		seam_close(e);
@@ -158,4 +159,9 @@ out:
 	}
 	kfree(cm);
 	return ret;
+}
+
+int kt_handle_ends_while_in_use(void)
+{
+	return ends_while_in_use(kwarp_iw_qp_grant) ? : ends_while_in_use(kwarp_iw_qp_take);
 }
