@@ -328,6 +328,7 @@ static int start_listener(struct kwarp_ep *ep, struct iw_cm_id *id, int limit)
  * rdma_cm listens for a wildcard or loopback address on all devices, but refuses requests that
  * arrive on a netdev of another namespace, and assigns those to a loopback address to the
  * device on lo. Other devices' listeners would only occupy the port, so they get no socket.
+ * Nor does a device that is leaving: after an error, rdma_cm would listen on no device.
  */
 static bool serves_address(const struct iw_cm_id *id)
 {
@@ -340,11 +341,13 @@ static bool serves_address(const struct iw_cm_id *id)
 		return true;
 	ndev = ib_device_get_netdev(id->device, 1);
 	if (!ndev)
-		return true;
+		return false;
 	ret = net_eq(dev_net(ndev), cm->route.addr.dev_addr.net) &&
 	      (!loopback || ndev->flags & IFF_LOOPBACK);
 	dev_put(ndev);
-	return ret;
+	/* As in kwarp_addr_net(): the namespace first. */
+	smp_rmb();
+	return ret && !READ_ONCE(to_kdev(id->device)->leaving);
 }
 
 /**

@@ -172,12 +172,20 @@ TEST_F(cm_removal, netdev_moves__no_listener_in_the_next_namespace)
 		lab::shell(lab::a(), "ip addr add " + ip + "/32 dev lo");
 		lab::shell(lab::b(), "ip link set moving netns " + lab::a().netns);
 		EXPECT_EQ(rdma_listen(id.get(), 1) ? errno : 0, ENODEV);
+		// the device hinders nobody from using others, in either namespace
+		for (const lab::Host *host : {&lab::a(), &lab::b()}) {
+			CmId wild = create_id(*host, channel);
+			Address any("0.0.0.0", 0);
+			check(rdma_bind_addr(wild.get(), any.get()), "rdma_bind_addr");
+			EXPECT_EQ(rdma_listen(wild.get(), 1) ? errno : 0, 0) << host->device;
+		}
 	}
 	lab::shell(lab::a(), "ip addr del " + ip + "/32 dev lo; ip link del moving");
 }
 
 TEST_F(cm_removal, requested__not_answered)
 {
+	const uint64_t fallbacks = lab::a().counter("revision_fallbacks");
 	Listener listener(lab::b());
 	Endpoint client(lab::a());
 	client.resolve(listener);
@@ -190,4 +198,6 @@ TEST_F(cm_removal, requested__not_answered)
 	std::optional<Event> end = client.channel().next();
 	ASSERT_TRUE(end);
 	EXPECT_NE(end->type, RDMA_CM_EVENT_ESTABLISHED);
+	// the device does not pretend to know no revision 2
+	EXPECT_EQ(lab::a().counter("revision_fallbacks"), fallbacks);
 }
