@@ -248,9 +248,9 @@ void kwarp_cm_queue_delayed(struct kwarp_device *dev, struct delayed_work *work,
 	mod_delayed_work(dev->cm_wq, work, delay);
 }
 
-static void poll_owners_later(struct kwarp_device *dev)
+static void poll_owners_later(struct kwarp_device *dev, u32 ms)
 {
-	mod_timer(&dev->owner_poll, jiffies + msecs_to_jiffies(KWARP_EP_OWNER_POLL_MS));
+	mod_timer(&dev->owner_poll, jiffies + msecs_to_jiffies(ms));
 }
 
 /* iw_cm blocks callers until CONNECT_REPLY, ESTABLISHED or, at times, CLOSE arrives. */
@@ -281,7 +281,7 @@ static void update_upcall_due(struct kwarp_ep *ep)
 		list_del_init(&ep->upcall_link);
 	} else {
 		if (list_empty(&dev->upcall_due))
-			poll_owners_later(dev);
+			poll_owners_later(dev, KWARP_EP_OWNER_POLL_MS);
 		list_add_tail(&ep->upcall_link, &dev->upcall_due);
 	}
 	spin_unlock_irqrestore(&dev->lock, flags);
@@ -695,47 +695,45 @@ static bool is_ending(struct pid *pid)
 }
 
 /*
- * iw_destroy_cm_id() waits uninterruptibly for the result of a connect, which may take a
- * minute. We end the connections of an ending process as if their QPs had been destroyed, as
- * they soon will be. Each run checks KWARP_EP_OWNER_POLL_MAX endpoints at most, in rotation.
+ * iw_cm waits for the result of a connect or an accept, which may take a minute, at two times when
+ * we can end the wait:
+ *
+ * - iw_destroy_cm_id() of an ending process, uninterruptibly. We end the connections as if their
+ *   queue pairs had been destroyed, as they soon will be.
+ * - The core removes the device from its clients before it notifies the driver. The only visible
+ *   sign is the lock that the core holds meanwhile. An ib_client of kwarp would be notified after
+ *   those registered later, which also wait.
  */
-static void end_exiting_owners(struct kwarp_device *dev)
+static void end_wait(struct kwarp_ep *ep, bool removal)
 {
-	struct list_head *first = dev->upcall_due.next;
-	struct kwarp_ep *ep;
-	int i = 0;
-
-	lockdep_assert_held(&dev->lock);
-	do {
-		ep = list_first_entry(&dev->upcall_due, struct kwarp_ep, upcall_link);
-		if (ep->owner && is_ending(ep->owner))
-			kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
-		list_rotate_left(&dev->upcall_due);
-	} while (dev->upcall_due.next != first && ++i < KWARP_EP_OWNER_POLL_MAX);
+	if (removal)
+		kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
+	else if (ep->owner && is_ending(ep->owner))
+		kwarp_ep_raise(ep, KWARP_LLP_EV_QP_GONE);
 }
 
-/*
- * The core removes a device from its clients before it notifies the driver, and iw_cm waits
- * there for each connect and accept to end. The only visible sign of removal is the lock that
- * the core holds meanwhile, so a timer polls this lock while iw_cm may be waiting. An
- * ib_client of kwarp would be notified after those registered later, which also wait.
- */
-static void poll_device_removal(struct timer_list *t)
+/* So a timer polls while iw_cm may be waiting: KWARP_EP_OWNER_POLL_MAX endpoints, in rotation. */
+static void poll_owners(struct timer_list *t)
 {
 	struct kwarp_device *dev = container_of(t, struct kwarp_device, owner_poll);
+	bool removal = mutex_is_locked(&dev->ibdev.unregistration_lock);
+	struct list_head *first;
 	struct kwarp_ep *ep;
 	unsigned long flags;
+	int i = 0;
 
 	spin_lock_irqsave(&dev->lock, flags);
-	if (!list_empty(&dev->upcall_due)) {
+	first = dev->upcall_due.next;
+	while (!list_empty(&dev->upcall_due)) {
 		/* Listed endpoints hold the state machine's reference. */
-		if (mutex_is_locked(&dev->ibdev.unregistration_lock))
-			list_for_each_entry(ep, &dev->upcall_due, upcall_link)
-				kwarp_ep_raise(ep, KWARP_EP_EV_DOWN);
-		else
-			end_exiting_owners(dev);
-		poll_owners_later(dev);
+		ep = list_first_entry(&dev->upcall_due, struct kwarp_ep, upcall_link);
+		end_wait(ep, removal);
+		list_rotate_left(&dev->upcall_due);
+		if (dev->upcall_due.next == first || ++i == KWARP_EP_OWNER_POLL_MAX)
+			break;
 	}
+	if (!list_empty(&dev->upcall_due))
+		poll_owners_later(dev, removal ? KWARP_EP_REMOVAL_POLL_MS : KWARP_EP_OWNER_POLL_MS);
 	spin_unlock_irqrestore(&dev->lock, flags);
 }
 
@@ -745,7 +743,7 @@ void kwarp_cm_device_init(struct kwarp_device *dev)
 
 	INIT_LIST_HEAD(&dev->eps);
 	INIT_LIST_HEAD(&dev->upcall_due);
-	timer_setup(&dev->owner_poll, poll_device_removal, 0);
+	timer_setup(&dev->owner_poll, poll_owners, 0);
 	for (i = 0; i < KWARP_LINGER_KINDS; i++)
 		INIT_LIST_HEAD(&dev->lingering[i].eps);
 }
