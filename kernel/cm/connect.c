@@ -327,6 +327,21 @@ static u8 rtr_opcode(u8 rtr)
 	}
 }
 
+/*
+ * The responder has accepted a connection that fails here, and there is no error code for that. A
+ * session of SCTP ends with a Session Terminate (RFC 5043 6.2), which kwarp_linger() sends.
+ */
+static void accepted_failed(struct kwarp_ep *ep, int status)
+{
+	if (kwarp_llp_is_mpa(&ep->llp)) {
+		connect_failed(ep, status);
+		return;
+	}
+	kwarp_qp_detach(&ep->llp);
+	kwarp_up_reply(ep, status, NULL, 0, 0, 0);
+	kwarp_linger(ep, KWARP_LINGER_ENDED);
+}
+
 /* Send a Terminate on the attached connection, which ends with it, and report the failure. */
 static void terminate_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
 			       enum kwarp_err err, int status)
@@ -352,7 +367,7 @@ static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_par
 {
 	if (agreed->rev < KWARP_MPA_REV_2 ||
 	    kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR))
-		connect_failed(ep, status);
+		accepted_failed(ep, status);
 	else
 		terminate_accepted(ep, agreed, err, status);
 }
@@ -440,7 +455,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 		if (agreed->rev >= KWARP_MPA_REV_2)
 			terminate_accepted(ep, agreed, KWARP_ERR_MPA_LOCAL, ret);
 		else
-			connect_failed(ep, ret);
+			accepted_failed(ep, ret);
 		return;
 	}
 	kwarp_count(ep_dev(ep), KWARP_STAT_CONNECT);

@@ -467,7 +467,8 @@ int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 
 	kwarp_llp_lock(llp);
 	if (!next_msg(llp, &m)) {
-		if (!m.skb || note_terminate(llp->sctp, &m))
+		/* A held message has overtaken the one that may follow, a Session Terminate. */
+		if (!llp->sctp->rx.nr_held && (!m.skb || note_terminate(llp->sctp, &m)))
 			ret = startup_ended(llp) ? 0 : -EAGAIN;
 		msg_put(&m);
 	}

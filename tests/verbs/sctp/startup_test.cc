@@ -324,6 +324,15 @@ TEST(sctp_startup, sequence__segment_before_the_answer)
 	rdma_destroy_id(asked.request.id);
 }
 
+// A message between it and the Initiate is missing.
+TEST(sctp_startup, sequence__later_segment_before_the_answer)
+{
+	Asked asked(wire::initiate, {});
+	asked.peer.segment(send_of(2, 10));
+	EXPECT_TRUE(asked.peer.ends());
+	rdma_destroy_id(asked.request.id);
+}
+
 TEST(sctp_startup, sequence__initiate_behind_another_message)
 {
 	Listener listener(lab::b());
@@ -491,6 +500,21 @@ TEST(sctp_active, accept__more_private_data_than_a_consumer_can_get)
 		ASSERT_TRUE(m && m->ppid == wire::ppid_segment) << size;
 		EXPECT_EQ(iwarp::Segment::decode(m->segment()).value().opcode, iwarp::op_terminate);
 		expect_control(peer.receive(), wire::terminate);
+		EXPECT_NE(active.client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	}
+}
+
+// RFC 5043 6.2: the session was accepted. Without enhanced data there is no error code for this.
+TEST(sctp_active, accept__more_private_data_in_the_plain_form)
+{
+	lab::Policy plain(lab::a(), "mpa_rev", 1);
+	for (size_t size : {256, 512}) {
+		Active active;
+		Association peer = active.at.accept();
+		expect_control(peer.receive(), wire::initiate);
+		peer.control(wire::accept, pattern(3, size));
+		expect_control(peer.receive(), wire::terminate);
+		EXPECT_TRUE(peer.ends());
 		EXPECT_NE(active.client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
 	}
 }
