@@ -27,13 +27,15 @@ static void publish_index(u32 *idx, u32 val)
 
 /*
  * Return: elements posted and not fetched. A user's producer index that is out of range, also
- * one that moved backwards, posts nothing. Context: any. The number is stable under the socket
+ * one that moved backwards, posts nothing. In KWARP_WQ_ENDING without those that are not processed.
+ * Context: any. The number is stable under the socket
  * lock, or under sq->lock once the state is ERR.
  */
 static u32 sq_posted(const struct kwarp_sq *sq)
 {
 	u32 fetched = READ_ONCE(sq->window.fetched);
-	u32 prod = load_index(sq->kernel ? &sq->prod : &sq->ctl->user_idx);
+	u32 prod = READ_ONCE(sq->mode) == KWARP_WQ_ENDING ? sq->last :
+		   load_index(sq->kernel ? &sq->prod : &sq->ctl->user_idx);
 
 	return kwarp_window_posted(&sq->window, fetched, prod);
 }
@@ -62,6 +64,21 @@ bool kwarp_sq_bursts(const struct kwarp_sq *sq)
 static bool sq_flushed(const struct kwarp_sq *sq)
 {
 	return READ_ONCE(sq->mode) == KWARP_WQ_FLUSHED;
+}
+
+static bool sq_is_open(const struct kwarp_sq *sq)
+{
+	u8 mode = READ_ONCE(sq->mode);
+
+	return mode == KWARP_WQ_OPEN || mode == KWARP_WQ_ENDING;
+}
+
+/* Process what has been posted, and nothing that is posted later. Context: both locks held. */
+void kwarp_sq_end(struct kwarp_sq *sq)
+{
+	lockdep_assert_held(&sq->lock);
+	sq->last = sq->window.fetched + sq_posted(sq);
+	WRITE_ONCE(sq->mode, KWARP_WQ_ENDING);
 }
 
 /* ---- fetching ---------------------------------------------------------- */
@@ -123,9 +140,9 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
  * Counts, sizes and opcode are checked here, on the copy; addresses and keys are checked
  * when they are used.
  *
- * Return: 1 if an element was fetched, 0 if none is posted or @sq->mode is not OPEN; a
- * negative errno if an element was fetched that is malformed: -EMSGSIZE for its length,
- * else -EINVAL. @slot is valid then, too: the caller completes it with an error.
+ * Return: 1 if an element was fetched, 0 if none is posted or @sq->mode forbids it; a negative
+ * errno if an element was fetched that is malformed: -EMSGSIZE for its length, else -EINVAL.
+ * @slot is valid then, too: the caller completes it with an error.
  */
 int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 {
@@ -136,7 +153,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 
 	/* Until the state is ERR, this index changes under the socket lock only. */
 	idx = sq->window.fetched;
-	if (READ_ONCE(sq->mode) != KWARP_WQ_OPEN || !sq_posted(sq))
+	if (!sq_is_open(sq) || !sq_posted(sq))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
 	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));

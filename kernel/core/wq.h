@@ -18,6 +18,7 @@ enum kwarp_wq_mode {
 	KWARP_WQ_CLOSED,	/* none may be posted */
 	KWARP_WQ_HELD,		/* posted requests wait */
 	KWARP_WQ_OPEN,		/* posted requests are processed */
+	KWARP_WQ_ENDING,	/* (send queue) those before @last are processed, others wait */
 	KWARP_WQ_FLUSHED,	/* posted requests are flushed: error states */
 };
 
@@ -64,6 +65,7 @@ struct kwarp_rqe_copy {
  * @prod:	producer index of a kernel QP (a user's is @ctl->user_idx)
  * @window:	the elements that were fetched and not delivered; @window.slots and
  *		@window.size are constant; @ctl->kern_idx is a copy of @window.done
+ * @last:	KWARP_WQ_ENDING: the elements from this one on are not processed
  * @flush_to:	a flush ends at this element
  * @delivering:	a context delivers completions, also those that become due meanwhile
  */
@@ -83,6 +85,7 @@ struct kwarp_sq {
 	bool sig_all;
 	struct kwarp_sq_window window;
 	u32 prod;
+	u32 last;
 	u32 flush_to;
 	bool delivering;
 	struct work_struct rest;
@@ -156,6 +159,7 @@ bool kwarp_sq_pending(const struct kwarp_sq *sq);
 bool kwarp_sq_prepare_sleep(struct kwarp_sq *sq);
 bool kwarp_sq_prepare_pause(struct kwarp_sq *sq);
 bool kwarp_sq_bursts(const struct kwarp_sq *sq);
+void kwarp_sq_end(struct kwarp_sq *sq);
 
 /* The engine is running: posts need no doorbell from now on. Socket lock held. */
 void kwarp_sq_cancel_sleep(struct kwarp_sq *sq);

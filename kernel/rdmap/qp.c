@@ -204,6 +204,9 @@ static void set_state(struct kwarp_qp *qp, enum kwarp_qp_state state)
 	if (kwarp_qp_is_failed(state)) {
 		WRITE_ONCE(sq->mode, KWARP_WQ_FLUSHED);
 		WRITE_ONCE(rq->mode, KWARP_WQ_FLUSHED);
+	} else if (state == KWARP_QP_CLOSING) {
+		/* RFC 5041 6.2.1: requests after the teardown fail. They are flushed in ERR. */
+		kwarp_sq_end(sq);
 	} else {
 		WRITE_ONCE(sq->mode, is->sends ? KWARP_WQ_OPEN :
 				     is->sq_closed ? KWARP_WQ_CLOSED :

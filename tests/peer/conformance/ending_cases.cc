@@ -181,6 +181,31 @@ TEST(EndingHalfClose, victim_finishes_its_sends_before_its_fin)
 	s.judge_gone("");
 }
 
+// RFC 5041 6.2.1: requests after the teardown fail. An older RDMA Read delays the FIN.
+TEST(EndingHalfClose, victim_sends_nothing_that_is_posted_later)
+{
+	Session s((Terms()));
+	s.message();
+	const ReadRequest rr = asked(s);
+	s.c().disconnect();
+	for (unsigned i = 0; i < 3; i++)
+		s.c().post_send(*s.v.spare, 0, 100);
+	s.p.send(answer(rr));
+	done(s);
+	ASSERT_FALSE(s.p.receive());
+	EXPECT_EQ(s.p.last_event, Event::fin);
+	s.p.finish();
+	unsigned flushed = 0;
+	while (std::optional<ibv_wc> wc = s.v.completion(Millis{2000})) {
+		EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
+		flushed += Victim::is_send(wc->wr_id);
+		if (flushed == 3)
+			break;
+	}
+	EXPECT_EQ(flushed, 3U);
+	s.judge_gone("");
+}
+
 // ---- during startup
 
 class LeaveEarly : public testing::TestWithParam<std::tuple<bool, size_t>> {};
