@@ -5,6 +5,9 @@
  */
 #include "rdmap/tx.h"
 
+#include <linux/once.h>
+#include <linux/siphash.h>
+
 #include "core/mem.h"
 #include "llp/llp.h"
 #include "proto/rdmap.h"
@@ -64,11 +67,25 @@ void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 	kwarp_qp_warn_terminate(qp, "sent", err);
 }
 
+/* Bits of a sink STag that can be predicted. */
+#define STAG_INDEX	0xff
+
+static_assert(KWARP_MAX_ORD < STAG_INDEX);
+
 /* ---- reads ---------------------------------------------------------------- */
 
 static u32 reads_outstanding(const struct kwarp_rx *rx)
 {
 	return rx->read_tail - rx->read_head;
+}
+
+/* RFC 5040 8.1.1: difficult to predict; but different from those of other outstanding requests. */
+static u32 sink_stag(const struct kwarp_tx *tx, u32 index)
+{
+	static hsiphash_key_t key __read_mostly;
+
+	get_random_once(&key, sizeof(key));
+	return (hsiphash_1u32(tx->stag_base + index, &key) & ~STAG_INDEX) | (index & STAG_INDEX);
 }
 
 /* Allocate an entry for an outstanding request, which becomes the message in progress. */
@@ -82,7 +99,7 @@ static struct kwarp_read *request_start(struct kwarp_qp *qp, u8 kind, u8 opcode,
 	memset(rd, 0, sizeof(*rd));
 	rd->atomic = opcode == RDMAP_ATOMIC_REQUEST;
 	rd->internal = kind != KWARP_TX_SQ;
-	rd->sink_stag = tx->stag_base + rx->read_tail++;
+	rd->sink_stag = sink_stag(tx, rx->read_tail++);
 
 	msg_start(&tx->msg, kind, opcode, hdr_len);
 	tx->msg.qn = KWARP_QN_READ;

@@ -124,7 +124,7 @@ struct kwarp_coalesce {
  * @send_msn:	next MSN on queue 0
  * @read_msn:	next MSN on queue 1
  * @atomic_msn:	next MSN on queue 3
- * @stag_base:	sink STag of a read: this plus the read's index, rx.read_tail
+ * @stag_base:	random number of the connection, from which sink STags of reads are made
  * @held:	@wqe is fetched and waits for outstanding reads: IB_SEND_FENCE, or ORD
  * @held_slot:	SQ slot of the held @wqe
  * @locals:	requests of this batch that send nothing
