@@ -364,7 +364,9 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 		return KWARP_ERR_UNTAGGED_MSN;
 	kwarp_qp_count(qp, KWARP_STAT_RX_TERMINATE);
 	WRITE_ONCE(qp->err_from, KWARP_ERR_FROM_PEER_UNKNOWN);
-	if (kwarp_term_parse(pass->u.seg + pass->hdr.len,
+	/* A part of a Terminate tells nothing, but ends the stream, too. */
+	if (!pass->hdr.last ||
+	    kwarp_term_parse(pass->u.seg + pass->hdr.len,
 			     pass->u.seg_len - pass->hdr.len, &term)) {
 		kwarp_qp_warn_terminate(qp, "received", NULL);
 	} else {

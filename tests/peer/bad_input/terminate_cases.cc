@@ -21,7 +21,8 @@ void add_forms(Table &t)
 	payload("trailing_bytes", join({whole, pattern(1000)}));
 	for (size_t len : {0, 1, 3, 4, 5, 6, 7, 23, 24, 51})
 		payload(std::format("cut_to_{}", len), slice(whole, 0, len));
-	form.add("not_last", [](Session &s) {
+	// part of a message is not delivered
+	Rule(t, "RFC 5041 5.4", closes("rx_terminate")).add("not_last", [](Session &s) {
 		wrong_terminate([](Segment &g) { g.last = false; })(s);
 		s.p.finish();
 	});
