@@ -280,7 +280,6 @@ int kwarp_device_add(const char *name, struct net_device *netdev, struct net *ne
 	ret = ib_register_device(&dev->ibdev, name, NULL);
 	if (ret)
 		goto err_dev;
-	trace_kwarp_link(dev, netdev->name, "added");
 	return 0;
 
 err_dev:

@@ -174,6 +174,7 @@ static int newlink_settle(struct net_device *netdev, const struct net *net)
 			netdev_gone(dev);
 			ret = -ENODEV;
 		} else {
+			trace_kwarp_link(dev, netdev->name, "added");
 			port_changed(dev, netdev);
 		}
 		kwarp_device_put(dev);
