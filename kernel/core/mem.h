@@ -30,6 +30,12 @@ enum kwarp_mr_kind {
 	KWARP_MR_WINDOW_2,
 };
 
+/*
+ * May atomic operations access a dma-buf? An exporter may map its buffer without the cache, which
+ * the importer cannot see, and there the atomic instructions of most CPUs fault or do not end.
+ */
+#define KWARP_DMABUF_ATOMIC	(IS_ENABLED(CONFIG_X86_64) || IS_ENABLED(CONFIG_X86_32))
+
 /**
  * struct kwarp_mr - a memory region, or a memory window
  * @ibmr:	RDMA core's part; a kernel consumer changes the key in lkey and rkey long

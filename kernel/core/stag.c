@@ -243,6 +243,8 @@ static bool bind_allowed(const struct kwarp_mr *region,
 		return false;
 	if ((bind->access & write) && !(region->access & IB_ACCESS_LOCAL_WRITE))
 		return false;
+	if ((bind->access & IB_ACCESS_REMOTE_ATOMIC) && region->dmabuf && !KWARP_DMABUF_ATOMIC)
+		return false;
 	return bind->addr + bind->length >= bind->addr &&
 	       in_bounds(region, bind->addr, bind->length);
 }

@@ -137,7 +137,7 @@ struct ib_mr *kwarp_reg_dmabuf_mr(struct ib_pd *pd, u64 offset, u64 length,
 
 	might_sleep();
 	/* DMA handles require hardware. */
-	if (dmah)
+	if (dmah || ((access & IB_ACCESS_REMOTE_ATOMIC) && !KWARP_DMABUF_ATOMIC))
 		return ERR_PTR(-EOPNOTSUPP);
 	ret = kwarp_check_access(access);
 	if (ret)
