@@ -18,7 +18,7 @@ quietly "$BUILD/log/deb.log" in_copy deb make deb RDMA_CORE="/src${core#"$TOP"}"
 
 step 'packages of the next version'
 next=$BUILD/copies/next
-rm -rf "$next"
+rm -rf "$next" "$BUILD/copies/next-out"
 mkdir -p "$next"
 (cd "$TOP" && cp -R Makefile Kbuild dkms.conf README.md CHANGES.md LICENSES .ci Documentation \
 	include kernel scripts tests userspace debian "$next/")
