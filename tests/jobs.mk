@@ -114,5 +114,5 @@ vm-blktests-nvme@debug vm-blktests-nvme@stock vm-blktests-srp@stock: $(call unle
 .PHONY: host tree stage debs programs kselftest cross-tools series-tools series-guest stage-rt \
 	stage-foreign kernel-debug module-debug modules-all blktests packages kwarp-vm \
 	kwarp-vm-quick cross cross-32 endian series series-quick shellcheck requirements rooms \
-	runner fuzz unit kwarpctl peer bench checkpatch dkms docs release install build sparse provider \
-	cost demo format guide
+	runner fuzz unit kwarpctl peer bench checkpatch dkms docs release install build sparse \
+	provider cost demo format guide

@@ -225,8 +225,8 @@ module() {
 }
 
 # emulate: boots the kernel. Its log goes to console 1, which is a file; log_buf_len is large enough
-# that dmesg still has its beginning at the end. After a panic the kernel aborts; the first process of
-# a PID namespace cannot, so that is a shell.
+# that dmesg still has its beginning at the end. After a panic the kernel aborts; the first process
+# of a PID namespace cannot, so that is a shell.
 emulate() {
 	local mhz
 	mhz=$(awk -F': *' '/^cpu MHz/ { print $2; exit }' /proc/cpuinfo)

@@ -153,7 +153,7 @@ pages() {
 	done < <(rules kernel/page-rules)
 	while read -r name; do
 		[ -f "$1/$name.rst" ] ||
-			fail "kernel/page-rules leaves a link to $name.rst, which is not in the tree"
+			fail "kernel/page-rules leaves a link to $name.rst, but not the page"
 	done < <(grep -ohE ':doc:`[a-z]+' "${all[@]}" | cut -d'`' -f2 | LC_ALL=C sort -u)
 	! grep -nE '<[a-z]+\.rst>`_|kwarpctl|userspace/|tests/|scripts/|suite ``|compat\.h' \
 		"${all[@]}" >&2 || fail 'kernel/page-rules leaves names that are not in the tree'
