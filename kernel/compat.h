@@ -27,6 +27,21 @@
 #define kwarp_sockaddr(ss)	((struct sockaddr *)(ss))
 #endif
 
+/* Let a socket of the kernel hold its namespace. */
+static inline void kwarp_net_refcnt_upgrade(struct sock *sk)
+{
+#ifdef KWARP_SK_NET_REFCNT_UPGRADE
+	sk_net_refcnt_upgrade(sk);
+#else
+	struct net *net = sock_net(sk);
+
+	__netns_tracker_free(net, &sk->ns_tracker, false);
+	sk->sk_net_refcnt = 1;
+	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+#endif
+}
+
 /* Before WQ_PERCPU, workqueues were per CPU by default. */
 #if KWARP_KERNEL_FROM(6, 18)
 #define KWARP_WQ_PERCPU		WQ_PERCPU

@@ -404,7 +404,7 @@ struct socket *kwarp_socket_open(const struct kwarp_llp_bind *bind, int protocol
 	if (ret)
 		return ERR_PTR(ret);
 	if (!bind->borrow_net)
-		sk_net_refcnt_upgrade(sock->sk);
+		kwarp_net_refcnt_upgrade(sock->sk);
 	sock_set_reuseaddr(sock->sk);
 	set_tos(sock->sk, bind->tos);
 #if IS_ENABLED(CONFIG_IPV6)
@@ -461,7 +461,7 @@ int kwarp_socket_hold_net(struct sock *sk)
 	net = maybe_get_net(sock_net(sk));
 	if (!net)
 		return -ECONNABORTED;
-	sk_net_refcnt_upgrade(sk);
+	kwarp_net_refcnt_upgrade(sk);
 	put_net(net);
 	return 0;
 }
