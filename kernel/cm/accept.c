@@ -12,16 +12,11 @@
  * @ep:		child, mutex held
  *
  * A FIN after a request of revision 2 tells the peer that this revision is not supported: RFC 6581
- * 10. kwarp_responder_reset() is for other reasons.
+ * 10. For other reasons, close with KWARP_ABORT.
  */
 void kwarp_responder_drop(struct kwarp_ep *ep)
 {
 	kwarp_ep_close(ep, KWARP_CLOSE);
-}
-
-void kwarp_responder_reset(struct kwarp_ep *ep)
-{
-	kwarp_ep_close(ep, KWARP_ABORT);
 }
 
 /* The peer closed the connection before startup was complete. */
@@ -37,7 +32,7 @@ void kwarp_responder_timeout(struct kwarp_ep *ep)
 {
 	kwarp_count(ep_dev(ep), KWARP_STAT_STARTUP_TIMEOUT);
 	kwarp_attach_done(ep, -ETIMEDOUT, NULL, 0);
-	kwarp_responder_reset(ep);
+	kwarp_ep_close(ep, KWARP_ABORT);
 }
 
 /* The request is rejected or refused: hide the child from consumer and listener. */
@@ -162,7 +157,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 	su = ep->su;
 	if (!su) {
 		kwarp_llp_warn(&ep->llp, "no memory for a request");
-		kwarp_responder_reset(ep);
+		kwarp_ep_close(ep, KWARP_ABORT);
 		return;
 	}
 	ret = kwarp_startup_recv(ep, KWARP_MPA_REQ, &su->req);

@@ -72,10 +72,10 @@ enum kwarp_ep_limits {
 	KWARP_EP_SILENCE_MS	= 250,
 	/* Interval of the checks for device removal and for ending processes. */
 	KWARP_EP_OWNER_POLL_MS	= 250,
-	/* ... of which each run checks so many endpoints, ... */
-	KWARP_EP_OWNER_POLL_MAX	= 1024,
-	/* ... and, while the device is removed, the next ones soon. */
+	/* The same while the device is removed. */
 	KWARP_EP_REMOVAL_POLL_MS	= 10,
+	/* Endpoints that each check looks at. */
+	KWARP_EP_OWNER_POLL_MAX	= 1024,
 	/* Tenths of a second after which removal logs that it still waits. */
 	KWARP_EP_DOWN_WAITS	= 100,
 	/* Bytes discarded in LINGER, per run and in total. */
@@ -301,7 +301,6 @@ void kwarp_responder_lost(struct kwarp_ep *ep);
 void kwarp_responder_timeout(struct kwarp_ep *ep);
 void kwarp_responder_unanswered(struct kwarp_ep *ep);
 void kwarp_responder_drop(struct kwarp_ep *ep);
-void kwarp_responder_reset(struct kwarp_ep *ep);
 int kwarp_responder_answer(struct kwarp_ep *ep, struct iw_cm_id *id,
 			   const struct iw_cm_conn_param *params);
 

@@ -29,7 +29,7 @@
  * @id:		kwarp_mem_accessor.id of the QP, because numbers are used again
  * @granted:	the handle may change the QP; set before iw_cm changes the QP for the first time
  * @refs:	references of iw_cm, which takes the first one right after iw_get_qp
- * @rcu:	for the end
+ * @rcu:	for the grace period after the last reference
  */
 struct iw_qp {
 	struct ib_qp ibqp;

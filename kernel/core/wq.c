@@ -28,8 +28,8 @@ static void publish_index(u32 *idx, u32 val)
 /*
  * Return: elements posted and not fetched. A user's producer index that is out of range, also
  * one that moved backwards, posts nothing. In KWARP_WQ_ENDING without those that are not processed.
- * Context: any. The number is stable under the socket
- * lock, or under sq->lock once the state is ERR.
+ * Context: any. The number is stable under the socket lock, or under sq->lock once the state is
+ * ERR.
  */
 static u32 sq_posted(const struct kwarp_sq *sq)
 {
@@ -73,7 +73,7 @@ static bool sq_is_open(const struct kwarp_sq *sq)
 	return mode == KWARP_WQ_OPEN || mode == KWARP_WQ_ENDING;
 }
 
-/* Process what has been posted, and nothing that is posted later. Context: both locks held. */
+/* Process what has been posted, nothing that is posted later. Context: socket lock held, too. */
 void kwarp_sq_end(struct kwarp_sq *sq)
 {
 	lockdep_assert_held(&sq->lock);

@@ -30,6 +30,24 @@ void expect_sent(const Rtr &rtr, uint64_t before)
 	EXPECT_EQ(lab::b().counter("rx_octets") - before, rtr.bytes);
 }
 
+// The server has accepted, but offers no kind that the client supports.
+struct NoCommonKind {
+	Policy a{lab::a(), "p2p", "send"}, b{lab::b(), "p2p", "write"};
+	Listener listener{lab::b()};
+	Endpoint client{lab::a()};
+	Endpoint server{request()};
+
+	NoCommonKind() { server.accept(); }
+
+private:
+	Event request()
+	{
+		client.resolve(listener);
+		client.connect();
+		return listener.request();
+	}
+};
+
 } // namespace
 
 TEST_F(peer_to_peer, off__server_is_held)
@@ -111,17 +129,11 @@ TEST_F(peer_to_peer, on__kinds_chosen_by_the_server)
 TEST_F(peer_to_peer, on__no_kind_in_common)
 {
 	// RFC 6581 9.2: the initiator supports no kind that the responder offers, and reports that
-	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
 	uint64_t failed = lab::a().counter("startup_negotiation_errors");
 	uint64_t rtr = lab::a().counter("startup_rtr_errors");
-	Listener listener(lab::b());
-	Endpoint client(lab::a());
-	client.resolve(listener);
-	client.connect();
-	Endpoint server(listener.request());
-	server.accept();
-	EXPECT_NE(client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
-	EXPECT_TRUE(server.reaches(IBV_QPS_ERR));
+	NoCommonKind pair;
+	EXPECT_NE(pair.client.channel().next().value().type, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
 	EXPECT_EQ(lab::a().counter("startup_negotiation_errors"), failed + 1);
 	EXPECT_EQ(lab::a().counter("startup_rtr_errors"), rtr + 1);
 }
@@ -129,16 +141,10 @@ TEST_F(peer_to_peer, on__no_kind_in_common)
 TEST_F(peer_to_peer, on__reset_while_the_terminate_is_sent)
 {
 	// the program learns of the error before the Terminate is sent
-	Policy a(lab::a(), "p2p", "send"), b(lab::b(), "p2p", "write");
 	for (int i = 0; i < lab::repetitions(300, 60); i++) {
-		Listener listener(lab::b());
-		Endpoint client(lab::a());
-		client.resolve(listener);
-		client.connect();
-		Endpoint server(listener.request());
-		server.accept();
-		ASSERT_EQ(client.channel().next().value().type, RDMA_CM_EVENT_CONNECT_ERROR);
-		ASSERT_EQ(modify_state(client.qp(), IBV_QPS_RESET), 0) << i;
+		NoCommonKind pair;
+		ASSERT_EQ(pair.client.channel().next().value().type, RDMA_CM_EVENT_CONNECT_ERROR);
+		ASSERT_EQ(modify_state(pair.client.qp(), IBV_QPS_RESET), 0) << i;
 	}
 }
 

@@ -65,7 +65,7 @@ static atomic_bool awake;
 #define rq_ctl	((struct kwarp_ring_ctl *)(dev_mem + RQ_CTL))
 #define cq_ctl	((struct kwarp_ring_ctl *)(dev_mem + QP_BYTES))
 
-static struct kwarp_sqe *sqe_at(uint32_t idx)
+static inline struct kwarp_sqe *sqe_at(uint32_t idx)
 {
 	return (struct kwarp_sqe *)(dev_mem + SQ_OFF +
 				    idx % NUM_SQE * SQ_STRIDE);
