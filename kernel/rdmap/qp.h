@@ -262,7 +262,7 @@ static inline struct kwarp_qp *to_kqp(struct ib_qp *ibqp)
 /* Maximum number of inbound reads that may be unanswered at a time. */
 static inline u32 kwarp_qp_ird_room(const struct kwarp_qp *qp)
 {
-	return max3(qp->params.ird, qp->params.ird_limit, (u16)1);
+	return max(qp->params.ird, qp->params.ird_limit);
 }
 
 /* DDP and RDMAP version in force: enum kwarp_ddp_version. */

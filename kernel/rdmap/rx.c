@@ -138,10 +138,13 @@ void kwarp_rx_resume(struct kwarp_qp *qp)
 		qp->rx.state = KWARP_RX_RUNNING;
 }
 
-/* Return: @have if that has room for @want elements, else a new array, zeroed; or NULL. */
+/*
+ * Return: @have if that has room for @want elements and at least one, else a new array, zeroed;
+ * or NULL.
+ */
 static void *array_of(void *have, u32 *room, u32 want, size_t size)
 {
-	want = roundup_pow_of_two(want);
+	want = roundup_pow_of_two(max(want, 1U));
 	if (have && *room >= want)
 		return have;
 	kvfree(have);

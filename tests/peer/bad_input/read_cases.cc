@@ -80,6 +80,10 @@ void add_depth(Table &t)
 	     {.rev = 2, .victim = Options{.ird = 2, .rw_size = 4 << 20}})
 		.add("one_more_than_ird", reads_beyond_ird(1))
 		.add("a_thousand_more_than_ird", reads_beyond_ird(1000));
+	Rule(t, "RFC 5041 7.1 untagged 2, 5; RFC 5040 5.2.2",
+	     terminates(ddp::untagged_no_buffer, ddp::untagged_msn),
+	     {.rev = 2, .victim = Options{.ird = 0}})
+		.add("one_with_ird_0", reads_beyond_ird(1));
 }
 
 INSTANTIATE_TEST_SUITE_P(read_request, Wire, rows(add_source, add_bounds, add_header, add_depth),
