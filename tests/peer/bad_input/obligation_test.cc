@@ -26,6 +26,14 @@ TEST(Conformance, no_more_reads_than_ord)
 	s.judge(lives());
 }
 
+// RFC 5040 5.4: there is always a buffer for a Terminate.
+TEST(Conformance, terminate_needs_no_posted_receive)
+{
+	Session s(Terms{.victim = Options{.receives = 0}});
+	s.p.send(terminate_segment(mpa::crc));
+	s.judge(ends());
+}
+
 // RFC 5044 4.5: if the rest of a TCP segment has no room for a ULPDU of 128 bytes, a message that
 // does not fit there begins in the next segment.
 TEST(Conformance, no_message_is_cut_into_the_rest_of_a_segment)
