@@ -138,12 +138,16 @@ static void msg_put(struct kwarp_sctp_msg *m)
 	m->owned = false;
 }
 
+/* Return: DDP-SSN of a checked message, whose first piece may have one byte. */
 static u16 ssn_of(const struct sk_buff *skb)
 {
-	return get_unaligned_be16(skb->data);
+	__be16 buf;
+	const __be16 *ssn = skb_header_pointer(skb, 0, sizeof(buf), &buf);
+
+	return ssn ? get_unaligned_be16(ssn) : 0;
 }
 
-/* Check PPID, stream and order of a message (RFC 5043 5.2, 8, 10). Return: 0 or error. */
+/* Check PPID, stream, order and length of a message (RFC 5043 5.2, 8, 10). Return: 0 or error. */
 static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct sctp_ulpevent *ev = sctp_skb2event(skb);
@@ -157,12 +161,15 @@ static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 	if (!(ev->msg_flags & MSG_EOR) &&
 	    (ev->msg_flags & SCTP_DATA_FRAG_MASK) != SCTP_DATA_NOT_FRAG)
 		return KWARP_ERR_CHUNK;
-	return skb->len < KWARP_SCTP_SSN_LEN ? KWARP_ERR_CHUNK : KWARP_ERR_NONE;
+	if (skb->len < KWARP_SCTP_SSN_LEN || skb->len > KWARP_SCTP_MSG_MAX)
+		return KWARP_ERR_CHUNK;
+	return KWARP_ERR_NONE;
 }
 
 /*
- * Set m->skb to the skb in the queue if this is linear, otherwise to a copy: RFC 5043 9
- * allows SCTP fragmentation if the alternative is IP fragmentation. Return: 0 or -ENOMEM.
+ * Set m->skb to @skb if this is linear, otherwise to a copy: RFC 5043 9 allows SCTP
+ * fragmentation if the alternative is IP fragmentation. SCTP does not charge the copy, so it
+ * lives for one pull only. Return: 0 or -ENOMEM.
  */
 static int flatten_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
@@ -183,60 +190,66 @@ void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
 	WRITE_ONCE(llp->sk->sk_rcvbuf, size + llp->sctp->rx.held_bytes);
 }
 
-/* Return: bytes that SCTP charges to the socket for a message. */
+/* Return: bytes that SCTP charges to the socket for a message, while a reference is held. */
 static u32 charge_of(const struct sk_buff *skb)
 {
-	return skb->len + sizeof(*skb);
+	u32 charge = skb->len + sizeof(*skb);
+	const struct sk_buff *piece;
+
+	skb_walk_frags(skb, piece)
+		charge += sizeof(*piece);
+	return charge;
 }
 
 /*
  * Hold an early message. skb->mark keeps the PPID, because SCTP may free the event. Return: as
  * from_queue().
  */
-static int hold_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+static int hold_msg(struct kwarp_llp *llp, struct sk_buff *skb, u32 ppid)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
-	struct sk_buff *skb = m->owned ? m->skb : skb_get(m->skb);
 	int ret;
 
-	m->skb = NULL;
-	m->owned = false;
-	if (rx->held_bytes + charge_of(skb) > KWARP_SCTP_HELD_MAX) {
-		kfree_skb(skb);
+	if (rx->held_bytes + charge_of(skb) > KWARP_SCTP_HELD_MAX)
 		return KWARP_ERR_CHUNK;
-	}
 	xa_lock_bh(&rx->held);
 	ret = __xa_insert(&rx->held, ssn_of(skb), skb, GFP_ATOMIC);
 	if (!ret)
 		__xa_set_mark(&rx->held, ssn_of(skb), KWARP_SCTP_NOT_PLACED);
 	xa_unlock_bh(&rx->held);
-	if (ret) {
-		kfree_skb(skb);
+	if (ret)
 		return ret == -EBUSY ? KWARP_ERR_SSN : ret;
-	}
-	skb->mark = m->ppid;
+	skb_get(skb);
+	skb->mark = ppid;
 	rx->held_bytes += charge_of(skb);
 	rx->nr_held++;
 	kwarp_sctp_rcvbuf(llp);
 	return KWARP_ERR_NONE;
 }
 
-/* Take the next message in order from @held. Return: false if it is not there. */
-static bool from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
+/* Take the next message in order from @held, if it is there. Return: 0 or -ENOMEM. */
+static int from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	struct sk_buff *skb;
 
 	if (!rx->nr_held)
-		return false;
-	m->skb = xa_erase_bh(&rx->held, expected_ssn(rx));
-	if (!m->skb)
-		return false;
-	m->owned = true;
-	m->ppid = m->skb->mark;
-	rx->held_bytes -= charge_of(m->skb);
+		return 0;
+	skb = xa_load(&rx->held, expected_ssn(rx));
+	if (!skb)
+		return 0;
+	if (flatten_msg(skb, m))
+		return -ENOMEM;
+	m->ppid = skb->mark;
+	xa_erase_bh(&rx->held, expected_ssn(rx));
+	rx->held_bytes -= charge_of(skb);
 	rx->nr_held--;
+	/* A message that is not a copy is owned by @m now. */
+	if (m->owned)
+		kfree_skb(skb);
+	m->owned = true;
 	kwarp_sctp_rcvbuf(llp);
-	return true;
+	return 0;
 }
 
 /*
@@ -250,49 +263,45 @@ static int from_queue(struct kwarp_llp *llp, struct sk_buff *skb, struct kwarp_s
 	int ret;
 
 	ret = check_msg(skb, m);
-	if (!ret)
-		ret = flatten_msg(skb, m);
 	if (ret)
 		return ret;
-	ahead = kwarp_session_ahead(ssn_of(m->skb), expected_ssn(rx));
+	ahead = kwarp_session_ahead(ssn_of(skb), expected_ssn(rx));
 	if (likely(!ahead))
-		return KWARP_ERR_NONE;
-	if (ahead < KWARP_SCTP_WINDOW)
-		return hold_msg(llp, m);
-	msg_put(m);
-	return KWARP_ERR_SSN;
+		return flatten_msg(skb, m);
+	return ahead < KWARP_SCTP_WINDOW ? hold_msg(llp, skb, m->ppid) : KWARP_ERR_SSN;
 }
 
 /*
  * Get the next message in order; the caller releases it by msg_put(). Without memory the message
- * stays in the queue, and is read again later. Return: 0, with m->skb NULL if there is none; or the
+ * stays where it is, and is read again later. Return: 0, with m->skb NULL if there is none; or the
  * error of a message, which ends the session.
  */
 static enum kwarp_err next_msg(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	struct sk_buff *skb;
-	int ret = 0;
+	int ret;
 
 	kwarp_llp_assert_locked(llp);
 	m->skb = NULL;
 	m->owned = false;
 	if (test_bit(KWARP_SCTP_PEER_TERM, &llp->sctp->flags))
 		return KWARP_ERR_NONE;
-	if (!from_held(llp, m)) {
-		while (!m->skb && !ret && (skb = next_event(llp))) {
-			/* Ignore messages after a restart: they belong to another session. */
-			if (!is_notification(skb) &&
-			    !test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
-				ret = from_queue(llp, skb, m);
-			if (ret == -ENOMEM) {
-				kwarp_sctp_retry(llp->sctp);
-				return KWARP_ERR_NONE;
-			}
-			mark_read(rx, skb);
-			if (is_notification(skb))
-				note_event(llp, skb);
-		}
+	ret = from_held(llp, m);
+	while (!m->skb && !ret && (skb = next_event(llp))) {
+		/* Ignore messages after a restart: they belong to another session. */
+		if (!is_notification(skb) &&
+		    !test_bit(KWARP_SCTP_LOST, &llp->sctp->flags))
+			ret = from_queue(llp, skb, m);
+		if (ret == -ENOMEM)
+			break;
+		mark_read(rx, skb);
+		if (is_notification(skb))
+			note_event(llp, skb);
+	}
+	if (ret == -ENOMEM) {
+		kwarp_sctp_retry(llp->sctp);
+		return KWARP_ERR_NONE;
 	}
 	if (m->skb)
 		rx->next++;
@@ -350,7 +359,8 @@ static u32 drop_all(struct kwarp_llp *llp)
 	xa_for_each(&s->rx.held, ssn, skb) {
 		const struct kwarp_sctp_msg m = { .skb = skb, .ppid = skb->mark };
 
-		note_terminate(s, &m);
+		if (!skb_is_nonlinear(skb))
+			note_terminate(s, &m);
 	}
 	kwarp_sctp_drop_held(llp);
 	while ((skb = next_event(llp))) {
@@ -616,7 +626,10 @@ bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
 	return xa_marked(&llp->sctp->rx.held, KWARP_SCTP_NOT_PLACED);
 }
 
-/* If the ledger is full, a message is placed when it is the next in order. */
+/*
+ * A message in pieces is placed when it is the next in order, as are all messages while the ledger
+ * is full.
+ */
 enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 				      struct kwarp_early *e)
 {
@@ -632,7 +645,7 @@ enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu 
 		xa_lock_bh(&rx->held);
 		__xa_clear_mark(&rx->held, ssn, KWARP_SCTP_NOT_PLACED);
 		xa_unlock_bh(&rx->held);
-	} while (m.skb->mark != KWARP_SCTP_SEGMENT);
+	} while (m.skb->mark != KWARP_SCTP_SEGMENT || skb_is_nonlinear(m.skb));
 	if (kwarp_ledger_full(llp->ledger))
 		return KWARP_PULL_NONE;
 	fill_ulpdu(u, &m, rx->next + kwarp_session_ahead(ssn, expected_ssn(rx)));

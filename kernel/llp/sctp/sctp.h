@@ -23,6 +23,8 @@ enum kwarp_sctp_limits {
 	/* Batch: bytes and messages. A message has up to KWARP_ULPDU_MAX + 2 bytes. */
 	KWARP_SCTP_BATCH	= 128 * 1024,
 	KWARP_SCTP_BATCH_NR	= 64,
+	/* Of the peer: a DDP-SSN and a segment, whose length a Terminate can report. */
+	KWARP_SCTP_MSG_MAX	= KWARP_SCTP_SSN_LEN + U16_MAX,
 	/* Receive buffer. SCTP's window is half of the buffer of a new association. */
 	KWARP_SCTP_RCVBUF_NEW	= 1024 * 1024,	/* before kwarp_sctp_begin() */
 	KWARP_SCTP_RCVBUF	= 2 * 1024 * 1024,

@@ -166,6 +166,51 @@ TEST(sctp_data, held__more_than_the_limit)
 	EXPECT_EQ(lab::b().counter("chunk_errors"), before + 1);
 }
 
+namespace {
+
+// Bytes of received messages that are charged to the sockets of the device's host.
+uint64_t charged()
+{
+	return std::stoull(lab::output(lab::b(),
+				       "ss -SHnm | grep -o 'skmem:(r[0-9]*' |"
+				       " awk -F '[(]r' '{ n += $2 } END { print n + 0 }'"));
+}
+
+// Has the device returned most of what it has read to SCTP?
+bool returned()
+{
+	return lab::output(lab::b(), "awk '$5 == 3 && $9 > 200000' /proc/net/sctp/assocs").empty();
+}
+
+} // namespace
+
+// What SCTP has put together from fragments is charged, too, while it is held.
+TEST(sctp_data, held__in_pieces_is_charged)
+{
+	constexpr uint16_t n = 32;
+	constexpr size_t size = 30000;
+	Config config;
+	config.memory = size;
+	Session s({.netns{}, .most = 1000}, config);
+	for (uint16_t i = 0; i < n; i++)
+		s.peer.send(segment_at(2 + i, iwarp::write_segment(s.server.remote().rkey,
+								   s.server.remote().address,
+								   pattern(i, size))
+						      .encode()));
+	ASSERT_TRUE(eventually([&] { return charged() >= n * size; })) << charged();
+	ASSERT_TRUE(eventually(returned));
+	EXPECT_GE(charged(), n * size);
+	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+	s.peer.send(segment_at(1, send_of(1, 100)));
+	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 1U);
+	post_recv(s.server.qp(), 2, {s.server.memory().sge(0, 100)});
+	s.peer.send(segment_at(2 + n, send_of(2, 100)));
+	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 2U);
+	EXPECT_EQ(Bytes(s.server.memory().span(100, size - 100).begin(),
+			s.server.memory().span(100, size - 100).end()),
+		  iwarp::slice(pattern(n - 1, size), 100, size - 100));
+}
+
 TEST(sctp_data, chunk__illegal)
 {
 	Message wrong = segment_at(1, send_of(1, 10));
@@ -175,6 +220,8 @@ TEST(sctp_data, chunk__illegal)
 	wrong.unordered = false;
 	expect_error("chunk_errors", wrong);
 	expect_error("chunk_errors", {.data = {0}});
+	// longer than a Terminate can report
+	expect_error("chunk_errors", segment_at(1, Bytes(0x10000)));
 }
 
 TEST(sctp_data, session__control_out_of_sequence)
