@@ -542,13 +542,17 @@ void kwarp_llp_close(struct kwarp_llp *llp, enum kwarp_ending ending)
 	if (!sock)
 		return;
 	WARN_ON_ONCE(llp->qp);
-	llp->sock = NULL;
 	if (llp->user_file) {
+		llp->sock = NULL;
 		kwarp_take_close(llp, ending);
 		return;
 	}
-	/* lock_sock() waits for callbacks in progress; unhooking prevents new ones. */
+	/*
+	 * lock_sock() waits for callbacks in progress; unhooking prevents new ones. SCTP's worker
+	 * reads llp->sock with the lock held.
+	 */
 	lock_sock(sock->sk);
+	llp->sock = NULL;
 	kwarp_socket_unhook(llp);
 	release_sock(sock->sk);
 	if (llp->ops->close)

@@ -379,8 +379,8 @@ u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 }
 
 /*
- * Send the rest of the batch, without the socket lock. Nothing else changes the batch,
- * because the driver of the engines runs (qp->drive).
+ * Send the rest of the batch, without the socket lock. KWARP_SCTP_SENDING keeps other contexts
+ * from changing the batch.
  */
 static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 {
@@ -434,6 +434,9 @@ void kwarp_sctp_drop(struct kwarp_llp *llp)
 	struct kwarp_sctp_tx *tx = &llp->sctp->tx;
 
 	kwarp_llp_assert_locked(llp);
+	/* kwarp_sctp_halt() sends without the driver of the engines, and reads the batch. */
+	if (is_sending(llp->sctp))
+		return;
 	tx->nr = 0;
 	tx->sent = 0;
 }
