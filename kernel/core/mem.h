@@ -77,6 +77,7 @@ enum kwarp_mr_kind {
  * @staged:	page list of ib_map_mr_sg() until REG_MR swaps it with @blocks, which may
  *		be accessible until then
  * @nr_staged:	valid entries of @staged
+ * @remapped:	@staged is later than @blocks
  *
  * The fields from @stag to @user are constant for a pass that has found @state VALID, as
  * long as the pass holds its reference. They change in other states only, by REG_MR in
@@ -116,6 +117,7 @@ struct kwarp_mr {
 	u64 user;
 	void **staged;
 	u32 nr_staged;
+	bool remapped;
 };
 
 /* May the STag be invalidated, by LOCAL_INV or by Send with Invalidate? */

@@ -140,7 +140,7 @@ enum kwarp_mem_err kwarp_mr_invalidate_local(const struct kwarp_mem_accessor *us
 }
 
 /**
- * kwarp_mr_fast_reg() - REG_MR: activate the staged page list
+ * kwarp_mr_fast_reg() - REG_MR: activate the page list that was mapped last
  * @mr:		region allocated for fast registration
  * @pd:		protection domain of the QP
  * @key:	new STag; only its low eight bits may differ from the old STag
@@ -158,24 +158,27 @@ int kwarp_mr_fast_reg(struct kwarp_mr *mr, const struct ib_pd *pd, u32 key,
 			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
 			  IB_ACCESS_OPTIONAL;
 	const struct ib_mr *ibmr = &mr->ibmr;
-	u32 first, shift;
+	u32 first, shift, nr = mr->remapped ? mr->nr_staged : mr->nr_blocks;
 
 	if (!kwarp_mr_invalidatable(mr) || mr->pd != pd || (access & ~known) ||
 	    READ_ONCE(mr->state) != KWARP_MR_INVALID)
 		return -EINVAL;
-	if (key >> 8 != mr->stag >> 8 || !mr->nr_staged)
+	if (key >> 8 != mr->stag >> 8 || !nr)
 		return -EINVAL;
 	if (ibmr->iova + ibmr->length < ibmr->iova)
 		return -EINVAL;
 	/* Consumers may change the upper bits of the address, not the offset in the page. */
 	first = ibmr->iova & (ibmr->page_size - 1);
 	shift = ilog2(ibmr->page_size);
-	if (first + ibmr->length > (u64)mr->nr_staged << shift)
+	if (first + ibmr->length > (u64)nr << shift)
 		return -EINVAL;
 
-	swap(mr->blocks, mr->staged);
-	mr->nr_blocks = mr->nr_staged;
-	mr->nr_staged = 0;
+	/* A consumer may register the same pages again (rtrs). */
+	if (mr->remapped) {
+		swap(mr->blocks, mr->staged);
+		mr->nr_blocks = nr;
+		mr->remapped = false;
+	}
 	mr->iova = ibmr->iova;
 	mr->length = ibmr->length;
 	mr->first = first;

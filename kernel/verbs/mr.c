@@ -213,5 +213,6 @@ int kwarp_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 	    ilog2(ibmr->page_size) > KWARP_MAX_BLOCK_SHIFT)
 		return -EINVAL;
 	mr->nr_staged = 0;
+	mr->remapped = true;
 	return ib_sg_to_pages(ibmr, sg, sg_nents, sg_offset, stage_page);
 }

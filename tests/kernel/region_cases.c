@@ -25,6 +25,7 @@ static void registration(struct kt_env *e)
 	struct kt_side *server = &e->p.server;
 	u32 max = server->id->device->attrs.max_fast_reg_page_list_len;
 	struct ib_mr *mr = e->b->mr;
+	int ret;
 
 	kt_tap("the device has lists of at least 512 pages",
 	       max < KT_PAGES);
@@ -34,6 +35,11 @@ static void registration(struct kt_env *e)
 	kt_tap("LOCAL_INV of an invalid region", kt_local_inv(server, e->b));
 	kt_tap("REG_MR once more, writes", kt_reg(server, e->b, KT_ACCESS) ? :
 					   written(e, 2));
+
+	ret = kt_local_inv(server, e->b);
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	kt_tap("REG_MR of the same pages without ib_map_mr_sg()",
+	       ret ? : kt_reg_mapped(server, e->b, KT_ACCESS) ? : written(e, 5));
 
 	kt_tap("REG_MR with other upper bits of the address",
 	       kt_local_inv(server, e->b) ? : kt_map(e->b, KT_PAGES));
