@@ -17,6 +17,7 @@ static struct ib_pd *recv_pd(const struct kwarp_qp *qp)
 	return qp->srq ? qp->srq->ibsrq.pd : qp->ibqp.pd;
 }
 
+/* Return: bytes of the longest message that fits. The elements may have more room than that. */
 static u64 recv_size(const struct kwarp_recv *recv)
 {
 	u64 size = 0;
@@ -24,7 +25,7 @@ static u64 recv_size(const struct kwarp_recv *recv)
 
 	for (i = 0; i < recv->wqe->hdr.num_sge; i++)
 		size += recv->wqe->sge[i].length;
-	return size;
+	return min_t(u64, size, KWARP_MAX_MSG_SIZE);
 }
 
 /**

@@ -179,6 +179,21 @@ TEST(send, transfer__shorter_than_the_receive)
 	EXPECT_TRUE(all_equal(pair.server.memory().span(100, 3996), 0));
 }
 
+// A receive may have more room than the longest message; the part that is used must be registered.
+TEST(send, transfer__receive_longer_than_any_message)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Pair pair;
+	ibv_sge all = pair.server.memory().sge(0, 1);
+	all.length = UINT32_MAX;
+	post_recv(pair.server.qp(), 1, {all, all});
+	fill(pair.client.memory().span(0, 100), 1);
+	post(pair.client.qp(), send(1, {pair.client.memory().sge(0, 100)}));
+	EXPECT_EQ(wait_ok(pair.server.rcq()).byte_len, 100U);
+	EXPECT_TRUE(filled(pair.server.memory().span(0, 100), 1));
+}
+
 TEST(send, transfer__gather_and_scatter)
 {
 	if (!lab::both_kwarp())
