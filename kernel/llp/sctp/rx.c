@@ -318,10 +318,13 @@ static u32 msg_body_len(const struct kwarp_sctp_msg *m)
 	return m->skb->len - KWARP_SCTP_SSN_LEN;
 }
 
-/* Set KWARP_SCTP_PEER_TERM for a Session Terminate. Return: false for other messages. */
+/*
+ * Set KWARP_SCTP_PEER_TERM for a Session Terminate, which is too short to be in pieces. Return:
+ * false for other messages.
+ */
 static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 {
-	if (m->ppid != KWARP_SCTP_CONTROL ||
+	if (m->ppid != KWARP_SCTP_CONTROL || skb_is_nonlinear(m->skb) ||
 	    !kwarp_session_is_terminate(msg_body(m), msg_body_len(m)))
 		return false;
 	set_bit(KWARP_SCTP_PEER_TERM, &s->flags);
@@ -359,12 +362,11 @@ static u32 drop_all(struct kwarp_llp *llp)
 	xa_for_each(&s->rx.held, ssn, skb) {
 		const struct kwarp_sctp_msg m = { .skb = skb, .ppid = skb->mark };
 
-		if (!skb_is_nonlinear(skb))
-			note_terminate(s, &m);
+		note_terminate(s, &m);
 	}
 	kwarp_sctp_drop_held(llp);
 	while ((skb = next_event(llp))) {
-		struct kwarp_sctp_msg m = {};
+		struct kwarp_sctp_msg m = { .skb = skb };
 
 		mark_read(&s->rx, skb);
 		if (is_notification(skb)) {
@@ -372,10 +374,8 @@ static u32 drop_all(struct kwarp_llp *llp)
 			continue;
 		}
 		bytes += skb->len;
-		if (!check_msg(skb, &m) && !skb_is_nonlinear(skb)) {
-			m.skb = skb;
+		if (!check_msg(skb, &m))
 			note_terminate(s, &m);
-		}
 	}
 	return bytes;
 }
