@@ -2,15 +2,6 @@
 /* DDP headers and checks. */
 #include "proto/ddp.h"
 
-/* DDP control byte, RFC 5041 4.1 */
-#define DDP_T		0x80
-#define DDP_L		0x40
-#define DDP_DV		0x03
-
-/* RDMAP control byte, RFC 5040 4.1 */
-#define RDMAP_RV_SHIFT	6
-#define RDMAP_OPCODE	0x0f
-
 /**
  * kwarp_ddp_encode() - write a header
  * @h:		header with the fields of its buffer model set; @h->len is ignored
@@ -23,9 +14,11 @@
  */
 u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
 {
-	dst[0] = (h->tagged ? DDP_T : 0) | (h->last ? DDP_L : 0) |
-		 (h->dv & DDP_DV);
-	dst[1] = (u8)(h->rv << RDMAP_RV_SHIFT) | (h->opcode & RDMAP_OPCODE);
+	u32 ctl = (h->tagged ? KWARP_DDP_T : 0) | (h->last ? KWARP_DDP_L : 0) |
+		  (h->dv & KWARP_DDP_DV_MASK) << KWARP_DDP_DV_SHIFT |
+		  (u8)(h->rv << KWARP_DDP_RV_SHIFT) | (h->opcode & KWARP_DDP_OPCODE_MASK);
+
+	put_unaligned_be16(ctl, dst);
 	if (h->tagged) {
 		put_unaligned_be32(h->stag, dst + 2);
 		put_unaligned_be64(h->to, dst + 6);
@@ -53,17 +46,21 @@ u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
 enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 			       struct kwarp_ddp_hdr *h)
 {
+	u32 ctl;
+
 	memset(h, 0, sizeof(*h));
 	if (ulpdu_len < KWARP_DDP_TAGGED_LEN)
 		return KWARP_ERR_SEGMENT;
-	if (!(p[0] & DDP_T) && ulpdu_len < KWARP_DDP_UNTAGGED_LEN)
+	ctl = get_unaligned_be16(p);
+	if (!(ctl & KWARP_DDP_T) && ulpdu_len < KWARP_DDP_UNTAGGED_LEN)
 		return KWARP_ERR_SEGMENT;
 
-	h->tagged = p[0] & DDP_T;
-	h->last = p[0] & DDP_L;
-	h->dv = p[0] & DDP_DV;
-	h->rv = p[1] >> RDMAP_RV_SHIFT;
-	h->opcode = p[1] & RDMAP_OPCODE;
+	h->ctl = ctl & ~KWARP_DDP_L;
+	h->tagged = ctl & KWARP_DDP_T;
+	h->last = ctl & KWARP_DDP_L;
+	h->dv = ctl >> KWARP_DDP_DV_SHIFT & KWARP_DDP_DV_MASK;
+	h->rv = (ctl & 0xff) >> KWARP_DDP_RV_SHIFT;
+	h->opcode = ctl & KWARP_DDP_OPCODE_MASK;
 	h->len = kwarp_ddp_hdr_len(h->tagged);
 	if (h->tagged) {
 		h->stag = get_unaligned_be32(p + 2);

@@ -15,6 +15,14 @@
 
 #define KWARP_DDP_FIRST_MSN	1	/* RFC 5041 4.3 */
 
+/* The control bytes of DDP (RFC 5041 4.1) and RDMAP (RFC 5040 4.1), as one big-endian number. */
+#define KWARP_DDP_T		0x8000
+#define KWARP_DDP_L		0x4000
+#define KWARP_DDP_DV_SHIFT	8
+#define KWARP_DDP_DV_MASK	0x03
+#define KWARP_DDP_RV_SHIFT	6
+#define KWARP_DDP_OPCODE_MASK	0x0f
+
 /* Version of both DDP and RDMAP; RFC 5044 C.1 forbids mixing them. */
 enum kwarp_ddp_version {
 	KWARP_DDP_V_RDMAC	= 0,	/* RDMA Consortium, MPA revision 0 */
@@ -37,6 +45,7 @@ enum kwarp_ddp_qn {
  * @rv:		RDMAP version
  * @opcode:	RDMAP opcode, 0 to 15: enum kwarp_rdmap_opcode
  * @len:	bytes of the header on the wire
+ * @ctl:	of a parsed header: the control bytes without the L flag
  * @stag:	tagged: STag
  * @to:		tagged: tagged offset
  * @inv_stag:	untagged: Invalidate STag; in a Send with Immediate the immediate data
@@ -51,6 +60,7 @@ struct kwarp_ddp_hdr {
 	u8 rv;
 	u8 opcode;
 	u8 len;
+	u16 ctl;
 	u32 stag;
 	u64 to;
 	u32 inv_stag;
@@ -83,7 +93,60 @@ static inline void kwarp_ddp_advance(struct kwarp_ddp_hdr *h, u32 payload)
 		h->mo += payload;
 }
 
+/**
+ * kwarp_ddp_continues() - is a segment the next one of its message?
+ * @h:		header of the message's previous segment, parsed and advanced; on success that of
+ *		the segment
+ * @p:		as for kwarp_ddp_parse()
+ * @ulpdu_len:	as for kwarp_ddp_parse()
+ *
+ * Header prediction: most segments of a long message differ from the previous one in TO or MO, and
+ * perhaps in the L flag, only. If the previous segment has passed kwarp_ddp_parse() and
+ * kwarp_rdmap_check(), and is part of a message with payload, so does the segment.
+ *
+ * Return: true if so; false, with @h unchanged, if the header must be parsed, for example because
+ * the previous segment was the last one of its message.
+ */
+static inline bool kwarp_ddp_continues(struct kwarp_ddp_hdr *h, const u8 *p, u32 ulpdu_len)
+{
+	u32 ctl;
+
+	if (h->last || ulpdu_len < h->len)
+		return false;
+	ctl = get_unaligned_be16(p);
+	if ((ctl & ~KWARP_DDP_L) != h->ctl)
+		return false;
+	if (h->tagged) {
+		if (get_unaligned_be32(p + 2) != h->stag || get_unaligned_be64(p + 6) != h->to)
+			return false;
+	} else {
+		if (get_unaligned_be32(p + 2) != h->inv_stag ||
+		    get_unaligned_be32(p + 6) != h->qn ||
+		    get_unaligned_be32(p + 10) != h->msn || get_unaligned_be32(p + 14) != h->mo)
+			return false;
+	}
+	h->last = ctl & KWARP_DDP_L;
+	return true;
+}
+
 u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst);
+
+/**
+ * kwarp_ddp_encode_next() - write the header of the next segment of a message
+ * @h:		header of the segment: that of the previous one, advanced
+ * @prev:	header of the previous segment, from kwarp_ddp_encode(), and further bytes up to
+ *		KWARP_DDP_HDR_MAX
+ * @dst:	room for KWARP_DDP_HDR_MAX bytes, not overlapping @prev
+ */
+static inline void kwarp_ddp_encode_next(const struct kwarp_ddp_hdr *h, const u8 *prev, u8 *dst)
+{
+	memcpy(dst, prev, KWARP_DDP_HDR_MAX);
+	if (h->tagged)
+		put_unaligned_be64(h->to, dst + 6);
+	else
+		put_unaligned_be32(h->mo, dst + 14);
+}
+
 enum kwarp_err kwarp_ddp_parse(const u8 *p, u32 ulpdu_len,
 			       struct kwarp_ddp_hdr *h);
 enum kwarp_err kwarp_ddp_check_msn(u32 msn, u32 first, u32 count);

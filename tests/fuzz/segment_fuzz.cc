@@ -135,6 +135,33 @@ void check_header(Input &in)
 			check_verdict(h, ulpdu_len, version, ext);
 }
 
+// Header prediction: a segment continues a message if its header, of which one byte may be changed,
+// is the next one. It then has the header that the parser reads.
+void check_continues(Input &in)
+{
+	const u32 payload = in.word() % 65536, ulpdu_len = in.byte() % 24;
+	const u8 at = in.byte() % KWARP_DDP_HDR_MAX, change = in.byte();
+	kwarp_ddp_hdr h, parsed;
+	Bytes first = in.rest(), next(KWARP_DDP_HDR_MAX);
+	first.resize(KWARP_DDP_HDR_MAX);
+	if (kwarp_ddp_parse(first.data(), KWARP_DDP_HDR_MAX, &h))
+		return;
+	const bool last = h.last;
+	kwarp_ddp_advance(&h, payload);
+	kwarp_ddp_encode_next(&h, first.data(), next.data());
+	next[at] ^= change;
+	// There are no bytes after the required ones.
+	Exact second(next.data(), std::min<size_t>(ulpdu_len, KWARP_DDP_HDR_MAX));
+	const kwarp_ddp_hdr wanted = h;
+	if (!kwarp_ddp_continues(&h, second.data(), ulpdu_len)) {
+		require(h == wanted);
+		require(last || ulpdu_len < h.len || (at < h.len && change));
+		return;
+	}
+	require(!last);
+	require(!kwarp_ddp_parse(second.data(), ulpdu_len, &parsed) && h == parsed);
+}
+
 void check_ranges(Input &in)
 {
 	u64 base = static_cast<u64>(edgy_word(in)) << 32 | edgy_word(in);
@@ -196,6 +223,9 @@ extern "C" int LLVMFuzzerTestOneInput(const u8 *p, size_t n)
 	case 1:
 		check_msn(in);
 		check_read(in);
+		break;
+	case 3:
+		check_continues(in);
 		break;
 	default:
 		check_header(in);

@@ -2,6 +2,8 @@
 // kernel/proto/ddp.[ch]: headers and the checks of RFC 5041 7.1.
 #include "proto.h"
 
+#include <format>
+
 namespace {
 
 Bytes encode(const kwarp_ddp_hdr &h)
@@ -20,6 +22,31 @@ kwarp_err parse(const Bytes &o, kwarp_ddp_hdr &h)
 }
 
 using big = unsigned __int128;
+
+// Returns a header as parsed, with random fields.
+kwarp_ddp_hdr random_header()
+{
+	kwarp_ddp_hdr h{}, parsed;
+	h.tagged = coin();
+	h.last = coin();
+	h.dv = pick(0, 3);
+	h.rv = pick(0, 3);
+	h.opcode = pick(0, 15);
+	h.stag = pick(0, U32_MAX);
+	h.to = rng()();
+	h.inv_stag = pick(0, U32_MAX);
+	h.qn = pick(0, U32_MAX);
+	h.msn = pick(0, U32_MAX);
+	h.mo = pick(0, U32_MAX);
+	parse(encode(h), parsed);
+	return parsed;
+}
+
+std::string fields(const kwarp_ddp_hdr &h)
+{
+	return std::format("{} {} {} {} {} {} {} {} {} {} {} {}", h.tagged, h.last, h.dv, h.rv,
+			   h.opcode, h.len, h.stag, h.to, h.inv_stag, h.qn, h.msn, h.mo);
+}
 
 } // namespace
 
@@ -127,6 +154,72 @@ TEST(ddp, kwarp_ddp_parse__too_short)
 		if (n)
 			o[0] = 0xc1;
 		EXPECT_EQ(parse(o, h), n < 14 ? KWARP_ERR_SEGMENT : KWARP_ERR_NONE);
+	}
+}
+
+// Of all segments that follow one that is not the last of its message, with one byte changed or
+// none, exactly those continue the message whose header differs in the L flag only. The header is
+// then the one that the parser reads.
+TEST(ddp, kwarp_ddp_continues__same_message)
+{
+	for (int i = 0; i < 2000; i++) {
+		kwarp_ddp_hdr previous = random_header();
+		previous.last = false;
+		kwarp_ddp_advance(&previous, pick(0, 65536));
+		kwarp_ddp_hdr next = previous;
+		next.last = coin();
+		const Bytes right = encode(next);
+		for (size_t at = 0; at <= right.size(); at++) {
+			kwarp_ddp_hdr got = previous, parsed;
+			Bytes o = right;
+			u8 change = at < o.size() ? 1 << pick(0, 7) : 0;
+			if (change)
+				o[at] ^= change;
+			o.shrink_to_fit();
+			const bool continues = kwarp_ddp_continues(&got, o.data(), o.size());
+			ASSERT_EQ(continues, !change || (!at && change == 0x40));
+			if (!continues) {
+				ASSERT_EQ(fields(got), fields(previous));
+				continue;
+			}
+			ASSERT_EQ(parse(o, parsed), KWARP_ERR_NONE);
+			ASSERT_EQ(fields(got), fields(parsed));
+		}
+	}
+}
+
+TEST(ddp, kwarp_ddp_continues__not_after_the_last_segment)
+{
+	for (bool last : {false, true}) {
+		kwarp_ddp_hdr h = random_header();
+		h.last = last;
+		const Bytes o = encode(h);
+		EXPECT_EQ(kwarp_ddp_continues(&h, o.data(), o.size()), !last);
+	}
+}
+
+TEST(ddp, kwarp_ddp_continues__too_short)
+{
+	kwarp_ddp_hdr h = random_header();
+	h.last = false;
+	const Bytes o = encode(h);
+	for (u32 n = 0; n < o.size(); n++) {
+		const Bytes part(o.begin(), o.begin() + n);
+		EXPECT_FALSE(kwarp_ddp_continues(&h, part.data(), n));
+	}
+	EXPECT_TRUE(kwarp_ddp_continues(&h, o.data(), o.size()));
+}
+
+TEST(ddp, kwarp_ddp_encode_next__as_encoded)
+{
+	for (int i = 0; i < 2000; i++) {
+		kwarp_ddp_hdr h = random_header();
+		Bytes previous(KWARP_DDP_HDR_MAX, 0xee), next(KWARP_DDP_HDR_MAX, 0x11);
+		kwarp_ddp_encode(&h, previous.data());
+		kwarp_ddp_advance(&h, pick(0, 65536));
+		kwarp_ddp_encode_next(&h, previous.data(), next.data());
+		next.resize(h.len);
+		ASSERT_EQ(next, encode(h));
 	}
 }
 
