@@ -94,6 +94,15 @@ static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 	return sum > KWARP_MAX_MSG_SIZE ? -EMSGSIZE : (s64)sum;
 }
 
+/* Copy @num elements, mostly one, from a ring. */
+static void copy_sge(struct kwarp_sge *dst, const void *src, u32 num)
+{
+	if (likely(num == 1))
+		memcpy(dst, src, sizeof(*dst));
+	else
+		memcpy(dst, src, num * sizeof(*dst));
+}
+
 /* Copy the rest of an element and validate the copy; @src may be shared with a user. */
 static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		      const void *src, u32 *len)
@@ -117,8 +126,7 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 	}
 	if (wqe->hdr.num_sge > sq->max_sge)
 		return -EINVAL;
-	memcpy(wqe->sge, src + sizeof(wqe->hdr),
-	       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
+	copy_sge(wqe->sge, src + sizeof(wqe->hdr), wqe->hdr.num_sge);
 	/* Check the copy: the compiler must not read the shared memory again. */
 	barrier();
 	total = sge_total(wqe->sge, wqe->hdr.num_sge);
@@ -431,8 +439,7 @@ static int rq_copy(const struct kwarp_rq *rq, u32 idx,
 	barrier();
 	if (wqe->hdr.num_sge > rq->max_sge)
 		return -EINVAL;
-	memcpy(wqe->sge, src + sizeof(wqe->hdr),
-	       wqe->hdr.num_sge * sizeof(wqe->sge[0]));
+	copy_sge(wqe->sge, src + sizeof(wqe->hdr), wqe->hdr.num_sge);
 	barrier();
 	return 0;
 }

@@ -328,14 +328,16 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 static bool must_wait(const struct kwarp_qp *qp)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
-	u32 out = reads_outstanding(&qp->rx) - qp->tx.ack_read_out;
+	bool reads = kwarp_wr_is(sqe->opcode, KWARP_WR_READ);
+	u32 out;
 
+	if (!reads && !(sqe->flags & KWARP_WQE_FENCE))
+		return false;
+	out = reads_outstanding(&qp->rx) - qp->tx.ack_read_out;
 	if ((sqe->flags & KWARP_WQE_FENCE) && out)
 		return true;
-	return kwarp_wr_is(sqe->opcode, KWARP_WR_READ) &&
-	       (out >= qp->params.user_ord ||
-		reads_outstanding(&qp->rx) >= qp->params.ord) &&
-	       reads_outstanding(&qp->rx);
+	return reads && reads_outstanding(&qp->rx) &&
+	       (out >= qp->params.user_ord || reads_outstanding(&qp->rx) >= qp->params.ord);
 }
 
 /* Return: true if tx->msg is set; false if the queue supplies no message now. */
