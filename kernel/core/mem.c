@@ -11,8 +11,8 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 
-/* Bytes that kwarp_mr_look_ahead() finds at most. */
-#define KWARP_MR_AHEAD	(16 * 1024)
+/* Bytes for which kwarp_mr_locate() looks, if the range is not longer. */
+#define KWARP_MR_NEAR	(16 * 1024U)
 
 /* Get a reference to the entry of an STag's index, or NULL. kwarp_mr_put() drops it. */
 struct kwarp_mr *kwarp_mr_get(struct kwarp_device *dev, u32 stag)
@@ -121,33 +121,6 @@ found:
 }
 
 /**
- * kwarp_mr_look_ahead() - locate the memory that follows an access, for kwarp_mr_ahead()
- * @cache:	cache of the pass
- * @range:	range for which kwarp_mr_access() has granted access last
- *
- * Finds at most KWARP_MR_AHEAD bytes, so that a short message costs few steps. Until the cache is
- * put, its reference lets an invalidation wait, so the access stays granted. Context: any; does
- * not sleep.
- */
-void kwarp_mr_look_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range)
-{
-	const struct kwarp_mr *mr = cache->mr;
-	u64 addr = range->addr + range->len;
-	u32 len;
-
-	cache->ahead.len = 0;
-	if (mr->kind == KWARP_MR_DMA)
-		return;
-	len = min_t(u64, mr->length - (addr - mr->iova), KWARP_MR_AHEAD);
-	if (!len)
-		return;
-	cache->ptr = kwarp_mr_ptr(mr, addr, &len);
-	cache->ahead = *range;
-	cache->ahead.addr = addr;
-	cache->ahead.len = len;
-}
-
-/**
  * kwarp_mr_ptr() - kernel address of a tagged offset
  * @mr:		region from kwarp_mr_access()
  * @addr:	address or tagged offset in the range that was checked
@@ -177,4 +150,35 @@ void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len)
 	}
 	*len = min_t(u64, *len, room);
 	return ptr;
+}
+
+/**
+ * kwarp_mr_locate() - locate memory, for this access and for the next ones
+ * @cache:	cache of the pass
+ * @range:	range for which kwarp_mr_access() has granted access last, or a part of it
+ * @len:	out: bytes of @range that are contiguous from the result
+ *
+ * kwarp_mr_near() finds the contiguous memory from the result on, the next 16 KiB of the region
+ * at most unless @range is longer: a short message costs few steps. Until the cache is put, its
+ * reference lets an invalidation wait, so the access stays granted.
+ *
+ * Return: kernel address. Context: any; does not sleep.
+ */
+u8 *kwarp_mr_locate(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range, u32 *len)
+{
+	const struct kwarp_mr *mr = cache->mr;
+	u32 run;
+
+	/* At most KWARP_MAX_MSG_SIZE. */
+	*len = range->len;
+	if (mr->kind == KWARP_MR_DMA) {
+		cache->near.len = 0;
+		return kwarp_mr_ptr(mr, range->addr, len);
+	}
+	run = min_t(u64, mr->length - (range->addr - mr->iova), max(*len, KWARP_MR_NEAR));
+	cache->ptr = kwarp_mr_ptr(mr, range->addr, &run);
+	cache->near = *range;
+	cache->near.len = run;
+	*len = min(*len, run);
+	return cache->ptr;
 }

@@ -61,7 +61,7 @@ enum kwarp_mr_kind {
  *		entry is retired
  * @retired:	deregistered: no pass may change the entry any more; under @change
  * @state:	enum kwarp_mr_state; checked with a reference held, for each access or for the
- *		range that kwarp_mr_look_ahead() has found
+ *		memory that kwarp_mr_locate() has found
  * @stag:	current STag: index << 8 | key
  * @gen:	unique number of the registration, across all regions
  * @access:	IB_ACCESS_* flags
@@ -202,8 +202,7 @@ static inline struct kwarp_mr_range kwarp_mr_sink(const struct ib_pd *pd,
  * struct kwarp_mr_cache - the region that an engine pass used last
  * @user:	user of the pass
  * @mr:		referenced region or NULL
- * @ahead:	range of @mr for which access is granted, contiguous in memory; empty if the
- *		length is 0
+ * @near:	memory of @mr for which access is granted, contiguous; empty if the length is 0
  * @ptr:	address of its first byte
  *
  * A cache exists during one pass of one engine, which empties it with kwarp_mr_cache_put()
@@ -213,13 +212,13 @@ static inline struct kwarp_mr_range kwarp_mr_sink(const struct ib_pd *pd,
 struct kwarp_mr_cache {
 	const struct kwarp_mem_accessor *user;
 	struct kwarp_mr *mr;
-	struct kwarp_mr_range ahead;
+	struct kwarp_mr_range near;
 	u8 *ptr;
 };
 
 enum kwarp_mem_err kwarp_mr_access(struct kwarp_mr_cache *cache,
 				   const struct kwarp_mr_range *range);
-void kwarp_mr_look_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range);
+u8 *kwarp_mr_locate(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range, u32 *len);
 void *kwarp_mr_ptr(const struct kwarp_mr *mr, u64 addr, u32 *len);
 enum kwarp_mem_err kwarp_mr_invalidate(const struct kwarp_mem_accessor *user,
 				       u32 stag);
@@ -260,29 +259,28 @@ static inline void kwarp_mr_cache_put(struct kwarp_mr_cache *cache)
 	if (cache->mr) {
 		kwarp_mr_put(cache->mr);
 		cache->mr = NULL;
-		cache->ahead.len = 0;
+		cache->near.len = 0;
 	}
 }
 
 /**
- * kwarp_mr_ahead() - take the beginning of the range that kwarp_mr_look_ahead() has found
+ * kwarp_mr_near() - address of memory that the pass has located
  * @cache:	cache of the pass
  * @range:	memory to be accessed
  *
- * Return: its address; NULL if it is not that memory: call kwarp_mr_access(). Context: any.
+ * Return: its address; NULL if it is not within the memory that kwarp_mr_locate() has found: call
+ * kwarp_mr_access(). Context: any.
  */
-static inline u8 *kwarp_mr_ahead(struct kwarp_mr_cache *cache, const struct kwarp_mr_range *range)
+static inline u8 *kwarp_mr_near(const struct kwarp_mr_cache *cache,
+				const struct kwarp_mr_range *range)
 {
-	struct kwarp_mr_range *a = &cache->ahead;
-	u8 *p = cache->ptr;
+	const struct kwarp_mr_range *near = &cache->near;
+	u64 off = range->addr - near->addr;
 
-	if (range->len > a->len || range->addr != a->addr || range->stag != a->stag ||
-	    range->access != a->access || range->pd != a->pd)
+	if (off >= near->len || range->len > near->len - off || range->stag != near->stag ||
+	    range->access != near->access || range->pd != near->pd)
 		return NULL;
-	a->addr += range->len;
-	a->len -= range->len;
-	cache->ptr += range->len;
-	return p;
+	return cache->ptr + off;
 }
 
 #endif /* _KWARP_CORE_MEM_H */

@@ -30,13 +30,16 @@ struct socket;
 #define KWARP_ULPDU_SEG_MAX	(KWARP_DDP_UNTAGGED_LEN + \
 				 KWARP_RDMAP_ATOMIC_REQ_LEN)
 
+/* A longer ULPDU has payload: only DDP's header is needed, in a number of whole words. */
+#define KWARP_ULPDU_SEG_LONG	24
+
 /* Minimum length of a ULPDU that segmentation produces (RFC 5044 4.5). */
 #define KWARP_ULPDU_CUT_MIN	128
 
 /**
  * struct kwarp_ulpdu - a received ULPDU
  * @len:	bytes
- * @seg_len:	number of leading bytes that are in @seg
+ * @seg_len:	number of leading bytes that are in @seg: all of its headers, if the ULPDU is valid
  * @seg:	copy of the leading bytes; headers are validated and parsed in the copy only,
  *		because the sender may still change the pages of an skb
  * @frame:	framing of the ULPDU; frame.pos is its position in the stream, modulo
@@ -85,7 +88,7 @@ struct kwarp_llp_counts {
 
 /**
  * struct kwarp_payload_source - payload to be sent, in contiguous pieces
- * @p:		next byte
+ * @p:		next byte; the first piece is loaded unless there is no payload
  * @n:		bytes left in the current piece
  * @next:	load the next piece; called when @n is 0. Return: 0 or -errno
  */
@@ -252,19 +255,5 @@ struct kwarp_llp_ops {
 	void (*watch)(struct kwarp_llp *llp);
 	void (*where)(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos);
 };
-
-/*
- * Initialise @pl to the payload of @u after a header of @hdr_len bytes. @pl may use @flat
- * as its reader.
- */
-static inline void kwarp_ulpdu_payload(const struct kwarp_ulpdu *u, u32 hdr_len,
-				       struct kwarp_payload *pl,
-				       struct kwarp_reader *flat)
-{
-	if (u->flat)
-		kwarp_payload_flat(pl, flat, u->flat, &u->frame, hdr_len);
-	else
-		kwarp_payload_init(pl, u->r, &u->frame, hdr_len);
-}
 
 #endif /* _KWARP_LLP_ULPDU_H */

@@ -463,24 +463,6 @@ u32 kwarp_payload_copy_pieces(struct kwarp_payload *pl, u8 *dst, u32 len)
 }
 
 /**
- * kwarp_payload_mem() - iterate over contiguous bytes in memory
- * @pl:		iterator
- * @r:		from now on owned by the iterator
- * @p:		first byte
- * @len:	number of bytes
- */
-void kwarp_payload_mem(struct kwarp_payload *pl, struct kwarp_reader *r, const u8 *p,
-		       u32 len)
-{
-	memset(r, 0, sizeof(*r));
-	r->p = p;
-	r->n = len;
-	pl->r = r;
-	pl->left = len;
-	pl->to_marker = ~0U;
-}
-
-/**
  * kwarp_markers_in() - count the markers in a range of the stream
  * @pos:	stream position of its first byte
  * @len:	bytes

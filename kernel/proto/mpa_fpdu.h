@@ -210,8 +210,6 @@ void kwarp_fpdu_flat_hdr(const u8 *p, const struct kwarp_fpdu *f, u8 *hdr, u32 h
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 
-void kwarp_payload_mem(struct kwarp_payload *pl, struct kwarp_reader *r, const u8 *p,
-		       u32 len);
 /**
  * kwarp_payload_flat() - start iterating over the ULPDU of a contiguous FPDU
  * @pl:		iterator

@@ -78,8 +78,6 @@ enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_rx *rx = &pass->qp->rx;
-	struct kwarp_payload pl;
-	struct kwarp_reader r;
 	struct kwarp_read *rd;
 	enum kwarp_err err;
 	u64 value;
@@ -98,7 +96,8 @@ enum kwarp_err kwarp_rx_atomic_response(struct kwarp_rx_pass *pass)
 		return KWARP_ERR_RDMAP_STREAM;
 	rx->atomic_msn++;
 	/* The value is stored in the consumer's memory in host byte order. */
-	kwarp_payload_mem(&pl, &r, (const u8 *)&value, sizeof(value));
-	err = kwarp_rx_read_place(pass, rd, &pl, sizeof(value));
+	pass->plain = (const u8 *)&value;
+	err = kwarp_rx_read_place(pass, rd, sizeof(value));
+	pass->plain = NULL;
 	return err ? : kwarp_rx_read_done(pass, rd);
 }

@@ -32,7 +32,7 @@ struct tx_source {
 static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 		       int access)
 {
-	const struct kwarp_mr_range range = {
+	struct kwarp_mr_range range = {
 		.pd = s->qp->ibqp.pd,
 		.stag = stag,
 		.access = access,
@@ -40,10 +40,13 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 		.len = len,
 	};
 
-	if (kwarp_mr_access(&s->cache, &range))
+	s->src.p = kwarp_mr_near(&s->cache, &range);
+	if (!s->src.p && kwarp_mr_access(&s->cache, &range))
 		return -EACCES;
 	s->src.n = min_t(u32, len, KWARP_TX_PIECE);
-	s->src.p = kwarp_mr_ptr(s->cache.mr, addr, &s->src.n);
+	range.len = s->src.n;
+	if (!s->src.p)
+		s->src.p = kwarp_mr_locate(&s->cache, &range, &s->src.n);
 	return 0;
 }
 
@@ -206,13 +209,16 @@ static int build_some(struct kwarp_llp *llp, struct tx_source *s)
 	struct kwarp_tx_msg *msg = &qp->tx.msg;
 	u32 cur_off = msg->cur_off;
 	u16 cur_sge = msg->cur_sge;
+	int ret = 0;
 	u32 left;
-	int ret;
 
 	describe_rest(qp, &s->want);
 	left = s->want.left;
 	ddp_header(qp, &s->h);
-	ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src);
+	if (left && !s->src.n)
+		ret = source_next(&s->src);
+	if (!ret)
+		ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src);
 	if (ret < 0) {
 		msg->cur_sge = cur_sge;
 		msg->cur_off = cur_off;

@@ -134,8 +134,6 @@ static void place_early(struct kwarp_rx_pass *pass, struct kwarp_early *e)
 	struct kwarp_ulpdu *u = &pass->u;
 	struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_reader flat;
-	struct kwarp_payload pl;
 	struct target t;
 	u32 len;
 
@@ -149,8 +147,8 @@ static void place_early(struct kwarp_rx_pass *pass, struct kwarp_early *e)
 		return;
 
 	kwarp_early_withdraw(pass, t.mr, t.addr, len);
-	kwarp_ulpdu_payload(u, h->len, &pl, &flat);
-	kwarp_rx_copy(&pl, t.mr, t.addr, len);
+	kwarp_rx_begin_payload(pass, h->len);
+	kwarp_rx_copy(pass, t.mr, t.addr, len);
 	static_assert(sizeof(e->hdr) >= KWARP_DDP_UNTAGGED_LEN);
 	memcpy(e->hdr, u->seg, h->len);
 	e->hdr_len = h->len;

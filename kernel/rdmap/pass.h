@@ -28,6 +28,23 @@ enum kwarp_rx_limits {
 #define KWARP_RX_CQES		4
 
 /**
+ * struct kwarp_rx_run - where the next segments of the message in progress belong
+ * @dst:	address of the next byte
+ * @room:	contiguous bytes from there on, for payload of segments that do not end the
+ *		message; 0 if unknown: place the segment by its header
+ * @need:	rights of the queue pair that are needed meanwhile
+ * @filled:	count the bytes placed: in the message, and in the scatter element
+ * @no_element:	the second of these counters in an RDMA Write, which has no elements
+ */
+struct kwarp_rx_run {
+	u8 *dst;
+	u32 room;
+	int need;
+	u32 *filled[2];
+	u32 no_element;
+};
+
+/**
  * struct kwarp_rx_pass - one pass of the receive engine
  * @qp:		queue pair
  * @cache:	the region used last
@@ -38,9 +55,14 @@ enum kwarp_rx_limits {
  * @bytes:	bytes of the ULPDUs processed
  * @cost:	work done, in units of a small ULPDU
  * @nr_cqes:	completions waiting in @cqes
+ * @run:	the message in progress
  * @early:	set if ULPDUs were placed early, perhaps the one in progress; otherwise NULL
  * @u:		ULPDU in progress
- * @hdr:	DDP header of @u
+ * @hdr:	DDP header of @u, then of the next segment of its message; if @last is set, no
+ *		segment follows
+ * @plain:	next byte of its payload, if the rest of the payload is contiguous; otherwise NULL
+ * @pl:		the rest of its payload, if @plain is NULL
+ * @flat:	reader of @pl, if the ULPDU is contiguous but for markers
  * @cqes:	completions to be delivered
  */
 struct kwarp_rx_pass {
@@ -53,21 +75,52 @@ struct kwarp_rx_pass {
 	u32 bytes;
 	u32 cost;
 	u32 nr_cqes;
+	struct kwarp_rx_run run;
 	struct kwarp_early_rx *early;
 	struct kwarp_ulpdu u;
 	struct kwarp_ddp_hdr hdr;
+	const u8 *plain;
+	struct kwarp_payload pl;
+	struct kwarp_reader flat;
 	struct kwarp_cqe cqes[KWARP_RX_CQES];
 };
 
 /*
  * Initialise the fields before @u. The fields from @u on, which are most of the structure, are
- * set before they are read; a pass often processes a single small message.
+ * set before they are read, except @hdr.last: no message is in progress. A pass often processes a
+ * single small message.
  */
 static inline void kwarp_rx_pass_init(struct kwarp_rx_pass *pass, struct kwarp_qp *qp)
 {
 	memset(pass, 0, offsetof(struct kwarp_rx_pass, u));
 	pass->qp = qp;
 	pass->cache.user = &qp->memory;
+	pass->hdr.last = true;
+}
+
+/* Begin with the payload of the ULPDU in progress, after a header of @hdr_len bytes. */
+static inline void kwarp_rx_begin_payload(struct kwarp_rx_pass *pass, u32 hdr_len)
+{
+	const struct kwarp_ulpdu *u = &pass->u;
+
+	pass->plain = NULL;
+	if (unlikely(!u->flat))
+		kwarp_payload_init(&pass->pl, u->r, &u->frame, hdr_len);
+	else if (unlikely(u->frame.markers))
+		kwarp_payload_flat(&pass->pl, &pass->flat, u->flat, &u->frame, hdr_len);
+	else
+		pass->plain = u->flat + KWARP_MPA_HDR_LEN + hdr_len;
+}
+
+/* Copy the next @len bytes of the payload, which has as many. */
+static inline void kwarp_rx_take_payload(struct kwarp_rx_pass *pass, u8 *dst, u32 len)
+{
+	if (likely(pass->plain)) {
+		memcpy(dst, pass->plain, len);
+		pass->plain += len;
+		return;
+	}
+	WARN_ON_ONCE(kwarp_payload_copy(&pass->pl, dst, len) != len);
 }
 
 /* Must the ULPDU in progress, the peer's first, be an RTR indication? */

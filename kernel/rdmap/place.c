@@ -12,13 +12,12 @@
 
 /**
  * kwarp_rx_copy() - copy the next payload bytes to memory
- * @pl:		payload iterator
+ * @pass:	pass, with the ULPDU in progress
  * @mr:		region, checked for the range
  * @addr:	address in it
  * @len:	bytes
  */
-void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
-		   u64 addr, u32 len)
+void kwarp_rx_copy(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr, u64 addr, u32 len)
 {
 	while (len) {
 		u32 room = len;
@@ -26,42 +25,58 @@ void kwarp_rx_copy(struct kwarp_payload *pl, const struct kwarp_mr *mr,
 
 		addr += room;
 		len -= room;
-		if (WARN_ON_ONCE(kwarp_payload_copy(pl, dst, room) != room))
-			return;
+		kwarp_rx_take_payload(pass, dst, room);
 	}
 }
 
-/**
- * kwarp_rx_place() - check access to memory, and make sure that the next payload bytes are there
- * @pass:	pass, with the ULPDU in progress
- * @pl:		payload iterator
- * @to:		where the bytes belong; not empty
- *
- * Does not copy if exactly these bytes were placed there early.
- *
- * Return: KWARP_MEM_OK, or the reason to refuse: nothing was placed.
- */
-enum kwarp_mem_err kwarp_rx_place(struct kwarp_rx_pass *pass, struct kwarp_payload *pl,
-				  const struct kwarp_mr_range *to)
+/* kwarp_rx_place() for memory that the pass has not located yet, or that may hold the bytes. */
+noinline enum kwarp_mem_err kwarp_rx_place_anew(struct kwarp_rx_pass *pass,
+						struct kwarp_mr_range to)
 {
-	u8 *dst = likely(!pass->early) ? kwarp_mr_ahead(&pass->cache, to) : NULL;
-	enum kwarp_mem_err err;
+	enum kwarp_mem_err err = kwarp_mr_access(&pass->cache, &to);
 
-	if (dst) {
-		WARN_ON_ONCE(kwarp_payload_copy(pl, dst, to->len) != to->len);
-		return KWARP_MEM_OK;
-	}
-	err = kwarp_mr_access(&pass->cache, to);
 	if (err)
 		return err;
 	if (unlikely(pass->early) &&
-	    kwarp_early_is_placed(pass, pass->cache.mr, to->addr, to->len))
+	    kwarp_early_is_placed(pass, pass->cache.mr, to.addr, to.len))
 		return KWARP_MEM_OK;
-	kwarp_rx_copy(pl, pass->cache.mr, to->addr, to->len);
-	/* The next segment will continue there. */
-	if (!pass->hdr.last)
-		kwarp_mr_look_ahead(&pass->cache, to);
+	while (to.len) {
+		u32 n;
+		u8 *dst = kwarp_mr_locate(&pass->cache, &to, &n);
+
+		to.addr += n;
+		to.len -= n;
+		kwarp_rx_take_payload(pass, dst, n);
+	}
 	return KWARP_MEM_OK;
+}
+
+/**
+ * kwarp_rx_begin_run() - let the next segments of the message be placed without a lookup
+ * @pass:	pass, whose segment in progress was placed and does not end its message
+ * @next:	memory for the payload of segments that do not end the message either
+ * @filled:	counter of the message's bytes placed
+ * @filled_element: counter of the scatter element's, or NULL
+ *
+ * No run begins if the pass has not located that memory.
+ */
+void kwarp_rx_begin_run(struct kwarp_rx_pass *pass, const struct kwarp_mr_range *next,
+			u32 *filled, u32 *filled_element)
+{
+	const struct kwarp_mr_range *near = &pass->cache.near;
+	struct kwarp_mr_range first = *next;
+	struct kwarp_rx_run *run = &pass->run;
+
+	if (unlikely(pass->early) || !next->len)
+		return;
+	first.len = 1;
+	run->dst = kwarp_mr_near(&pass->cache, &first);
+	if (!run->dst)
+		return;
+	run->room = min(next->len, near->len - (next->addr - near->addr));
+	run->need = next->access & IB_ACCESS_REMOTE_WRITE;
+	run->filled[0] = filled;
+	run->filled[1] = filled_element ?: &run->no_element;
 }
 
 /* ---- tagged ----------------------------------------------------------------- */
@@ -79,12 +94,11 @@ static const struct {
 	[KWARP_MEM_BOUNDS]	= { KWARP_ERR_TAGGED_BOUNDS, KWARP_ERR_RDMAP_BOUNDS },
 };
 
-static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
-			       struct kwarp_payload *pl, u32 len)
+static enum kwarp_err do_write(struct kwarp_rx_pass *pass, u32 len)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_qp *qp = pass->qp;
-	const struct kwarp_mr_range to = {
+	struct kwarp_mr_range to = {
 		.pd = qp->ibqp.pd,
 		.stag = h->stag,
 		.access = IB_ACCESS_REMOTE_WRITE,
@@ -97,7 +111,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 	if (len) {
 		if (!(READ_ONCE(qp->access) & IB_ACCESS_REMOTE_WRITE))
 			return KWARP_ERR_TAGGED_ACCESS;
-		err = kwarp_rx_place(pass, pl, &to);
+		err = kwarp_rx_place(pass, to);
 		if (err)
 			return mem_errs[err].tagged;
 	}
@@ -105,7 +119,11 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass,
 	if (h->last) {
 		qp->rx.written = qp->rx.write_len;
 		qp->rx.write_len = 0;
+		return KWARP_ERR_NONE;
 	}
+	to.addr += len;
+	to.len = U32_MAX;
+	kwarp_rx_begin_run(pass, &to, &qp->rx.write_len, NULL);
 	return KWARP_ERR_NONE;
 }
 
@@ -141,14 +159,11 @@ enum kwarp_err kwarp_rx_read_done(struct kwarp_rx_pass *pass,
  * kwarp_rx_read_place() - scatter the response to one of our reads or atomics
  * @pass:	pass of the receive engine
  * @rd:		the oldest outstanding read or atomic
- * @pl:		payload iterator
  * @len:	number of bytes, at most those still missing
  *
  * Return: KWARP_ERR_NONE, or the error to raise; then the work request has completed.
  */
-enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
-				   struct kwarp_read *rd,
-				   struct kwarp_payload *pl, u32 len)
+enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass, struct kwarp_read *rd, u32 len)
 {
 	struct kwarp_qp *qp = pass->qp;
 
@@ -163,7 +178,7 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 			rd->cur_off = 0;
 			continue;
 		}
-		if (kwarp_rx_place(pass, pl, &to)) {
+		if (kwarp_rx_place(pass, to)) {
 			/* The consumer has invalidated the sink STag meanwhile. */
 			if (qp->params.ack)
 				kwarp_sq_ack(&qp->sq, rd->slot);
@@ -178,12 +193,22 @@ enum kwarp_err kwarp_rx_read_place(struct kwarp_rx_pass *pass,
 	return KWARP_ERR_NONE;
 }
 
+/* The L flag must be in the segment that ends the response: the run ends before its last byte. */
+static void begin_read_run(struct kwarp_rx_pass *pass, struct kwarp_read *rd)
+{
+	const struct kwarp_sge *sge = &rd->sge[rd->cur_sge];
+	u32 room = min(sge->length - rd->cur_off, rd->len - rd->done - 1);
+	const struct kwarp_mr_range next =
+		kwarp_mr_sink(pass->qp->ibqp.pd, sge, rd->cur_off, room);
+
+	kwarp_rx_begin_run(pass, &next, &rd->done, &rd->cur_off);
+}
+
 /*
  * Responses come in the order of the requests (RFC 5040 5.5), and segments are processed
  * in stream order. So only the next byte of the oldest read is valid.
  */
-static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
-				       struct kwarp_payload *pl, u32 len)
+static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass, u32 len)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_rx *rx = &pass->qp->rx;
@@ -209,10 +234,13 @@ static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass,
 	} else if (!h->last) {
 		return KWARP_ERR_TAGGED_BOUNDS;
 	}
-	err = kwarp_rx_read_place(pass, rd, pl, len);
-	if (err || !h->last)
+	err = kwarp_rx_read_place(pass, rd, len);
+	if (err)
 		return err;
-	return kwarp_rx_read_done(pass, rd);
+	if (h->last)
+		return kwarp_rx_read_done(pass, rd);
+	begin_read_run(pass, rd);
+	return KWARP_ERR_NONE;
 }
 
 /* ---- untagged, queues 1 and 2 ----------------------------------------------- */
@@ -364,7 +392,10 @@ static enum kwarp_err do_terminate(struct kwarp_rx_pass *pass)
 		return KWARP_ERR_UNTAGGED_MSN;
 	kwarp_qp_count(qp, KWARP_STAT_RX_TERMINATE);
 	WRITE_ONCE(qp->err_from, KWARP_ERR_FROM_PEER_UNKNOWN);
-	/* A part of a Terminate tells nothing, but ends the stream, too. */
+	/*
+	 * A part of a Terminate tells nothing, but ends the stream, too. Of one that is longer than
+	 * any valid one, @seg may have the error only.
+	 */
 	if (!pass->hdr.last ||
 	    kwarp_term_parse(pass->u.seg + pass->hdr.len,
 			     pass->u.seg_len - pass->hdr.len, &term)) {
@@ -406,39 +437,33 @@ static bool is_rtr(const struct kwarp_rx_pass *pass, u32 len)
 	}
 }
 
-/**
- * kwarp_rx_segment() - place and deliver one verified segment
- * @pass:	pass, with the segment in pass->u
- *
- * Return: KWARP_ERR_NONE or the error to raise. Context: socket lock held, bottom halves
- * disabled.
- */
-enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
+/* Parse and check the header of the segment in pass->u, as far as that needs no buffer. */
+static enum kwarp_err parse_header(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_ddp_hdr *h = &pass->hdr;
-	struct kwarp_reader flat;
-	struct kwarp_payload pl;
+	struct kwarp_qp *qp = pass->qp;
 	enum kwarp_err err;
-	u32 len;
 
-	kwarp_qp_assert_locked(pass->qp);
 	err = kwarp_ddp_parse(pass->u.seg, pass->u.len, h);
 	if (err)
 		return err;
-	err = kwarp_rdmap_check(h, pass->u.len,
-				kwarp_qp_version(pass->qp),
-				pass->qp->params.ext);
+	err = kwarp_rdmap_check(h, pass->u.len, kwarp_qp_version(qp), qp->params.ext);
 	if (err)
 		return err;
-	trace_kwarp_rx_fpdu(pass->qp, &pass->u.frame, h);
-	len = pass->u.len - h->len;
-	if (unlikely(kwarp_rx_rtr_due(pass->qp)) && !is_rtr(pass, len)) {
-		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_RTR_ERR);
-		kwarp_count(pass->qp->dev, KWARP_STAT_STARTUP_NEGOTIATION);
+	if (unlikely(kwarp_rx_rtr_due(qp)) && !is_rtr(pass, pass->u.len - h->len)) {
+		kwarp_count(qp->dev, KWARP_STAT_STARTUP_RTR_ERR);
+		kwarp_count(qp->dev, KWARP_STAT_STARTUP_NEGOTIATION);
 		return KWARP_ERR_MPA_RTR;
 	}
+	return KWARP_ERR_NONE;
+}
 
-	switch (h->opcode) {
+/* Place and deliver the segment in pass->u, whose payload has @len bytes. */
+static enum kwarp_err place_segment(struct kwarp_rx_pass *pass, u32 len)
+{
+	u8 opcode = pass->hdr.opcode;
+
+	switch (opcode) {
 	case RDMAP_READ_REQUEST:
 		return do_read_request(pass);
 	case RDMAP_ATOMIC_REQUEST:
@@ -450,14 +475,43 @@ enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
 		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 		return do_terminate(pass);
 	}
-	kwarp_ulpdu_payload(&pass->u, h->len, &pl, &flat);
-	if (h->opcode == RDMAP_READ_RESPONSE) {
+	kwarp_rx_begin_payload(pass, pass->hdr.len);
+	if (opcode == RDMAP_READ_RESPONSE) {
 		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
-		return do_read_response(pass, &pl, len);
+		return do_read_response(pass, len);
 	}
 	/* Posts that answer this message are not a burst (coalesce.c). */
 	WRITE_ONCE(pass->qp->tx.coalesce.peer_at, pass->qp->sq.window.fetched);
-	if (h->opcode == RDMAP_WRITE)
-		return do_write(pass, &pl, len);
-	return kwarp_rx_send(pass, &pl, len);
+	return opcode == RDMAP_WRITE ? do_write(pass, len) : kwarp_rx_send(pass, len);
+}
+
+/**
+ * kwarp_rx_next_segment() - place and deliver one verified segment
+ * @pass:	pass, with the segment in pass->u and its header, checked, in pass->hdr
+ *
+ * Return: KWARP_ERR_NONE or the error to raise. Context: as kwarp_rx_segment().
+ */
+enum kwarp_err kwarp_rx_next_segment(struct kwarp_rx_pass *pass)
+{
+	u32 len = pass->u.len - pass->hdr.len;
+	enum kwarp_err err;
+
+	kwarp_qp_assert_locked(pass->qp);
+	trace_kwarp_rx_fpdu(pass->qp, &pass->u.frame, &pass->hdr);
+	pass->run.room = 0;
+	err = place_segment(pass, len);
+	kwarp_ddp_advance(&pass->hdr, len);
+	return err;
+}
+
+/**
+ * kwarp_rx_segment() - parse, place and deliver one verified segment
+ * @pass:	pass, with the segment in pass->u
+ *
+ * Return: KWARP_ERR_NONE or the error to raise. Context: socket lock held, bottom halves
+ * disabled.
+ */
+enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass)
+{
+	return parse_header(pass) ?: kwarp_rx_next_segment(pass);
 }

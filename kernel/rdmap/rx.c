@@ -18,6 +18,36 @@ static bool at_limit(const struct kwarp_rx_pass *pass)
 }
 
 /*
+ * Place the segment in pass->u, whose header continues that of the previous one, if the segment is
+ * within a run and does not end its message.
+ */
+static __always_inline bool continue_run(struct kwarp_rx_pass *pass)
+{
+	u32 hdr_len = pass->hdr.len, len = pass->u.len - hdr_len;
+	const struct kwarp_ulpdu *u = &pass->u;
+	struct kwarp_rx_run *run = &pass->run;
+
+	if (!len || len > run->room || pass->hdr.last || !u->flat || u->frame.markers ||
+	    run->need & ~READ_ONCE(pass->qp->access))
+		return false;
+	trace_kwarp_rx_fpdu(pass->qp, &u->frame, &pass->hdr);
+	memcpy(run->dst, u->flat + KWARP_MPA_HDR_LEN + hdr_len, len);
+	run->dst += len;
+	run->room -= len;
+	*run->filled[0] += len;
+	*run->filled[1] += len;
+	kwarp_ddp_advance(&pass->hdr, len);
+	return true;
+}
+
+static __always_inline enum kwarp_err run_segment(struct kwarp_rx_pass *pass)
+{
+	if (!kwarp_ddp_continues(&pass->hdr, pass->u.seg, pass->u.len))
+		return kwarp_rx_segment(pass);
+	return continue_run(pass) ? KWARP_ERR_NONE : kwarp_rx_next_segment(pass);
+}
+
+/*
  * Process ULPDUs up to the limits of a pass, an error or a Terminate. The driver handles
  * the latter two with bottom halves enabled. Return: KWARP_ERR_NONE or the error to raise.
  */
@@ -40,7 +70,7 @@ static enum kwarp_err run_ulpdus(struct kwarp_rx_pass *pass,
 		case KWARP_PULL_ULPDU:
 			break;
 		}
-		err = kwarp_rx_segment(pass);
+		err = run_segment(pass);
 		if (err)
 			return err;
 		rx->ulpdus++;

@@ -104,8 +104,7 @@ static enum kwarp_err recv_start(struct kwarp_rx_pass *pass)
 	return KWARP_ERR_NONE;
 }
 
-static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
-				 struct kwarp_payload *pl, u32 len)
+static enum kwarp_err recv_place(struct kwarp_rx_pass *pass, u32 len)
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_recv *recv = &qp->rx.recv;
@@ -121,13 +120,27 @@ static enum kwarp_err recv_place(struct kwarp_rx_pass *pass,
 			recv->cur_off = 0;
 			continue;
 		}
-		if (kwarp_rx_place(pass, pl, &to))
+		if (kwarp_rx_place(pass, to))
 			return recv_failed(pass, KWARP_WC_LOC_PROT_ERR, KWARP_ERR_RDMAP_LOCAL);
 		recv->cur_off += n;
 		recv->len += n;
 		len -= n;
 	}
 	return KWARP_ERR_NONE;
+}
+
+static void begin_recv_run(struct kwarp_rx_pass *pass)
+{
+	struct kwarp_recv *recv = &pass->qp->rx.recv;
+	const struct kwarp_sge *sge = &recv->wqe->sge[recv->cur_sge];
+	struct kwarp_mr_range next;
+
+	/* A full receive may have no element there. */
+	if (recv->len == recv->size)
+		return;
+	next = kwarp_mr_sink(recv_pd(pass->qp), sge, recv->cur_off, sge->length - recv->cur_off);
+	next.len = min(next.len, recv->size - recv->len);
+	kwarp_rx_begin_run(pass, &next, &recv->len, &recv->cur_off);
 }
 
 static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
@@ -184,8 +197,28 @@ static bool is_imm(const struct kwarp_rx_pass *pass)
 	return pass->hdr.opcode == RDMAP_IMM || pass->hdr.opcode == RDMAP_IMM_SE;
 }
 
-enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
-			     struct kwarp_payload *pl, u32 len)
+/*
+ * Segments are processed in stream order, so only the expected MSN is valid. Return: the error,
+ * which is another one for the MSN that follows the last receive of a full queue.
+ */
+static enum kwarp_err wrong_msn(const struct kwarp_qp *qp, u32 msn)
+{
+	return kwarp_ddp_check_msn(msn, qp->rx.send_msn, recv_queue_size(qp)) ?:
+	       KWARP_ERR_UNTAGGED_MSN;
+}
+
+/* The payload does not follow what the receive has got, or does not fit. Return: the error. */
+static enum kwarp_err wrong_mo(struct kwarp_rx_pass *pass, u32 len)
+{
+	u32 mo = pass->hdr.mo;
+	enum kwarp_err err = kwarp_ddp_check_mo(mo, len, pass->qp->rx.recv.size);
+
+	if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
+		return recv_failed(pass, KWARP_WC_LOC_LEN_ERR, err);
+	return err ?: KWARP_ERR_UNTAGGED_MO;
+}
+
+enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass, u32 len)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
 	struct kwarp_qp *qp = pass->qp;
@@ -193,13 +226,8 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 	enum kwarp_err err;
 
 	kwarp_qp_assert_locked(pass->qp);
-	/* Accept MSNs up to the ring size here; recv_start() checks that one is posted. */
-	err = kwarp_ddp_check_msn(h->msn, rx->send_msn, recv_queue_size(qp));
-	if (err)
-		return err;
-	/* ULPDUs are processed in stream order, so only the expected MSN is valid. */
-	if (h->msn != rx->send_msn)
-		return KWARP_ERR_UNTAGGED_MSN;
+	if (unlikely(h->msn != rx->send_msn))
+		return wrong_msn(qp, h->msn);
 	if (unlikely(kwarp_rx_rtr_due(qp))) {
 		if (h->mo)
 			return KWARP_ERR_UNTAGGED_MO;
@@ -219,16 +247,13 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass,
 		if (is_imm(pass))
 			return deliver_imm(pass);
 	}
-	err = kwarp_ddp_check_mo(h->mo, len, rx->recv.size);
-	if (err) {
-		if (err == KWARP_ERR_UNTAGGED_TOO_LONG)
-			recv_failed(pass, KWARP_WC_LOC_LEN_ERR, err);
+	if (unlikely(h->mo != rx->recv.len || len > rx->recv.size - rx->recv.len))
+		return wrong_mo(pass, len);
+	err = recv_place(pass, len);
+	if (err)
 		return err;
-	}
-	if (h->mo != rx->recv.len)
-		return KWARP_ERR_UNTAGGED_MO;
-	err = recv_place(pass, pl, len);
-	if (err || !h->last)
-		return err;
-	return recv_deliver(pass);
+	if (h->last)
+		return recv_deliver(pass);
+	begin_recv_run(pass);
+	return KWARP_ERR_NONE;
 }

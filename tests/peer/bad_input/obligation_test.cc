@@ -128,6 +128,7 @@ TEST(Conformance, segments_at_once__each_by_its_own_offset)
 	EXPECT_TRUE(same(s.v.rw->copy(0, size), expected));
 }
 
+// Also if the wrong segment does not end the message, so that nothing but TO and STag differs.
 TEST(Conformance, segments_at_once__the_wrong_one_is_refused)
 {
 	constexpr size_t len = 300;
@@ -135,31 +136,133 @@ TEST(Conformance, segments_at_once__the_wrong_one_is_refused)
 		const char *name;
 		RegionOf region;
 		uint32_t stag_xor;
-		bool at_end;
+		std::optional<size_t> before_end; // where the wrong segment begins
 		Code code;
 	} rows[] = {
-		{"wrong key", rw, 1, false, ddp::tagged_stag},
-		{"other PD", alien, 0, false, ddp::tagged_stream},
-		{"behind the end", rw, 0, true, ddp::tagged_bounds},
+		{"wrong key", rw, 1, {}, ddp::tagged_stag},
+		{"other PD", alien, 0, {}, ddp::tagged_stream},
+		{"behind the end", rw, 0, 0, ddp::tagged_bounds},
+		{"across the end", rw, 0, len - 1, ddp::tagged_bounds},
 	};
 	for (const auto &row : rows) {
-		SCOPED_TRACE(row.name);
+		for (bool last : {true, false}) {
+			SCOPED_TRACE(row.name);
+			SCOPED_TRACE(last);
+			Session s(Terms{});
+			Region &target = *s.v.rw, &other = *(s.v.*row.region);
+			const size_t at =
+				row.before_end ? target.size() - *row.before_end - 3 * len : 0;
+			const Bytes data = pattern(3 * len);
+			const Segment wrong = write_segment(other.rkey() ^ row.stag_xor,
+							    other.base() + at + 3 * len,
+							    pattern(len), last);
+			std::vector<Segment> all =
+				cut_at(write_to(target, static_cast<int64_t>(at), data, false),
+				       {len, 2 * len});
+			all.push_back(wrong);
+			s.may_touch(target, {static_cast<ptrdiff_t>(at), 3 * len});
+			s.p.send_at_once(all);
+			End e = s.p.end();
+			ASSERT_TRUE(e.terminate);
+			EXPECT_EQ(e.terminate->code, row.code);
+			EXPECT_EQ(e.terminate->ddp_header, wrong.header());
+			EXPECT_TRUE(same(target.copy(at, 3 * len), data));
+		}
+	}
+}
+
+// RFC 5041 5.2: STag and TO of an empty segment are not checked, so they grant nothing to the
+// segment after it.
+TEST(Conformance, segments_at_once__an_empty_one_grants_nothing)
+{
+	constexpr size_t len = 300;
+	Session s(Terms{});
+	Region &target = *s.v.rw;
+	const uint32_t stag = target.rkey() ^ 1;
+	const Segment wrong = write_segment(stag, target.base(), pattern(len), false);
+	s.may_touch(target, {0, len});
+	s.p.send_at_once({write_to(target, 0, Bytes(len, 7)),
+			  write_segment(stag, target.base(), {}, false), wrong});
+	End e = s.p.end();
+	ASSERT_TRUE(e.terminate);
+	EXPECT_EQ(e.terminate->code, ddp::tagged_stag);
+	EXPECT_EQ(e.terminate->ddp_header, wrong.header());
+	EXPECT_TRUE(same(target.copy(0, len), Bytes(len, 7)));
+}
+
+// RFC 5041 5.2: empty segments that end no message place nothing, however many there are, and the
+// message goes on behind them.
+TEST(Conformance, segments_at_once__empty_ones)
+{
+	constexpr size_t len = 100;
+	const Bytes data = pattern(len);
+	Session s(Terms{});
+	s.message();
+	const Segment write = write_to(*s.v.rw, 0, {}, false);
+	s.p.send_at_once({write, write, write, write_to(*s.v.rw, 0, data)});
+	s.places(*s.v.rw, 0, data);
+	s.message();
+	const Segment send = send_segment(3, {}, 0, false);
+	s.p.send_at_once({send, send, send, send_segment(3, data)});
+	s.delivers(data);
+	const ReadRequest rr = asked(s, len);
+	const Segment response = read_response_segment(rr.sink_stag, rr.sink_to, {}, false);
+	s.p.send_at_once({response, response, response,
+			  read_response_segment(rr.sink_stag, rr.sink_to, data)});
+	s.completes(IBV_WC_RDMA_READ);
+	EXPECT_TRUE(same(s.v.local->copy(sink_at, len), data));
+	s.places(*s.v.local, sink_at, data);
+}
+
+// RFC 5041 7.1 untagged 4: the segment that exceeds the receive is refused, also in the middle of a
+// message.
+TEST(Conformance, segments_at_once__no_more_than_the_receive)
+{
+	constexpr uint32_t len = 300, segments = 4; // of a receive of 1024 bytes
+	for (bool last : {true, false}) {
+		SCOPED_TRACE(last);
 		Session s(Terms{});
-		Region &target = *s.v.rw, &other = *(s.v.*row.region);
-		const size_t at = row.at_end ? target.size() - 2 * len : 0;
-		const Bytes data = pattern(2 * len);
-		const Segment wrong = write_segment(other.rkey() ^ row.stag_xor,
-						    other.base() + at + 2 * len, pattern(len));
-		std::vector<Segment> all =
-			cut_at(write_to(target, static_cast<int64_t>(at), data, false), {len});
-		all.push_back(wrong);
-		s.may_touch(target, {static_cast<ptrdiff_t>(at), 2 * len});
+		std::vector<Segment> all;
+		for (uint32_t i = 0; i < segments; i++)
+			all.push_back(send_segment(1, pattern(len), i * len,
+						   last && i + 1 == segments));
+		s.may_touch_slot();
 		s.p.send_at_once(all);
 		End e = s.p.end();
 		ASSERT_TRUE(e.terminate);
-		EXPECT_EQ(e.terminate->code, row.code);
-		EXPECT_EQ(e.terminate->ddp_header, wrong.header());
-		EXPECT_TRUE(same(target.copy(at, 2 * len), data));
+		EXPECT_EQ(e.terminate->code, ddp::untagged_too_long);
+		EXPECT_EQ(e.terminate->ddp_header, all.back().header());
+	}
+}
+
+// kwarp requires that the L flag ends a Read Response with its last byte, neither before nor
+// behind.
+TEST(Conformance, segments_at_once__a_read_response_ends_with_its_last_byte)
+{
+	constexpr uint32_t parts = 4, part = read_len / parts;
+	for (uint32_t flagged : {parts - 1, parts - 2, parts}) {
+		SCOPED_TRACE(flagged);
+		Session s(Terms{});
+		const ReadRequest rr = asked(s);
+		std::vector<Segment> all;
+		for (uint32_t i = 0; i < parts; i++)
+			all.push_back(read_response_segment(rr.sink_stag, rr.sink_to + i * part,
+							    Bytes(part, static_cast<uint8_t>(i)),
+							    i == flagged));
+		s.may_touch(*s.v.local, {sink_at, read_len});
+		s.p.send_at_once(all);
+		if (flagged == parts - 1) {
+			s.completes(IBV_WC_RDMA_READ);
+			for (uint32_t i = 0; i < parts; i++)
+				EXPECT_TRUE(same(s.v.local->copy(sink_at + i * part, part),
+						 Bytes(part, static_cast<uint8_t>(i))));
+			continue;
+		}
+		End e = s.p.end();
+		ASSERT_TRUE(e.terminate);
+		EXPECT_EQ(e.terminate->code, ddp::tagged_bounds);
+		EXPECT_EQ(e.terminate->ddp_header,
+			  (flagged < parts ? all[flagged] : all.back()).header());
 	}
 }
 
