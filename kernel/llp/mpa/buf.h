@@ -108,7 +108,7 @@ static inline u8 *kwarp_tx_room(struct kwarp_tx_out *out, u32 want)
 }
 
 /* Account for @n bytes written at the address from kwarp_tx_room(). */
-static inline void kwarp_tx_commit(struct kwarp_tx_out *out, u32 n)
+static __always_inline void kwarp_tx_commit(struct kwarp_tx_out *out, u32 n)
 {
 	struct kwarp_tx_buf *b = out->b;
 	u16 run_start = b->nr_runs ? b->runs[b->nr_runs - 1].bv_end : 0;

@@ -139,12 +139,11 @@ static noinline enum kwarp_pull pull_slow(struct kwarp_llp *llp, struct kwarp_ul
 	return KWARP_PULL_ULPDU;
 }
 
-enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+static noinline enum kwarp_pull pull_any(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
 	enum kwarp_pull pull;
 
-	kwarp_llp_assert_locked(llp);
 	consume_fpdu(rx);
 	u->seg_len = 0;
 	u->len = 0;
@@ -161,6 +160,55 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	u->seg_len = min_t(u32, u->len, sizeof(u->seg));
 	rx->len = u->frame.len;
 	return KWARP_PULL_ULPDU;
+}
+
+/* Check the CRC of a contiguous FPDU that was pulled. Return: as kwarp_mpa_pull(). */
+static noinline enum kwarp_pull check_crc(struct kwarp_mpa_rx *rx, struct kwarp_ulpdu *u)
+{
+	u32 end = u->frame.len - KWARP_MPA_CRC_LEN;
+
+	if (get_unaligned_le32(u->flat + end) == ~crc32c(~0U, u->flat, end))
+		return KWARP_PULL_ULPDU;
+	/* The FPDU stays in the queue, and nothing in it can be relied on. */
+	rx->len = 0;
+	u->seg_len = 0;
+	u->len = 0;
+	u->err = KWARP_ERR_MPA_CRC;
+	return KWARP_PULL_ERR;
+}
+
+/*
+ * Fastest path: no markers, and the ULPDU has payload and is contiguous with the previous one.
+ * Other functions are called in place of a return only, so that no registers are saved.
+ */
+enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	u32 room = min(rx->at.r.n, rx->avail - rx->used);
+	const u8 *p = rx->at.r.p + rx->len;
+
+	kwarp_llp_assert_locked(llp);
+	if (unlikely(llp->framing.rx_markers || rx->ledger) ||
+	    room < rx->len + KWARP_MPA_HDR_LEN + sizeof(u->seg) ||
+	    kwarp_fpdu_flat(p, room - rx->len, false, &u->frame) != KWARP_FPDU_OK ||
+	    u->frame.ulpdu_len <= sizeof(u->seg))
+		return pull_any(llp, u);
+	rx->at.r.p = p;
+	rx->at.r.n -= rx->len;
+	rx->used += rx->len;
+	rx->pos += rx->len;
+	rx->frames += !!rx->len;
+	rx->len = u->frame.len;
+	u->frame.pos = rx->pos;
+	u->flat = p;
+	u->early = NULL;
+	u->len = u->frame.ulpdu_len;
+	static_assert(KWARP_ULPDU_SEG_LONG >= KWARP_DDP_HDR_MAX);
+	u->seg_len = KWARP_ULPDU_SEG_LONG;
+	memcpy(u->seg, p + KWARP_MPA_HDR_LEN, KWARP_ULPDU_SEG_LONG);
+	/* Headers are checked in the copy: do not read them again from the skb's pages. */
+	barrier();
+	return llp->framing.crc ? check_crc(rx, u) : KWARP_PULL_ULPDU;
 }
 
 void kwarp_mpa_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,

@@ -298,6 +298,33 @@ static void fpdu_added(struct kwarp_llp *llp, struct kwarp_ulpdu_want *want,
 	trace_kwarp_tx_fpdu(llp->qp, frame, !want->left);
 }
 
+/*
+ * Fastest path: write what follows the DDP header of a contiguous FPDU without markers, whose
+ * payload is loaded. Nothing can fail.
+ */
+static __always_inline void put_loaded(const struct kwarp_llp *llp, u8 *dst, u32 hdr_len,
+				       struct kwarp_payload_source *src,
+				       const struct kwarp_fpdu *frame)
+{
+	u8 *to = dst + KWARP_MPA_HDR_LEN + hdr_len;
+	u32 payload = frame->ulpdu_len - hdr_len;
+
+	memcpy(to, src->p, payload);
+	src->p += payload;
+	src->n -= payload;
+	kwarp_fpdu_flat_end(dst, to + payload, frame->len, llp->framing.crc);
+}
+
+/* The same with the length and the header. */
+static __always_inline void put_plain(const struct kwarp_llp *llp, u8 *dst,
+				      const struct kwarp_ddp_hdr *h,
+				      struct kwarp_payload_source *src,
+				      const struct kwarp_fpdu *frame)
+{
+	put_unaligned_be16(frame->ulpdu_len, dst);
+	put_loaded(llp, dst, kwarp_ddp_encode(h, dst + KWARP_MPA_HDR_LEN), src, frame);
+}
+
 /* Add an FPDU of the length that suits best. Return: 0, -ENOMEM or -errno of @src. */
 static int put_one(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
 		   struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
@@ -318,8 +345,13 @@ static int put_one(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp
 	if (unlikely(!dst))
 		return -ENOMEM;
 	to_marker = markers ? kwarp_to_marker(tx->pos) : U32_MAX;
-	if (likely(kwarp_tx_left(out) >= frame.len &&
-		   to_marker >= KWARP_MPA_HDR_LEN + want->hdr_len)) {
+	ret = 0;
+	if (likely(kwarp_tx_left(out) >= frame.len && !markers && h &&
+		   frame.ulpdu_len - want->hdr_len <= src->n)) {
+		put_plain(llp, dst, h, src, &frame);
+		kwarp_tx_commit(out, frame.len);
+	} else if (likely(kwarp_tx_left(out) >= frame.len &&
+			  to_marker >= KWARP_MPA_HDR_LEN + want->hdr_len)) {
 		ret = put_flat(llp, dst, to_marker, h, src, &frame);
 		if (!ret)
 			kwarp_tx_commit(out, frame.len);
@@ -345,29 +377,101 @@ static int put_one(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp
 }
 
 /*
- * Add FPDUs that fill a segment each, except the last one of the message, as long as nothing can
- * fail: the payload is loaded, and the block of pages has room.
+ * Common case: the rest of the message fits as one FPDU without markers into the current segment,
+ * and nothing can fail.
  */
+static __always_inline bool rest_fits(const struct kwarp_llp *llp,
+				      const struct kwarp_tx_out *out,
+				      const struct kwarp_ulpdu_want *want, u32 loaded)
+{
+	const struct kwarp_mpa_segment *seg = &llp->mpa->tx.segment;
+	u32 len = kwarp_fpdu_len(want->hdr_len + want->left, 0, false);
+
+	return want->left <= loaded && want->hdr_len + want->left <= KWARP_ULPDU_MAX &&
+	       seg->off + len < seg->max && len <= kwarp_tx_left(out) &&
+	       !want->next_len && !llp->framing.tx_markers;
+}
+
+static void put_rest(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
+		     struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+{
+	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
+	struct kwarp_fpdu frame = { .pos = tx->pos, .ulpdu_len = want->hdr_len + want->left };
+
+	frame.len = kwarp_fpdu_len(frame.ulpdu_len, 0, false);
+	h->last = true;
+	put_plain(llp, kwarp_tx_at(out), h, src, &frame);
+	kwarp_tx_commit(out, frame.len);
+	fpdu_added(llp, want, &frame);
+	tx->segment.off += frame.len;
+}
+
+/*
+ * Number of FPDUs with @payload bytes each that fill a segment, follow each other, and precede the
+ * last FPDU of the message: as many as belong to the batch and cannot fail, because their payload
+ * is loaded, and the block of pages has room.
+ */
+static u32 count_full(const struct kwarp_mpa_tx *tx, const struct kwarp_tx_out *out,
+		      const struct kwarp_ulpdu_want *want, u32 loaded, u32 payload)
+{
+	u32 n = min(loaded, want->left - 1) / payload;
+	u32 max = tx->segment.max;
+
+	n = min(n, kwarp_tx_left(out) / max);
+	return tx->buf->len < tx->limit ? min(n, DIV_ROUND_UP(tx->limit - tx->buf->len, max)) : 0;
+}
+
+/* Add these FPDUs, whose headers differ in TO or MO only. There are no markers. */
 static void put_full(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
 		     struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
+	u32 ulpdu_len = kwarp_mulpdu(tx->segment.max, 0, false);
+	struct kwarp_fpdu frame = { .len = tx->segment.max, .ulpdu_len = ulpdu_len };
+	u32 n, payload = ulpdu_len - want->hdr_len;
+	u8 *prev, *dst = kwarp_tx_at(out);
+
+	n = count_full(tx, out, want, src->n, payload);
+	if (!n)
+		return;
+	kwarp_tx_commit(out, n * frame.len);
+	tx->frames += n;
+	want->left -= n * payload;
+	put_plain(llp, dst, h, src, &frame);
+	for (;;) {
+		frame.pos = tx->pos;
+		trace_kwarp_tx_fpdu(llp->qp, &frame, false);
+		kwarp_ddp_advance(h, payload);
+		tx->pos += frame.len;
+		if (!--n)
+			break;
+		prev = dst + KWARP_MPA_HDR_LEN;
+		dst += frame.len;
+		put_unaligned_be16(frame.ulpdu_len, dst);
+		kwarp_ddp_encode_next(h, prev, dst + KWARP_MPA_HDR_LEN);
+		put_loaded(llp, dst, want->hdr_len, src, &frame);
+	}
+}
+
+/* The same with markers: the lengths of the ULPDUs differ. */
+static void put_full_marked(struct kwarp_llp *llp, struct kwarp_tx_out *out,
+			    struct kwarp_ddp_hdr *h, struct kwarp_ulpdu_want *want,
+			    struct kwarp_payload_source *src)
+{
+	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
 	struct kwarp_fpdu frame = { .len = tx->segment.max };
-	bool markers = llp->framing.tx_markers;
-	u32 to_marker = U32_MAX, payload;
+	u32 to_marker, payload;
 
 	while (tx->buf->len < tx->limit && kwarp_tx_left(out) >= frame.len) {
 		frame.pos = tx->pos;
-		frame.ulpdu_len = kwarp_mulpdu(frame.len, frame.pos, markers);
+		frame.ulpdu_len = kwarp_mulpdu(frame.len, frame.pos, true);
 		payload = frame.ulpdu_len - want->hdr_len;
 		if (payload >= want->left || payload > src->n)
 			break;
-		if (markers) {
-			to_marker = kwarp_to_marker(frame.pos);
-			if (to_marker < KWARP_MPA_HDR_LEN + want->hdr_len ||
-			    kwarp_fpdu_len(frame.ulpdu_len, frame.pos, true) != frame.len)
-				break;
-		}
+		to_marker = kwarp_to_marker(frame.pos);
+		if (to_marker < KWARP_MPA_HDR_LEN + want->hdr_len ||
+		    kwarp_fpdu_len(frame.ulpdu_len, frame.pos, true) != frame.len)
+			break;
 		if (WARN_ON_ONCE(put_flat(llp, kwarp_tx_at(out), to_marker, h, src, &frame)))
 			break;
 		kwarp_tx_commit(out, frame.len);
@@ -384,11 +488,22 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	int ret;
 
 	kwarp_llp_assert_locked(llp);
+	if (h && rest_fits(llp, &out, want, src->n)) {
+		put_rest(llp, &out, h, want, src);
+		return batch_ends(tx, 0);
+	}
 	ret = put_one(llp, &out, h, want, src);
 	if (ret)
 		return ret;
-	if (h && !tx->segment.off && !llp->framing.large)
-		put_full(llp, &out, h, want, src);
+	/* The longest FPDU does not fill a segment that is longer. */
+	if (h && want->left && !tx->segment.off && tx->segment.max < KWARP_ULPDU_MAX) {
+		if (llp->framing.tx_markers)
+			put_full_marked(llp, &out, h, want, src);
+		else
+			put_full(llp, &out, h, want, src);
+	}
+	if (h && want->left && !batch_ends(tx, want->left) && rest_fits(llp, &out, want, src->n))
+		put_rest(llp, &out, h, want, src);
 	return batch_ends(tx, want->left);
 }
 

@@ -80,6 +80,7 @@ std::vector<size_t> fpdus_of_write(Session &s, size_t len)
 	for (bool last = false; !last;) {
 		const Segment g = s.p.next();
 		EXPECT_EQ(g.opcode, op_write);
+		EXPECT_EQ(g.to, data.size());
 		all.push_back(fpdu_len(g));
 		put(data, g.payload);
 		last = g.last;

@@ -13,8 +13,10 @@ using namespace rdma;
 namespace {
 
 constexpr size_t MiB = 1 << 20;
-// Sizes around MPA's padding, one segment at MTU 1500, 64 KiB, and more than one batch.
-constexpr size_t sizes[] = {0, 1, 3, 4, 1427, 1428, 1429, 4096, 65535, 65536, 65537, MiB + 1};
+// Sizes around MPA's padding, one segment at MTU 1500 (1428 bytes of a Write, 1424 of a Send),
+// whole segments, 64 KiB, and more than one batch.
+constexpr size_t sizes[] = {0,	  1,	3,    4,    1427,  1428,  1429,	 1424,	 2848,
+			    2856, 4272, 4284, 4096, 65535, 65536, 65537, MiB + 1};
 constexpr size_t largest = MiB + 1 + 64;
 
 PairConfig large()
