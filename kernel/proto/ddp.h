@@ -22,6 +22,7 @@
 #define KWARP_DDP_DV_MASK	0x03
 #define KWARP_DDP_RV_SHIFT	6
 #define KWARP_DDP_OPCODE_MASK	0x0f
+#define KWARP_DDP_CTL_NONE	0xffff	/* no header has this value without the L flag */
 
 /* Version of both DDP and RDMAP; RFC 5044 C.1 forbids mixing them. */
 enum kwarp_ddp_version {
@@ -45,7 +46,8 @@ enum kwarp_ddp_qn {
  * @rv:		RDMAP version
  * @opcode:	RDMAP opcode, 0 to 15: enum kwarp_rdmap_opcode
  * @len:	bytes of the header on the wire
- * @ctl:	of a parsed header: the control bytes without the L flag
+ * @ctl:	of a parsed header: the control bytes without the L flag; KWARP_DDP_CTL_NONE: the
+ *		header tells nothing about the next one
  * @stag:	tagged: STag
  * @to:		tagged: tagged offset
  * @inv_stag:	untagged: Invalidate STag; in a Send with Immediate the immediate data
@@ -97,8 +99,8 @@ static inline void kwarp_ddp_advance(struct kwarp_ddp_hdr *h, u32 payload)
  * kwarp_ddp_continues() - is a segment the next one of its message?
  * @h:		header of the message's previous segment, parsed and advanced; on success that of
  *		the segment
- * @p:		as for kwarp_ddp_parse()
- * @ulpdu_len:	as for kwarp_ddp_parse()
+ * @p:		first bytes of the ULPDU, two at least; all of the header if the ULPDU has that
+ * @ulpdu_len:	bytes of the whole ULPDU
  *
  * Header prediction: most segments of a long message differ from the previous one in TO or MO, and
  * perhaps in the L flag, only. If the previous segment has passed kwarp_ddp_parse() and
@@ -109,12 +111,9 @@ static inline void kwarp_ddp_advance(struct kwarp_ddp_hdr *h, u32 payload)
  */
 static inline bool kwarp_ddp_continues(struct kwarp_ddp_hdr *h, const u8 *p, u32 ulpdu_len)
 {
-	u32 ctl;
+	u32 ctl = get_unaligned_be16(p);
 
-	if (h->last || ulpdu_len < h->len)
-		return false;
-	ctl = get_unaligned_be16(p);
-	if ((ctl & ~KWARP_DDP_L) != h->ctl)
+	if ((ctl & ~KWARP_DDP_L) != h->ctl || h->last || ulpdu_len < h->len)
 		return false;
 	if (h->tagged) {
 		if (get_unaligned_be32(p + 2) != h->stag || get_unaligned_be64(p + 6) != h->to)
@@ -124,6 +123,38 @@ static inline bool kwarp_ddp_continues(struct kwarp_ddp_hdr *h, const u8 *p, u32
 		    get_unaligned_be32(p + 6) != h->qn ||
 		    get_unaligned_be32(p + 10) != h->msn || get_unaligned_be32(p + 14) != h->mo)
 			return false;
+	}
+	h->last = ctl & KWARP_DDP_L;
+	return true;
+}
+
+/**
+ * kwarp_ddp_resembles() - is a segment of the same kind as the previous one?
+ * @h:		header of the previous segment, parsed; on success that of the segment
+ * @p:		as for kwarp_ddp_continues()
+ * @ulpdu_len:	as for kwarp_ddp_continues()
+ *
+ * A sequence of messages has the same control bytes and queue. If the previous segment has passed
+ * kwarp_ddp_parse() and kwarp_rdmap_check(), and is part of a message with payload, so does the
+ * segment.
+ *
+ * Return: true if so; false, with @h unchanged, if the header must be parsed.
+ */
+static inline bool kwarp_ddp_resembles(struct kwarp_ddp_hdr *h, const u8 *p, u32 ulpdu_len)
+{
+	u32 ctl = get_unaligned_be16(p);
+
+	if ((ctl & ~KWARP_DDP_L) != h->ctl || ulpdu_len < h->len)
+		return false;
+	if (h->tagged) {
+		h->stag = get_unaligned_be32(p + 2);
+		h->to = get_unaligned_be64(p + 6);
+	} else {
+		if (get_unaligned_be32(p + 6) != h->qn)
+			return false;
+		h->inv_stag = get_unaligned_be32(p + 2);
+		h->msn = get_unaligned_be32(p + 10);
+		h->mo = get_unaligned_be32(p + 14);
 	}
 	h->last = ctl & KWARP_DDP_L;
 	return true;

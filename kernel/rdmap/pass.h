@@ -58,8 +58,8 @@ struct kwarp_rx_run {
  * @run:	the message in progress
  * @early:	set if ULPDUs were placed early, perhaps the one in progress; otherwise NULL
  * @u:		ULPDU in progress
- * @hdr:	DDP header of @u, then of the next segment of its message; if @last is set, no
- *		segment follows
+ * @hdr:	DDP header of @u, then of the next segment of its message. @hdr.ctl is
+ *		KWARP_DDP_CTL_NONE unless the message has payload
  * @plain:	next byte of its payload, if the rest of the payload is contiguous; otherwise NULL
  * @pl:		the rest of its payload, if @plain is NULL
  * @flat:	reader of @pl, if the ULPDU is contiguous but for markers
@@ -87,15 +87,14 @@ struct kwarp_rx_pass {
 
 /*
  * Initialise the fields before @u. The fields from @u on, which are most of the structure, are
- * set before they are read, except @hdr.last: no message is in progress. A pass often processes a
- * single small message.
+ * set before they are read, except @hdr.ctl. A pass often processes a single small message.
  */
 static inline void kwarp_rx_pass_init(struct kwarp_rx_pass *pass, struct kwarp_qp *qp)
 {
 	memset(pass, 0, offsetof(struct kwarp_rx_pass, u));
 	pass->qp = qp;
 	pass->cache.user = &qp->memory;
-	pass->hdr.last = true;
+	pass->hdr.ctl = KWARP_DDP_CTL_NONE;
 }
 
 /* Begin with the payload of the ULPDU in progress, after a header of @hdr_len bytes. */

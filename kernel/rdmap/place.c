@@ -444,12 +444,17 @@ static enum kwarp_err parse_header(struct kwarp_rx_pass *pass)
 	struct kwarp_qp *qp = pass->qp;
 	enum kwarp_err err;
 
+	if (kwarp_ddp_resembles(h, pass->u.seg, pass->u.len))
+		return KWARP_ERR_NONE;
 	err = kwarp_ddp_parse(pass->u.seg, pass->u.len, h);
 	if (err)
 		return err;
 	err = kwarp_rdmap_check(h, pass->u.len, kwarp_qp_version(qp), qp->params.ext);
 	if (err)
 		return err;
+	/* A message without payload has checks of its own (kwarp_rdmap_check()). */
+	if (!(kwarp_rdmap_find_op(h->opcode)->flags & KWARP_RDMAP_F_PAYLOAD))
+		h->ctl = KWARP_DDP_CTL_NONE;
 	if (unlikely(kwarp_rx_rtr_due(qp)) && !is_rtr(pass, pass->u.len - h->len)) {
 		kwarp_count(qp->dev, KWARP_STAT_STARTUP_RTR_ERR);
 		kwarp_count(qp->dev, KWARP_STAT_STARTUP_NEGOTIATION);

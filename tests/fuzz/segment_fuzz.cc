@@ -139,7 +139,7 @@ void check_header(Input &in)
 // is the next one. It then has the header that the parser reads.
 void check_continues(Input &in)
 {
-	const u32 payload = in.word() % 65536, ulpdu_len = in.byte() % 24;
+	const u32 payload = in.word() % 65536, ulpdu_len = 2 + in.byte() % 22;
 	const u8 at = in.byte() % KWARP_DDP_HDR_MAX, change = in.byte();
 	kwarp_ddp_hdr h, parsed;
 	Bytes first = in.rest(), next(KWARP_DDP_HDR_MAX);
@@ -153,12 +153,16 @@ void check_continues(Input &in)
 	// There are no bytes after the required ones.
 	Exact second(next.data(), std::min<size_t>(ulpdu_len, KWARP_DDP_HDR_MAX));
 	const kwarp_ddp_hdr wanted = h;
+	const bool resembles = kwarp_ddp_resembles(&h, second.data(), ulpdu_len);
+	require(!resembles ? h == wanted :
+			     !kwarp_ddp_parse(second.data(), ulpdu_len, &parsed) && h == parsed);
+	h = wanted;
 	if (!kwarp_ddp_continues(&h, second.data(), ulpdu_len)) {
 		require(h == wanted);
 		require(last || ulpdu_len < h.len || (at < h.len && change));
 		return;
 	}
-	require(!last);
+	require(!last && resembles);
 	require(!kwarp_ddp_parse(second.data(), ulpdu_len, &parsed) && h == parsed);
 }
 

@@ -203,11 +203,54 @@ TEST(ddp, kwarp_ddp_continues__too_short)
 	kwarp_ddp_hdr h = random_header();
 	h.last = false;
 	const Bytes o = encode(h);
-	for (u32 n = 0; n < o.size(); n++) {
+	for (u32 n = 2; n < o.size(); n++) {
 		const Bytes part(o.begin(), o.begin() + n);
 		EXPECT_FALSE(kwarp_ddp_continues(&h, part.data(), n));
 	}
 	EXPECT_TRUE(kwarp_ddp_continues(&h, o.data(), o.size()));
+}
+
+// Exactly the segments with the same control bytes, except the L flag, and the same queue resemble
+// the previous one, and they then have the header that the parser reads.
+TEST(ddp, kwarp_ddp_resembles__same_kind)
+{
+	for (int i = 0; i < 20000; i++) {
+		const kwarp_ddp_hdr previous = random_header();
+		kwarp_ddp_hdr other = random_header(), got = previous, parsed;
+		if (coin()) {
+			other.tagged = previous.tagged;
+			other.dv = previous.dv;
+			other.rv = previous.rv;
+			other.opcode = previous.opcode;
+			other.qn = coin() ? previous.qn : other.qn;
+		}
+		const Bytes o = encode(other);
+		const bool same = other.tagged == previous.tagged && other.dv == previous.dv &&
+				  other.rv == previous.rv && other.opcode == previous.opcode &&
+				  (other.tagged || other.qn == previous.qn);
+		ASSERT_EQ(kwarp_ddp_resembles(&got, o.data(), o.size()), same);
+		ASSERT_EQ(parse(o, parsed), KWARP_ERR_NONE);
+		ASSERT_EQ(fields(got), fields(same ? parsed : previous));
+	}
+}
+
+TEST(ddp, kwarp_ddp_resembles__not)
+{
+	kwarp_ddp_hdr h = random_header();
+	const Bytes o = encode(h);
+	for (u32 n = 2; n < o.size(); n++) {
+		const Bytes part(o.begin(), o.begin() + n);
+		EXPECT_FALSE(kwarp_ddp_resembles(&h, part.data(), n));
+	}
+	EXPECT_TRUE(kwarp_ddp_resembles(&h, o.data(), o.size()));
+	h.ctl = KWARP_DDP_CTL_NONE;
+	for (u32 ctl = 0; ctl < 65536; ctl++) {
+		Bytes any = o;
+		any[0] = ctl >> 8;
+		any[1] = ctl & 0xff;
+		ASSERT_FALSE(kwarp_ddp_resembles(&h, any.data(), any.size()));
+		ASSERT_FALSE(kwarp_ddp_continues(&h, any.data(), any.size()));
+	}
 }
 
 TEST(ddp, kwarp_ddp_encode_next__as_encoded)
