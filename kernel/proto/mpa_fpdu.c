@@ -317,7 +317,7 @@ int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, struct kwarp_fpdu *f)
 	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_NEED_MORE;
 	end = f->len - KWARP_MPA_CRC_LEN;
-	if (crc && get_unaligned_le32(p + end) != ~crc32c(~0U, p, end))
+	if (crc && !kwarp_fpdu_crc_ok(p, f->len))
 		return KWARP_FPDU_ERR_CRC;
 	for (at = first; at < end; at += KWARP_MARKER_SPACING) {
 		u32 ptr = at ? at - length_off : 0;

@@ -175,6 +175,21 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 		    u32 *crc);
 
 /**
+ * kwarp_fpdu_crc_ok() - check the CRC of a contiguous FPDU
+ * @p:		first byte of the FPDU
+ * @len:	its bytes, from kwarp_fpdu_len()
+ *
+ * Return: true if the CRC is that of the bytes before it.
+ */
+static inline bool kwarp_fpdu_crc_ok(const u8 *p, u32 len)
+{
+	u32 end = len - KWARP_MPA_CRC_LEN;
+
+	/* Least significant byte first, as in RFC 5044 figures 5, 6. */
+	return get_unaligned_le32(p + end) == ~crc32c(~0U, p, end);
+}
+
+/**
  * kwarp_fpdu_flat() - peek and verify in one step, for the common case
  * @p:		first byte of an FPDU
  * @n:		contiguous bytes at @p
@@ -189,8 +204,6 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 				  struct kwarp_fpdu *f)
 {
-	u32 end;
-
 	if (n < KWARP_MPA_HDR_LEN)
 		return KWARP_FPDU_NEED_MORE;
 	f->ulpdu_len = get_unaligned_be16(p);
@@ -198,9 +211,7 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 	f->markers = false;
 	if (f->len > n || f->ulpdu_len > KWARP_ULPDU_MAX)
 		return KWARP_FPDU_NEED_MORE;
-	end = f->len - KWARP_MPA_CRC_LEN;
-	/* Least significant byte first, as in RFC 5044 figures 5, 6. */
-	if (crc && get_unaligned_le32(p + end) != ~crc32c(~0U, p, end))
+	if (crc && !kwarp_fpdu_crc_ok(p, f->len))
 		return KWARP_FPDU_ERR_CRC;
 	return KWARP_FPDU_OK;
 }

@@ -23,22 +23,33 @@ kwarp_err parse(const Bytes &o, kwarp_ddp_hdr &h)
 
 using big = unsigned __int128;
 
-// Returns a header as parsed, with random fields.
-kwarp_ddp_hdr random_header()
+// Returns a header with random fields of its buffer model.
+kwarp_ddp_hdr random_fields()
 {
-	kwarp_ddp_hdr h{}, parsed;
+	kwarp_ddp_hdr h{};
 	h.tagged = coin();
 	h.last = coin();
 	h.dv = pick(0, 3);
 	h.rv = pick(0, 3);
 	h.opcode = pick(0, 15);
-	h.stag = pick(0, U32_MAX);
-	h.to = rng()();
-	h.inv_stag = pick(0, U32_MAX);
-	h.qn = pick(0, U32_MAX);
-	h.msn = pick(0, U32_MAX);
-	h.mo = pick(0, U32_MAX);
-	parse(encode(h), parsed);
+	h.len = kwarp_ddp_hdr_len(h.tagged);
+	if (h.tagged) {
+		h.stag = pick(0, U32_MAX);
+		h.to = rng()();
+	} else {
+		h.inv_stag = pick(0, U32_MAX);
+		h.qn = pick(0, U32_MAX);
+		h.msn = pick(0, U32_MAX);
+		h.mo = pick(0, U32_MAX);
+	}
+	return h;
+}
+
+// Returns such a header as the parser does.
+kwarp_ddp_hdr random_header()
+{
+	kwarp_ddp_hdr parsed;
+	parse(encode(random_fields()), parsed);
 	return parsed;
 }
 
@@ -96,22 +107,7 @@ TEST(ddp, kwarp_ddp_encode__rdmac)
 TEST(ddp, kwarp_ddp_parse__what_was_encoded)
 {
 	for (int i = 0; i < 20000; i++) {
-		kwarp_ddp_hdr h{}, got;
-		h.tagged = coin();
-		h.last = coin();
-		h.dv = pick(0, 3);
-		h.rv = pick(0, 3);
-		h.opcode = pick(0, 15);
-		h.len = kwarp_ddp_hdr_len(h.tagged);
-		if (h.tagged) {
-			h.stag = pick(0, U32_MAX);
-			h.to = rng()();
-		} else {
-			h.inv_stag = pick(0, U32_MAX);
-			h.qn = pick(0, U32_MAX);
-			h.msn = pick(0, U32_MAX);
-			h.mo = pick(0, U32_MAX);
-		}
+		kwarp_ddp_hdr h = random_fields(), got;
 		ASSERT_EQ(parse(encode(h), got), KWARP_ERR_NONE);
 		ASSERT_EQ(got.tagged, h.tagged);
 		ASSERT_EQ(got.last, h.last);

@@ -165,9 +165,7 @@ static noinline enum kwarp_pull pull_any(struct kwarp_llp *llp, struct kwarp_ulp
 /* Check the CRC of a contiguous FPDU that was pulled. Return: as kwarp_mpa_pull(). */
 static noinline enum kwarp_pull check_crc(struct kwarp_mpa_rx *rx, struct kwarp_ulpdu *u)
 {
-	u32 end = u->frame.len - KWARP_MPA_CRC_LEN;
-
-	if (get_unaligned_le32(u->flat + end) == ~crc32c(~0U, u->flat, end))
+	if (kwarp_fpdu_crc_ok(u->flat, u->frame.len))
 		return KWARP_PULL_ULPDU;
 	/* The FPDU stays in the queue, and nothing in it can be relied on. */
 	rx->len = 0;
