@@ -73,9 +73,7 @@ static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	} else if (answers) {
 		d->due |= KWARP_DRIVE_TX;
 	}
-	/* The stream ends after its last ULPDU. */
-	if (qp->rx.state != KWARP_RX_DEFERRED)
-		d->due |= KWARP_DRIVE_END;
+	d->due |= KWARP_DRIVE_END;
 }
 
 /**
@@ -108,6 +106,9 @@ void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work)
 			drive_tx(qp, llp);
 		} else {
 			d->due &= ~KWARP_DRIVE_END;
+			/* The stream ends after its last ULPDU: a worker's pass sets the bit. */
+			if (qp->rx.state == KWARP_RX_DEFERRED)
+				continue;
 			if (qp->rx.state == KWARP_RX_STOPPED)
 				llp->ops->discard(llp);
 			kwarp_llp_report_end(llp);

@@ -553,7 +553,14 @@ bool kwarp_tx_next(struct kwarp_qp *qp, enum kwarp_tx_kind due,
 		tx->prefer_sq = false;
 		if (next_from_sq(qp, cache))
 			break;
-		if (tx->failed || qp->rx.in_head == qp->rx.in_tail)
+		if (tx->failed)
+			return false;
+		/* The elements taken send nothing, and an acknowledging read may have waited for them. */
+		if (unlikely(tx->unacked) && kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx))) {
+			start_ack_read(qp);
+			break;
+		}
+		if (qp->rx.in_head == qp->rx.in_tail)
 			return false;
 		fallthrough;
 	case KWARP_TX_RESPONSE:

@@ -203,6 +203,11 @@ static int push(struct kwarp_llp *llp)
 
 	if (list_empty(&m->batch))
 		return 0;
+	if (!list_empty(&m->late)) {
+		list_splice_tail_init(&m->late, &m->in);
+		m->fin = true;
+		llp->engine->readable(llp);
+	}
 	if (m->broken)
 		return -EPIPE;
 	if (!fails(m, MOCK_PUSH)) {
@@ -224,7 +229,10 @@ static void drop(struct kwarp_llp *llp)
 
 static int over(const struct kwarp_llp *llp, u32 *left)
 {
-	return 0;
+	const struct mock *m = container_of(llp, struct mock, llp);
+
+	*left = !list_empty(&m->in);
+	return m->fin;
 }
 
 static void poll(struct kwarp_llp *llp)
@@ -259,6 +267,12 @@ static void where(const struct kwarp_llp *llp, u32 *tx_pos, u32 *rx_pos)
 	*rx_pos = 0;
 }
 
+static void info(const struct kwarp_llp *llp, struct kwarp_llp_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->name = "mock";
+}
+
 static const struct kwarp_llp_ops mock_ops = {
 	.begin = begin,
 	.end = end,
@@ -280,6 +294,7 @@ static const struct kwarp_llp_ops mock_ops = {
 	.in_flight = in_flight,
 	.shutdown = shutdown,
 	.where = where,
+	.info = info,
 };
 
 /* ---- interface for the cases ------------------------------------------------- */
@@ -307,6 +322,7 @@ int mock_open(struct mock *m, struct kwarp_device *dev, u32 seed)
 	memset(m, 0, sizeof(*m));
 	prandom_seed_state(&m->rnd, seed);
 	INIT_LIST_HEAD(&m->in);
+	INIT_LIST_HEAD(&m->late);
 	INIT_LIST_HEAD(&m->batch);
 	INIT_LIST_HEAD(&m->sent);
 	init_completion(&m->released);
@@ -334,6 +350,7 @@ void mock_close(struct mock *m)
 	synchronize_rcu();
 	sock_release(sock);
 	list_free(&m->in);
+	list_free(&m->late);
 	list_free(&m->batch);
 	list_free(&m->sent);
 }
@@ -359,6 +376,13 @@ void mock_deliver(struct mock *m)
 	kwarp_llp_lock(&m->llp);
 	if (m->llp.qp)
 		m->llp.engine->readable(&m->llp);
+	kwarp_llp_unlock(&m->llp);
+}
+
+void mock_come_late(struct mock *m)
+{
+	kwarp_llp_lock(&m->llp);
+	list_splice_tail_init(&m->in, &m->late);
 	kwarp_llp_unlock(&m->llp);
 }
 

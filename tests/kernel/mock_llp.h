@@ -50,6 +50,8 @@ struct mock_reader {
  * struct mock - the lower layer
  * @llp:	connection
  * @in:		received, not yet pulled by the engine
+ * @late:	arrive with the peer's FIN while the next batch is pushed
+ * @fin:	the peer's FIN has arrived
  * @batch:	put, not pushed yet
  * @sent:	pushed
  * @batched:	number of ULPDUs in @batch
@@ -73,6 +75,8 @@ struct mock_reader {
 struct mock {
 	struct kwarp_llp llp;
 	struct list_head in;
+	struct list_head late;
+	bool fin;
 	struct list_head batch;
 	struct list_head sent;
 	u32 batched;
@@ -102,6 +106,9 @@ void mock_close(struct mock *m);
 int mock_come(struct mock *m, const struct kwarp_ddp_hdr *h, const void *payload,
 	      u32 len);
 void mock_deliver(struct mock *m);
+
+/* What came and is not pulled, and FIN, arrive while the next batch is pushed. */
+void mock_come_late(struct mock *m);
 
 /* Is there received data that was not consumed? */
 bool mock_pending(struct mock *m);

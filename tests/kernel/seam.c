@@ -546,6 +546,44 @@ static int just_a_pass(u32 ulpdus)
 	return ret;
 }
 
+/*
+ * While a response is sent, more arrives than a pass processes, then FIN. A worker processes the
+ * rest before the end of the stream is reported: the last message is received.
+ */
+static int fin_after_a_pass(void)
+{
+	const struct want w = { RDMAP_READ_RESPONSE, 100, NULL, 5, 0 };
+	struct kwarp_ddp_hdr h = {
+		.tagged = true, .opcode = RDMAP_WRITE, .last = true,
+		.dv = KWARP_DDP_V_IETF, .rv = KWARP_DDP_V_IETF,
+	};
+	struct seam *e = seam_open();
+	struct ib_mr *mr;
+	int ret, i;
+
+	if (!e)
+		return -ENOMEM;
+	mr = region_open(e);
+	ret = mr ? seam_post_recv(e, 0, 10) : -ENOMEM;
+	for (i = 0; i < KWARP_RX_ULPDUS && !ret; i++)
+		ret = mock_come(&e->m, &h, NULL, 0);
+	h.tagged = false;
+	h.opcode = RDMAP_SEND;
+	h.msn = 1;
+	ret = ret ? : mock_come(&e->m, &h, e->local, 10);
+	mock_come_late(&e->m);
+	ret = ret ? : request_in(e, mr, w.len) ? : seam_wait(e, 1, 0) ? : sent(e, &w, 1);
+	if (!ret && to_kqp(e->qp)->stats[KWARP_STAT_RX_CONTINUED] != 1)
+		ret = -EIO;
+	if (!ret && !test_bit(KWARP_LLP_EV_PEER_FIN, &e->m.events))
+		ret = -ENODATA;
+	kwarp_qp_detach(&e->m.llp);
+	if (mr)
+		ib_dereg_mr(mr);
+	seam_close(e);
+	return ret;
+}
+
 /* The stream is closed before kwarp_qp_start(): no byte is sent before the start. */
 static int closed_before_start(void)
 {
@@ -635,6 +673,57 @@ static int refused_send(void)
 	return ret;
 }
 
+/*
+ * With acknowledgments: a request that sends nothing is the last one posted. The acknowledging read
+ * is sent, and the peer's response completes the request.
+ */
+static int acknowledged_local_request(void)
+{
+	struct kwarp_rdmap_read rd = {};
+	struct seam *e = seam_open_stopped();
+	struct ib_send_wr local = { .opcode = IB_WR_LOCAL_INV, .send_flags = IB_SEND_SIGNALED };
+	struct ib_sge sge;
+	struct ib_send_wr send = { .opcode = IB_WR_SEND, .next = &local, .sg_list = &sge };
+	const struct mock_ulpdu *u;
+	struct ib_mr *mr;
+	int ret, ms;
+
+	if (!e)
+		return -ENOMEM;
+	sge = (struct ib_sge){ (uintptr_t)e->local, 10, e->pd->local_dma_lkey };
+	send.num_sge = 1;
+	mr = region_open(e);
+	to_kqp(e->qp)->params.ack = true;
+	to_kqp(e->qp)->sq.sig_all = false;
+	if (mr)
+		local.ex.invalidate_rkey = mr->rkey;
+	kwarp_qp_start(to_kqp(e->qp));
+	/* The engine sends both requests in one run, when there is room. */
+	kwarp_llp_lock(&e->m.llp);
+	e->m.writeable = false;
+	kwarp_llp_unlock(&e->m.llp);
+	ret = mr ? ib_post_send(e->qp, &send, NULL) : -ENOMEM;
+	for (ms = 0; !ret && !READ_ONCE(e->m.wanted); ms++) {
+		if (ms == PATIENCE_MS)
+			ret = -ETIMEDOUT;
+		fsleep(1000);
+	}
+	mock_room(&e->m);
+	u = ret ? NULL : sent_first(e, RDMAP_READ_REQUEST);
+	if (u) {
+		kwarp_rdmap_read_parse(u->data + 2 + KWARP_DDP_UNTAGGED_LEN, &rd);
+		ret = answer(e, &rd) ? : delivered(e) ? : seam_wait(e, 1, 0);
+	} else {
+		ret = ret ? : -ETIMEDOUT;
+	}
+	if (!ret && (rd.len || e->wc.opcode != IB_WC_LOCAL_INV))
+		ret = -EPROTO;
+	if (mr)
+		ib_dereg_mr(mr);
+	seam_close(e);
+	return ret;
+}
+
 static void run(void)
 {
 	static const enum kwarp_err framing[] = {
@@ -664,9 +753,11 @@ static void run(void)
 	tap("seam.response__region_revoked", revoked_response());
 	tap("seam.pass__up_to_its_limit", just_a_pass(KWARP_RX_ULPDUS));
 	tap("seam.pass__beyond_its_limit", just_a_pass(KWARP_RX_ULPDUS + 1));
+	tap("seam.pass__fin_after_its_limit", fin_after_a_pass());
 	tap("seam.closed_before_start", closed_before_start());
 	tap("seam.window__freed_while_moved", kt_window_freed_while_moved(seam_ibdev));
 	tap("seam.terminate__refused_send_after_a_read", refused_send());
+	tap("seam.acknowledged__local_request_last", acknowledged_local_request());
 	tap("seam.handle__without_rights", kt_handle_without_rights());
 	tap("seam.handle__ends_while_in_use", kt_handle_ends_while_in_use());
 	tap("seam.accept__after_the_end", kt_accepted_after_its_end());
