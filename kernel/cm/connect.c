@@ -365,8 +365,11 @@ static void terminate_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_param
 static void accept_and_terminate(struct kwarp_ep *ep, const struct kwarp_mpa_params *agreed,
 				 enum kwarp_err err, int status)
 {
-	if (agreed->rev < KWARP_MPA_REV_2 ||
-	    kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR))
+	/* A Terminate would put the QP in ERR, but the QP goes on seeking its partner. */
+	if (ep->rendezvous)
+		connect_failed(ep, status);
+	else if (agreed->rev < KWARP_MPA_REV_2 ||
+		 kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR))
 		accepted_failed(ep, status);
 	else
 		terminate_accepted(ep, agreed, err, status);
@@ -412,10 +415,6 @@ static void reply_not_attached(struct kwarp_ep *ep, const struct kwarp_mpa_param
 	bool raised = agreed->ird > ep->su->local.ird;
 	struct kwarp_mpa_params least = *agreed;
 
-	if (ep->rendezvous) {
-		connect_failed(ep, status);
-		return;
-	}
 	least.ird = 0;
 	least.ord = 0;
 	least.rtr = 0;
@@ -434,7 +433,6 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 		accept_and_terminate(ep, agreed, KWARP_ERR_MPA_LOCAL, -EMSGSIZE);
 		return;
 	}
-	/* A Terminate would put the QP in ERR, which goes on seeking its partner. */
 	if (!kwarp_meet_reply_ok(ep, ep->su->hello.rx + rep->pd_off, rep->pd_len)) {
 		connect_failed(ep, -EPROTO);
 		return;

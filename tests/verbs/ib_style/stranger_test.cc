@@ -449,14 +449,26 @@ TEST_F(stranger, reply__wrong_card)
 	Card wrong = good, other = good;
 	wrong.sq_psn ^= 1;
 	other.partner_gid = gid_of("10.0.0.9");
-	const iwarp::Bytes replies[] = {{}, wrong.encode(), other.encode(), good.encode()};
-	for (const iwarp::Bytes &pd : replies) {
+	// Replies to which any other connection answers by a Terminate: an IRD that is too small,
+	// no RTR indication, no enhanced data, too much private data.
+	const iwarp::Enhanced agreed{4, 4, true, true, true, true}, greedy{4, 0x3ffe, true, true},
+		client_server{4, 4};
+	const std::pair<std::optional<iwarp::Enhanced>, iwarp::Bytes> replies[] = {
+		{agreed, {}},
+		{agreed, wrong.encode()},
+		{agreed, other.encode()},
+		{greedy, good.encode()},
+		{client_server, good.encode()},
+		{{}, good.encode()},
+		{agreed, iwarp::Bytes(300)},
+		{agreed, good.encode()},
+	};
+	for (const auto &reply : replies) {
 		iwarp::Peer peer(listener.accept(patience));
 		peer.receive_request(patience);
 		EXPECT_EQ(peer.request.private_data.size(), 56u);
-		peer.send_reply(iwarp::StartupFrame::reply(
-			2, iwarp::Enhanced{4, 4, true, true, true, true}, pd));
-		if (&pd != &replies[3]) {
+		peer.send_reply(iwarp::StartupFrame::reply(2, reply.first, reply.second));
+		if (&reply != std::end(replies) - 1) {
 			closed_silently(peer.socket);
 			continue;
 		}
