@@ -252,6 +252,14 @@ int kwarp_sctp_begin(struct kwarp_llp *llp)
 	return 0;
 }
 
+/* Discard the messages that were not sent. DDP-SSNs have no gaps (RFC 5043 6): use theirs again. */
+static void forget_batch(struct kwarp_sctp_tx *tx)
+{
+	tx->ssn -= tx->nr - tx->sent;
+	tx->nr = 0;
+	tx->sent = 0;
+}
+
 void kwarp_sctp_end(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_tx *tx;
@@ -262,8 +270,7 @@ void kwarp_sctp_end(struct kwarp_llp *llp)
 	tx = &llp->sctp->tx;
 	kvfree(tx->buf);
 	tx->buf = NULL;
-	tx->nr = 0;
-	tx->sent = 0;
+	forget_batch(tx);
 }
 
 /* Bytes of the first @nr messages. */
@@ -437,8 +444,7 @@ void kwarp_sctp_drop(struct kwarp_llp *llp)
 	/* kwarp_sctp_halt() sends without the driver of the engines, and reads the batch. */
 	if (is_sending(llp->sctp))
 		return;
-	tx->nr = 0;
-	tx->sent = 0;
+	forget_batch(tx);
 }
 
 /*
