@@ -145,6 +145,13 @@ static void ring_doorbell(struct kwarp_qp *qp)
 		kwarp_qp_check_lost(qp);
 }
 
+/* A user's doorbell for receives, which is needed in ERR only. */
+static void ring_recv_doorbell(struct kwarp_qp *qp)
+{
+	if (kwarp_qp_failed(qp))
+		kwarp_wq_flush_here(&qp->sq, &qp->rq);
+}
+
 /* Flush what a kernel consumer has posted to a queue pair in ERR. */
 static void flush_posted(struct kwarp_qp *qp)
 {
@@ -242,6 +249,10 @@ int kwarp_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	if (qp->sq.kernel != !!wr || qp->srq) {
 		*bad_wr = wr;
 		return -EINVAL;
+	}
+	if (!wr) {
+		ring_recv_doorbell(qp);
+		return 0;
 	}
 	ret = rq_post(&qp->rq, wr, bad_wr);
 	if (kwarp_qp_failed(qp))

@@ -205,6 +205,29 @@ TEST_F(qp, modify__unconnected_to_error_flushes)
 	}
 }
 
+// The call that posts makes all completions, not a worker of the kernel, whose time is nobody's.
+TEST_F(qp, post__in_error_flushes_in_the_call)
+{
+	if (!lab::a().is_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	constexpr uint32_t depth = 8192;
+	Cq large = create_cq(context.get(), depth);
+	ibv_qp_init_attr attr = qp_attr(large.get(), depth);
+	Qp one = create_qp(pd.get(), attr);
+	ASSERT_EQ(modify_state(one.get(), IBV_QPS_ERR), 0);
+	std::vector<ibv_recv_wr> receives(depth);
+	for (uint32_t i = 0; i < depth; i++) {
+		receives[i].wr_id = i;
+		receives[i].next = i + 1 < depth ? &receives[i + 1] : nullptr;
+	}
+	std::vector<ibv_wc> flushed(depth);
+	ibv_recv_wr *bad = nullptr;
+	ASSERT_EQ(ibv_post_recv(one.get(), receives.data(), &bad), 0);
+	ASSERT_EQ(ibv_poll_cq(large.get(), depth, flushed.data()), static_cast<int>(depth));
+	EXPECT_EQ(flushed.front().status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(flushed.back().wr_id, depth - 1);
+}
+
 TEST_F(qp, modify__error_stays_error)
 {
 	Qp one = create();
