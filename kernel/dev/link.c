@@ -36,6 +36,8 @@ static void port_changed(struct kwarp_device *dev, struct net_device *netdev)
 /* Time for a consumer to process the end of its connection. */
 #define CONSUMER_GRACE (HZ / 2)
 
+#define GONE_RETRY (HZ / 10 + 1)
+
 /* Limit of the wait for a device being removed that holds the netdev or the name. */
 #define LEAVE_TIME (5 * HZ)
 #define LEAVE_POLL_MS 20
@@ -49,9 +51,15 @@ static void gone_work(struct work_struct *work)
 	struct kwarp_device *dev = container_of(to_delayed_work(work),
 						struct kwarp_device, gone_work);
 
-	/* Fails if the device is already being unregistered. */
-	if (!ib_device_try_get(&dev->ibdev))
+	/*
+	 * Fails if the device is already being unregistered: kwarp_link_device_flush() ends the
+	 * retries. Fails for a moment also while the core moves the device to another namespace.
+	 * (An event of the netdev in that moment is lost; the core repeats NETDEV_UNREGISTER.)
+	 */
+	if (!ib_device_try_get(&dev->ibdev)) {
+		schedule_delayed_work(&dev->gone_work, GONE_RETRY);
 		return;
+	}
 	ib_unregister_device_queued(&dev->ibdev);
 	kwarp_device_put(dev);
 }
