@@ -49,6 +49,16 @@ static inline void kwarp_net_refcnt_upgrade(struct sock *sk)
 #define KWARP_WQ_PERCPU		0
 #endif
 
+/*
+ * For __vmalloc(): fail without an OOM kill. In Linux 6.19 it warns of __GFP_RETRY_MAYFAIL, and
+ * ignores the flag.
+ */
+#if KWARP_KERNEL_FROM(6, 19) && !KWARP_KERNEL_FROM(7, 0)
+#define KWARP_VMALLOC_MAYFAIL	__GFP_NORETRY
+#else
+#define KWARP_VMALLOC_MAYFAIL	__GFP_RETRY_MAYFAIL
+#endif
+
 /* Member of struct sctp_endpoint: the key that signs the endpoint's cookies. */
 #if KWARP_KERNEL_FROM(6, 18)
 #define KWARP_SCTP_COOKIE_KEY	cookie_auth_key

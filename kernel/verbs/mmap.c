@@ -18,7 +18,7 @@ static void *alloc_mem(bool user, size_t len)
 	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
 
 	if (user)
-		gfp |= __GFP_ACCOUNT | __GFP_RETRY_MAYFAIL;
+		gfp |= __GFP_ACCOUNT | KWARP_VMALLOC_MAYFAIL;
 	return __vmalloc(len, gfp | __GFP_NOWARN);
 }
 
