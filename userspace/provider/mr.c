@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "compat.h"
 #include "kwarp.h"
 
 struct ibv_mr *kwarp_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -61,8 +62,8 @@ struct ibv_mr *kwarp_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	if (!vmr)
 		return NULL;
 
-	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, vmr,
-				    NULL);
+	ret = kwarp_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access,
+				      vmr);
 	if (ret) {
 		free(vmr);
 		errno = ret;
