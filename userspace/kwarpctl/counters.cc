@@ -34,6 +34,9 @@ constexpr std::array failures{
 	Meaning{"revision_fallbacks", "peers do not support MPA revision 2; revision 1 was tried"},
 	Meaning{"path_failures", "SCTP: a path did not answer"},
 	Meaning{"rendezvous_refused", "requests at rendezvous_port for which no queue pair waited"},
+	Meaning{"rendezvous_psn_errors",
+		"the two ends of a queue pair without rdma_cm have different packet "
+		"sequence numbers: sq_psn of one must be rq_psn of the other"},
 	Meaning{"rendezvous_timeouts",
 		"queue pairs did not find their partner: do both devices have the "
 		"same rendezvous_port?"},
