@@ -6,20 +6,26 @@
  * Directories; each includes only those to its right (the suite "rooms"):
  *	dev, verbs, cm, rdmap, llp, core, proto
  *
- * Lock order, outermost first (Documentation/locking.rst explains it):
+ * Lock order, outermost first (Documentation/locking.rst explains it). Those called leaves are
+ * outside of no other lock:
+ *	newlink_mutex		creation of devices; RTNL is taken under it
  *	listeners_mutex		devices' listeners for a rendezvous
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
  *	srq->mutex, cq->mutex	modify_srq, resize_cq; sleeping; outside of the queue's lock
+ *	ep->child_lock		a listener's children
+ *	mr->change		an invalidation, a binding or a deregistration of an STag
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
  *				a shared receive queue's is taken alone
  *	context->cqs_lock	the list of a program's CQs; irqsave
- *	cq->lock		the CQ ring; irqsave; innermost
- *	sk->sk_callback_lock	changes of sk_user_data and the callbacks; innermost
- *	dev->counted_lock	counters of single QPs; innermost
+ *	cq->pause.lock		paused queue pairs with this send CQ; bh; leaf
+ *	cq->lock		the CQ ring; irqsave; leaf
  *	multihomed_lock		devices with policy paths (dev/addr.c); bh
- *	dev->lock		the device's lists of endpoints; irqsave; innermost
+ *	sk->sk_callback_lock	changes of sk_user_data and the callbacks; leaf
+ *	dev->lock		the device's lists of endpoints; irqsave; leaf
+ *	dev->counted_lock	counters of single QPs; leaf
+ *	requested_lock		handles that iw_cm has got (cm/iw_qp.c); irqsave; leaf
  * An endpoint's events are bits, so raising one takes no lock.
  */
 #ifndef _KWARP_H

@@ -13,8 +13,9 @@
  * call could read and write between FPDUs, replace the shell by other operations, or hold
  * the socket lock without limit, because a program can serve page faults itself. Therefore a
  * socket is taken only if no such call is in progress, which the reference count of the file
- * proves: see is_sole_user(). From then on no program can hold the socket lock, and the
- * socket is used like one that kwarp has created.
+ * proves: see is_sole_user(). From then on no program can hold the socket lock, except for
+ * one small allocation (fcntl() with O_ASYNC does not use sock->ops), and the socket is used
+ * like one that kwarp has created.
  */
 #include "llp/mpa/tcp.h"
 
