@@ -28,29 +28,48 @@ static void cq_event(struct kwarp_cq *cq)
 	kwarp_call_event(cq->ibcq.event_handler, &ev, cq->ibcq.cq_context);
 }
 
-/* Add an element. Return: false if there is no room: the CQ is dead. */
-static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
+/* Add completions as far as there is room. Return: their number. */
+static u32 cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr, u64 now)
 {
 	u32 cons = kwarp_cq_cons(cq);
-	struct kwarp_cqe *slot;
+	u32 end;
 
 	lockdep_assert_held(&cq->lock);
-	/* Also true if a user's consumer index is out of range. */
-	if (cq->prod - cons >= cq->size) {
-		WRITE_ONCE(cq->overflow, true);
-		/* After kern_idx: a user takes the CQ for dead once the ring is empty. */
-		smp_store_release(&cq->ctl->flags, kwarp_cq_flags(cq));
-		return false;
+	/* A user's consumer index that is out of range leaves no room. */
+	nr = min(nr, cq->size - min(cq->prod - cons, cq->size));
+	end = cq->prod + nr;
+	for (; cq->prod != end; cq->prod++, cqe++) {
+		struct kwarp_cqe *slot = cq_elem(cq, cq->prod);
+
+		*slot = *cqe;
+		slot->timestamp = now;
 	}
-	slot = cq_elem(cq, cq->prod);
-	*slot = *cqe;
-	slot->timestamp = now;
 	kwarp_cq_marks_follow(&cq->marks, cons);
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
-	/* Write the element before the index; pairs with a user's acquire. */
-	smp_store_release(&cq->ctl->kern_idx, ++cq->prod);
-	cq->since_event++;
-	return true;
+	/* Write the elements before the index; pairs with a user's acquire. */
+	smp_store_release(&cq->ctl->kern_idx, end);
+	cq->since_event += nr;
+	return nr;
+}
+
+/* Is there a failed request among the completions? */
+static bool any_failed(const struct kwarp_cqe *cqe, u32 nr)
+{
+	u32 failed = 0;
+
+	for (; nr; nr--, cqe++)
+		failed |= cqe->status;
+	return failed;
+}
+
+/* Trace the completions added, and the first one that was lost. */
+static void trace_all(const struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr, u32 added,
+		      enum kwarp_urgency urgency)
+{
+	u32 i;
+
+	for (i = 0; i < nr && i <= added; i++)
+		trace_kwarp_cqe(cq, cqe + i, urgency != KWARP_UNSOLICITED, i == added);
 }
 
 /**
@@ -68,8 +87,9 @@ static bool cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u64 now)
 void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		   enum kwarp_urgency urgency)
 {
-	bool overflow = false, bad = false, raised = false;
+	bool overflow = false, raised = false;
 	unsigned long flags;
+	u32 added;
 	u64 now;
 
 	spin_lock_irqsave(&cq->lock, flags);
@@ -77,14 +97,18 @@ void kwarp_cq_push(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr,
 		goto unlock;
 	/* Under the lock, so that a later completion has no earlier time. */
 	now = cq->timestamps ? ktime_get_ns() + cq->clock_offset : 0;
-	for (; nr && !overflow; nr--, cqe++) {
-		overflow = !cq_put(cq, cqe, now);
-		trace_kwarp_cqe(cq, cqe, urgency != KWARP_UNSOLICITED, overflow);
-		/* After an overflow no completion follows: wake waiting consumers. */
-		bad |= overflow || cqe->status != KWARP_WC_SUCCESS;
+	added = cq_put(cq, cqe, nr, now);
+	overflow = added < nr;
+	if (unlikely(overflow)) {
+		WRITE_ONCE(cq->overflow, true);
+		/* After kern_idx: a user takes the CQ for dead once the ring is empty. */
+		smp_store_release(&cq->ctl->flags, kwarp_cq_flags(cq));
 	}
+	if (trace_kwarp_cqe_enabled())
+		trace_all(cq, cqe, nr, added, urgency);
 	cq->wrapped |= cq->prod >= cq->size;
-	if (bad)
+	/* After an overflow no completion follows: wake waiting consumers. */
+	if (overflow || any_failed(cqe, nr))
 		urgency = KWARP_URGENT;
 	if (urgency != KWARP_UNSOLICITED)
 		cq->marks.solicited = cq->prod;

@@ -203,7 +203,7 @@ int kwarp_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	 * look at the CQ, so clear cq->ctl under the lock.
 	 */
 	spin_lock_irq(&cq->lock);
-	/* After kern_idx, as in cq_put(). */
+	/* After kern_idx, as in kwarp_cq_push(). */
 	smp_store_release(&cq->ctl->flags, KWARP_RING_ERROR);
 	cq->ctl = NULL;
 	spin_unlock_irq(&cq->lock);
