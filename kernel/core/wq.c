@@ -95,7 +95,7 @@ static s64 sge_total(const struct kwarp_sge *sge, u32 num)
 }
 
 /* Copy @num elements, mostly one, from a ring. */
-static void copy_sge(struct kwarp_sge *dst, const void *src, u32 num)
+static __always_inline void copy_sge(struct kwarp_sge *dst, const void *src, u32 num)
 {
 	if (likely(num == 1))
 		memcpy(dst, src, sizeof(*dst));
@@ -107,17 +107,18 @@ static void copy_sge(struct kwarp_sge *dst, const void *src, u32 num)
 static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		      const void *src, u32 *len)
 {
-	u8 opcode = wqe->hdr.opcode;
+	u8 flags, opcode = wqe->hdr.opcode;
 	s64 total;
 
 	if (opcode >= KWARP_OP_LAST || !(sq->ops & BIT(opcode)))
 		return -EINVAL;
-	if (kwarp_wr_is(opcode, KWARP_WR_LOCAL)) {
+	flags = kwarp_wr_flags_of(opcode);
+	if (flags & KWARP_WR_LOCAL) {
 		*len = 0;
 		return 0;
 	}
 	if (wqe->hdr.flags & KWARP_WQE_INLINE) {
-		if (!kwarp_wr_is(opcode, KWARP_WR_INLINE) ||
+		if (!(flags & KWARP_WR_INLINE) ||
 		    wqe->hdr.inline_len > sq->max_inline)
 			return -EINVAL;
 		memcpy(wqe->data, src + sizeof(wqe->hdr), wqe->hdr.inline_len);
@@ -133,7 +134,7 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 	if (total < 0)
 		return total;
 	/* The result of an atomic operation has 8 bytes. */
-	if (kwarp_wr_is(opcode, KWARP_WR_ATOMIC) && total != sizeof(u64))
+	if ((flags & KWARP_WR_ATOMIC) && total != sizeof(u64))
 		return -EMSGSIZE;
 	*len = total;
 	return 0;
@@ -430,8 +431,8 @@ u32 kwarp_rq_posted(const struct kwarp_rq *rq)
 }
 
 /* Copy an element and validate the copy. Return: 0 or -EINVAL. */
-static int rq_copy(const struct kwarp_rq *rq, u32 idx,
-		   struct kwarp_rqe_copy *wqe)
+static __always_inline int rq_copy(const struct kwarp_rq *rq, u32 idx,
+				   struct kwarp_rqe_copy *wqe)
 {
 	const void *src = kwarp_rq_elem(rq, idx);
 

@@ -32,10 +32,16 @@ struct kwarp_wr_op {
 /* Indexed by enum kwarp_opcode. */
 extern const struct kwarp_wr_op kwarp_wr_ops[KWARP_OP_LAST];
 
+/* KWARP_WR_* of @opcode, which is below KWARP_OP_LAST. */
+static inline u8 kwarp_wr_flags_of(u8 opcode)
+{
+	return kwarp_wr_ops[opcode].flags;
+}
+
 /* Has @opcode, below KWARP_OP_LAST, any of @flags? */
 static inline bool kwarp_wr_is(u8 opcode, u8 flags)
 {
-	return kwarp_wr_ops[opcode].flags & flags;
+	return kwarp_wr_flags_of(opcode) & flags;
 }
 
 u32 kwarp_wr_mask(u8 flags);

@@ -235,6 +235,20 @@ static int build_some(struct kwarp_llp *llp, struct tx_source *s)
 }
 
 /*
+ * Return: what is due now, if @due was due before. What precedes the send queue was not due then,
+ * and while a batch is built only our own messages make it due: a response that waits for its turn,
+ * or an acknowledging read. Otherwise the send queue goes on, and kwarp_tx_next() finds out whether
+ * it has another element. A failed request ends the batch.
+ */
+static enum kwarp_tx_kind due_after(const struct kwarp_qp *qp, const struct kwarp_llp *llp,
+				    enum kwarp_tx_kind due)
+{
+	if (due == KWARP_TX_SQ && qp->rx.in_head == qp->rx.in_tail && !qp->tx.unacked)
+		return KWARP_TX_SQ;
+	return kwarp_tx_due(qp, llp);
+}
+
+/*
  * Add messages, the next one of kind *@due, until the batch is full or nothing is due; then *@due
  * is set to KWARP_TX_IDLE. Return: as llp->ops->put().
  */
@@ -255,7 +269,7 @@ static int build_all(struct kwarp_llp *llp, struct tx_source *s, enum kwarp_tx_k
 			ret = 0;
 		}
 		if (tx->msg.kind == KWARP_TX_IDLE)
-			*due = kwarp_tx_due(qp, llp);
+			*due = due_after(qp, llp, *due);
 	}
 	return ret;
 }

@@ -345,7 +345,7 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	u32 slot;
-	u8 opcode;
+	u8 flags;
 	int ret;
 
 	/*
@@ -371,20 +371,20 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 		tx->held = false;
 		slot = tx->held_slot;
 
-		opcode = tx->wqe->hdr.opcode;
-		if (kwarp_wr_is(opcode, KWARP_WR_WRITE | KWARP_WR_SEND) && !source_ok(qp, cache)) {
+		flags = kwarp_wr_flags_of(tx->wqe->hdr.opcode);
+		if ((flags & (KWARP_WR_WRITE | KWARP_WR_SEND)) && !source_ok(qp, cache)) {
 			kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_PROT_ERR);
 			return false;
 		}
-		if (kwarp_wr_is(opcode, KWARP_WR_WRITE)) {
+		if (flags & KWARP_WR_WRITE) {
 			start_write(qp, slot);
 			return true;
 		}
-		if (kwarp_wr_is(opcode, KWARP_WR_SEND)) {
+		if (flags & KWARP_WR_SEND) {
 			start_send(qp, slot);
 			return true;
 		}
-		if (kwarp_wr_is(opcode, KWARP_WR_READ)) {
+		if (flags & KWARP_WR_READ) {
 			if (qp->params.user_ord)
 				return start_read(qp, cache, slot);
 			kwarp_tx_local_error(qp, slot, KWARP_WC_LOC_QP_OP_ERR);
@@ -491,8 +491,8 @@ static bool sq_due(const struct kwarp_qp *qp)
  * @qp:		attached queue pair
  * @llp:	its connection
  *
- * The only function that defines the precedence of messages. While may_send() is false,
- * only a Terminate is due, or responses if may_answer().
+ * The only function that defines the precedence of messages; due_after() (build.c) is a shortcut.
+ * While may_send() is false, only a Terminate is due, or responses if may_answer().
  *
  * Return: the kind; %KWARP_TX_SQ if the send queue has an element, even if the element
  * turns out to send nothing, to fail or to wait. Context: socket lock held.
@@ -526,7 +526,7 @@ enum kwarp_tx_kind kwarp_tx_due(const struct kwarp_qp *qp,
 /**
  * kwarp_tx_next() - start the next message
  * @qp:		attached queue pair
- * @due:	from kwarp_tx_due()
+ * @due:	from kwarp_tx_due() or due_after()
  * @cache:	region cache of the pass
  *
  * Return: true if tx->msg describes a message. Context: as kwarp_tx_build().
@@ -555,8 +555,12 @@ bool kwarp_tx_next(struct kwarp_qp *qp, enum kwarp_tx_kind due,
 			break;
 		if (tx->failed)
 			return false;
-		/* The elements taken send nothing, and an acknowledging read may have waited for them. */
-		if (unlikely(tx->unacked) && kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx))) {
+		/*
+		 * The elements taken send nothing. An acknowledging read may have waited for
+		 * them.
+		 */
+		if (unlikely(tx->unacked) &&
+		    kwarp_tx_ack_read_due(qp, reads_outstanding(&qp->rx))) {
 			start_ack_read(qp);
 			break;
 		}

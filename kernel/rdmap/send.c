@@ -43,18 +43,35 @@ void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency)
 	pass->nr_cqes = 0;
 }
 
-/* Complete the receive in progress of a message @op. @cqe: filled in, except wr_id and qp_num */
-static void recv_complete(struct kwarp_rx_pass *pass, struct kwarp_cqe *cqe,
-			  const struct kwarp_rdmap_op *op)
+/*
+ * Begin the completion of the receive in progress. Return: where to write it; recv_complete() must
+ * follow before anything else is delivered.
+ */
+static struct kwarp_cqe *recv_completion(struct kwarp_rx_pass *pass, u8 opcode, u32 byte_len)
+{
+	struct kwarp_cqe *cqe = &pass->cqes[pass->nr_cqes];
+	struct kwarp_qp *qp = pass->qp;
+
+	*cqe = (struct kwarp_cqe){
+		.wr_id = qp->rx.recv.wqe->hdr.wr_id,
+		.qp_num = qp->ibqp.qp_num,
+		.opcode = opcode,
+		.byte_len = byte_len,
+	};
+	return cqe;
+}
+
+/* The completion of the receive in progress, of a message @op, is complete. */
+static void recv_complete(struct kwarp_rx_pass *pass, const struct kwarp_rdmap_op *op)
 {
 	enum kwarp_urgency urgency = op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
 								    KWARP_UNSOLICITED;
-	struct kwarp_qp *qp = pass->qp;
+	struct kwarp_rx *rx = &pass->qp->rx;
 
-	qp->rx.recv.active = false;
-	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
-	cqe->qp_num = qp->ibqp.qp_num;
-	pass->cqes[pass->nr_cqes++] = *cqe;
+	rx->send_msn++;
+	rx->written = 0;
+	rx->recv.active = false;
+	pass->nr_cqes++;
 	if (urgency != KWARP_UNSOLICITED || pass->nr_cqes == KWARP_RX_CQES)
 		kwarp_rx_deliver(pass, urgency);
 }
@@ -147,10 +164,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_cqe cqe = {
-		.opcode = KWARP_OP_RECV,
-		.byte_len = qp->rx.recv.len,
-	};
+	struct kwarp_cqe *cqe;
 
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		/* The invalidation waits for users of the region: release our reference. */
@@ -158,15 +172,16 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 		pass->cost += KWARP_RX_INVALIDATION;
 		if (kwarp_mr_invalidate(&qp->memory, pass->hdr.inv_stag))
 			return KWARP_ERR_RDMAP_INVALIDATE;
-		cqe.flags = KWARP_CQE_WITH_INV;
-		cqe.ex = pass->hdr.inv_stag;
-	} else if (op->flags & KWARP_RDMAP_F_OWN) {
-		cqe.flags = KWARP_CQE_WITH_IMM;
-		cqe.ex = (__force u32)cpu_to_be32(pass->hdr.inv_stag);
 	}
-	qp->rx.send_msn++;
-	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op);
+	cqe = recv_completion(pass, KWARP_OP_RECV, qp->rx.recv.len);
+	if (op->flags & KWARP_RDMAP_F_INVAL) {
+		cqe->flags = KWARP_CQE_WITH_INV;
+		cqe->ex = pass->hdr.inv_stag;
+	} else if (op->flags & KWARP_RDMAP_F_OWN) {
+		cqe->flags = KWARP_CQE_WITH_IMM;
+		cqe->ex = (__force u32)cpu_to_be32(pass->hdr.inv_stag);
+	}
+	recv_complete(pass, op);
 	return KWARP_ERR_NONE;
 }
 
@@ -177,18 +192,11 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
  */
 static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 {
-	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
-	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_cqe cqe = {
-		.opcode = KWARP_OP_RECV_IMM,
-		.byte_len = qp->rx.written,
-		.flags = KWARP_CQE_WITH_IMM,
-	};
+	struct kwarp_cqe *cqe = recv_completion(pass, KWARP_OP_RECV_IMM, pass->qp->rx.written);
 
-	memcpy(&cqe.ex, pass->u.seg + pass->hdr.len, sizeof(cqe.ex));
-	qp->rx.send_msn++;
-	qp->rx.written = 0;
-	recv_complete(pass, &cqe, op);
+	cqe->flags = KWARP_CQE_WITH_IMM;
+	memcpy(&cqe->ex, pass->u.seg + pass->hdr.len, sizeof(cqe->ex));
+	recv_complete(pass, kwarp_rdmap_find_op(pass->hdr.opcode));
 	return KWARP_ERR_NONE;
 }
 
