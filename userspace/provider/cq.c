@@ -151,30 +151,17 @@ int kwarp_destroy_cq(struct ibv_cq *ibcq)
 	return 0;
 }
 
-/* A program can overwrite the index: ignore an impossible value. */
-static uint32_t kernel_index(const struct kwarp_cq *cq)
-{
-	uint32_t end = kwarp_load_acquire(&cq->ctl->kern_idx);
-
-	return end - cq->cons > cq->mask + 1 ? cq->cons : end;
-}
-
-/* Reads the kernel's cache line only when no known elements are left. */
-const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
-{
-	if (cq->cons == cq->prod) {
-		cq->prod = kernel_index(cq);
-		if (cq->cons == cq->prod)
-			return NULL;
-	}
-	return &cq->ring[cq->cons & cq->mask];
-}
-
-enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe)
+/* Static, because the compiler does not inline an exported function (-fPIC). */
+static enum ibv_wc_opcode opcode_of(const struct kwarp_cqe *cqe)
 {
 	if (cqe->opcode >= ARRAY_SIZE(wc_opcode))
 		return IBV_WC_SEND;
 	return wc_opcode[cqe->opcode];
+}
+
+enum ibv_wc_opcode kwarp_cqe_opcode(const struct kwarp_cqe *cqe)
+{
+	return opcode_of(cqe);
 }
 
 static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
@@ -182,7 +169,7 @@ static void fill_wc(struct ibv_wc *wc, const struct kwarp_cqe *cqe)
 	*wc = (struct ibv_wc){
 		.wr_id = cqe->wr_id,
 		.status = cqe->status,
-		.opcode = kwarp_cqe_opcode(cqe),
+		.opcode = opcode_of(cqe),
 		.vendor_err = cqe->vendor_err,
 		.byte_len = cqe->byte_len,
 		.qp_num = cqe->qp_num,
@@ -305,7 +292,7 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
 	const struct kwarp_cqe *cqe;
 	uint32_t end, from, to;
 
-	end = kernel_index(cq);
+	end = kwarp_cq_kernel_index(cq);
 	for (from = to = end; from != cq->cons;) {
 		cqe = &cq->ring[--from & cq->mask];
 		if (cqe->qp_num != qp_num)

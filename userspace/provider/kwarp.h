@@ -116,10 +116,31 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num);
 int kwarp_cq_init(struct kwarp_cq *cq, struct ibv_context *ctx,
 		  const struct kwarp_uresp_create_cq *resp);
 /*
- * The next completion, or NULL. The element stays readable until the consumer
- * index passes it. Call this and the following functions under the lock.
+ * The end of the known completions. A program can overwrite the index: ignore an
+ * impossible value. Call this and the following functions under the lock.
  */
-const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq);
+static inline uint32_t kwarp_cq_kernel_index(const struct kwarp_cq *cq)
+{
+	uint32_t end = kwarp_load_acquire(&cq->ctl->kern_idx);
+
+	return end - cq->cons > cq->mask + 1 ? cq->cons : end;
+}
+
+/*
+ * The next completion, or NULL. The element stays readable until the consumer
+ * index passes it. Reads the kernel's cache line only when no known elements are
+ * left.
+ */
+static inline const struct kwarp_cqe *kwarp_cq_head(struct kwarp_cq *cq)
+{
+	if (cq->cons == cq->prod) {
+		cq->prod = kwarp_cq_kernel_index(cq);
+		if (cq->cons == cq->prod)
+			return NULL;
+	}
+	return &cq->ring[cq->cons & cq->mask];
+}
+
 /* Is the CQ dead, and are all of its elements polled? */
 bool kwarp_cq_is_dead(struct kwarp_cq *cq);
 /* The CQ is empty: shall kwarp_poll_network() be called? */

@@ -117,6 +117,7 @@ static int fill_inline(const struct kwarp_wq *sq, struct kwarp_sqe *sqe,
 static int write_sqe(const struct kwarp_wq *sq, const struct ibv_send_wr *wr)
 {
 	struct kwarp_sqe *sqe = kwarp_wq_slot(sq);
+	bool inlined;
 	uint8_t uses;
 
 	if ((unsigned int)wr->opcode >= ARRAY_SIZE(send_ops) || wr->num_sge < 0)
@@ -127,20 +128,14 @@ static int write_sqe(const struct kwarp_wq *sq, const struct ibv_send_wr *wr)
 	if ((uses & USES_MW) && !wr->bind_mw.mw)
 		return EINVAL;
 
-	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (!(uses & MAY_INLINE))
-			return EINVAL;
-		fill_sqe(sqe, wr);
-		return fill_inline(sq, sqe, wr);
-	}
-
-	if (wr->num_sge > sq->max_sge)
+	inlined = wr->send_flags & IBV_SEND_INLINE;
+	if (inlined ? !(uses & MAY_INLINE) : wr->num_sge > sq->max_sge)
 		return EINVAL;
 	fill_sqe(sqe, wr);
+	if (inlined)
+		return fill_inline(sq, sqe, wr);
 	sqe->num_sge = wr->num_sge;
-	if (wr->num_sge)
-		memcpy(sqe + 1, wr->sg_list,
-		       wr->num_sge * sizeof(struct kwarp_sge));
+	kwarp_copy_sges(sqe + 1, wr->sg_list, wr->num_sge);
 	return 0;
 }
 
@@ -155,9 +150,7 @@ static int write_rqe(const struct kwarp_wq *rq, const struct ibv_recv_wr *wr)
 		.wr_id = wr->wr_id,
 		.num_sge = wr->num_sge,
 	};
-	if (wr->num_sge)
-		memcpy(rqe + 1, wr->sg_list,
-		       wr->num_sge * sizeof(struct kwarp_sge));
+	kwarp_copy_sges(rqe + 1, wr->sg_list, wr->num_sge);
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rdma/kwarp-abi.h>
 
@@ -78,6 +79,16 @@ struct kwarp_wq {
 	uint32_t max_sge;
 	uint32_t max_inline;
 };
+
+/* Copies @num scatter/gather elements, mostly one, behind a request's header. */
+static inline void kwarp_copy_sges(void *dst, const struct ibv_sge *src,
+				   uint32_t num)
+{
+	if (num == 1)
+		memcpy(dst, src, sizeof(*src));
+	else if (num)
+		memcpy(dst, src, num * sizeof(*src));
+}
 
 /* Atomics of verbs have no masks, and a single field. */
 static inline void kwarp_sqe_set_atomic(struct kwarp_sqe *sqe,

@@ -196,8 +196,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge,
 		return;
 	}
 	sqe->num_sge = num_sge;
-	if (num_sge)
-		memcpy(sqe + 1, sg_list, num_sge * sizeof(struct kwarp_sge));
+	kwarp_copy_sges(sqe + 1, sg_list, num_sge);
 }
 
 static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr,
