@@ -249,9 +249,12 @@ static ssize_t rendezvous_port_store(struct device *d,
 	ret = kstrtou16(buf, 0, &port);
 	if (!ret)
 		ret = kwarp_rdv_set_port(dev, port);
-	if (!ret && port)
+	if (ret)
+		return ret;
+	if (port)
 		kwarp_addr_follow(dev);
-	return ret ? : len;
+	trace_kwarp_policy(dev, attr->attr.name, port);
+	return len;
 }
 
 static struct uint_attr rendezvous_port_attr = {
@@ -497,13 +500,22 @@ static struct words_attr p2p_attr = {
 
 /* ---- paths ---------------------------------------------------------------- */
 
+static int num_paths(const struct kwarp_paths *paths)
+{
+	int num = 0;
+
+	while (num < KWARP_PATHS_MAX && *paths->name[num])
+		num++;
+	return num;
+}
+
 static ssize_t paths_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	struct kwarp_paths paths;
 	int i, len = 0;
 
 	kwarp_cm_get_paths(to_kwarp(d), &paths);
-	for (i = 0; i < KWARP_PATHS_MAX && *paths.name[i]; i++)
+	for (i = 0; i < num_paths(&paths); i++)
 		len += sysfs_emit_at(buf, len, "%s%s", i ? " " : "", paths.name[i]);
 	return len + sysfs_emit_at(buf, len, len ? "\n" : "off\n");
 }
@@ -511,14 +523,14 @@ static ssize_t paths_show(struct device *d, struct device_attribute *attr, char 
 /* Append a name. Return: as paths_parse(). */
 static int add_path(struct kwarp_paths *paths, struct net *net, const char *name)
 {
-	int i, ret;
+	int i, ret, num = num_paths(paths);
 
-	for (i = 0; i < KWARP_PATHS_MAX && *paths->name[i]; i++)
+	for (i = 0; i < num; i++)
 		if (!strcmp(paths->name[i], name))
 			return -EINVAL;
-	if (i == KWARP_PATHS_MAX)
+	if (num == KWARP_PATHS_MAX)
 		return -E2BIG;
-	if (strscpy(paths->name[i], name, IFNAMSIZ) < 0)
+	if (strscpy(paths->name[num], name, IFNAMSIZ) < 0)
 		return -ENODEV;
 	rcu_read_lock();
 	ret = PTR_ERR_OR_ZERO(kwarp_cm_path(net, name));
@@ -563,7 +575,10 @@ static ssize_t paths_store(struct device *d, struct device_attribute *attr,
 	if (!ret)
 		kwarp_addr_set_paths(dev, net, &paths);
 	put_net(net);
-	return ret ? : len;
+	if (ret)
+		return ret;
+	trace_kwarp_policy(dev, attr->attr.name, num_paths(&paths));
+	return len;
 }
 
 static DEVICE_ATTR_RW(paths);

@@ -146,11 +146,16 @@ refused() {
 	stop rping
 	policy "$DEV_A" crc preferred
 	policy "$DEV_B" crc preferred
+	policy "$DEV_A" rendezvous_port 4242
+	policy "$DEV_A" rendezvous_port 0
+	policy "$DEV_B" paths off
 	return 0
 }
 ok 'traced: policy' traced refused
 trace_has 'policy: crc=required' "kwarp_policy: $A key=crc value=2"
 trace_has 'policy: crc=off' "kwarp_policy: $B key=crc value=0"
+trace_has 'policy: rendezvous_port=4242' "kwarp_policy: $A key=rendezvous_port value=4242"
+trace_has 'policy: paths=off' "kwarp_policy: $B key=paths value=0"
 
 garbage() {
 	# a client of another protocol
@@ -285,24 +290,28 @@ disconnect
 
 # come_and_go: runs cases about objects until a dump has shown some of their objects
 come_and_go() {
-	until [ -e "$WORK/shown" ]; do
-		"$VERBS" --gtest_filter='srq.*:cq.*:qp.*'
-	done >/dev/null 2>&1
+	local rc=0
+	until [ -e "$WORK/shown" ] || [ $rc -ne 0 ]; do
+		"$VERBS" --gtest_filter='srq.*:cq.*:qp.*' || rc=$?
+	done >"$WORK/come_and_go" 2>&1
 	: >"$WORK/over"
+	return $rc
 }
 dumps() {
 	local object n=0
 	until [ -e "$WORK/over" ]; do
 		for object in qp cq srq mr; do
-			rdma -dd resource show "$object" >/dev/null || return 1
+			rdma -dd resource show "$object" >"$WORK/dump" || return 1
+			! grep -q "comm $(basename "$VERBS")" "$WORK/dump" || : >"$WORK/shown"
 		done
-		: >"$WORK/shown"
 		n=$((n + 1))
 	done
 	echo "$n rounds"
 }
 come_and_go &
 ok 'dumps while objects come and go' dumps
+ok 'a dump has shown an object of the program' [ -e "$WORK/shown" ]
 : >"$WORK/shown"
 wait $!
+report $? 'objects come and go' "$WORK/come_and_go"
 done_testing
