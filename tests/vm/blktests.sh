@@ -7,7 +7,7 @@ EXPECTED=$(dirname "$0")/blktests.expected
 
 # this_kernel: prints debug or stock, as in the first column of blktests.expected
 this_kernel() {
-	if grep -q '^vendor_id.*User Mode Linux' /proc/cpuinfo; then
+	if in_uml; then
 		echo debug
 	else
 		echo stock

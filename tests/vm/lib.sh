@@ -122,6 +122,13 @@ fails() {
 	report $((rc == 0 || rc == 124 || rc >= 128)) "$name" "$WORK/out"
 }
 
+# ends_in_error HOST COMMAND...: true if COMMAND ends by itself there, with any status but 0
+ends_in_error() {
+	local rc=0
+	"$1" timeout "$(patience 20)" "${@:2}" || rc=$?
+	[ $rc -ne 0 ] && [ $rc -ne 124 ]
+}
+
 # is NAME GOT WANTED: passes if the two strings are equal
 is() {
 	local rc=0
@@ -145,6 +152,11 @@ skip() {
 bail() {
 	echo "Bail out! $*"
 	exit 1
+}
+
+# in_uml: true in user-mode Linux, whose kernel is built with all that a suite may need
+in_uml() {
+	grep -q '^vendor_id.*User Mode Linux' /proc/cpuinfo
 }
 
 # must COMMAND...: runs a command of the set-up; ends the suite if the command fails

@@ -155,6 +155,6 @@ is 'MAC changed: the GID stays' "$(port 'GID\[  0\]')" "$gid"
 must new_address del
 must wait_for no_gid
 must rendezvous off
-refused() { ! "$@"; }
-ok 'removed address: cannot be used' refused on_b timeout "$(patience 20)" rping -s -a 10.9.0.2
+ok 'removed address: cannot be used' ends_in_error on_b rping -s -a 10.9.0.2
+has 'removed address: the reason' 'rdma_bind_addr: Cannot assign requested address'
 done_testing

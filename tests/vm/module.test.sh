@@ -44,10 +44,11 @@ come() { modprobe "$DRIVER" && links; }
 reload() {
 	come && rdma link delete "$DEV_A" && rmmod "$DRIVER"
 }
-for round in {1..19}; do
-	reload >"$WORK/out" 2>&1 || break
+failed=0
+for _ in {1..19}; do
+	reload >"$WORK/out" 2>&1 || { failed=1; break; }
 done
-report $((round != 19)) 'load, add, delete, unload, 19 times' "$WORK/out"
+report $failed 'load, add, delete, unload, 19 times' "$WORK/out"
 ok 'load for the last time' come
 PORT=7174 server rping on_b rping -s -a $IP_B -v -V -C 5
 ok 'the device works after reloading' on_a rping -c -a $IP_B -v -V -C 5

@@ -66,7 +66,7 @@ each_serves() {
 	ok "$1: any address, B to A" on_b rping -c -a $IP_A -v -V -C 5
 	stop rpingA
 	ok "$1: any address, one server has ended: the other does not answer for it" \
-		refused on_b timeout "$(patience 20)" rping -c -a $IP_A -C 1
+		ends_in_error on_b rping -c -a $IP_A -C 1
 	ok "$1: any address, the other keeps serving" on_a rping -c -a $IP_B -v -V -C 5
 	stop rpingB
 }
@@ -315,7 +315,7 @@ finish holdA
 ok 'moved: opened in the new namespace' on_b ibv_devinfo -d "$DEV_A"
 PORT=7174 server rping on_b rping -s -a $IP_B
 ok 'moved: unusable for the namespace of its netdev' \
-	refused on_a timeout "$(patience 20)" rping -c -a $IP_B -C 1
+	ends_in_error on_a rping -c -a $IP_B -C 1
 stop rping
 must on_b rdma dev set "$DEV_A" netns hostA
 works 'moved back'

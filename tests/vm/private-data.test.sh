@@ -36,7 +36,10 @@ beyond() {
 meets() {
 	local name="$1, $3: $4" port=$2 event=ESTABLISHED
 	[ "$3" = accept ] || event='^answer'
-	PORT=$port server peer on_b "$PEER" server "$IP_B" "$port" "$3" "$4" || return
+	PORT=$port server peer on_b "$PEER" server "$IP_B" "$port" "$3" "$4" || {
+		report 1 "$name: the peer listens" "$WORK/peer.log"
+		return
+	}
 	shift 4
 	"$@" >"$WORK/client.log" 2>&1 </dev/null &
 	LOAD=$!
@@ -214,6 +217,7 @@ SMB=
 if offered ksmbd smb_direct_ && offered cifs smbd_; then
 	SMB=1
 else
+	! in_uml || bail 'the debug kernel has no SMB Direct'
 	skip 'SMB Direct' 'this kernel has none'
 fi
 [ -n "$(beyond any)" ] ||

@@ -19,9 +19,14 @@ rping_over() {
 	is "$client to $address: data of the last round $*" \
 		"$(grep -ac "rdma-ping-$((ROUNDS - 1)): " "$WORK/rping.log")" 1
 	# The server prints the data that it has read in each round.
-	[ "$(grep -ac '^server ping data: ' "$WORK/rping.log")" -ne $ROUNDS ] ||
-		[ "$(grep -ac '^server ping data: rdma-ping-' "$WORK/rping.log")" -eq $ROUNDS ] ||
+	ok "$client to $address: data of each round $*" each_right ||
 		echo '# wrong data: what the server of rping has read'
+}
+
+# each_right: true if the server has printed the data of all rounds, and they are right
+each_right() {
+	cat "$WORK/rping.log"
+	[ "$(grep -ac '^server ping data: rdma-ping-' "$WORK/rping.log")" -eq "$ROUNDS" ]
 }
 
 rping_over on_b on_a $IP_B

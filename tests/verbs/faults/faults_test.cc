@@ -24,7 +24,7 @@ class fault : public testing::Test {
 	void SetUp() override
 	{
 		if (!faults::supported())
-			GTEST_SKIP() << "a kernel without fault injection";
+			FAIL() << "a kernel without fault injection: use the debug kernel";
 	}
 };
 

@@ -125,7 +125,7 @@ TEST(sockmap, accepted__is_closed)
 		Endpoint client(lab::a());
 		client.resolve(listener);
 		client.connect();
-		EXPECT_NE(client.channel().next()->status, 0);
+		EXPECT_NE(client.channel().next().value().status, 0);
 	}
 	Endpoint client(lab::a());
 	client.resolve(listener);

@@ -94,17 +94,21 @@ protected:
 
 void sctp_hold::detached_in_the_doorbell(const std::function<void(Session &)> &end)
 {
-	holder::go_on(false);
-	Session s;
-	post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
-	Sender sender(s);
-	std::thread ender([&] { end(s); });
-	std::this_thread::sleep_for(Milliseconds(100));
-	holder::go_on(true);
-	sender.join();
-	ender.join();
-	s.server.disconnected();
-	all_are_completed(s);
+	until_held([&] {
+		holder::go_on(false);
+		Session s;
+		post_recv(s.server.qp(), 1, {s.server.memory().sge(0, 100)});
+		Sender sender(s);
+		std::thread ender([&] { end(s); });
+		std::this_thread::sleep_for(Milliseconds(100));
+		const bool held = holder::holding();
+		holder::go_on(true);
+		sender.join();
+		ender.join();
+		s.server.disconnected();
+		all_are_completed(s);
+		return held;
+	});
 }
 
 } // namespace
