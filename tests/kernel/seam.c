@@ -432,6 +432,15 @@ static struct ib_mr *region_open(struct seam *e)
 	return ibmr;
 }
 
+/* Detach first, because the engines may use the region. @mr: or NULL */
+static void close_with_region(struct seam *e, struct ib_mr *mr)
+{
+	kwarp_qp_detach(&e->m.llp);
+	if (mr)
+		ib_dereg_mr(mr);
+	seam_close(e);
+}
+
 static int request_in(struct seam *e, const struct ib_mr *mr, u32 len)
 {
 	const struct kwarp_ddp_hdr h = {
@@ -484,10 +493,7 @@ static int longest_response(u32 len)
 		if (!n)
 			ret = -ENODATA;
 	}
-	kwarp_qp_detach(&e->m.llp);
-	if (mr)
-		ib_dereg_mr(mr);
-	seam_close(e);
+	close_with_region(e, mr);
 	return ret;
 }
 
@@ -514,10 +520,7 @@ static int revoked_response(void)
 		     h.opcode != RDMAP_TERMINATE))
 		ret = -EPROTO;
 	ret = ret ? : seam_wait_fin(e);
-	kwarp_qp_detach(&e->m.llp);
-	if (mr)
-		ib_dereg_mr(mr);
-	seam_close(e);
+	close_with_region(e, mr);
 	return ret;
 }
 
@@ -577,10 +580,7 @@ static int fin_after_a_pass(void)
 		ret = -EIO;
 	if (!ret && !test_bit(KWARP_LLP_EV_PEER_FIN, &e->m.events))
 		ret = -ENODATA;
-	kwarp_qp_detach(&e->m.llp);
-	if (mr)
-		ib_dereg_mr(mr);
-	seam_close(e);
+	close_with_region(e, mr);
 	return ret;
 }
 
