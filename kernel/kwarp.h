@@ -81,6 +81,15 @@ struct kwarp_paths {
 	char name[KWARP_PATHS_MAX][IFNAMSIZ];
 };
 
+static inline int kwarp_num_paths(const struct kwarp_paths *paths)
+{
+	int num = 0;
+
+	while (num < KWARP_PATHS_MAX && *paths->name[num])
+		num++;
+	return num;
+}
+
 /**
  * struct kwarp_policy - the administrator's settings, read at connect and accept
  * @llp:	enum kwarp_llp_policy, of connections and listeners of rdma_cm

@@ -142,7 +142,7 @@ void kwarp_addr_paths(struct kwarp_device *dev, struct kwarp_llp_bind *bind)
 	memset(bind->paths, 0, sizeof(bind->paths));
 	kwarp_cm_get_paths(dev, &paths);
 	rcu_read_lock();
-	for (i = 0; i < KWARP_PATHS_MAX && *paths.name[i]; i++) {
+	for (i = 0; i < kwarp_num_paths(&paths); i++) {
 		netdev = kwarp_cm_path(bind->net, paths.name[i]);
 		if (!IS_ERR(netdev))
 			bind->paths[n++] = netdev->ifindex;

@@ -500,22 +500,13 @@ static struct words_attr p2p_attr = {
 
 /* ---- paths ---------------------------------------------------------------- */
 
-static int num_paths(const struct kwarp_paths *paths)
-{
-	int num = 0;
-
-	while (num < KWARP_PATHS_MAX && *paths->name[num])
-		num++;
-	return num;
-}
-
 static ssize_t paths_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	struct kwarp_paths paths;
 	int i, len = 0;
 
 	kwarp_cm_get_paths(to_kwarp(d), &paths);
-	for (i = 0; i < num_paths(&paths); i++)
+	for (i = 0; i < kwarp_num_paths(&paths); i++)
 		len += sysfs_emit_at(buf, len, "%s%s", i ? " " : "", paths.name[i]);
 	return len + sysfs_emit_at(buf, len, len ? "\n" : "off\n");
 }
@@ -523,7 +514,7 @@ static ssize_t paths_show(struct device *d, struct device_attribute *attr, char 
 /* Append a name. Return: as paths_parse(). */
 static int add_path(struct kwarp_paths *paths, struct net *net, const char *name)
 {
-	int i, ret, num = num_paths(paths);
+	int i, ret, num = kwarp_num_paths(paths);
 
 	for (i = 0; i < num; i++)
 		if (!strcmp(paths->name[i], name))
@@ -577,7 +568,7 @@ static ssize_t paths_store(struct device *d, struct device_attribute *attr,
 	put_net(net);
 	if (ret)
 		return ret;
-	trace_kwarp_policy(dev, attr->attr.name, num_paths(&paths));
+	trace_kwarp_policy(dev, attr->attr.name, kwarp_num_paths(&paths));
 	return len;
 }
 

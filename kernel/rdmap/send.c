@@ -44,8 +44,8 @@ void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency)
 }
 
 /*
- * Begin the completion of the receive in progress. Return: where to write it; recv_complete() must
- * follow before anything else is delivered.
+ * Begin the completion of the receive in progress. Return: where to write it; it counts from
+ * recv_complete() on, before which nothing else may be delivered.
  */
 static struct kwarp_cqe *recv_completion(struct kwarp_rx_pass *pass, u8 opcode, u32 byte_len)
 {
@@ -164,7 +164,7 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 {
 	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
-	struct kwarp_cqe *cqe;
+	struct kwarp_cqe *cqe = recv_completion(pass, KWARP_OP_RECV, qp->rx.recv.len);
 
 	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		/* The invalidation waits for users of the region: release our reference. */
@@ -172,9 +172,6 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 		pass->cost += KWARP_RX_INVALIDATION;
 		if (kwarp_mr_invalidate(&qp->memory, pass->hdr.inv_stag))
 			return KWARP_ERR_RDMAP_INVALIDATE;
-	}
-	cqe = recv_completion(pass, KWARP_OP_RECV, qp->rx.recv.len);
-	if (op->flags & KWARP_RDMAP_F_INVAL) {
 		cqe->flags = KWARP_CQE_WITH_INV;
 		cqe->ex = pass->hdr.inv_stag;
 	} else if (op->flags & KWARP_RDMAP_F_OWN) {

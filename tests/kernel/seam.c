@@ -718,9 +718,7 @@ static int acknowledged_local_request(void)
 	}
 	if (!ret && (rd.len || e->wc.opcode != IB_WC_LOCAL_INV))
 		ret = -EPROTO;
-	if (mr)
-		ib_dereg_mr(mr);
-	seam_close(e);
+	close_with_region(e, mr);
 	return ret;
 }
 

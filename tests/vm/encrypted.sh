@@ -76,8 +76,11 @@ over() {
 	is "$kind: no packet is readable" "$(packets "$clear")" 0
 }
 
-# pings_so_far NUMBER: true if the client of goes_on has received at least that many answers
-pings_so_far() { [ "$(grep -c '^ping data' "$WORK/client.log")" -ge "$1" ]; }
+# pings: prints how many answers the client of goes_on has received
+pings() { grep -c '^ping data' "$WORK/client.log"; }
+
+# pings_so_far NUMBER: true if there are at least that many
+pings_so_far() { [ "$(pings)" -ge "$1" ]; }
 
 # goes_on KIND ADDRESS AWAY BACK: the command AWAY removes the keys in mid-transfer, and no data may
 # arrive then; BACK restores them, and the same connection must deliver all data
@@ -88,17 +91,17 @@ goes_on() {
 	ok "$kind: a transfer" wait_for pings_so_far 20
 	ok "$kind: the keys are removed" "$away"
 	# What had arrived may be printed later.
-	until [ "$had" = "$(grep -c '^ping data' "$WORK/client.log")" ]; do
-		had=$(grep -c '^ping data' "$WORK/client.log")
+	until [ "$had" = "$(pings)" ]; do
+		had=$(pings)
 		sleep 2
 	done
 	ok "$kind: without keys the transfer does not end" [ "$had" -lt $rounds ]
 	sleep 2
-	is "$kind: without keys nothing arrives" "$(grep -c '^ping data' "$WORK/client.log")" "$had"
+	is "$kind: without keys nothing arrives" "$(pings)" "$had"
 	ok "$kind: the keys are back" "$back"
 	ok "$kind: the client ends" finish client
 	ok "$kind: the server ends" finish rping
-	is "$kind: all data came" "$(grep -c '^ping data' "$WORK/client.log")" $rounds
+	is "$kind: all data came" "$(pings)" $rounds
 }
 
 # over_sctp KIND ADDRESS: switches both devices to SCTP, and runs rping
