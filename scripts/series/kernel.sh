@@ -129,6 +129,14 @@ kernel_final() {
 	done
 }
 
+# any_break RULE: prints the rule s/PATTERN/…/ such that each blank and each line break of the
+# pattern matches both: a paragraph that is filled again still fits
+any_break() {
+	[[ $1 =~ ^s/(([^/\\]|\\.)*)(/.*)$ ]] || fail "not s/PATTERN/…/: $1"
+	printf 's/%s%s\n' "$(sed -E 's/ |(^|[^^])\\n/\1[ \\n]/g' <<<"${BASH_REMATCH[1]}")" \
+		"${BASH_REMATCH[3]}"
+}
+
 # pages FOLDER: writes the pages that concern the kernel
 pages() {
 	local page rule name all=()
@@ -145,6 +153,7 @@ pages() {
 		} >"$page"
 	done < <(sed -n '/toctree/,$s/^   \([a-z]\)/\1/p' "$1/index.rst")
 	while IFS=$'\t' read -r name rule; do
+		rule=$(any_break "$rule")
 		if [ "$name" = - ]; then
 			by_rule "$rule" "${all[@]}"
 		else
