@@ -14,7 +14,6 @@
 #include "proto/rdmap.h"
 #include "rdmap/stream.h"
 
-EXPORT_SYMBOL_GPL(kwarp_ddp_encode);
 EXPORT_SYMBOL_GPL(kwarp_ddp_parse);
 EXPORT_SYMBOL_GPL(kwarp_ep_alloc);
 EXPORT_SYMBOL_GPL(kwarp_ep_close);

@@ -41,8 +41,10 @@ static u32 cq_put(struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u32 nr, u64 
 	for (; cq->prod != end; cq->prod++, cqe++) {
 		struct kwarp_cqe *slot = cq_elem(cq, cq->prod);
 
-		*slot = *cqe;
+		/* The reserved fields are zero since the ring was allocated. */
+		memcpy(slot, cqe, offsetof(struct kwarp_cqe, timestamp));
 		slot->timestamp = now;
+		slot->vendor_err = cqe->vendor_err;
 	}
 	kwarp_cq_marks_follow(&cq->marks, cons);
 	WRITE_ONCE(cq->ctl->event_idx, cq->marks.event);
@@ -75,7 +77,7 @@ static void trace_all(const struct kwarp_cq *cq, const struct kwarp_cqe *cqe, u3
 /**
  * kwarp_cq_push() - add completions and notify if the CQ is armed for them
  * @cq:		completion queue
- * @cqe:	completions, to be copied
+ * @cqe:	completions, to be copied without their reserved fields and timestamps
  * @nr:		number of completions
  * @urgency:	of the last one; those with an error are always urgent
  *

@@ -11,6 +11,9 @@
 
 #define REAP_BATCH	8	/* completions per CQ lock */
 
+/* Bytes of an SQ element's header without the arguments, which few operations have. */
+#define SQE_BASE	offsetof(struct kwarp_sqe, arg)
+
 /* ---- indices ----------------------------------------------------------- */
 
 /* Elements before the index can be read now: pairs with the poster's release. */
@@ -83,17 +86,6 @@ void kwarp_sq_end(struct kwarp_sq *sq)
 
 /* ---- fetching ---------------------------------------------------------- */
 
-/* Return: bytes of all elements, or -EMSGSIZE. */
-static s64 sge_total(const struct kwarp_sge *sge, u32 num)
-{
-	u64 sum = 0;
-	u32 i;
-
-	for (i = 0; i < num; i++)
-		sum += sge[i].length;
-	return sum > KWARP_MAX_MSG_SIZE ? -EMSGSIZE : (s64)sum;
-}
-
 /* Copy @num elements, mostly one, from a ring. */
 static __always_inline void copy_sge(struct kwarp_sge *dst, const void *src, u32 num)
 {
@@ -104,17 +96,19 @@ static __always_inline void copy_sge(struct kwarp_sge *dst, const void *src, u32
 }
 
 /* Copy the rest of an element and validate the copy; @src may be shared with a user. */
-static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
-		      const void *src, u32 *len)
+static __always_inline int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
+				      const void *src)
 {
 	u8 flags, opcode = wqe->hdr.opcode;
-	s64 total;
+	u64 total;
 
 	if (opcode >= KWARP_OP_LAST || !(sq->ops & BIT(opcode)))
 		return -EINVAL;
 	flags = kwarp_wr_flags_of(opcode);
+	if (unlikely(flags & (KWARP_WR_LOCAL | KWARP_WR_ATOMIC)))
+		memcpy(wqe->hdr.arg, src + SQE_BASE, sizeof(wqe->hdr.arg));
 	if (flags & KWARP_WR_LOCAL) {
-		*len = 0;
+		wqe->hdr.inline_len = 0;
 		return 0;
 	}
 	if (wqe->hdr.flags & KWARP_WQE_INLINE) {
@@ -122,7 +116,6 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 		    wqe->hdr.inline_len > sq->max_inline)
 			return -EINVAL;
 		memcpy(wqe->data, src + sizeof(wqe->hdr), wqe->hdr.inline_len);
-		*len = wqe->hdr.inline_len;
 		return 0;
 	}
 	if (wqe->hdr.num_sge > sq->max_sge)
@@ -130,13 +123,11 @@ static int sqe_finish(const struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe,
 	copy_sge(wqe->sge, src + sizeof(wqe->hdr), wqe->hdr.num_sge);
 	/* Check the copy: the compiler must not read the shared memory again. */
 	barrier();
-	total = sge_total(wqe->sge, wqe->hdr.num_sge);
-	if (total < 0)
-		return total;
+	total = kwarp_sge_total(wqe->sge, wqe->hdr.num_sge);
 	/* The result of an atomic operation has 8 bytes. */
-	if ((flags & KWARP_WR_ATOMIC) && total != sizeof(u64))
+	if (total > KWARP_MAX_MSG_SIZE || (flags & KWARP_WR_ATOMIC && total != sizeof(u64)))
 		return -EMSGSIZE;
-	*len = total;
+	wqe->hdr.inline_len = total;
 	return 0;
 }
 
@@ -157,7 +148,7 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 {
 	struct kwarp_slot *s;
 	const void *src;
-	u32 idx, len = 0;
+	u32 idx;
 	int ret;
 
 	/* Until the state is ERR, this index changes under the socket lock only. */
@@ -165,17 +156,17 @@ int kwarp_sq_fetch(struct kwarp_sq *sq, struct kwarp_sqe_copy *wqe, u32 *slot)
 	if (!sq_is_open(sq) || !sq_posted(sq))
 		return 0;
 	src = kwarp_sq_elem(sq, idx);
-	memcpy(&wqe->hdr, src, sizeof(wqe->hdr));
+	memcpy(&wqe->hdr, src, SQE_BASE);
 	barrier();
 	s = kwarp_window_fetch(&sq->window, wqe->hdr.wr_id, wqe->hdr.opcode,
 			       sq->sig_all || (wqe->hdr.flags & KWARP_WQE_SIGNALED));
 
 	/* The ring's slot belongs to the kernel until kern_idx passes it. */
 	*slot = idx;
-	ret = sqe_finish(sq, wqe, src, &len);
+	ret = sqe_finish(sq, wqe, src);
 	if (ret)
 		return ret;
-	s->len = len;
+	s->len = wqe->hdr.inline_len;
 	return 1;
 }
 

@@ -24,7 +24,8 @@ enum kwarp_wq_mode {
 
 /**
  * struct kwarp_sqe_copy - the single copy of an SQ element, used for processing
- * @hdr:	header
+ * @hdr:	header; @hdr.inline_len is the length of the payload in any form, @hdr.arg is valid
+ *		for atomic and local operations
  * @sge:	hdr.num_sge elements; their addresses and keys have not been validated
  * @data:	KWARP_WQE_INLINE: hdr.inline_len bytes of payload
  *
@@ -141,6 +142,17 @@ struct kwarp_rq {
 /* Call once per queue pair, before any other function. */
 void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
+
+/* Return: bytes of @num elements, mostly one. */
+static __always_inline u64 kwarp_sge_total(const struct kwarp_sge *sge, u32 num)
+{
+	u64 sum = num ? sge[0].length : 0;
+	u32 i;
+
+	for (i = 1; i < num; i++)
+		sum += sge[i].length;
+	return sum;
+}
 
 static inline void *kwarp_sq_elem(const struct kwarp_sq *sq, u32 idx)
 {

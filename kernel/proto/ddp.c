@@ -3,35 +3,6 @@
 #include "proto/ddp.h"
 
 /**
- * kwarp_ddp_encode() - write a header
- * @h:		header with the fields of its buffer model set; @h->len is ignored
- * @dst:	room for KWARP_DDP_HDR_MAX bytes
- *
- * Reserved bits are zero. @h->inv_stag is written unchanged: the caller leaves it zero in
- * messages that do not use the field (RFC 5040 4.1).
- *
- * Return: bytes written.
- */
-u32 kwarp_ddp_encode(const struct kwarp_ddp_hdr *h, u8 *dst)
-{
-	u32 ctl = (h->tagged ? KWARP_DDP_T : 0) | (h->last ? KWARP_DDP_L : 0) |
-		  (h->dv & KWARP_DDP_DV_MASK) << KWARP_DDP_DV_SHIFT |
-		  (u8)(h->rv << KWARP_DDP_RV_SHIFT) | (h->opcode & KWARP_DDP_OPCODE_MASK);
-
-	put_unaligned_be16(ctl, dst);
-	if (h->tagged) {
-		put_unaligned_be32(h->stag, dst + 2);
-		put_unaligned_be64(h->to, dst + 6);
-		return KWARP_DDP_TAGGED_LEN;
-	}
-	put_unaligned_be32(h->inv_stag, dst + 2);
-	put_unaligned_be32(h->qn, dst + 6);
-	put_unaligned_be32(h->msn, dst + 10);
-	put_unaligned_be32(h->mo, dst + 14);
-	return KWARP_DDP_UNTAGGED_LEN;
-}
-
-/**
  * kwarp_ddp_parse() - read a header
  * @p:		first bytes of the ULPDU: at least KWARP_DDP_HDR_MAX, or the whole ULPDU
  *		if it is shorter

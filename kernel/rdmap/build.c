@@ -50,7 +50,8 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 	return 0;
 }
 
-static int source_load(struct tx_source *s)
+/* Locate the next piece, while none is loaded. */
+static int source_locate(struct tx_source *s)
 {
 	struct kwarp_tx_msg *msg = &s->qp->tx.msg;
 	const struct kwarp_ird_entry *in;
@@ -83,16 +84,22 @@ static void source_settle(struct tx_source *s)
 	s->piece = s->src.n;
 }
 
-/* Load the next piece. Return: 0, or -EACCES if the STag does not permit the access. */
+/* Load the first piece. Return: 0, or -EACCES if the STag does not permit the access. */
+static __always_inline int source_load(struct tx_source *s)
+{
+	int ret = source_locate(s);
+
+	s->piece = s->src.n;
+	return ret;
+}
+
+/* Load the next piece. Return: as source_load(). */
 static int source_next(struct kwarp_payload_source *src)
 {
 	struct tx_source *s = container_of(src, struct tx_source, src);
-	int ret;
 
 	source_settle(s);
-	ret = source_load(s);
-	s->piece = src->n;
-	return ret;
+	return source_load(s);
 }
 
 /* Unload the piece: the next ULPDU begins in another message or at another offset. */
@@ -216,7 +223,7 @@ static int build_some(struct kwarp_llp *llp, struct tx_source *s)
 	left = s->want.left;
 	ddp_header(qp, &s->h);
 	if (left && !s->src.n)
-		ret = source_next(&s->src);
+		ret = source_load(s);
 	if (!ret)
 		ret = kwarp_llp_put_ulpdu(llp, msg->raw ? NULL : &s->h, &s->want, &s->src);
 	if (ret < 0) {

@@ -183,20 +183,9 @@ static bool source_ok(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 
 /* ---- send queue ------------------------------------------------------------ */
 
-static u32 gather_len(const struct kwarp_sqe_copy *wqe)
-{
-	u32 i, len = 0;
-
-	if (wqe->hdr.flags & KWARP_WQE_INLINE)
-		return wqe->hdr.inline_len;
-	for (i = 0; i < wqe->hdr.num_sge; i++)
-		len += wqe->sge[i].length;
-	return len;
-}
-
 /* Start an RDMA Read or atomic. READ_INV: inv_stag is invalidated after placement. */
-static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
-		       u32 slot)
+static noinline_for_stack bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+					  u32 slot)
 {
 	const struct kwarp_sqe_copy *wqe = qp->tx.wqe;
 	struct kwarp_read *rd;
@@ -208,7 +197,7 @@ static bool start_read(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 	if (kwarp_wr_is(wqe->hdr.opcode, KWARP_WR_ATOMIC))
 		rd = atomic_start(qp, &wqe->hdr);
 	else
-		rd = read_start(qp, KWARP_TX_SQ, gather_len(wqe),
+		rd = read_start(qp, KWARP_TX_SQ, wqe->hdr.inline_len,
 				wqe->hdr.rkey, wqe->hdr.raddr);
 	qp->tx.msg.slot = slot;
 	rd->slot = slot;
@@ -236,7 +225,7 @@ static void start_send(struct kwarp_qp *qp, u32 slot)
 	} else {
 		opcode = se ? RDMAP_SEND_SE : RDMAP_SEND;
 	}
-	msg_start(&tx->msg, KWARP_TX_SQ, opcode, gather_len(tx->wqe));
+	msg_start(&tx->msg, KWARP_TX_SQ, opcode, sqe->inline_len);
 	tx->msg.slot = slot;
 	tx->msg.qn = KWARP_QN_SEND;
 	tx->msg.msn = tx->send_msn++;
@@ -250,7 +239,7 @@ static void start_write(struct kwarp_qp *qp, u32 slot)
 	struct kwarp_tx *tx = &qp->tx;
 	const struct kwarp_sqe *sqe = &tx->wqe->hdr;
 
-	msg_start(&tx->msg, KWARP_TX_SQ, RDMAP_WRITE, gather_len(tx->wqe));
+	msg_start(&tx->msg, KWARP_TX_SQ, RDMAP_WRITE, sqe->inline_len);
 	tx->msg.slot = slot;
 	tx->msg.tagged = true;
 	tx->msg.stag = sqe->rkey;
@@ -296,8 +285,8 @@ static int do_bind(const struct kwarp_qp *qp)
 }
 
 /* Execute a work request that sends nothing. */
-static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
-		     u32 slot)
+static noinline_for_stack void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
+					u32 slot)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
 	u8 status = KWARP_WC_LOC_QP_OP_ERR;
@@ -325,7 +314,7 @@ static void do_local(struct kwarp_qp *qp, struct kwarp_mr_cache *cache,
 }
 
 /* Must the element in tx->wqe wait for outstanding reads? */
-static bool must_wait(const struct kwarp_qp *qp)
+static __always_inline bool must_wait(const struct kwarp_qp *qp)
 {
 	const struct kwarp_sqe *sqe = &qp->tx.wqe->hdr;
 	bool reads = kwarp_wr_is(sqe->opcode, KWARP_WR_READ);
@@ -353,18 +342,17 @@ static bool next_from_sq(struct kwarp_qp *qp, struct kwarp_mr_cache *cache)
 	 */
 	while (!tx->failed && tx->locals < KWARP_TX_LOCALS) {
 		if (!tx->held) {
-			ret = kwarp_sq_fetch(&qp->sq, tx->wqe, &slot);
+			ret = kwarp_sq_fetch(&qp->sq, tx->wqe, &tx->held_slot);
 			if (!ret)
 				return false;
 			if (ret < 0) {
-				kwarp_tx_local_error(qp, slot,
+				kwarp_tx_local_error(qp, tx->held_slot,
 						     ret == -EMSGSIZE ?
 						     KWARP_WC_LOC_LEN_ERR :
 						     KWARP_WC_LOC_QP_OP_ERR);
 				return false;
 			}
 			tx->held = true;
-			tx->held_slot = slot;
 		}
 		if (must_wait(qp))
 			return false;
@@ -419,7 +407,7 @@ static void start_response(struct kwarp_qp *qp)
 }
 
 /* RFC 6581 9: the initiator's first FPDU, of length zero. */
-static void start_rtr(struct kwarp_qp *qp)
+static noinline_for_stack void start_rtr(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	u8 opcode = tx->rtr - 1;
@@ -435,7 +423,7 @@ static void start_rtr(struct kwarp_qp *qp)
 		tx->msg.msn = tx->send_msn++;
 }
 
-static void start_ack_read(struct kwarp_qp *qp)
+static noinline_for_stack void start_ack_read(struct kwarp_qp *qp)
 {
 	struct kwarp_read *rd = read_start(qp, KWARP_TX_ACK_READ, 0, 0, 0);
 

@@ -60,6 +60,7 @@ struct kwarp_rx_run {
  * @u:		ULPDU in progress
  * @hdr:	DDP header of @u, then of the next segment of its message. @hdr.ctl is
  *		KWARP_DDP_CTL_NONE unless the message has payload
+ * @op:		RDMAP's description of @hdr.opcode
  * @plain:	next byte of its payload, if the rest of the payload is contiguous; otherwise NULL
  * @pl:		the rest of its payload, if @plain is NULL
  * @flat:	reader of @pl, if the ULPDU is contiguous but for markers
@@ -79,6 +80,7 @@ struct kwarp_rx_pass {
 	struct kwarp_early_rx *early;
 	struct kwarp_ulpdu u;
 	struct kwarp_ddp_hdr hdr;
+	const struct kwarp_rdmap_op *op;
 	const u8 *plain;
 	struct kwarp_payload pl;
 	struct kwarp_reader flat;

@@ -453,7 +453,8 @@ static enum kwarp_err parse_header(struct kwarp_rx_pass *pass)
 	if (err)
 		return err;
 	/* A message without payload has checks of its own (kwarp_rdmap_check()). */
-	if (!(kwarp_rdmap_find_op(h->opcode)->flags & KWARP_RDMAP_F_PAYLOAD))
+	pass->op = kwarp_rdmap_find_op(h->opcode);
+	if (!(pass->op->flags & KWARP_RDMAP_F_PAYLOAD))
 		h->ctl = KWARP_DDP_CTL_NONE;
 	if (unlikely(kwarp_rx_rtr_due(qp)) && !is_rtr(pass, pass->u.len - h->len)) {
 		kwarp_count(qp->dev, KWARP_STAT_STARTUP_RTR_ERR);

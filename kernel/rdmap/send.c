@@ -20,12 +20,8 @@ static struct ib_pd *recv_pd(const struct kwarp_qp *qp)
 /* Return: bytes of the longest message that fits. The elements may have more room than that. */
 static u64 recv_size(const struct kwarp_recv *recv)
 {
-	u64 size = 0;
-	int i;
-
-	for (i = 0; i < recv->wqe->hdr.num_sge; i++)
-		size += recv->wqe->sge[i].length;
-	return min_t(u64, size, KWARP_MAX_MSG_SIZE);
+	return min_t(u64, kwarp_sge_total(recv->wqe->sge, recv->wqe->hdr.num_sge),
+		     KWARP_MAX_MSG_SIZE);
 }
 
 /**
@@ -52,20 +48,23 @@ static struct kwarp_cqe *recv_completion(struct kwarp_rx_pass *pass, u8 opcode, 
 	struct kwarp_cqe *cqe = &pass->cqes[pass->nr_cqes];
 	struct kwarp_qp *qp = pass->qp;
 
-	*cqe = (struct kwarp_cqe){
-		.wr_id = qp->rx.recv.wqe->hdr.wr_id,
-		.qp_num = qp->ibqp.qp_num,
-		.opcode = opcode,
-		.byte_len = byte_len,
-	};
+	/* All fields that kwarp_cq_push() reads. The others are half of the structure. */
+	cqe->wr_id = qp->rx.recv.wqe->hdr.wr_id;
+	cqe->qp_num = qp->ibqp.qp_num;
+	cqe->byte_len = byte_len;
+	cqe->opcode = opcode;
+	cqe->status = KWARP_WC_SUCCESS;
+	cqe->flags = 0;
+	cqe->ex = 0;
+	cqe->vendor_err = 0;
 	return cqe;
 }
 
-/* The completion of the receive in progress, of a message @op, is complete. */
-static void recv_complete(struct kwarp_rx_pass *pass, const struct kwarp_rdmap_op *op)
+/* The completion of the receive in progress is complete. */
+static void recv_complete(struct kwarp_rx_pass *pass)
 {
-	enum kwarp_urgency urgency = op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
-								    KWARP_UNSOLICITED;
+	enum kwarp_urgency urgency = pass->op->flags & KWARP_RDMAP_F_SE ? KWARP_SOLICITED :
+									  KWARP_UNSOLICITED;
 	struct kwarp_rx *rx = &pass->qp->rx;
 
 	rx->send_msn++;
@@ -162,11 +161,10 @@ static void begin_recv_run(struct kwarp_rx_pass *pass)
 
 static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 {
-	const struct kwarp_rdmap_op *op = kwarp_rdmap_find_op(pass->hdr.opcode);
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_cqe *cqe = recv_completion(pass, KWARP_OP_RECV, qp->rx.recv.len);
 
-	if (op->flags & KWARP_RDMAP_F_INVAL) {
+	if (pass->op->flags & KWARP_RDMAP_F_INVAL) {
 		/* The invalidation waits for users of the region: release our reference. */
 		kwarp_mr_cache_put(&pass->cache);
 		pass->cost += KWARP_RX_INVALIDATION;
@@ -174,11 +172,11 @@ static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
 			return KWARP_ERR_RDMAP_INVALIDATE;
 		cqe->flags = KWARP_CQE_WITH_INV;
 		cqe->ex = pass->hdr.inv_stag;
-	} else if (op->flags & KWARP_RDMAP_F_OWN) {
+	} else if (pass->op->flags & KWARP_RDMAP_F_OWN) {
 		cqe->flags = KWARP_CQE_WITH_IMM;
 		cqe->ex = (__force u32)cpu_to_be32(pass->hdr.inv_stag);
 	}
-	recv_complete(pass, op);
+	recv_complete(pass);
 	return KWARP_ERR_NONE;
 }
 
@@ -193,7 +191,7 @@ static enum kwarp_err deliver_imm(struct kwarp_rx_pass *pass)
 
 	cqe->flags = KWARP_CQE_WITH_IMM;
 	memcpy(&cqe->ex, pass->u.seg + pass->hdr.len, sizeof(cqe->ex));
-	recv_complete(pass, kwarp_rdmap_find_op(pass->hdr.opcode));
+	recv_complete(pass);
 	return KWARP_ERR_NONE;
 }
 

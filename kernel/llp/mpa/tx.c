@@ -289,8 +289,8 @@ static bool batch_ends(const struct kwarp_mpa_tx *tx, u32 rest)
 }
 
 /* Account for an FPDU. */
-static void fpdu_added(struct kwarp_llp *llp, struct kwarp_ulpdu_want *want,
-		       const struct kwarp_fpdu *frame)
+static __always_inline void fpdu_added(struct kwarp_llp *llp, struct kwarp_ulpdu_want *want,
+				       const struct kwarp_fpdu *frame)
 {
 	want->left -= frame->ulpdu_len - want->hdr_len;
 	llp->mpa->tx.frames++;
@@ -392,8 +392,9 @@ static __always_inline bool rest_fits(const struct kwarp_llp *llp,
 	       !want->next_len && !llp->framing.tx_markers;
 }
 
-static void put_rest(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwarp_ddp_hdr *h,
-		     struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+static __always_inline void put_rest(struct kwarp_llp *llp, struct kwarp_tx_out *out,
+				     struct kwarp_ddp_hdr *h, struct kwarp_ulpdu_want *want,
+				     struct kwarp_payload_source *src)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
 	struct kwarp_fpdu frame = { .pos = tx->pos, .ulpdu_len = want->hdr_len + want->left };
@@ -480,18 +481,15 @@ static void put_full_marked(struct kwarp_llp *llp, struct kwarp_tx_out *out,
 	}
 }
 
-int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
-		  struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+/* The message needs several FPDUs, or one that is no common case: add one or more. */
+static noinline_for_stack int put_more(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+				       struct kwarp_ulpdu_want *want,
+				       struct kwarp_payload_source *src)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
 	struct kwarp_tx_out out = { .b = tx->buf, .frag = tx->frag };
 	int ret;
 
-	kwarp_llp_assert_locked(llp);
-	if (h && rest_fits(llp, &out, want, src->n)) {
-		put_rest(llp, &out, h, want, src);
-		return batch_ends(tx, 0);
-	}
 	ret = put_one(llp, &out, h, want, src);
 	if (ret)
 		return ret;
@@ -505,6 +503,19 @@ int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 	if (h && want->left && !batch_ends(tx, want->left) && rest_fits(llp, &out, want, src->n))
 		put_rest(llp, &out, h, want, src);
 	return batch_ends(tx, want->left);
+}
+
+int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
+		  struct kwarp_ulpdu_want *want, struct kwarp_payload_source *src)
+{
+	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
+	struct kwarp_tx_out out = { .b = tx->buf, .frag = tx->frag };
+
+	kwarp_llp_assert_locked(llp);
+	if (!h || !rest_fits(llp, &out, want, src->n))
+		return put_more(llp, h, want, src);
+	put_rest(llp, &out, h, want, src);
+	return batch_ends(tx, 0);
 }
 
 u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
