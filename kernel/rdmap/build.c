@@ -9,6 +9,7 @@
 #include "llp/llp.h"
 #include "proto/ddp.h"
 #include "proto/rdmap.h"
+#include "rdmap/place.h"
 #include "trace.h"
 
 /**
@@ -19,6 +20,7 @@
  * @piece:	@src.n when msg->cur_off was last updated
  * @want:	what the next ULPDUs should carry
  * @h:		DDP header of the next ULPDU
+ * @refused:	error to report to the peer if a source could not be loaded
  */
 struct tx_source {
 	struct kwarp_payload_source src;
@@ -27,6 +29,7 @@ struct tx_source {
 	u32 piece;
 	struct kwarp_ulpdu_want want;
 	struct kwarp_ddp_hdr h;
+	enum kwarp_err refused;
 };
 
 static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
@@ -39,10 +42,16 @@ static int load_region(struct tx_source *s, u32 stag, u64 addr, u32 len,
 		.addr = addr,
 		.len = len,
 	};
+	enum kwarp_mem_err err;
 
 	s->src.p = kwarp_mr_near(&s->cache, &range);
-	if (!s->src.p && kwarp_mr_access(&s->cache, &range))
-		return -EACCES;
+	if (!s->src.p) {
+		err = kwarp_mr_access(&s->cache, &range);
+		if (err) {
+			s->refused = kwarp_rx_request_err(err);
+			return -EACCES;
+		}
+	}
 	s->src.n = min_t(u32, len, KWARP_TX_PIECE);
 	range.len = s->src.n;
 	if (!s->src.p)
@@ -63,6 +72,11 @@ static int source_locate(struct tx_source *s)
 		return 0;
 	}
 	if (msg->kind == KWARP_TX_RESPONSE) {
+		/* The consumer may have withdrawn the right since the request was accepted. */
+		if (!(READ_ONCE(s->qp->access) & IB_ACCESS_REMOTE_READ)) {
+			s->refused = KWARP_ERR_RDMAP_ACCESS;
+			return -EACCES;
+		}
 		in = kwarp_rx_inread(&s->qp->rx, s->qp->rx.in_head);
 		return load_region(s, in->src_stag, in->src_to + msg->cur_off,
 				   msg->len - msg->cur_off,
@@ -146,11 +160,11 @@ static void message_sent(struct kwarp_qp *qp)
 }
 
 /*
- * The source STag was valid when the Read Request arrived, and was invalidated since. The
+ * The access was permitted when the Read Request arrived, and is not any more: @err. The
  * Terminate quotes the request, updated to the bytes not yet transferred (RFC 5040 4.8).
  * The received header was not kept, so rebuild it.
  */
-static void response_error(struct kwarp_qp *qp, u32 done)
+static void response_error(struct kwarp_qp *qp, u32 done, enum kwarp_err err)
 {
 	const struct kwarp_rx *rx = &qp->rx;
 	const struct kwarp_ird_entry *in = kwarp_rx_inread(&qp->rx, rx->in_head);
@@ -176,20 +190,17 @@ static void response_error(struct kwarp_qp *qp, u32 done)
 	tx->failed_len = kwarp_ddp_encode(&h, tx->failed_seg);
 	tx->failed_len += kwarp_rdmap_read_encode(&left, tx->failed_seg +
 							 tx->failed_len);
-	tx->failed = KWARP_ERR_RDMAP_STAG;
+	tx->failed = err;
 	kwarp_tx_complete_sent(qp);
 }
 
-static void source_error(struct kwarp_qp *qp)
+static void source_error(struct kwarp_qp *qp, enum kwarp_err err)
 {
 	const struct kwarp_tx_msg *msg = &qp->tx.msg;
 
-	/*
-	 * If the STag was invalidated meanwhile, the message stays incomplete on the wire, and
-	 * the Terminate follows.
-	 */
+	/* The message stays incomplete on the wire, and the Terminate follows. */
 	if (msg->kind == KWARP_TX_RESPONSE)
-		response_error(qp, msg->done);
+		response_error(qp, msg->done, err);
 	else
 		kwarp_tx_local_error(qp, msg->slot, KWARP_WC_LOC_PROT_ERR);
 }
@@ -272,7 +283,7 @@ static int build_all(struct kwarp_llp *llp, struct tx_source *s, enum kwarp_tx_k
 		}
 		ret = build_some(llp, s);
 		if (ret == -EACCES) {
-			source_error(qp);
+			source_error(qp, s->refused);
 			ret = 0;
 		}
 		if (tx->msg.kind == KWARP_TX_IDLE)

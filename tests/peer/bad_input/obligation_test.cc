@@ -338,9 +338,11 @@ TEST(Conformance, terminate_is_of_the_read_that_it_quotes)
 	}
 }
 
-// RFC 5040 4.8: the source region of a read is deregistered while the victim sends the response.
-// The Read Request that the Terminate quotes describes the part that was not sent.
-TEST(Conformance, read_cut_off_says_what_is_left)
+namespace {
+
+// RFC 5040 4.8: a read loses its right while the victim sends the response: @cut. The Read Request
+// that the Terminate quotes describes the part that was not sent.
+void cut_off(const std::function<void(Session &, std::unique_ptr<Region> &)> &cut, Code code)
 {
 	constexpr uint32_t len = 8 << 20, sink = 0x4711;
 	constexpr uint64_t sink_to = 0x1000;
@@ -354,7 +356,7 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 	s.p.read(asked);
 	const Segment g = s.p.next();
 	uint32_t done = static_cast<uint32_t>(g.payload.size());
-	source.reset();
+	cut(s, source);
 
 	End e = s.p.end();
 	for (const Segment &b : e.before) {
@@ -363,9 +365,9 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 		EXPECT_FALSE(b.last);
 		done += static_cast<uint32_t>(b.payload.size());
 	}
-	ASSERT_LT(done, len) << "the response was complete before deregistration";
+	ASSERT_LT(done, len) << "the response was complete before that";
 	ASSERT_TRUE(e.terminate);
-	EXPECT_EQ(e.terminate->code, rdmap::prot_stag);
+	EXPECT_EQ(e.terminate->code, code);
 	EXPECT_TRUE(e.terminate->m && e.terminate->d && e.terminate->r);
 	EXPECT_EQ(e.terminate->segment_len, untagged_header_len + ReadRequest::len);
 	EXPECT_EQ(e.terminate->ddp_header, read_request_segment(2, asked).header());
@@ -373,6 +375,32 @@ TEST(Conformance, read_cut_off_says_what_is_left)
 			       asked.src_to + done};
 	EXPECT_EQ(e.terminate->rdmap_header, left.encode());
 	EXPECT_TRUE(s.v.settled(s.c().index()));
+}
+
+} // namespace
+
+TEST(Conformance, read_cut_off_says_what_is_left)
+{
+	cut_off([](Session &, std::unique_ptr<Region> &source) { source.reset(); },
+		rdmap::prot_stag);
+}
+
+// RFC 5042 6.4.1: a right that the consumer withdraws from its QP ends the access at once.
+TEST(Conformance, read_cut_off_by_the_right_of_the_qp)
+{
+	cut_off([](Session &s, std::unique_ptr<Region> &) { s.c().allow(IBV_ACCESS_REMOTE_WRITE); },
+		rdmap::prot_access);
+}
+
+TEST(Conformance, read_cut_off_by_the_right_of_the_region)
+{
+	cut_off(
+		[](Session &, std::unique_ptr<Region> &source) {
+			EXPECT_EQ(ibv_rereg_mr(source->mr(), IBV_REREG_MR_CHANGE_ACCESS, nullptr,
+					       nullptr, 0, 0),
+				  0);
+		},
+		rdmap::prot_access);
 }
 
 // RFC 5040 7.1 rule 1: for an error in creating a request, a Terminate without headers is sent
