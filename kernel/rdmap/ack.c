@@ -39,6 +39,7 @@ bool kwarp_tx_ack_read_follows(const struct kwarp_qp *qp)
 	kwarp_qp_assert_locked(qp);
 	return qp->params.ack && !qp->tx.ack_read_out && !msg->imm &&
 	       msg->kind == KWARP_TX_SQ && msg->qn != KWARP_QN_READ &&
+	       qp->rx.read_tail - qp->rx.read_head < qp->params.ord &&
 	       completion_wanted(qp);
 }
 

@@ -502,7 +502,8 @@ static noinline_for_stack int put_more(struct kwarp_llp *llp, struct kwarp_ddp_h
 	}
 	if (h && want->left && !batch_ends(tx, want->left) && rest_fits(llp, &out, want, src->n))
 		put_rest(llp, &out, h, want, src);
-	return batch_ends(tx, want->left);
+	/* The ULPDU that shares the segment with the end of the message belongs to the batch. */
+	return batch_ends(tx, want->left ? : want->next_len);
 }
 
 int kwarp_mpa_put(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,

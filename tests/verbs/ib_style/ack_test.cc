@@ -126,6 +126,28 @@ TEST_F(ack, partner__may_leave_with_the_last_receive)
 	}
 }
 
+// The acknowledging read is in the segment with the end of its message, also if this end is at the
+// end of a batch of 64 KiB: 45 segments with 1428 bytes of payload each, and one with the rest.
+TEST_F(ack, read__in_the_last_segment)
+{
+	constexpr size_t rest = 100;
+	Setting window = wide_window(lab::a(), lab::b());
+	Met met;
+	auto segments = [&] {
+		return std::stoi(lab::output(lab::a(),
+					     "ss -tinH state established | "
+					     "grep -o 'data_segs_out:[0-9]*' | "
+					     "awk -F: '{ n += $2 } END { print n + 0 }'"));
+	};
+	for (size_t full : {1, 44, 45}) {
+		const int before = segments();
+		post(met.a.qp(),
+		     write(1, {met.a.memory().sge(0, full * 1428 + rest)}, met.b.remote(0)));
+		wait_ok(met.a.scq());
+		EXPECT_EQ(segments() - before, int(full) + 1) << full;
+	}
+}
+
 TEST_F(ack, write__wrong_key)
 {
 	Met met;
