@@ -49,9 +49,14 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bo
 	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
 
 	if (ret == -EAGAIN) {
-		/* If there is room, memory was short: no write-space event will follow. */
-		if (llp->ops->writeable(llp))
+		/*
+		 * If there is room, memory was short. TCP may report write space in the same call,
+		 * although it has no memory: wait all the same.
+		 */
+		if (llp->ops->writeable(llp)) {
+			qp->drive.due &= ~KWARP_DRIVE_TX;
 			tx_retry(qp);
+		}
 		return false;
 	}
 	if (ret < 0) {

@@ -210,6 +210,11 @@ static int push(struct kwarp_llp *llp)
 	}
 	if (m->broken)
 		return -EPIPE;
+	if (m->starved) {
+		WRITE_ONCE(m->starved, m->starved - 1);
+		llp->engine->writable(llp);
+		return -EAGAIN;
+	}
 	if (!fails(m, MOCK_PUSH)) {
 		list_splice_tail_init(&m->batch, &m->sent);
 		return 0;

@@ -62,6 +62,8 @@ struct mock_reader {
  * @calls:	number of calls so far, of each kind
  * @fail_at:	number of the call of each kind that fails, counted from 1; 0: none
  * @revoke:	a region that becomes invalid when the next batch begins, or NULL
+ * @starved:	number of calls of push() that find no memory, like those of TCP: there is room,
+ *		and the engine is told so in the call
  * @broken:	push() fails permanently
  * @pull_err:	framing error after @in, to be returned by pull()
  * @writeable:	there is room to send
@@ -87,6 +89,7 @@ struct mock {
 	u32 calls[MOCK_CALLS];
 	u32 fail_at[MOCK_CALLS];
 	struct kwarp_mr *revoke;
+	u32 starved;
 	bool broken;
 	enum kwarp_err pull_err;
 	bool writeable;

@@ -206,6 +206,32 @@ static int each_call(enum mock_call call)
 	return ret == 1 && at > 3 ? 0 : ret == 1 ? -EIO : ret ? : -E2BIG;
 }
 
+/* While there is no memory, the engine tries again from time to time, not at once. */
+static int memory_is_short(void)
+{
+	struct seam *e = seam_open();
+	struct want w[5];
+	int ms, ret;
+
+	if (!e)
+		return -ENOMEM;
+	e->m.starved = 1000;
+	ret = post_all(e, w);
+	for (ms = 0; !ret && READ_ONCE(e->m.starved) > 998; ms++) {
+		if (ms == PATIENCE_MS)
+			ret = -ETIMEDOUT;
+		fsleep(1000);
+	}
+	if (!ret && READ_ONCE(e->m.starved) < 900)
+		ret = -ELOOP;
+	kwarp_llp_lock(&e->m.llp);
+	e->m.starved = 0;
+	kwarp_llp_unlock(&e->m.llp);
+	ret = ret ? : seam_wait(e, 5, 0) ? : sent(e, w, 5);
+	seam_close(e);
+	return ret;
+}
+
 static int answer(struct seam *e, const struct kwarp_rdmap_read *rd)
 {
 	const struct kwarp_ddp_hdr h = {
@@ -735,6 +761,7 @@ static void run(void)
 	tap("seam.batch_begin_fails__at_each_call", each_call(MOCK_BATCH_BEGIN));
 	tap("seam.put_fails__at_each_call", each_call(MOCK_PUT));
 	tap("seam.push_is_refused__at_each_call", each_call(MOCK_PUSH));
+	tap("seam.memory_is_short__tries_again_later", memory_is_short());
 	tap("seam.any_order__contiguous", any_order(0));
 	tap("seam.any_order__in_single_bytes", any_order(1));
 	tap("seam.any_order__in_pieces", any_order(37));
