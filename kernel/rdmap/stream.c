@@ -494,6 +494,33 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 }
 
 /**
+ * kwarp_qp_break() - end the stream for a local error that belongs to no work request
+ * @qp:		queue pair that has not failed, its mutex held
+ *
+ * Like any such error (RFC 5040 7.1 rule 1), it is reported to the peer, and to the consumer by
+ * IB_EVENT_QP_FATAL. Without a connection the QP enters ERR, without an event.
+ * Context: process, may sleep.
+ */
+void kwarp_qp_break(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp;
+
+	lockdep_assert_held(&qp->mutex);
+	llp = kwarp_qp_lock_llp(qp);
+	if (llp) {
+		/* A Terminate of a responder does not precede its reply. */
+		if (qp->params.initiator || llp->startup_sent)
+			kwarp_qp_terminate(qp, KWARP_ERR_RDMAP_LOCAL, NULL, 0, 0);
+		else
+			kwarp_qp_fail(qp);
+		kwarp_qp_unlock_llp(llp);
+	} else {
+		/* As in kwarp_qp_disconnect(). */
+		enter_error(qp);
+	}
+}
+
+/**
  * kwarp_qp_disconnect() - end the connection from this side
  * @qp:		queue pair, its mutex held
  * @ending:	KWARP_CLOSE: RTS -> SQD, finish the send queue, then FIN;

@@ -18,6 +18,7 @@ void kwarp_qp_detach(struct kwarp_llp *llp);
 void kwarp_qp_terminate(struct kwarp_qp *qp, enum kwarp_err err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len);
 void kwarp_qp_fail(struct kwarp_qp *qp);
+void kwarp_qp_break(struct kwarp_qp *qp);
 void kwarp_qp_disconnect(struct kwarp_qp *qp, enum kwarp_ending ending);
 
 /* Report an asynchronous event of the QP to its consumer, if it has a handler. Context: any. */

@@ -61,7 +61,7 @@ static void overflow_work(struct work_struct *work)
 		/* The reference keeps the QP's CQs, too. */
 		if (reports_nothing(qp)) {
 			if (mutex_trylock(&qp->mutex)) {
-				kwarp_qp_disconnect(qp, KWARP_ABORT);
+				kwarp_qp_break(qp);
 				mutex_unlock(&qp->mutex);
 			} else {
 				again = true;

@@ -263,7 +263,7 @@ TEST(cq_data, overflow__hurts_only_this_queue)
 	PairConfig config;
 	config.client = small;
 	Pair victim(config), other;
-	AsyncEvents events(victim.client.context());
+	AsyncEvents events(victim.client.context()), at_peer(victim.server.context());
 
 	int room = victim.client.scq()->cqe;
 	for (int i = 0; i <= room; i++)
@@ -272,7 +272,10 @@ TEST(cq_data, overflow__hurts_only_this_queue)
 	EXPECT_EQ(events.of(victim.client.scq()).event_type, IBV_EVENT_CQ_ERR);
 	if (lab::both_kwarp()) {
 		// because the CQ cannot report its completions
+		EXPECT_EQ(events.of(victim.client.qp()).event_type, IBV_EVENT_QP_FATAL);
 		EXPECT_TRUE(victim.client.reaches(IBV_QPS_ERR));
+		// RFC 5040 7.1 rule 1: the peer gets a Terminate
+		EXPECT_EQ(at_peer.of(victim.server.qp()).event_type, IBV_EVENT_QP_FATAL);
 		EXPECT_TRUE(victim.server.reaches(IBV_QPS_ERR));
 	}
 	// another queue pair on the same device is not affected
