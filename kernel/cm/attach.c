@@ -80,6 +80,9 @@ void kwarp_attach_done(struct kwarp_ep *ep, int status, const void *pd,
 	if (!at || completion_done(&at->done))
 		return;
 	ep->startup_ms = 0;
+	/* For the caller, EAGAIN means that startup goes on. */
+	if (status == -EAGAIN)
+		status = -ENOBUFS;
 	at->res.status = -status;
 	set_peer_data(at, pd, pd_len);
 	if (!status) {

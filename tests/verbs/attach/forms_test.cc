@@ -287,6 +287,27 @@ INSTANTIATE_TEST_SUITE_P(all, AttachMessage,
 					std::to_string(std::get<1>(info.param));
 			 });
 
+// TCP takes no bytes beyond net.ipv4.tcp_notsent_lowat that are not sent yet: there is no room for
+// the first frame behind the message. The result says so; EAGAIN would mean that startup goes on.
+TEST(AttachMessage, no_room_behind_it)
+{
+	Side a(lab::a()), b(lab::b());
+	lab::shell(lab::b(), "sysctl -qw net.ipv4.tcp_notsent_lowat=16384");
+	Connection c = connect();
+	int big = 1 << 20, small = 4096;
+	ASSERT_EQ(setsockopt(c.b.get(), SOL_SOCKET, SO_SNDBUF, &big, sizeof(big)), 0);
+	ASSERT_EQ(setsockopt(c.a.get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	const std::string chunk(512, 'x');
+	while (send(c.b.get(), chunk.data(), chunk.size(), MSG_DONTWAIT) > 0)
+		;
+	Attr ar = attr_of(forms[0], KWARP_ATTACH_INITIATOR);
+	ar.message = "m";
+	ar.message_len = 1;
+	const int ret = b.attach(c.b.get(), ar);
+	lab::shell(lab::b(), "sysctl -qw net.ipv4.tcp_notsent_lowat=4294967295");
+	EXPECT_EQ(ret, ENOBUFS);
+}
+
 // The program's send buffer is full, with bytes that TCP has not sent yet.
 TEST(AttachMessage, waits_for_no_room)
 {
