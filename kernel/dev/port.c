@@ -41,7 +41,7 @@ int kwarp_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SRQ_RESIZE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
-	attr->max_mr_size = KWARP_MAX_MR_SIZE;
+	attr->max_mr_size = min_t(u64, KWARP_MAX_MR_SIZE, SIZE_MAX);
 	/* For fast registration: any power of two from 4 KiB to 1 GiB. */
 	attr->page_size_cap = GENMASK(30, ilog2(SZ_4K));
 	attr->max_qp = kwarp_object_limit(KWARP_OBJECT_QP);

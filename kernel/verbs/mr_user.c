@@ -58,6 +58,9 @@ static struct kwarp_mr *mr_pin(struct ib_pd *pd, u64 start, u64 length,
 
 	if (!length || length > KWARP_MAX_MR_SIZE || iova + length < iova)
 		return ERR_PTR(-EINVAL);
+	/* A 32-bit kernel has shorter types for both, and would pin other memory. */
+	if (start != (unsigned long)start || length != (size_t)length)
+		return ERR_PTR(-EINVAL);
 	mr = kwarp_mr_new(pd, access);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -154,8 +157,12 @@ static struct kwarp_mr *mr_successor(struct kwarp_mr *old, struct ib_pd *pd,
 	if (access & IB_ZERO_BASED)
 		iova = 0;
 	/* Pages pinned for reading may be shared with others: pin again for writing. */
-	if (ib_access_writable(access) && !old->umem->writable)
+	if (ib_access_writable(access) && !old->umem->writable) {
+		/* In another process, for example after fork(), the address is other memory. */
+		if (old->umem->owning_mm != current->mm)
+			return ERR_PTR(-EACCES);
 		return mr_pin(pd, start, old->length, iova, access);
+	}
 	return mr_share(old, pd, iova, access);
 }
 

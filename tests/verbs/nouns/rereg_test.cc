@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lab/host.h"
 #include "rdma/endpoint.h"
@@ -291,6 +293,21 @@ TEST_F(rereg, traffic__old_place_is_left_alone)
 		EXPECT_TRUE(all_equal(old.span(0, old.size()), untouched));
 		EXPECT_TRUE(all_equal(fresh.span(0, fresh.size()), 0));
 	}
+}
+
+// In the child the address is another page. Write access needs the pages to be pinned once more.
+TEST_F(rereg, access__by_another_process)
+{
+	Target t(read_only);
+	const pid_t child = fork();
+	if (!child) {
+		const bool refused = t.change_access(all_access) && errno == EACCES;
+		_exit(refused && !t.change_access(0) && !t.change_access(read_only) ? 0 : 1);
+	}
+	int status = -1;
+	waitpid(child, &status, 0);
+	EXPECT_EQ(status, 0);
+	t.reads(0, untouched);
 }
 
 TEST_F(rereg, traffic__right_to_write_taken_away)
