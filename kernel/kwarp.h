@@ -6,14 +6,15 @@
  * Directories; each includes only those to its right (the suite "rooms"):
  *	dev, verbs, cm, rdmap, llp, core, proto
  *
- * Lock order, outermost first (Documentation/locking.rst explains it). Those called leaves are
- * outside of no other lock:
+ * Lock order, outermost first (explained in Documentation/locking.rst).
+ * Those called leaves are outside of no other lock:
  *	newlink_mutex		creation of devices; RTNL is taken under it
  *	listeners_mutex		devices' listeners for a rendezvous
  *	ep->mutex		an endpoint's state; held across upcalls to iw_cm
  *	qp->mutex		connection attached, modify_qp; sleeping
  *	socket lock		the data path of one connection: tx, rx, state
  *	srq->mutex, cq->mutex	modify_srq, resize_cq; sleeping; outside of the queue's lock
+ *	dev->counted_lock	counters of single QPs; sleeping; leaf
  *	ep->child_lock		a listener's children
  *	mr->change		an invalidation, a binding or a deregistration of an STag
  *	qp->sq.lock, rq.lock	queue indices and state; irqsave, sq before rq;
@@ -24,7 +25,6 @@
  *	multihomed_lock		devices with policy paths (dev/addr.c); bh
  *	sk->sk_callback_lock	changes of sk_user_data and the callbacks; leaf
  *	dev->lock		the device's lists of endpoints; irqsave; leaf
- *	dev->counted_lock	counters of single QPs; leaf
  *	requested_lock		handles that iw_cm has got (cm/iw_qp.c); irqsave; leaf
  * An endpoint's events are bits, so raising one takes no lock.
  */
@@ -191,8 +191,8 @@ struct kwarp_lingering {
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
  * @gone_work:	unregisters the device after its consumers were notified of the netdev's
  *		end
- * @counted_lock: protects the fields up to @counted_qps and the counted values of QPs;
- *		innermost
+ * @counted_lock: protects the fields up to @counted_qps and the counted values of QPs; there may be
+ *		many of these
  * @counted:	sum of the values transferred to counters of single QPs
  * @counted_qps: QPs with such a counter
  * @lock:	protects the fields up to @gids, and @policy.paths
@@ -226,7 +226,7 @@ struct kwarp_device {
 	struct delayed_work gone_work;
 	struct delayed_work overflow_work;
 
-	spinlock_t counted_lock; /* see above */
+	struct mutex counted_lock; /* see above */
 	struct kwarp_stats counted;
 	struct list_head counted_qps;
 

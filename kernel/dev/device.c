@@ -211,7 +211,7 @@ static struct kwarp_device *device_alloc(struct net *net)
 	lockdep_set_class(&dev->mrs.xa_lock, &mrs_key);
 	ida_init(&dev->cq_ids);
 	ida_init(&dev->srq_ids);
-	spin_lock_init(&dev->counted_lock);
+	mutex_init(&dev->counted_lock);
 	INIT_LIST_HEAD(&dev->counted_qps);
 	spin_lock_init(&dev->lock);
 	kwarp_cm_device_init(dev);

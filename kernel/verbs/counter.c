@@ -55,7 +55,7 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 por
 	counted = kmalloc_array(KWARP_STAT_QP, sizeof(*counted), GFP_KERNEL_ACCOUNT);
 	if (!counted)
 		return -ENOMEM;
-	spin_lock(&dev->counted_lock);
+	mutex_lock(&dev->counted_lock);
 	/* A QP without references is being destroyed, and the core has unbound it. */
 	if (!qp->counted && refcount_read(&qp->refs)) {
 		for (i = 0; i < KWARP_STAT_QP; i++)
@@ -65,7 +65,7 @@ int kwarp_counter_bind(struct rdma_counter *counter, struct ib_qp *ibqp, u32 por
 		ibqp->counter = counter;
 		ret = 0;
 	}
-	spin_unlock(&dev->counted_lock);
+	mutex_unlock(&dev->counted_lock);
 	kfree(counted);
 	return ret;
 }
@@ -83,14 +83,14 @@ int kwarp_counter_leave(struct kwarp_qp *qp)
 	struct kwarp_device *dev = qp->dev;
 	u64 *counted = NULL;
 
-	spin_lock(&dev->counted_lock);
+	mutex_lock(&dev->counted_lock);
 	if (qp->counted) {
 		transfer_counts(qp, qp->ibqp.counter);
 		list_del(&qp->counted_link);
 		qp->ibqp.counter = NULL;
 		swap(qp->counted, counted);
 	}
-	spin_unlock(&dev->counted_lock);
+	mutex_unlock(&dev->counted_lock);
 	if (!counted)
 		return -EINVAL;
 	kfree(counted);
@@ -107,12 +107,12 @@ int kwarp_counter_update_stats(struct rdma_counter *counter)
 	struct kwarp_device *dev = to_kdev(counter->device);
 	struct kwarp_qp *qp;
 
-	spin_lock(&dev->counted_lock);
+	mutex_lock(&dev->counted_lock);
 	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
 		if (qp->ibqp.counter == counter)
 			transfer_counts(qp, counter);
 	}
-	spin_unlock(&dev->counted_lock);
+	mutex_unlock(&dev->counted_lock);
 	return 0;
 }
 
@@ -130,11 +130,11 @@ void kwarp_counter_bound(struct kwarp_device *dev, u64 sum[KWARP_STAT_COUNT])
 	const struct kwarp_qp *qp;
 	int i;
 
-	spin_lock(&dev->counted_lock);
+	mutex_lock(&dev->counted_lock);
 	memcpy(sum, dev->counted.v, sizeof(dev->counted.v));
 	list_for_each_entry(qp, &dev->counted_qps, counted_link) {
 		for (i = 0; i < KWARP_STAT_QP; i++)
 			sum[i] += READ_ONCE(qp->stats[i]) - qp->counted[i];
 	}
-	spin_unlock(&dev->counted_lock);
+	mutex_unlock(&dev->counted_lock);
 }
