@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Queue pairs: create, modify, query, destroy. Building requests is wr.c. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ccan/minmax.h>
 
@@ -135,11 +137,15 @@ struct ibv_qp *kwarp_create_qp_ex(struct ibv_context *ctx,
 				  struct ibv_qp_init_attr_ex *attr)
 {
 	struct kwarp_create_qp_resp resp = {};
-	struct ibv_qp_init_attr_ex ask = *attr;
+	struct ibv_qp_init_attr_ex ask = {};
 	struct kwarp_create_qp cmd = {};
 	struct kwarp_qp *qp;
 	int ret;
 
+	/* An older program has fewer members, and its mask tells which. */
+	memcpy(&ask, attr, offsetof(struct ibv_qp_init_attr_ex, create_flags));
+	if (ask.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		ask.send_ops_flags = attr->send_ops_flags;
 	ret = check_attr_ex(attr, &ask.comp_mask);
 	if (ret) {
 		errno = ret;
