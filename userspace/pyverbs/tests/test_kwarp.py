@@ -16,7 +16,9 @@ from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import RecvWR, SendWR, SGE
-import pyverbs.enums as e
+from pyverbs.libibverbs_enums import ibv_access_flags as Access, \
+    ibv_qp_attr_mask as Mask, ibv_qp_state as State, ibv_qp_type as Type, \
+    ibv_wr_opcode as Opcode
 import pyverbs.providers.kwarp.kwarp_enums as dve
 import pyverbs.providers.kwarp.kwarpdv as dv
 
@@ -26,8 +28,8 @@ import tests.utils as u
 import unittest
 
 LENGTH = 4096
-ACCESS = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | \
-         e.IBV_ACCESS_REMOTE_READ
+ACCESS = Access.IBV_ACCESS_LOCAL_WRITE | Access.IBV_ACCESS_REMOTE_WRITE | \
+    Access.IBV_ACCESS_REMOTE_READ
 
 
 class End:
@@ -42,13 +44,13 @@ class End:
         self.mr = MR(self.pd, LENGTH, ACCESS)
         self.other = MR(self.pd, LENGTH, ACCESS)
         cap = QPCap(max_send_wr=8, max_recv_wr=8)
-        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq,
+        init = QPInitAttr(qp_type=Type.IBV_QPT_RC, scq=self.cq, rcq=self.cq,
                           cap=cap)
         self.qp = dv.KwarpQP(self.pd, init)
-        attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
+        attr = QPAttr(qp_state=State.IBV_QPS_INIT, port_num=1)
         attr.qp_access_flags = ACCESS
-        self.qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX |
-                       e.IBV_QP_PORT | e.IBV_QP_ACCESS_FLAGS)
+        self.qp.modify(attr, Mask.IBV_QP_STATE | Mask.IBV_QP_PKEY_INDEX |
+                       Mask.IBV_QP_PORT | Mask.IBV_QP_ACCESS_FLAGS)
         sge = SGE(self.other.buf, LENGTH, self.other.lkey)
         self.qp.post_recv(RecvWR(num_sge=1, sg=[sge]))
 
@@ -125,7 +127,7 @@ class KwarpAPITest(PyverbsAPITestCase):
         return a, b, result, answer
 
     def state(self, end):
-        attr, _ = end.qp.query(e.IBV_QP_STATE)
+        attr, _ = end.qp.query(Mask.IBV_QP_STATE)
         return attr.qp_state
 
     def error_of(self, function, *args):
@@ -137,15 +139,15 @@ class KwarpAPITest(PyverbsAPITestCase):
         """
         A Send and an RDMA Write, compared where they arrive.
         """
-        a.send(e.IBV_WR_SEND, 'a message')
+        a.send(Opcode.IBV_WR_SEND, 'a message')
         u.poll_cq(a.cq)
         u.poll_cq(b.cq)
         self.assertEqual(b.other.read(9, 0).decode(), 'a message')
-        a.send(e.IBV_WR_RDMA_WRITE, 'some data', b.mr)
+        a.send(Opcode.IBV_WR_RDMA_WRITE, 'some data', b.mr)
         u.poll_cq(a.cq)
         # A completion of the Write does not say that the peer has the data. An
         # RDMA Read of the same memory does.
-        a.send(e.IBV_WR_RDMA_READ, 'not these', b.mr)
+        a.send(Opcode.IBV_WR_RDMA_READ, 'not these', b.mr)
         u.poll_cq(a.cq)
         self.assertEqual(b.mr.read(9, 0).decode(), 'some data')
         self.assertEqual(a.mr.read(9, 0).decode(), 'some data')
@@ -156,8 +158,8 @@ class KwarpAPITest(PyverbsAPITestCase):
         """
         a, b, result, answer = self.attached(ird=4, ord=4,
                                              private_data=b'hello')
-        self.assertEqual(self.state(a), e.IBV_QPS_RTS)
-        self.assertEqual(self.state(b), e.IBV_QPS_RTS)
+        self.assertEqual(self.state(a), State.IBV_QPS_RTS)
+        self.assertEqual(self.state(b), State.IBV_QPS_RTS)
         for r in (result, answer):
             self.assertEqual(r.private_data, b'hello')
             self.assertEqual((r.ird, r.ord), (4, 4))
@@ -231,7 +233,7 @@ class KwarpAPITest(PyverbsAPITestCase):
             while not a.qp.attach_wait():
                 pass
         self.assertEqual(self.error_of(wait), errno.ECONNRESET)
-        self.assertEqual(self.state(a), e.IBV_QPS_INIT)
+        self.assertEqual(self.state(a), State.IBV_QPS_INIT)
 
     def test_refused(self):
         """
