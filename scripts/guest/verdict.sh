@@ -10,7 +10,11 @@ KERNEL_COMPLAINTS+='|Kernel panic|soft lockup|hung_task|unreferenced object|ODEB
 KERNEL_COMPLAINTS+='|scheduling while atomic|sleeping function called|invalid opcode|divide error'
 KERNEL_COMPLAINTS+='|register non-static key|BUG [A-Za-z0-9_-]+ \(|cannot create duplicate filename'
 KERNEL_COMPLAINTS+='|list_(add|del) corruption|kernel BUG at'
-KERNEL_COMPLAINTS+='|[Uu]nable to handle kernel'
+KERNEL_COMPLAINTS+='|[Uu]nable to handle kernel|unregister_netdevice: waiting for'
+KERNEL_COMPLAINTS+='|Attempt to release (TCP socket in state|alive)|hangs in kwarp: '
+# Not every message of ref_tracker: it also reports that it had no memory, as tests/verbs/faults
+# wants, and the users of a netdev follow "waiting for".
+KERNEL_COMPLAINTS+='|ref_tracker: (reference already released|net_.* users at)'
 # Messages among these that a lack of processor time for the guest causes, too.
 KERNEL_STALLS='soft lockup|INFO: rcu|INFO: task|hung_task|BUG: workqueue lockup'
 
@@ -18,8 +22,12 @@ KERNEL_STALLS='soft lockup|INFO: rcu|INFO: task|hung_task|BUG: workqueue lockup'
 # clean. Ignored are: messages before the "guest ready" line, which concern the machine; the trace
 # of a vmalloc() that tests/verbs/faults makes fail; lockdep's reports about the NVMe target, which
 # occur with any RDMA device (the target takes nvmet_config_sem inside a connection's handler_mutex,
-# and a listener's handler_mutex inside nvmet_config_sem); and lockdep's reports about siw, which
-# takes sk_callback_lock for reading with bottom halves enabled and for writing inside them.
+# and a listener's handler_mutex inside nvmet_config_sem); lockdep's reports about siw, which takes
+# sk_callback_lock for reading with bottom halves enabled and for writing inside them; and the wait
+# for the netdev that tests/vm/nvme-removal.test.sh deletes while the kernel's NVMe host uses it.
+#
+# A hung task may be due to the machine, unless its call trace passes through the module: such a
+# trace adds a line "hangs in kwarp".
 kernel_complaints() {
 	local file
 	for file; do
@@ -28,10 +36,17 @@ kernel_complaints() {
 		else
 			cat "$file" 2>/dev/null || :
 		fi
-	done | sed '/\bfaults: vmalloc error/,/Call Trace:/d' | awk '
+	done | sed '/\bfaults: vmalloc error/,/Call Trace:/d
+		/unregister_netdevice: waiting for nvmegone0 to become free/d' | awk '
 		function known() {
 			return report ~ /\(nvmet_config_sem\)/ && report !~ /\[kwarp\]/ ||
 				report ~ / takes:\n[^\n]* at: siw_[^\n]*\n/
+		}
+		/INFO: task .* blocked/ { hung = 1 }
+		/<\/TASK>|Showing all locks held|lockdep is turned off/ { hung = 0 }
+		hung && /\[kwarp\]/ {
+			print "hangs in kwarp: " $0
+			hung = 0
 		}
 		/WARNING: (possible circular locking|inconsistent lock state)/ {
 			report = ""

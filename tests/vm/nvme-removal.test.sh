@@ -16,15 +16,15 @@ nvme_modules() {
 	must modprobe nvme-rdma
 }
 
-# dummy_up: makes a netdev with the address of the target
+# dummy_up: makes a netdev with the address of the target. verdict.sh knows its name.
 dummy_up() {
-	must ip link add dummy0 type dummy
-	must ip addr add "$IP/24" dev dummy0
-	must ip link set dummy0 up
+	must ip link add nvmegone0 type dummy
+	must ip addr add "$IP/24" dev nvmegone0
+	must ip link set nvmegone0 up
 }
 
 gone() { [ ! -d /sys/class/infiniband/kwarp0 ]; }
-link_up() { rdma link add kwarp0 type kwarp netdev dummy0; }
+link_up() { rdma link add kwarp0 type kwarp netdev nvmegone0; }
 # connect: connects an NVMe host that gives up its controller at once when the connection is lost,
 # but not if the host gets no processor for a while
 connect() {
@@ -76,10 +76,11 @@ ok 'in use: the program is notified' load_ends
 
 ready 'netdev'
 ok 'netdev: traffic' in_use
-ok 'netdev: ip link delete' ip link delete dummy0
-# "ip link delete" waits for the last reference; the network stack logs this every ten seconds.
+ok 'netdev: ip link delete' ip link delete nvmegone0
+# "ip link delete" waits for the last reference, until the NVMe host has given up; the network stack
+# logs this every ten seconds, and verdict.sh ignores these messages.
 echo "# messages about references to the netdev:" \
-	"$(dmesg | grep -c 'waiting for dummy0 to become free')"
+	"$(dmesg | grep -c 'waiting for nvmegone0 to become free')"
 ok 'netdev: the device is removed' wait_for gone
 ok 'netdev: the disk is removed' wait_for no_disk
 ok 'netdev: the program is notified' load_ends
@@ -93,7 +94,7 @@ ok 'again: host disconnects' nvme disconnect -n "$NQN"
 ok 'target stops' port_down 1
 ok 'subsystem is removed' subsystem_down
 ok 'link delete' rdma link delete kwarp0
-must ip link delete dummy0
+must ip link delete nvmegone0
 must modprobe -r nvme-rdma
 must modprobe -r nvmet-rdma
 ok 'module unloads' wait_for rmmod kwarp
