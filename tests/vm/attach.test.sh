@@ -7,7 +7,7 @@ top=$(dirname "$0")/../..
 example=$top/build/examples/kwarp-attach
 
 hosts_up
-modprobe -q tls # if absent, as in user-mode Linux, a case is skipped
+modprobe -q tls # a kernel without it skips a case
 # Resolve the neighbours first: waiting for address resolution is not under test.
 on_a ping -qc 1 $IP_B >"$WORK/ping"
 on_a ping -qc 1 $IP6_B >"$WORK/ping"
@@ -15,8 +15,8 @@ on_a ping -qc 1 $IP6_B >"$WORK/ping"
 RDMAV_ALLOW_DISASSOC_DESTROY=1 timeout -k 5 "$(patience 1100)" "$top/build/verbs/attach" "$@" ||
 	FAILED=$((FAILED + 1))
 # Repeat the cases while kwarp_ktest delays the caller, so that the worker that the caller woke runs
-# first. Not on user-mode Linux, which has no kprobes.
-if [ $# -eq 0 ] && grep -qw register_kretprobe /proc/kallsyms; then
+# first.
+if [ $# -eq 0 ] && has_kprobes register_kretprobe 'AttachEnd with a delayed caller'; then
 	modprobe kwarp_ktest hold=1 || bail 'no kwarp_ktest'
 	timeout -k 5 "$(patience 1100)" "$top/build/verbs/attach" --gtest_filter='AttachEnd.*' ||
 		FAILED=$((FAILED + 1))

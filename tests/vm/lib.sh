@@ -159,6 +159,18 @@ in_uml() {
 	grep -q '^vendor_id.*User Mode Linux' /proc/cpuinfo
 }
 
+# has_kprobes FUNCTION CASES: true if the kernel has this function of kprobes. Otherwise CASES are
+# skipped in user-mode Linux, which has no kprobes, and have failed in any other kernel.
+has_kprobes() {
+	grep -qw "$1" /proc/kallsyms && return
+	if in_uml; then
+		skip "$2" 'user-mode Linux has no kprobes'
+	else
+		report 1 "$2: the kernel has no $1"
+	fi
+	return 1
+}
+
 # must COMMAND...: runs a command of the set-up; ends the suite if the command fails
 must() {
 	"$@" >"$WORK/must" 2>&1 || { sed 's/^/# /' "$WORK/must"; bail "failed: $*"; }

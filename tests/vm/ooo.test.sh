@@ -43,12 +43,13 @@ by_hand() {
 	report $((rc != 0)) 'hand-made segments'
 	must rmmod kwarp_ktest
 
-	# with a thread that keeps the lock of its socket; user-mode Linux has no kprobes for that
-	if grep -qw register_kprobe /proc/kallsyms; then
+	# with a thread that keeps the lock of its socket
+	local backlog='a whole window arrives for a locked socket'
+	if has_kprobes register_kprobe "$backlog"; then
 		must modprobe kwarp_ktest hold=1
 		rc=0
 		segments --gtest_filter=Backlog.* || rc=$?
-		report $rc 'a whole window arrives for a locked socket' "$WORK/log"
+		report $rc "$backlog" "$WORK/log"
 		must rmmod kwarp_ktest
 	fi
 	ok 'no object is left' wait_for nothing_left

@@ -15,8 +15,8 @@ cases() {
 }
 [ $# -eq 0 ] || { cases "$@"; exit $((FAILED > 0)); }
 cases --gtest_filter=-sctp_hold.*
-# Cases with a thread that is held in SCTP's send function; user-mode Linux has no kprobes for that.
-if grep -qw register_kprobe /proc/kallsyms; then
+# Cases with a thread that is held in SCTP's send function.
+if has_kprobes register_kprobe sctp_hold; then
 	must modprobe kwarp_ktest hold=1
 	cases --gtest_filter=sctp_hold.*
 	must rmmod kwarp_ktest

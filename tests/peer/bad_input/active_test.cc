@@ -314,7 +314,7 @@ private:
 TEST_F(Active, reply_without_memory_for_the_consumer_terminates)
 {
 	if (!Fault::supported())
-		GTEST_SKIP() << "a kernel without fault injection";
+		GTEST_SKIP() << "the kernel has no fault injection";
 	Session s;
 	Fault fault("kwarp_up_reply");
 	s.call_fitting([](StartupFrame &f) { f.private_data = pattern(44); });
@@ -327,7 +327,7 @@ TEST_F(Active, reply_without_memory_for_the_consumer_terminates)
 TEST_F(Active, reply_without_memory_for_the_ird_terminates)
 {
 	if (!Fault::supported())
-		GTEST_SKIP() << "a kernel without fault injection";
+		GTEST_SKIP() << "the kernel has no fault injection";
 	Session s;
 	std::optional<Fault> fault;
 	s.call([&](const Peer &p) {

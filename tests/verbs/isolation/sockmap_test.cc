@@ -118,7 +118,7 @@ TEST(sockmap, accepted__is_closed)
 	if (!lab::b().is_mpa())
 		GTEST_SKIP() << "TCP only";
 	if (!has_bpf())
-		GTEST_SKIP() << "the kernel has no BPF";
+		GTEST_SKIP() << "no BPF";
 	Listener listener(lab::b());
 	{
 		Accelerator accelerator;

@@ -67,7 +67,7 @@ struct dmabuf : testing::Test {
 		if (!lab::both_kwarp())
 			GTEST_SKIP() << "kwarp only";
 		if (access("/dev/udmabuf", R_OK | W_OK))
-			GTEST_SKIP() << "no /dev/udmabuf";
+			GTEST_SKIP() << "the kernel has no udmabuf";
 	}
 };
 
