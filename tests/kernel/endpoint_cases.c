@@ -11,12 +11,13 @@
 /*
  * The device goes before the endpoint is in use.
  * Context: process. Return: 0; -EBUSY if the event was handled in KWARP_EP_IDLE, in which the
- * state machine warns and loses it.
+ * state machine warns and loses it; -ETIMEDOUT if the work has not run.
  */
 int kt_endpoint_waits_for_its_owner(void)
 {
 	struct kwarp_ep *ep = kwarp_ep_alloc(to_kdev(seam_ibdev));
-	int ms, ret;
+	unsigned long events;
+	int ms, ret = 0;
 
 	if (!ep)
 		return -ENOMEM;
@@ -25,7 +26,11 @@ int kt_endpoint_waits_for_its_owner(void)
 	/* The work has run when it has found the mutex held, or has taken the event. */
 	for (ms = 0; READ_ONCE(ep->events) == BIT(KWARP_EP_EV_DOWN) && ms < 60000; ms++)
 		fsleep(1000);
-	ret = READ_ONCE(ep->events) & BIT(KWARP_EP_EV_DOWN) ? 0 : -EBUSY;
+	events = READ_ONCE(ep->events);
+	if (!(events & BIT(KWARP_EP_EV_DOWN)))
+		ret = -EBUSY;
+	else if (events == BIT(KWARP_EP_EV_DOWN))
+		ret = -ETIMEDOUT;
 	kwarp_ep_close(ep, KWARP_ABORT);
 	kwarp_ep_unlock(ep);
 	kwarp_llp_put(&ep->llp);
