@@ -42,7 +42,7 @@ has 'rdma link show: state and netdev' 'state ACTIVE .*netdev vA'
 # ---- rdma link add and delete ----
 
 ok 'second device on one netdev' refused on_a rdma link add kwarpX type kwarp netdev vA
-ok 'name that is taken' refused on_b rdma link add "$DEV_A" type kwarp netdev vB
+ok 'name that is taken' refused on_b rdma link add "$DEV_A" type kwarp netdev lo
 ok 'no such netdev' refused on_a rdma link add kwarpX type kwarp netdev nosuch
 bad=
 for type in nlmon vcan; do
