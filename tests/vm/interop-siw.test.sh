@@ -13,6 +13,22 @@ policy() {
 	echo "$2" >"/sys/class/infiniband/$DEV_A/kwarp/$1"
 }
 
+TRACE=/sys/kernel/tracing
+[ -e $TRACE/events ] || must mount -t tracefs tracefs $TRACE
+for event in kwarp_mpa_received kwarp_qp_attach; do
+	must sh -c "echo 1 >$TRACE/events/kwarp/$event/enable"
+done
+
+# traced NAME EVENT REGEX: passes if kwarp has traced this event since the last call, and each of
+# these lines matches
+traced() {
+	local rc=0
+	grep -a "$2: " $TRACE/trace >"$WORK/out"
+	: >$TRACE/trace
+	[ -s "$WORK/out" ] && ! grep -avEq -- "$3" "$WORK/out" || rc=1
+	report $rc "$1" "$WORK/out"
+}
+
 # siw_unread: prints the non-empty TCP receive queues of siw's host
 siw_unread() {
 	on_b ss -Htn state established | awk '$1 > 0'
@@ -89,7 +105,7 @@ perf() {
 # report the end of a connection before its establishment, which is a BUG() in iw_cm.
 agreed() {
 	local name=$1 server=$2 client=$3 address=$4
-	policy p2p 0
+	must policy p2p 0
 	PORT=7500 server holdS "$server" "$HOLD" server "$address" 7500
 	server holdC "$client" "$HOLD" client "$address" 7500
 	wait_for grep -q '^ready' "$WORK/holdC.log"
@@ -99,7 +115,7 @@ print([q['drv_$5'] for q in json.load(sys.stdin)])")" "[$6]"
 	wait_for grep -q '^ready' "$WORK/holdS.log"
 	stop holdC
 	stop holdS
-	policy p2p 1
+	must policy p2p 1
 }
 
 # between NAME SERVER_HOST CLIENT_HOST ADDRESS: runs all programs
@@ -111,13 +127,13 @@ between() {
 }
 
 for crc in 1 0; do
-	policy crc $crc
+	must policy crc $crc
 	agreed "crc $crc, kwarp to siw" on_b on_a $IP_B crc $crc
 	between "crc $crc, kwarp to siw" on_b on_a $IP_B
 	agreed "crc $crc, siw to kwarp" on_a on_b $IP_A crc $crc
 	between "crc $crc, siw to kwarp" on_a on_b $IP_A
 done
-policy crc 1
+must policy crc 1
 perf 'kwarp to siw' on_b on_a $IP_B ib_write_lat -s 64
 # siw never asks for peer-to-peer mode, so kwarp as responder may not send first (RFC 5044 7.1.2).
 # In ib_write_lat the server sends first, so the program would hang with kwarp as server.
@@ -126,24 +142,29 @@ ping 'IPv6, kwarp to siw' on_b on_a $IP6_B
 ping 'IPv6, siw to kwarp' on_a on_b $IP6_A
 
 # other forms of startup with siw
-policy p2p 0
+must policy p2p 0
+: >$TRACE/trace
 ping 'client-server model, kwarp to siw' on_b on_a $IP_B
-policy p2p 1
-policy mpa_rev 1
+traced 'client-server model, kwarp to siw: no reply has flag A' kwarp_mpa_received \
+	'type=reply rev=2 .* s=1 p2p=0 '
+must policy p2p 1
+must policy mpa_rev 1
 # siw echoes the S bit of the request without interpreting it, so our request must not set the bit.
-policy p2p 'send write read'
+must policy p2p 'send write read'
 # Only Writes, because siw then reports no read depth to its consumer, on which rping and ib_read_bw
 # rely.
+: >$TRACE/trace
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_write_bw -s 4096
 perf 'revision 1, kwarp to siw' on_b on_a $IP_B ib_send_bw -s 4096
-policy mpa_rev 2
-policy p2p 1
+traced 'revision 1, kwarp to siw: agreed' kwarp_qp_attach ' rev=1 '
+must policy mpa_rev 2
+must policy p2p 1
 
 # siw does not support markers: connection set-up fails at once on both sides.
-policy markers 1
+must policy markers 1
 PORT=7174 server rping on_b rping -s -a $IP_B -C 1
 run on_a rping -c -a $IP_B -C 1
 has 'markers requested from siw: refused, no hang' 'RDMA_CM_EVENT_(REJECTED|CONNECT_ERROR)'
 stop rping
-policy markers 0
+must policy markers 0
 done_testing

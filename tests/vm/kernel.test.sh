@@ -40,8 +40,8 @@ if [ -e /sys/kernel/debug/kmemleak ]; then
 	fails 'the leaks are freed' modprobe kwarp_ktest "leaked=$leaked"
 fi
 # one copy of the data per write, and no other work that takes time
-policy fpdu large
-policy crc off
+must policy fpdu large
+must policy crc off
 consumer races kwarp_ktest client_ip=$IP_A server_ip=$IP_B races=1
 for device in "$DEV_A" "$DEV_B"; do
 	rdma resource show "$device" | grep -oE '(qp|mr|srq) [0-9]+' >"$WORK/left"
