@@ -160,6 +160,8 @@ std::string output(const Host &host, const std::string &command)
 	char part[4096];
 	while (size_t n = pipe ? fread(part, 1, sizeof(part), pipe.get()) : 0)
 		text.append(part, n);
+	if (!pipe || pclose(pipe.release()))
+		throw std::runtime_error("failed: " + command);
 	return text;
 }
 

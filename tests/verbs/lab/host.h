@@ -73,7 +73,8 @@ private:
 // Runs a shell command in the host's network namespace; throws if it fails.
 void shell(const Host &host, const std::string &command);
 
-// What a shell command prints in the host's network namespace.
+// What a shell command prints in the host's network namespace; throws if it fails. Only the last
+// command of a pipeline can fail.
 std::string output(const Host &host, const std::string &command);
 
 } // namespace lab
