@@ -1,7 +1,7 @@
 #!/bin/bash
 # loss: the program "loss" of tests/verbs: transfers in both directions over a network that loses,
-# reorders, duplicates and delays packets, and with segment sizes that change during the transfer.
-# Each byte is compared.
+# reorders, duplicates and delays packets, with segment sizes that change during the transfer, and
+# with memory that is reclaimed. Each byte is compared.
 . "$(dirname "$0")/lib.sh"
 
 modprobe -q sch_netem || [ -d /sys/module/sch_netem ] || bail 'no netem'

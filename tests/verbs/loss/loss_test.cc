@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A network that loses, reorders, duplicates and delays packets; segment sizes that change during
 // the transfer. RFC 5044 leaves all of this to TCP: every byte must arrive once, in its place, and
-// no transfer may stall.
+// no transfer may stall. Also: memory that the kernel reclaims during the transfer.
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -28,6 +30,45 @@ const char *name(Form f)
 {
 	return f == Form::ooo ? "ooo" : f == Form::markers ? "markers" : "nomarkers";
 }
+
+void put(const std::string &path, const std::string &value)
+{
+	std::ofstream file(path);
+	if (!(file << value << std::flush))
+		throw std::runtime_error("cannot write " + value + " to " + path);
+}
+
+// Traces what the shrinkers free, until the end of the scope.
+class Shrinkers {
+public:
+	Shrinkers()
+	{
+		std::filesystem::create_directory(path_);
+		put(path_ + "events/vmscan/mm_shrink_slab_end/enable", "1");
+	}
+	~Shrinkers() { std::filesystem::remove(path_); }
+	Shrinkers(const Shrinkers &) = delete;
+	Shrinkers &operator=(const Shrinkers &) = delete;
+
+	// Calls all of them.
+	static void run() { put("/proc/sys/vm/drop_caches", "2"); }
+	// Whether that of the pages in which the driver builds FPDUs has freed some.
+	bool freed_pages() const
+	{
+		const std::string returned = "shrinker return val ";
+		std::ifstream trace(path_ + "trace");
+		for (std::string line; std::getline(trace, line);) {
+			const size_t at = line.find(returned);
+			if (at != std::string::npos && line.find("[kwarp]") < at &&
+			    std::stoi(line.substr(at + returned.size())) > 0)
+				return true;
+		}
+		return false;
+	}
+
+private:
+	const std::string path_ = "/sys/kernel/tracing/instances/kwarp-loss/";
+};
 
 class loss : public testing::TestWithParam<Form> {
 protected:
@@ -225,6 +266,23 @@ TEST_P(loss, wire__is_cut_for_a_moment)
 	for (const lab::Host *host : {&lab::a(), &lab::b()})
 		lab::shell(*host,
 			   "ip addr replace " + host->ip6 + "/64 dev " + host->netdev + " nodad");
+}
+
+TEST_P(loss, memory__is_reclaimed_under_way)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	if (!lab::a().is_mpa())
+		GTEST_SKIP() << "MPA only";
+	Shrinkers shrinkers;
+	Traffic traffic;
+	const auto end = std::chrono::steady_clock::now() + patience;
+	do {
+		Meanwhile meanwhile(lab::repetitions(100, 20), [](int) { Shrinkers::run(); });
+		run_during(traffic, meanwhile);
+	} while (!shrinkers.freed_pages() && !HasFailure() &&
+		 std::chrono::steady_clock::now() < end);
+	EXPECT_TRUE(shrinkers.freed_pages());
 }
 
 TEST_P(loss, early__lost)
