@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Correct operation: a correct peer and the victim, with all operations and modes.
-#include "../session/session.h"
+#include <set>
+
+#include "../session/reads.h"
 
 namespace peer {
 namespace {
@@ -142,6 +144,27 @@ TEST(Conformance, ird_reads_at_once)
 	}
 	s.judge(lives());
 	expect_healthy(s.v);
+}
+
+// RFC 5040 8.1.1: STags that are difficult to predict. The lowest eight bits are an index.
+TEST(Conformance, sink_stags_are_not_guessable)
+{
+	constexpr unsigned reads = 16;
+	Session s(Terms{});
+	std::set<uint32_t> stags, steps;
+	uint32_t last = 0;
+	for (unsigned i = 0; i < reads; i++) {
+		const ReadRequest rr = asked(s);
+		s.p.send(answer(rr));
+		done(s);
+		stags.insert(rr.sink_stag);
+		if (i)
+			steps.insert((rr.sink_stag >> 8) - (last >> 8));
+		last = rr.sink_stag;
+	}
+	EXPECT_EQ(stags.size(), reads);
+	EXPECT_GT(steps.size(), reads / 2) << "sink STags follow one another";
+	s.judge(lives());
 }
 
 TEST(Conformance, disconnect_by_the_victim)

@@ -159,6 +159,25 @@ void add_order(Table &t)
 		});
 }
 
+// RFC 7306 5.2: Atomic and Read Requests share queue 1, whose depth is IRD. The peer receives no
+// Read Response before it has sent all requests, in one call.
+void add_depth(Table &t)
+{
+	Rule(t, "RFC 7306 5.2; RFC 5041 7.1 untagged 2; RFC 6581 9.1",
+	     terminates(ddp::untagged_no_buffer, ddp::untagged_msn), rev_2)
+		.add("beyond_ird_reads", [](Session &s) {
+			const Place all_of_rw{.len = static_cast<uint32_t>(s.v.rw->size())};
+			std::vector<Segment> all;
+			for (unsigned i = 0; i < depth; i++)
+				all.push_back(all_of_rw.read(s));
+			all.push_back(request_to(s, {.data = 1},
+						 {.region = atomic, .at = target_at}));
+			s.p.send_at_once(all);
+			ASSERT_TRUE(eventually([&] { return s.bed.any_error(); }))
+				<< "the Atomic Request beyond IRD raises no error";
+		});
+}
+
 void add_wrong_target(Table &t, const Operation &o)
 {
 	auto add = [&](const char *rfc, const Verdict &verdict, const std::string &name,
@@ -335,8 +354,8 @@ void add_wrong_response(Table &t)
 		});
 }
 
-INSTANTIATE_TEST_SUITE_P(AtomicRequest, Wire, rows(add_right, add_order, add_wrong_request),
-			 RowName());
+INSTANTIATE_TEST_SUITE_P(AtomicRequest, Wire,
+			 rows(add_right, add_order, add_depth, add_wrong_request), RowName());
 INSTANTIATE_TEST_SUITE_P(AtomicResponse, Wire, rows(add_asked, add_wrong_response), RowName());
 
 } // namespace
