@@ -128,11 +128,13 @@ static const struct kwarp_socket_calls callbacks = {
  * @sock:	the socket; not hooked yet
  * @listener:	the listener if @sock is its child, or NULL
  *
+ * Context: process, socket lock held: TCP changes the socket's flags, too, and not atomically.
  * Return: as kwarp_socket_hook().
  */
 int kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		   const struct kwarp_llp *listener)
 {
+	sock_owned_by_me(sock->sk);
 	sock->sk->sk_use_task_frag = false;
 	/* MPA has no urgent data: keep such a byte in the stream. */
 	sock_set_flag(sock->sk, SOCK_URGINLINE);
@@ -151,7 +153,12 @@ static struct socket *tcp_socket_open(struct kwarp_llp *llp, const struct kwarp_
 	tcp_sock_set_nodelay(sock->sk);
 	WRITE_ONCE(sock->sk->sk_rcvbuf,
 		   max_t(int, READ_ONCE(sock->sk->sk_rcvbuf), KWARP_RCVBUF_MIN));
-	ret = kwarp_socket_bind(sock, bind) ? : kwarp_tcp_hook(llp, sock, NULL);
+	ret = kwarp_socket_bind(sock, bind);
+	if (!ret) {
+		lock_sock(sock->sk);
+		ret = kwarp_tcp_hook(llp, sock, NULL);
+		release_sock(sock->sk);
+	}
 	if (!ret)
 		return sock;
 	sock_release(sock);
@@ -210,18 +217,18 @@ static int mpa_accept(struct kwarp_llp *listener, struct kwarp_llp *child)
 	if (ret)
 		return ret;
 	sk = sock->sk;
+	tcp_sock_set_nodelay(sk);
+	lock_sock(sk);
 	ret = kwarp_socket_hold_net(sk);
 	/* Another user of the socket keeps its hooks until the end. */
 	if (!ret && kwarp_tcp_hook(child, sock, listener))
 		ret = -ECONNABORTED;
 	if (ret) {
+		release_sock(sk);
 		sock_release(sock);
 		return ret;
 	}
-	tcp_sock_set_nodelay(sk);
-
 	/* Report events that occurred before our callbacks were installed. */
-	lock_sock(sk);
 	if (sk->sk_err || sk->sk_state != TCP_ESTABLISHED)
 		startup_changed(child, sk);
 	if (tcp_sk(sk)->rcv_nxt != tcp_sk(sk)->copied_seq)
