@@ -11,12 +11,12 @@
  * kwarp_responder_drop() - close without an answer
  * @ep:		child, mutex held
  *
- * A FIN after a request of revision 2 tells the peer that this revision is not supported: RFC 6581
- * 10. For other reasons, close with KWARP_ABORT.
+ * TCP has a limit for sockets that were released and wait for their peers (tcp_max_orphans). SCTP
+ * has none, so strangers could leave any number of associations behind: abort.
  */
 void kwarp_responder_drop(struct kwarp_ep *ep)
 {
-	kwarp_ep_close(ep, KWARP_CLOSE);
+	kwarp_ep_close(ep, kwarp_llp_is_mpa(&ep->llp) ? KWARP_CLOSE : KWARP_ABORT);
 }
 
 /* The peer closed the connection before startup was complete. */
@@ -57,7 +57,7 @@ static void reject_plain(struct kwarp_ep *ep, const void *pd, u16 pd_len)
 	kwarp_mpa_reject(&su->pol, &su->req, pd_len, &rep);
 	child_leave(ep);
 	if (kwarp_startup_send(ep, &rep, pd))
-		kwarp_ep_close(ep, KWARP_CLOSE);
+		kwarp_responder_drop(ep);
 	else
 		kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
@@ -82,6 +82,20 @@ static void refuse_request(struct kwarp_ep *ep)
 		kwarp_ep_close(ep, KWARP_ABORT);
 	else
 		kwarp_linger(ep, KWARP_LINGER_REFUSED);
+}
+
+/*
+ * The end of the stream after a request of revision 2 tells the peer that this revision is not
+ * supported: RFC 6581 10. Over SCTP a Session Terminate tells that, an ABORT does not.
+ */
+static void refuse_revision(struct kwarp_ep *ep)
+{
+	if (kwarp_llp_is_mpa(&ep->llp)) {
+		kwarp_responder_drop(ep);
+		return;
+	}
+	kwarp_listen_leave(ep);
+	kwarp_linger(ep, KWARP_LINGER_REFUSED);
 }
 
 /*
@@ -177,7 +191,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 	if (ret) {
 		kwarp_startup_failed(ep, ret);
 		kwarp_attach_done(ep, -EPROTO, NULL, 0);
-		kwarp_responder_drop(ep);
+		refuse_revision(ep);
 		return;
 	}
 	if (!nothing_behind(ep) || kwarp_attach_request(ep) ||

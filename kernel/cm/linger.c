@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * LINGER: our FIN is sent, no consumer waits for the endpoint any more, and the peer's
- * FIN is outstanding. Unknown peers can bring endpoints into this state and leave them
- * there, so their number per device is limited; beyond it the oldest is closed. Endpoints
- * refused in startup have a separate limit, so that many unknown peers displace no
- * connection that ends.
+ * FIN is outstanding, over SCTP the end of the association. Unknown peers can bring endpoints
+ * into this state and leave them there, so their number per device is limited; beyond it the
+ * oldest is closed. Endpoints refused in startup have a separate limit, so that many unknown
+ * peers displace no connection that ends.
  */
 #include <linux/slab.h>
 
@@ -57,8 +57,11 @@ void kwarp_linger_leave(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger_discard() - discard what the peer sends; close at its FIN
+ * kwarp_linger_discard() - discard what the peer sends; close at its end
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
+ *
+ * The end is the peer's FIN, over SCTP the end of the association: a socket released before would
+ * leave the association behind, and SCTP does not limit the number of these.
  */
 void kwarp_linger_discard(struct kwarp_ep *ep)
 {
@@ -88,11 +91,13 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
  *
  * A refused endpoint is reset immediately. A connection that ends is left to TCP, which
  * has its own limits (tcp_max_orphans, tcp_fin_timeout): a reset could overtake data that
- * the peer has not read yet.
+ * the peer has not read yet. SCTP has no such limits: there it is reset, too.
  */
 void kwarp_linger_displaced(struct kwarp_ep *ep)
 {
-	kwarp_ep_close(ep, ep->linger_kind == KWARP_LINGER_REFUSED ? KWARP_ABORT : KWARP_CLOSE);
+	bool leave = ep->linger_kind == KWARP_LINGER_ENDED && kwarp_llp_is_mpa(&ep->llp);
+
+	kwarp_ep_close(ep, leave ? KWARP_CLOSE : KWARP_ABORT);
 }
 
 /**

@@ -155,9 +155,10 @@ int kwarp_llp_hello_more(struct kwarp_llp *llp)
 }
 
 /*
- * Discard unread data: TCP at most @len bytes, SCTP everything. Return: bytes discarded, 0
- * at the end of the stream, -EAGAIN if no data have arrived, or another errno. Context:
- * process, may sleep.
+ * Discard unread data: TCP at most @len bytes, SCTP everything. Both sides have ended their
+ * streams, or are about to. Return: bytes discarded; 0 at the end of the stream, over SCTP at that
+ * of the association, which this function shuts down; -EAGAIN before that if no data have arrived;
+ * or another errno. Context: process, may sleep.
  */
 int kwarp_llp_drain(struct kwarp_llp *llp, size_t len)
 {

@@ -72,6 +72,9 @@ static void assoc_send(struct kwarp_llp *llp)
 		llp->engine->writable(llp);
 	kwarp_llp_poll(llp);
 	kwarp_sctp_send_terminate(llp);
+	/* kwarp_sctp_drain() shuts down when our Session Terminate is sent. */
+	if (!llp->qp && test_bit(KWARP_SCTP_TERM_REQUESTED, &llp->sctp->flags))
+		llp->owner->event(llp, KWARP_LLP_EV_READABLE);
 }
 
 static void send_work(struct work_struct *work)

@@ -486,6 +486,22 @@ int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 	return ret;
 }
 
+/*
+ * The peer has sent its last message: shut the association down when ours is sent. Keep the socket
+ * until then, because the number of associations without a socket has no limit. Return: 0 at the
+ * end of the association, otherwise -EAGAIN.
+ */
+static int finish_assoc(struct kwarp_llp *llp)
+{
+	const struct sctp_association *assoc = kwarp_sctp_assoc(llp);
+
+	if (!assoc || sctp_state(assoc, CLOSED))
+		return 0;
+	if (!test_bit(KWARP_SCTP_TERM_PENDING, &llp->sctp->flags))
+		kwarp_sctp_send_shutdown(llp);
+	return -EAGAIN;
+}
+
 int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len)
 {
 	struct kwarp_sctp *s = llp->sctp;
@@ -497,7 +513,7 @@ int kwarp_sctp_drain(struct kwarp_llp *llp, size_t len)
 	if (!ret) {
 		ret = kwarp_sctp_over(llp, &left);
 		if (ret >= 0)
-			ret = ret ? 0 : -EAGAIN;
+			ret = ret ? finish_assoc(llp) : -EAGAIN;
 	}
 	kwarp_llp_unlock(llp);
 	kwarp_sctp_consume_events(s, llp->sock);

@@ -230,5 +230,6 @@ bool kwarp_sctp_writeable(const struct kwarp_llp *llp);
 void kwarp_sctp_want_space(struct kwarp_llp *llp);
 bool kwarp_sctp_in_flight(const struct kwarp_llp *llp);
 void kwarp_sctp_shutdown(struct kwarp_llp *llp);
+void kwarp_sctp_send_shutdown(struct kwarp_llp *llp);
 
 #endif /* _KWARP_LLP_SCTP_SCTP_H */

@@ -211,10 +211,17 @@ void kwarp_sctp_send_terminate(struct kwarp_llp *llp)
 		kwarp_sctp_want_space(llp);
 }
 
+/* As inet_shutdown() does. SCTP's SHUTDOWN follows when the peer has acknowledged all messages. */
+void kwarp_sctp_send_shutdown(struct kwarp_llp *llp)
+{
+	kwarp_llp_assert_locked(llp);
+	llp->sk->sk_prot->shutdown(llp->sk, SEND_SHUTDOWN);
+}
+
 /*
- * A Session Terminate is the last message of a session (RFC 5043 6.2). SCTP's SHUTDOWN
- * follows when the socket is released, because SCTP has no half-closed state. A rejected
- * session ends with the Reject (6.3): SHUTDOWN follows when the peer has acknowledged that.
+ * A Session Terminate is the last message of a session (RFC 5043 6.2). SCTP's SHUTDOWN follows when
+ * the peer has sent its last message, too, because SCTP has no half-closed state. A rejected
+ * session ends with the Reject (6.3).
  */
 void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 {
@@ -225,8 +232,7 @@ void kwarp_sctp_shutdown(struct kwarp_llp *llp)
 	    test_bit(KWARP_SCTP_LOST, &s->flags))
 		return;
 	if (test_bit(KWARP_SCTP_REJECTED, &s->flags)) {
-		/* As inet_shutdown() does. */
-		llp->sk->sk_prot->shutdown(llp->sk, SEND_SHUTDOWN);
+		kwarp_sctp_send_shutdown(llp);
 		return;
 	}
 	if (!test_and_set_bit(KWARP_SCTP_TERM_REQUESTED, &s->flags))

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // RFC 5043 6 and RFC 6581 7: how sessions begin. The device is the passive side (responder).
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <future>
-#include <sstream>
 #include <thread>
 
+#include "network.h"
 #include "session.h"
 
 using namespace rdma;
@@ -13,8 +14,6 @@ using namespace sctp;
 namespace wire = iwarp::sctp;
 
 namespace {
-
-constexpr int data_chunk = 0, cookie_ack = 11; // types of SCTP
 
 struct Asked {
 	Listener listener{lab::b()};
@@ -98,50 +97,15 @@ Message control(uint16_t code, size_t data = 0)
 	return m;
 }
 
-// Drops packets of a host that begin with a chunk of this type; with a PPID, only DATA with it.
-// Keeps the filters of tests/vm/lib.sh.
-class Dropped {
-public:
-	Dropped(const lab::Host &host, int type, uint32_t ppid = 0) : host_(host)
-	{
-		filter("add",
-		       " protocol ip u32 match ip protocol 132 0xff match u8 " +
-			       std::to_string(type) + " 0xff at 32" +
-			       (ppid ? " match u32 " + std::to_string(ppid) + " 0xffffffff at 44" :
-				       "") +
-			       " action drop");
-	}
-	~Dropped() { filter("del", ""); }
-	Dropped(const Dropped &) = delete;
-	Dropped &operator=(const Dropped &) = delete;
-
-private:
-	void filter(const std::string &what, const std::string &of) const
-	{
-		lab::shell(host_,
-			   "tc filter " + what + " dev " + host_.netdev + " egress pref 7" + of);
-	}
-
-	const lab::Host &host_;
-};
-
 // Waits until the device's host has an association that was accepted.
 bool has_accepted()
 {
-	lab::Inside inside(lab::b());
-	for (const auto end = std::chrono::steady_clock::now() + patience;
-	     std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(Milliseconds(1))) {
-		std::ifstream in("/proc/thread-self/net/sctp/assocs");
-		for (std::string line; std::getline(in, line);) {
-			std::istringstream words(line);
-			std::string assoc, sock, style, socket_state, state;
-			words >> assoc >> sock >> style >> socket_state >> state;
-			// ESTABLISHED; before accept() the socket is the listener's
-			if (socket_state == "1" && state == "3")
-				return true;
-		}
-	}
-	return false;
+	return eventually([] {
+		// before accept() the socket is the listener's
+		return std::ranges::any_of(associations(), [](const Listed &a) {
+			return a.socket_state == 1 && a.state == established;
+		});
+	});
 }
 
 // Timeouts of retransmission that the host's SCTP has had.
@@ -368,6 +332,19 @@ TEST(sctp_startup, sequence__segment_while_accepting)
 	Endpoint server(asked.request);
 	server.accept();
 	expect_control(asked.peer.receive(), wire::accept);
+}
+
+// RFC 6581 10: the peer may then connect again without enhanced mode.
+TEST(sctp_startup, revision__not_supported)
+{
+	lab::Policy plain(lab::b(), "mpa_rev", 1);
+	Listener listener(lab::b());
+	Association peer = associate(listener);
+	peer.control(wire::enhanced_initiate, enhanced({}));
+	expect_control(peer.receive(), wire::terminate);
+	peer.control(wire::terminate);
+	expect_refused(listener, peer);
+	EXPECT_FALSE(peer.lost()) << "aborted, which tells nothing about the revision";
 }
 
 TEST(sctp_startup, silence__is_limited)
