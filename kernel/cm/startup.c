@@ -55,7 +55,7 @@ void kwarp_startup_use_sctp(struct kwarp_startup *su)
 	su->pol.crc = KWARP_CRC_OFF;
 	su->pol.markers = false;
 	su->pol.p2p = false;
-	su->pol.either_first = true;
+	su->pol.sctp = true;
 }
 
 static const char *const failure_text[] = {

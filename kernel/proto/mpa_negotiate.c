@@ -187,7 +187,7 @@ void kwarp_mpa_respond(const struct kwarp_mpa_policy *pol,
 {
 	start_reply(pol, req, local->pd_len, rep);
 	agree_framing(rep, req, req->rev, out);
-	out->wait = pol->either_first ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
+	out->wait = pol->sctp ? KWARP_MPA_WAIT_NONE : KWARP_MPA_WAIT_FPDU;
 	out->ird = own_ird(pol, local);
 	out->ord = own_ord(pol, local);
 
@@ -237,6 +237,10 @@ void kwarp_mpa_reject(const struct kwarp_mpa_policy *pol,
  * replies instead, its consumer has got the enhanced data as private data, so this
  * connection is unusable, but a second one with the lower revision may succeed. A peer of
  * revision 2 may send an unenhanced reply, in the format of revision 1.
+ *
+ * Over SCTP a peer without enhanced mode does not know the request, so it sends a Terminate. A
+ * Reject comes from the consumer, in whatever form: an Enhanced Reject is for a request that would
+ * have been accepted in the plain form (RFC 6581 7).
  */
 static int agree_rev(const struct kwarp_mpa_policy *pol,
 		     const struct kwarp_mpa_frame *req,
@@ -244,6 +248,8 @@ static int agree_rev(const struct kwarp_mpa_policy *pol,
 {
 	if (rep->rev == req->rev)
 		return req->rev;
+	if (pol->sctp && rep->reject)
+		return rep->rev;
 	if (req->rev == KWARP_MPA_REV_2)
 		return rep->rev || pol->permissive ? -KWARP_MPA_E_FALLBACK :
 						     -KWARP_MPA_E_REV;

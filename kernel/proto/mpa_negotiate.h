@@ -31,8 +31,9 @@ enum kwarp_crc_policy {
  *		revision 2 uses all of these, because RFC 6581 9.2 requires at least one
  * @max_ird:	maximum inbound reads, up to KWARP_MPA_DEPTH_MAX
  * @max_ord:	maximum outbound reads, up to KWARP_MPA_DEPTH_MAX
- * @either_first:	either side may send first, as over SCTP (RFC 6581 7): a responder does not
- *		wait for the initiator's first FPDU
+ * @sctp:	the frames are session control of SCTP (RFC 6581 7): either side may send first, so
+ *		a responder does not wait for the initiator's first FPDU; and an enhanced request
+ *		may get a plain Reject
  */
 struct kwarp_mpa_policy {
 	u8 rev;
@@ -43,7 +44,7 @@ struct kwarp_mpa_policy {
 	u8 rtr;
 	u16 max_ird;
 	u16 max_ord;
-	bool either_first;
+	bool sctp;
 };
 
 /**

@@ -180,7 +180,7 @@ TEST(mpa_negotiate, kwarp_mpa_respond__no_wait_over_sctp)
 	for (u8 rev : {1, 2}) {
 		kwarp_mpa_policy p{};
 		p.rev = rev;
-		p.either_first = true;
+		p.sctp = true;
 		auto l = local(4, 4);
 		kwarp_mpa_frame req, rep;
 		kwarp_mpa_params out;
@@ -466,6 +466,24 @@ TEST(mpa_negotiate, kwarp_mpa_complete__rejected)
 			EXPECT_EQ(out.peer_ird, rev == 2 && s ? 7 : 0);
 			EXPECT_EQ(out.peer_ord, rev == 2 && s ? 500 : 0);
 		}
+}
+
+// RFC 6581 7: over SCTP a Reject is the answer of a consumer, in either form.
+TEST(mpa_negotiate, kwarp_mpa_complete__rejected_in_the_other_form_over_sctp)
+{
+	for (u8 rev : {1, 2}) {
+		auto p = policy(rev);
+		p.sctp = true;
+		auto l = local(1, 1);
+		kwarp_mpa_frame req;
+		kwarp_mpa_request(&p, &l, &req);
+		auto rep = frame(KWARP_MPA_REP, 3 - rev, rev == 1);
+		kwarp_mpa_params out;
+		EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out),
+			  rev == 1 ? -KWARP_MPA_E_ENHANCED : -KWARP_MPA_E_FALLBACK);
+		rep.reject = true;
+		EXPECT_EQ(kwarp_mpa_complete(&p, &l, &req, &rep, &out), -KWARP_MPA_E_REJECTED);
+	}
 }
 
 // 2007 proposal, 2 and 5

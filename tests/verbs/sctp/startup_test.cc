@@ -436,6 +436,21 @@ TEST(sctp_active, reject__with_private_data)
 	EXPECT_EQ(event.data, pattern(3, 9));
 }
 
+// An Enhanced Reject is for requests that would have been accepted in the plain form (RFC 6581 7),
+// so after a plain one the device does not try the plain form.
+TEST(sctp_active, reject__plain)
+{
+	const uint64_t before = lab::a().counter("revision_fallbacks");
+	Active active;
+	Association peer = active.at.accept();
+	expect_control(peer.receive(), wire::enhanced_initiate);
+	peer.control(wire::reject, pattern(3, 9));
+	Event event = active.client.channel().expect(RDMA_CM_EVENT_REJECTED);
+	EXPECT_EQ(event.status, -ECONNREFUSED);
+	EXPECT_EQ(event.data, pattern(3, 9));
+	EXPECT_EQ(lab::a().counter("revision_fallbacks"), before);
+}
+
 // RFC 6581 7 does not name the Enhanced Reject where it requires IRD and ORD.
 TEST(sctp_active, reject__without_depths)
 {
