@@ -7,6 +7,9 @@
 
 #include "cm/ep.h"
 
+/* Time until a request for which iw_cm had no room is passed to it once more. */
+#define ASK_AGAIN_MS	100
+
 /**
  * kwarp_responder_drop() - close without an answer
  * @ep:		child, mutex held
@@ -120,7 +123,7 @@ static bool nothing_behind(struct kwarp_ep *ep)
 	return false;
 }
 
-/* KWARP_EP_REQUESTED: data or the end of the stream before our reply. */
+/* KWARP_EP_READY, KWARP_EP_REQUESTED: data or the end of the stream before our reply. */
 void kwarp_responder_early(struct kwarp_ep *ep)
 {
 	nothing_behind(ep);
@@ -144,7 +147,7 @@ static int ask_consumer(struct kwarp_ep *ep)
 		.ird = event_depth(&su->req, su->req.ird, su->pol.max_ord),
 		.ord = event_depth(&su->req, su->req.ord, su->pol.max_ird),
 	};
-	int ret = kwarp_ep_set_handle(ep);
+	int ret = ep->handle ? 0 : kwarp_ep_set_handle(ep);
 
 	if (ret)
 		return ret;
@@ -153,10 +156,30 @@ static int ask_consumer(struct kwarp_ep *ep)
 	return kwarp_listen_ask(ep, &ev);
 }
 
+/* KWARP_EP_READY: pass the request to the consumer, if it is its turn. */
+void kwarp_responder_ask(struct kwarp_ep *ep)
+{
+	int ret = ask_consumer(ep);
+
+	if (ret == -EAGAIN)
+		return;
+	/* iw_cm forgets a request only after the consumer has been told of it: try again. */
+	if (ret == -ENOMEM) {
+		kwarp_ep_arm(ep, ASK_AGAIN_MS);
+		return;
+	}
+	if (ret) {
+		kwarp_count(ep_dev(ep), KWARP_STAT_BACKLOG_DROP);
+		refuse_request(ep);
+		return;
+	}
+	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
+	kwarp_ep_arm(ep, READ_ONCE(ep_dev(ep)->policy.answer_timeout_ms));
+}
+
 /* KWARP_EP_WAIT_REQ: part of the request has arrived, or the end of the stream. */
 void kwarp_responder_request(struct kwarp_ep *ep)
 {
-	struct kwarp_device *dev = ep_dev(ep);
 	struct kwarp_startup *su;
 	int ret;
 
@@ -164,7 +187,7 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 		return;
 	/* Allocate only after the first byte, so that a silent peer costs less. */
 	if (!ep->su) {
-		ep->su = kwarp_startup_alloc(dev, NULL, 0);
+		ep->su = kwarp_startup_alloc(ep_dev(ep), NULL, 0);
 		if (ep->su && !kwarp_llp_is_mpa(&ep->llp))
 			kwarp_startup_use_sctp(ep->su);
 	}
@@ -206,14 +229,11 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 		refuse_request(ep);
 		return;
 	}
-	ret = ask_consumer(ep);
-	if (ret) {
-		kwarp_count(dev, KWARP_STAT_BACKLOG_DROP);
-		refuse_request(ep);
-		return;
-	}
-	kwarp_ep_set_state(ep, KWARP_EP_REQUESTED);
-	kwarp_ep_arm(ep, READ_ONCE(dev->policy.answer_timeout_ms));
+	/* The peer has done its part: as in the accept queue, it may wait without a limit. */
+	kwarp_ep_set_state(ep, KWARP_EP_READY);
+	kwarp_ep_disarm(ep);
+	kwarp_listen_ready(ep);
+	kwarp_responder_ask(ep);
 }
 
 /* KWARP_EP_REQUESTED: the consumer has not answered in time. */

@@ -90,6 +90,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	INIT_LIST_HEAD(&ep->sibling);
 	spin_lock_init(&ep->child_lock);
 	INIT_LIST_HEAD(&ep->waiting);
+	INIT_LIST_HEAD(&ep->ready);
 	INIT_LIST_HEAD(&ep->asked);
 	/* No other context knows the endpoint. Lockdep accepts a trylock inside another mutex. */
 	WARN_ON_ONCE(!mutex_trylock(&ep->mutex));

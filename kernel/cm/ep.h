@@ -36,6 +36,7 @@ enum kwarp_ep_state {
 	KWARP_EP_CONNECTING,	/* initiator: TCP or SCTP handshake */
 	KWARP_EP_WAIT_REP,	/* initiator: request sent */
 	KWARP_EP_WAIT_REQ,	/* responder: connected, no complete request yet */
+	KWARP_EP_READY,		/* responder: request complete, not its turn yet */
 	KWARP_EP_REQUESTED,	/* responder: the consumer has the request */
 	KWARP_EP_WAIT_RTR,	/* responder, peer-to-peer: reply sent, no RTR yet */
 	KWARP_EP_ESTABLISHED,
@@ -49,6 +50,7 @@ enum kwarp_ep_state {
 enum kwarp_ep_event {
 	KWARP_EP_EV_TIMEOUT = KWARP_LLP_EV_CM_FIRST,
 	KWARP_EP_EV_UNWANTED,	/* the listener no longer wants this child */
+	KWARP_EP_EV_TURN,	/* the consumer has room for this child's request */
 	KWARP_EP_EV_DOWN,	/* the netdev or the device is being unregistered */
 	KWARP_EP_EV_REMOVED,	/* the device is being removed */
 	KWARP_EP_EV_READDRESS,	/* the netdev's addresses may have changed */
@@ -135,7 +137,7 @@ struct kwarp_startup {
  *		there is no cm_id; constant
  * @owner:	process of the queue pair, with a reference, or NULL; set once
  * @arrived:	child: when it was accepted, jiffies; constant
- * @backlog:	listener: the consumer's limit; constant
+ * @backlog:	listener: the consumer's limit, of @asked; constant
  * @state:	also read without @mutex
  * @attach:	an attached socket: its request; also read without @mutex
  * @armed:	@deadline is valid
@@ -152,6 +154,7 @@ struct kwarp_startup {
  * @qp:		queue pair that this connection has claimed, with a reference, until
  *		kwarp_ep_release_qp()
  * @discarded:	bytes discarded in KWARP_EP_LINGER
+ * @linger_queued: KWARP_EP_LINGER: memory of data not acknowledged, when the timer was set
  * @listener:	child: its listener, with a reference, until answered
  * @twin:	listener: the one of the same cm_id for the other lower layer, with a
  *		reference, or NULL
@@ -159,12 +162,15 @@ struct kwarp_startup {
  * @upcall_link: in dev->upcall_due while iw_cm waits for an event from us
  * @linger_link: in dev->lingering[@linger_kind], or empty
  * @linger_kind: valid from KWARP_EP_LINGER on
- * @sibling:	child: in @waiting or @asked of @listener, or empty if evicted; the
+ * @sibling:	child: in @waiting, @ready or @asked of @listener, or empty if evicted; the
  *		listener's @child_lock
+ * @counted:	child: it is in @asked; the listener's @child_lock
  * @child_lock:	listener: protects its @cm_id and the fields below
  * @waiting:	listener: children in KWARP_EP_WAIT_REQ, oldest first
+ * @ready:	listener: children in KWARP_EP_READY, in the order of their turns
  * @asked:	listener: children in KWARP_EP_REQUESTED
- * @children:	listener: number of children in both lists
+ * @children:	listener: number of children in the three lists
+ * @nr_asked:	listener: number of children in @asked
  *
  * @mutex protects the fields from @state to @twin, dev->lock those from @dev_link to
  * @linger_kind.
@@ -194,6 +200,7 @@ struct kwarp_ep {
 	struct kwarp_startup *su;
 	struct kwarp_qp *qp;
 	u32 discarded;
+	u32 linger_queued;
 	struct kwarp_ep *listener;
 	struct kwarp_ep *twin;
 
@@ -203,10 +210,13 @@ struct kwarp_ep {
 	enum kwarp_linger_kind linger_kind;
 
 	struct list_head sibling;
+	bool counted;
 	spinlock_t child_lock;	/* children, listener's cm_id */
 	struct list_head waiting;
+	struct list_head ready;
 	struct list_head asked;
 	u32 children;
+	u32 nr_asked;
 };
 
 struct kwarp_attach;
@@ -257,6 +267,7 @@ void kwarp_ep_withdraw(struct kwarp_ep *ep);
 /* linger.c */
 void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind);
 void kwarp_linger_discard(struct kwarp_ep *ep);
+void kwarp_linger_timeout(struct kwarp_ep *ep);
 void kwarp_linger_displaced(struct kwarp_ep *ep);
 void kwarp_linger_leave(struct kwarp_ep *ep);
 
@@ -290,12 +301,14 @@ void kwarp_listen_readdress(struct kwarp_ep *ep);
 void kwarp_listen_reset(struct kwarp_ep *ep);
 void kwarp_listen_retry(struct kwarp_ep *ep);
 void kwarp_listen_end(struct kwarp_ep *ep);
+void kwarp_listen_ready(struct kwarp_ep *child);
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev);
 void kwarp_listen_leave(struct kwarp_ep *child);
 struct kwarp_ep *kwarp_listen_rendezvous(struct kwarp_device *dev, u16 port);
 
 /* accept.c */
 void kwarp_responder_request(struct kwarp_ep *ep);
+void kwarp_responder_ask(struct kwarp_ep *ep);
 void kwarp_responder_early(struct kwarp_ep *ep);
 void kwarp_responder_lost(struct kwarp_ep *ep);
 void kwarp_responder_timeout(struct kwarp_ep *ep);

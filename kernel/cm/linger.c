@@ -86,6 +86,26 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 }
 
 /**
+ * kwarp_linger_timeout() - the peer has not ended in time: reset
+ * @ep:		endpoint in KWARP_EP_LINGER, mutex held
+ *
+ * A consumer's data may still be on the way, if the path is slow. TCP delivers the data without the
+ * socket; SCTP gets more time as long as the peer acknowledges some of the data.
+ */
+void kwarp_linger_timeout(struct kwarp_ep *ep)
+{
+	u32 queued = READ_ONCE(ep->llp.sk->sk_wmem_queued);
+
+	if (ep->linger_kind == KWARP_LINGER_ENDED && !kwarp_llp_is_mpa(&ep->llp) &&
+	    queued && queued < ep->linger_queued) {
+		ep->linger_queued = queued;
+		kwarp_ep_arm_startup(ep);
+	} else {
+		kwarp_ep_close(ep, KWARP_ABORT);
+	}
+}
+
+/**
  * kwarp_linger_displaced() - too many endpoints linger: close this one
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
  *
@@ -114,6 +134,7 @@ void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	kfree(ep->su);
 	ep->su = NULL;
 	kwarp_llp_shutdown(&ep->llp);
+	ep->linger_queued = READ_ONCE(ep->llp.sk->sk_wmem_queued);
 	kwarp_ep_arm_startup(ep);
 	kwarp_linger_discard(ep);
 	if (ep->state == KWARP_EP_LINGER)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Listeners. A child counts against the backlog from accept() to the consumer's answer.
+ * Listeners. A child counts against the policy's backlog from accept() to the consumer's answer.
  * While there is no room, connections stay in the socket's accept queue, where they cost
  * little; their requests arrive meanwhile. So a child without a request belongs to a silent
  * peer (RFC 5042 6.4.1): the oldest of these children is evicted for a waiting connection.
+ *
+ * The consumer's backlog, which may be small (3 for rping), limits the requests that the consumer
+ * has got and not answered. Other complete requests wait for their turn. Silent children do not
+ * count: if they did, a few of them would take turns in keeping everybody else out.
  */
 #include "cm/cm.h"
 
@@ -13,21 +17,25 @@
 
 static u32 child_limit(const struct kwarp_ep *ep)
 {
-	u32 limit = READ_ONCE(ep_dev(ep)->policy.backlog);
+	return READ_ONCE(ep_dev(ep)->policy.backlog);
+}
 
-	return max(min(limit, ep->backlog), 1U);
+/* Requests that the consumer may have at a time. iw_cm may have room for fewer: two listeners. */
+static u32 asked_limit(const struct kwarp_ep *ep)
+{
+	return max(min(child_limit(ep), ep->backlog), 1U);
 }
 
 /*
- * Length of the socket's accept queue. The consumer's @backlog may be small (3 for rping): if
- * the queue is full, TCP drops the last segment of a handshake and the request. The peer
- * retransmits them at growing intervals, so its child would look silent.
+ * Length of the socket's accept queue, at least the policy's backlog: if the queue is full, TCP
+ * drops the last segment of a handshake and the request. The peer retransmits them at growing
+ * intervals, so its child would look silent.
  */
 static int queue_limit(const struct kwarp_ep *ep)
 {
 	if (ep->rendezvous)
 		return child_limit(ep);
-	return max_t(int, ep->backlog, READ_ONCE(ep_dev(ep)->policy.backlog));
+	return max_t(int, ep->backlog, child_limit(ep));
 }
 
 static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
@@ -35,6 +43,27 @@ static void child_unlist(struct kwarp_ep *ep, struct kwarp_ep *child)
 	lockdep_assert_held(&ep->child_lock);
 	list_del_init(&child->sibling);
 	ep->children--;
+	ep->nr_asked -= child->counted;
+	child->counted = false;
+}
+
+/* May this request be passed to the consumer, after those that were complete before? */
+static bool is_turn(const struct kwarp_ep *ep, const struct kwarp_ep *child)
+{
+	lockdep_assert_held(&ep->child_lock);
+	return ep->nr_asked < asked_limit(ep) &&
+	       list_is_first(&child->sibling, &ep->ready);
+}
+
+/* There may be room for another request. */
+static void call_next(struct kwarp_ep *ep)
+{
+	struct kwarp_ep *next = list_first_entry_or_null(&ep->ready, struct kwarp_ep,
+							 sibling);
+
+	lockdep_assert_held(&ep->child_lock);
+	if (next && is_turn(ep, next))
+		kwarp_ep_raise(next, KWARP_EP_EV_TURN);
 }
 
 /* Has this child sent nothing, although it had time for its request? */
@@ -193,12 +222,31 @@ void kwarp_listen_retry(struct kwarp_ep *ep)
 }
 
 /**
+ * kwarp_listen_ready() - a child's request is complete: it waits for its turn
+ * @child:	child in KWARP_EP_READY, mutex held
+ */
+void kwarp_listen_ready(struct kwarp_ep *child)
+{
+	struct kwarp_ep *ep = child->listener;
+
+	lockdep_assert_held(&child->mutex);
+	if (!ep)
+		return;
+	spin_lock(&ep->child_lock);
+	if (!list_empty(&child->sibling))
+		list_move_tail(&child->sibling, &ep->ready);
+	/* Earlier ones may have room meanwhile, after a change of the policy. */
+	call_next(ep);
+	spin_unlock(&ep->child_lock);
+}
+
+/**
  * kwarp_listen_ask() - pass a child's request to the consumer
- * @child:	child in KWARP_EP_WAIT_REQ, mutex held
+ * @child:	child in KWARP_EP_READY, mutex held
  * @ev:		CONNECT_REQUEST
  *
- * Return: 0; -ECONNABORTED if the listener is gone or the child was evicted; -ENOMEM if
- * iw_cm holds as many requests as it can.
+ * Return: 0; -EAGAIN before its turn, which KWARP_EP_EV_TURN reports; -ECONNABORTED if the
+ * listener is gone or the child was evicted; -ENOMEM if iw_cm holds as many requests as it can.
  */
 int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 {
@@ -211,9 +259,13 @@ int kwarp_listen_ask(struct kwarp_ep *child, struct iw_cm_event *ev)
 	/* The lock keeps the cm_id alive; the handler only queues. */
 	spin_lock(&ep->child_lock);
 	if (ep->cm_id && !list_empty(&child->sibling))
-		ret = kwarp_up_event(ep->cm_id, ev);
-	if (!ret)
+		ret = is_turn(ep, child) ? kwarp_up_event(ep->cm_id, ev) : -EAGAIN;
+	if (!ret) {
 		list_move_tail(&child->sibling, &ep->asked);
+		child->counted = true;
+		ep->nr_asked++;
+		call_next(ep);
+	}
 	spin_unlock(&ep->child_lock);
 	return ret;
 }
@@ -232,8 +284,10 @@ void kwarp_listen_leave(struct kwarp_ep *child)
 		return;
 	spin_lock(&ep->child_lock);
 	was_full = ep->children >= child_limit(ep);
-	if (!list_empty(&child->sibling))
+	if (!list_empty(&child->sibling)) {
 		child_unlist(ep, child);
+		call_next(ep);
+	}
 	spin_unlock(&ep->child_lock);
 	/* Connections may wait in the accept queue. */
 	if (was_full)
@@ -265,6 +319,7 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	id = ep->cm_id;
 	ep->cm_id = NULL;
 	children_unwanted(&ep->waiting);
+	children_unwanted(&ep->ready);
 	children_unwanted(&ep->asked);
 	spin_unlock(&ep->child_lock);
 	if (id)

@@ -5,8 +5,8 @@
  *  IDLE -> LISTEN ------------------------------------------------> CLOSED
  *  IDLE -> CONNECTING -> WAIT_REP -----------> ESTABLISHED
  *                               `-> (rejected: CLOSED; Terminate: CLOSING)
- *  IDLE -> WAIT_REQ -> REQUESTED [-> WAIT_RTR] -> ESTABLISHED
- *                            `-> (rejected: LINGER)
+ *  IDLE -> WAIT_REQ -> READY -> REQUESTED [-> WAIT_RTR] -> ESTABLISHED
+ *           `------------`--------`-> (rejected: LINGER)
  *  IDLE [-> WAIT_REP | -> WAIT_REQ] -> ESTABLISHED (attached: Start Keys, no frames)
  *  WAIT_RTR, ESTABLISHED [-> CLOSING] -> LINGER -> CLOSED
  *
@@ -293,6 +293,7 @@ static const struct row rows[] = {
 		IN(CONNECTING, kwarp_initiator_down),
 		IN(WAIT_REP, kwarp_initiator_down),
 		IN(WAIT_REQ, ep_reset),
+		IN(READY, ep_reset),
 		IN(REQUESTED, ep_reset),
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
@@ -305,6 +306,7 @@ static const struct row rows[] = {
 		IN(CONNECTING, kwarp_initiator_down),
 		IN(WAIT_REP, kwarp_initiator_down),
 		IN(WAIT_REQ, ep_reset),
+		IN(READY, ep_reset),
 		IN(REQUESTED, ep_reset),
 		IN(WAIT_RTR, dev_down),
 		IN(ESTABLISHED, dev_down),
@@ -335,6 +337,7 @@ static const struct row rows[] = {
 		IN(LISTEN, kwarp_listen_children),
 		IN(WAIT_REP, kwarp_initiator_reply),
 		IN(WAIT_REQ, kwarp_responder_request),
+		IN(READY, kwarp_responder_early),
 		IN(REQUESTED, kwarp_responder_early),
 		IN(WAIT_RTR, rtr_frame_recv),
 		IN(LINGER, kwarp_linger_discard),
@@ -352,6 +355,7 @@ static const struct row rows[] = {
 		IN(CONNECTING, kwarp_initiator_refused),
 		IN(WAIT_REP, kwarp_initiator_reply),
 		IN(WAIT_REQ, kwarp_responder_lost),
+		IN(READY, kwarp_responder_lost),
 		IN(REQUESTED, kwarp_responder_lost),
 		IN(WAIT_RTR, stream_lost_early),
 		IN(ESTABLISHED, stream_lost),
@@ -396,6 +400,13 @@ static const struct row rows[] = {
 		ROW(KWARP_EP_EV_UNWANTED),
 		.late = FROM(REQUESTED),
 		IN(WAIT_REQ, ep_reset),
+		IN(READY, ep_reset),
+	},
+	/* After the events that end a child. */
+	{
+		ROW(KWARP_EP_EV_TURN),
+		.late = FROM(REQUESTED),
+		IN(READY, kwarp_responder_ask),
 	},
 	{
 		ROW(KWARP_EP_EV_READDRESS),
@@ -415,10 +426,11 @@ static const struct row rows[] = {
 		IN(CONNECTING, kwarp_initiator_timeout),
 		IN(WAIT_REP, kwarp_initiator_timeout),
 		IN(WAIT_REQ, kwarp_responder_timeout),
+		IN(READY, kwarp_responder_ask),
 		IN(REQUESTED, kwarp_responder_unanswered),
 		IN(WAIT_RTR, rtr_timeout),
 		IN(CLOSING, closing_timeout),
-		IN(LINGER, ep_reset),
+		IN(LINGER, kwarp_linger_timeout),
 	},
 };
 
@@ -430,6 +442,7 @@ static const char * const state_names[] = {
 	[KWARP_EP_CONNECTING]	= "CONNECTING",
 	[KWARP_EP_WAIT_REP]	= "WAIT_REP",
 	[KWARP_EP_WAIT_REQ]	= "WAIT_REQ",
+	[KWARP_EP_READY]	= "READY",
 	[KWARP_EP_REQUESTED]	= "REQUESTED",
 	[KWARP_EP_WAIT_RTR]	= "WAIT_RTR",
 	[KWARP_EP_ESTABLISHED]	= "ESTABLISHED",

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cm/kwarp_only.h"
+#include "iwarp/peer.h"
 #include "rdma/endpoint.h"
 #include "rdma/eventually.h"
 #include "rdma/raw_listener.h"
@@ -468,34 +469,104 @@ TEST_F(connect_fails, accept__client_has_gone)
 	}
 }
 
-// The program gets at most as many requests as its backlog; others wait in the queue of the socket.
-TEST_F(connect_backlog, full__later_ones_wait)
+namespace {
+
+// The listener's program gets at most @room requests at a time, in the order of the clients.
+void expect_later_ones_wait(Listener &listener, size_t room)
 {
-	constexpr int room = 3, all = 12;
-	lab::Policy limit(lab::b(), "backlog", room);
+	constexpr size_t all = 12;
 	const uint64_t drops = lab::b().counter("backlog_drops");
-	Listener listener(lab::b());
 	std::vector<std::unique_ptr<Endpoint>> clients, servers;
 	std::vector<Event> requests;
-	for (int i = 0; i < all; i++) {
+	for (size_t i = 0; i < all; i++) {
 		clients.push_back(std::make_unique<Endpoint>(lab::a()));
 		clients.back()->resolve(listener);
-		clients.back()->connect();
+		clients.back()->connect({Bytes{static_cast<uint8_t>(i)}});
 	}
-	for (int i = 0; i < room; i++)
+	for (size_t i = 0; i < room; i++)
 		requests.push_back(listener.request());
 	EXPECT_FALSE(listener.channel().next(Milliseconds(300))) << "one too many";
-	for (int i = 0; i < all; i++) {
+	for (size_t i = 0; i < all; i++) {
+		EXPECT_EQ(requests[i].data, Bytes{static_cast<uint8_t>(i)});
 		servers.push_back(std::make_unique<Endpoint>(requests[i]));
 		servers.back()->accept();
 		servers.back()->established();
 		if (i + room < all)
 			requests.push_back(listener.request());
 	}
-	for (int i = 0; i < all; i++) {
+	for (size_t i = 0; i < all; i++) {
 		clients[i]->established();
 		expect_data_flows(*clients[i], *servers[i]);
 	}
+	EXPECT_EQ(lab::b().counter("backlog_drops"), drops);
+}
+
+} // namespace
+
+// The others wait in the queue of the socket.
+TEST_F(connect_backlog, full__later_ones_wait)
+{
+	constexpr int room = 3;
+	lab::Policy limit(lab::b(), "backlog", room);
+	Listener listener(lab::b());
+	expect_later_ones_wait(listener, room);
+}
+
+// The device reads the other requests, too.
+TEST_F(connect_backlog, full__later_ones_wait_for_the_program)
+{
+	for (int room : {1, 3}) {
+		Listener listener(lab::b(), lab::Family::ipv4, room);
+		expect_later_ones_wait(listener, static_cast<size_t>(room));
+	}
+}
+
+// A request waits longer than a silent connection may. If its client leaves, the program does not
+// get it.
+TEST_F(connect_backlog, full__one_leaves)
+{
+	const int limit = static_cast<int>(machine::patience(Milliseconds(2000)).count());
+	lab::Policy quick(lab::b(), "startup_timeout_ms", limit);
+	const uint64_t timeouts = lab::b().counter("startup_timeouts"),
+		       closed = lab::b().counter("startup_closed");
+	Listener listener(lab::b(), lab::Family::ipv4, 1);
+	std::vector<std::unique_ptr<Endpoint>> clients;
+	for (uint8_t i = 0; i < 3; i++) {
+		clients.push_back(std::make_unique<Endpoint>(lab::a()));
+		clients.back()->resolve(listener);
+		clients.back()->connect({Bytes{i}});
+	}
+	const Event request = listener.request();
+	std::this_thread::sleep_for(Milliseconds(limit + 1000));
+	clients[1].reset();
+	EXPECT_TRUE(eventually([&] { return lab::b().counter("startup_closed") > closed; }));
+	Endpoint first(request);
+	first.accept();
+	first.established();
+	const Event next = listener.request();
+	EXPECT_EQ(next.data, Bytes{2});
+	Endpoint last(next);
+	last.accept();
+	last.established();
+	clients[0]->established();
+	clients[2]->established();
+	EXPECT_EQ(lab::b().counter("startup_timeouts"), timeouts);
+}
+
+// Connections without a request take no place of the program's backlog. Otherwise each would keep
+// one for a quarter of a second, until it is displaced.
+TEST_F(connect_backlog, silent__others_do_not_wait)
+{
+	constexpr size_t crowd = 40;
+	lab::Policy patient(lab::b(), "startup_timeout_ms", 600000);
+	const uint64_t drops = lab::b().counter("backlog_drops");
+	Listener listener(lab::b(), lab::Family::ipv4, 1);
+	std::vector<iwarp::Peer> silent;
+	for (size_t i = 0; i < crowd; i++)
+		silent.push_back(iwarp::Peer::reach({listener.ip(), listener.port()},
+						    {"/run/netns/" + lab::a().netns,
+						     !lab::b().is_mpa()}));
+	expect_service(listener);
 	EXPECT_EQ(lab::b().counter("backlog_drops"), drops);
 }
 
