@@ -11,6 +11,7 @@
 #include "sysfs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <format>
@@ -259,6 +260,9 @@ Outcome Command::stats()
 
 Outcome Command::monitor()
 {
+	// CLI11 takes what is not a number for one in the range.
+	if (!std::isfinite(args_.interval_s))
+		throw Error(usage_error, "--interval: not a number");
 	const Milliseconds interval(static_cast<long>(args_.interval_s * 1000));
 	if (devices().empty())
 		throw Error(failure, "there is no kwarp device");

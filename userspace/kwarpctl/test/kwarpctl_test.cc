@@ -829,7 +829,8 @@ TEST_F(kwarpctl_test, monitor__late)
 
 TEST_F(kwarpctl_test, monitor__ends)
 {
-	EXPECT_EQ(run({"monitor", "-i", "0"}).status, 1);
+	for (const char *interval : {"0", "inf", "nan", "-nan"})
+		EXPECT_EQ(run({"monitor", "-c", "1", "-i", interval}).status, 1) << interval;
 	EXPECT_EQ(run({"monitor", "-c", "-1"}).status, 1);
 	meanwhile = [&] { fs::remove_all(device("kwarp0")); };
 	EXPECT_EQ(run({"monitor", "kwarp0"}).err, "kwarpctl: there is no RDMA device 'kwarp0'\n");
