@@ -325,6 +325,7 @@ private:
 	CLI::App *command(CLI::App *under, const std::string &name, const std::string &what,
 			  Run run);
 	CLI::Option *device(CLI::App *command, bool required);
+	CLI::Option *words(CLI::App *command, const std::string &name, const std::string &what);
 	void expand(std::vector<std::string> &words) const;
 
 	Arguments &args_;
@@ -350,6 +351,19 @@ CLI::Option *Grammar::device(CLI::App *command, bool required)
 		->required(required);
 }
 
+// The names and values of a command. Where CLI11 permits more words than it expects, it splits a
+// word in brackets, which a name may be. The variable would have no word for "{}".
+CLI::Option *Grammar::words(CLI::App *command, const std::string &name, const std::string &what)
+{
+	constexpr int most_words = 1000;
+	CLI::Option *option = command->add_option(name, args_.words, what)
+				      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+				      ->expected(most_words, -1)
+				      ->allow_extra_args(false);
+	command->parse_complete_callback([this, option] { args_.words = option->results(); });
+	return option;
+}
+
 Grammar::Grammar(Arguments &args) : args_(args)
 {
 	app_.add_flag("-j,--json", args.json, "print JSON");
@@ -367,7 +381,7 @@ Grammar::Grammar(Arguments &args) : args_(args)
 			"policy",
 			&Command::up);
 	device(up, true);
-	up->add_option("SETTINGS", args.words, "netdev NETDEV [KEY VALUE]...");
+	words(up, "SETTINGS", "netdev NETDEV [KEY VALUE]...");
 	device(command(&app_, "down", "remove a device", &Command::down), true);
 	device(command(&app_, "status", "show device, netdev, connections, and changed policy",
 		       &Command::status),
@@ -380,7 +394,7 @@ Grammar::Grammar(Arguments &args) : args_(args)
 	       false);
 	CLI::App *set = command(policy, "set", "change the policy", &Command::policy_set);
 	device(set, true);
-	set->add_option("SETTINGS", args.words, "KEY VALUE [KEY VALUE]...")->required();
+	words(set, "SETTINGS", "KEY VALUE [KEY VALUE]...")->required();
 	device(command(policy, "save", "write the policy to /etc/kwarp/DEV.conf",
 		       &Command::policy_save),
 	       true);
@@ -391,7 +405,7 @@ Grammar::Grammar(Arguments &args) : args_(args)
 	command(policy, "keys", "list the keys, their values and defaults", &Command::policy_keys);
 
 	CLI::App *stats = command(&app_, "stats", "show counters", &Command::stats);
-	stats->add_option("DEV", args.words, "[show] and the name of a device")->expected(0, 2);
+	words(stats, "DEV", "[show] and the name of a device");
 
 	CLI::App *monitor = command(&app_, "monitor", "show rates and failures at intervals",
 				    &Command::monitor);

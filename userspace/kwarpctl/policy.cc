@@ -23,12 +23,18 @@ std::string in_force(const std::string &text)
 	return chosen.empty() ? text : chosen;
 }
 
+// The name of a netdev may be in brackets, or be a number. The kind of a key of a newer module is
+// not known: what would not be shown as it is, is no number.
 Value to_value(std::string_view name, const std::string &text)
 {
 	const Key *key = find_key(name);
+	if (key && key->kind == Key::Kind::netdevs)
+		return text;
 	if (key && key->kind == Key::Kind::flag && (text == "0" || text == "1"))
 		return text == "1";
-	return parse_value(in_force(text));
+	const std::string shown = in_force(text);
+	const Value number = parse_value(shown);
+	return to_text(number) == shown ? number : shown;
 }
 
 // The keys of the device: known keys in the order of the table, then keys of a newer module.

@@ -340,6 +340,52 @@ TEST_F(kwarpctl_test, stats__device_called_like_a_prefix)
 	EXPECT_EQ(run({"stats", "siw0"}).status, 2);
 }
 
+// CLI11 has a syntax of its own for lists.
+TEST_F(kwarpctl_test, stats__names_in_brackets)
+{
+	for (const char *name : {"[kwarp0]", "[]", "{}"}) {
+		Outcome o = run({"stats", name});
+		EXPECT_EQ(o.status, 2) << o.out;
+		EXPECT_EQ(o.err, std::string("kwarpctl: there is no RDMA device '") + name + "'\n");
+		add_device(name);
+		rdma.all.push_back({5, name, "eth2", true});
+		EXPECT_TRUE(run({"stats", name}).out.starts_with(std::string(name) + ":\n"));
+	}
+}
+
+TEST_F(kwarpctl_test, policy_set__names_of_netdevs_stay_as_they_are)
+{
+	const std::pair<const char *, const char *> cases[] = {
+		{"007", "\"007\""},	    {"7", "\"7\""},   {"[a]", "\"[a]\""},
+		{"[a] [b]", "\"[a] [b]\""}, {"[]", "\"[]\""}, {"{}", "\"{}\""},
+		{"[a,b]", "\"[a,b]\""}};
+	for (const auto &[names, json] : cases) {
+		put(key("paths"), "off");
+		EXPECT_EQ(run({"policy", "set", "kwarp0", "paths", names}).err, "");
+		EXPECT_EQ(get(key("paths")), std::string(names) + '\n');
+		EXPECT_NE(run({"-j", "policy", "show", "kwarp0"})
+				  .out.find(std::string("\"paths\":") + json),
+			  std::string::npos);
+		EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
+		EXPECT_NE(get(conf("kwarp0")).find(std::string("\npaths = ") + names + '\n'),
+			  std::string::npos);
+	}
+	EXPECT_EQ(run({"up", "[kwarp2]", "netdev", "[a]", "crc", "off"}).err, "");
+	ASSERT_TRUE(rdma.find("[kwarp2]"));
+	EXPECT_EQ(rdma.find("[kwarp2]")->netdev, "[a]");
+	EXPECT_EQ(run({"up", "kwarp3", "{}"}).status, 1);
+}
+
+TEST_F(kwarpctl_test, policy_show__numbers_of_a_newer_kernel)
+{
+	for (const auto &[text, json] : {std::pair("7", "7"), std::pair("007", "\"007\"")}) {
+		put(key("a_new_key"), text);
+		EXPECT_NE(run({"-j", "policy", "show", "kwarp0"})
+				  .out.find(std::string("\"a_new_key\":") + json),
+			  std::string::npos);
+	}
+}
+
 TEST_F(kwarpctl_test, policy_set__all)
 {
 	EXPECT_EQ(run({"policy", "set", "kwarp0", "p2p", "all"}).status, 0);
