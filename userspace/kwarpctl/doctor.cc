@@ -35,7 +35,7 @@ namespace {
 using enum Finding::Kind;
 using Findings = std::vector<Finding>;
 
-constexpr int first_major = 6, first_minor = 12;
+constexpr std::pair first_kernel{6, 12}, last_kernel{7, 2}; // those of dkms.conf
 constexpr int connect_limit_ms = 3000;
 constexpr int module_waits = 20;
 constexpr Milliseconds module_wait{100};
@@ -48,16 +48,30 @@ utsname kernel()
 	return name;
 }
 
+std::pair<int, int> kernel_version()
+{
+	std::pair version{0, 0};
+	std::sscanf(kernel().release, "%d.%d", &version.first, &version.second);
+	return version;
+}
+
+std::string supported_kernels()
+{
+	return std::format("{}.{} to {}.{}", first_kernel.first, first_kernel.second,
+			   last_kernel.first, last_kernel.second);
+}
+
 void look_at_kernel(Findings &all)
 {
-	const utsname name = kernel();
-	int major = 0, minor = 0;
-	if (std::sscanf(name.release, "%d.%d", &major, &minor) != 2 ||
-	    std::pair(major, minor) < std::pair(first_major, first_minor))
-		all.push_back({bad, std::format("kernel {}: kwarp needs {}.{} or newer",
-						name.release, first_major, first_minor)});
+	const std::string release = kernel().release;
+	if (kernel_version() < first_kernel)
+		all.push_back({bad, std::format("kernel {}: kwarp needs {}.{} or newer", release,
+						first_kernel.first, first_kernel.second)});
+	else if (kernel_version() > last_kernel)
+		all.push_back({note, std::format("kernel {}: this version of kwarp is for {}",
+						 release, supported_kernels())});
 	else
-		all.push_back({good, std::format("kernel {}", name.release)});
+		all.push_back({good, std::format("kernel {}", release)});
 }
 
 bool is_installed(const std::string &module)
@@ -77,14 +91,29 @@ bool is_locked_down()
 	return !text.empty() && text.find("[none]") == text.npos;
 }
 
+std::string how_to_install()
+{
+	if (kernel_version() < first_kernel || kernel_version() > last_kernel)
+		return std::format("DKMS builds it for kernels {} only: boot one of these, or "
+				   "install another version of kwarp",
+				   supported_kernels());
+	return "install kwarp-dkms and this kernel's headers; 'dkms status' lists the builds";
+}
+
 void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
 {
-	if (machine.sysfs.module_is_loaded())
+	const bool is_loaded = machine.sysfs.module_is_loaded();
+	if (!is_loaded && !machine.rdma.has_core()) {
+		all.push_back({bad, "this kernel has no RDMA core (module ib_core): boot one with "
+				    "CONFIG_INFINIBAND, which kernels for clouds may lack, and "
+				    "install all modules of it"});
+		return;
+	}
+	if (is_loaded)
 		all.push_back({good, "module kwarp is loaded"});
 	else if (!is_installed("kwarp"))
-		all.push_back({bad,
-			       "module kwarp is not installed for this kernel: install kwarp-dkms "
-			       "and this kernel's headers; 'dkms status' lists the builds"});
+		all.push_back({bad, "module kwarp is not installed for this kernel: " +
+					    how_to_install()});
 	else if (is_locked_down())
 		all.push_back({note,
 			       "module kwarp is not loaded, and this kernel loads signed modules "

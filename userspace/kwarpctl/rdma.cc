@@ -109,6 +109,7 @@ int last_message(const nlmsghdr *message, void *)
 
 class NetlinkRdma : public Rdma {
 public:
+	bool has_core() override;
 	std::vector<Link> links() override;
 	void add(const std::string &name, const std::string &netdev) override;
 	void remove(const Link &link) override;
@@ -146,6 +147,16 @@ mnl_socket *NetlinkRdma::socket()
 	return socket_.get();
 }
 
+bool NetlinkRdma::has_core()
+{
+	try {
+		socket();
+	} catch (const std::system_error &error) {
+		return error.code() != std::errc::protocol_not_supported;
+	}
+	return true;
+}
+
 void NetlinkRdma::talk(Request &request, const EachMessage &each)
 {
 	std::vector<char> buffer(static_cast<std::size_t>(MNL_SOCKET_DUMP_SIZE));
@@ -179,6 +190,8 @@ void NetlinkRdma::read_port(Link &link)
 
 std::vector<Link> NetlinkRdma::links()
 {
+	if (!has_core())
+		return {};
 	std::vector<Link> listed, links;
 	Request devices(RDMA_NLDEV_CMD_GET, NLM_F_DUMP);
 	talk(devices, [&](const nlmsghdr *message) {

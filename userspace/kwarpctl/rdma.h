@@ -38,6 +38,9 @@ class Rdma {
 public:
 	virtual ~Rdma() = default;
 
+	// Whether the kernel has the RDMA core, or can load it.
+	virtual bool has_core() = 0;
+	// None without the RDMA core.
 	virtual std::vector<Link> links() = 0;
 	// Both throw std::system_error with the kernel's errno.
 	virtual void add(const std::string &name, const std::string &netdev) = 0;

@@ -9,21 +9,48 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <linux/netlink.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
 using kwarpctl::Outcome;
 
+// The kernel may seem to have no RDMA core, or another version: the program and libmnl call these
+// functions instead of libc's.
+static bool no_rdma_core = false;
+static std::string kernel_release;
+
+int socket(int domain, int type, int protocol) noexcept
+{
+	if (no_rdma_core && domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return static_cast<int>(syscall(SYS_socket, domain, type, protocol));
+}
+
+int uname(utsname *name) noexcept
+{
+	const int ret = static_cast<int>(syscall(SYS_uname, name));
+	if (!kernel_release.empty())
+		std::strcpy(name->release, kernel_release.c_str());
+	return ret;
+}
+
 namespace {
 
 // The kernel's devices; each that is added has a policy in the fake /sys.
 struct FakeRdma : kwarpctl::Rdma {
+	bool has_core() override { return core; }
 	std::vector<kwarpctl::Link> links() override
 	{
 		std::vector<kwarpctl::Link> now = all;
@@ -95,6 +122,7 @@ struct FakeRdma : kwarpctl::Rdma {
 	std::function<void(const std::string &)> counting = [](const std::string &) {},
 						 added = counting;
 	int error = 0;
+	bool core = true;
 };
 
 class kwarpctl_test : public ::testing::Test {
@@ -119,7 +147,12 @@ protected:
 		environment.print = [this](const std::string &line) { printed += line; };
 	}
 
-	void TearDown() override { fs::remove_all(root); }
+	void TearDown() override
+	{
+		fs::remove_all(root);
+		no_rdma_core = false;
+		kernel_release.clear();
+	}
 
 	fs::path device(const std::string &name) const { return root / "class/infiniband" / name; }
 	fs::path key(const std::string &name) const { return device("kwarp0") / "kwarp" / name; }
@@ -536,7 +569,6 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 		{EOPNOTSUPP, "eth9 carries no IP"},
 		{EPERM, "not permitted; run it as root, with CAP_NET_ADMIN in the initial user "
 			"namespace"},
-		{EPROTONOSUPPORT, "the kernel has no RDMA core (module ib_core)"},
 		{EINVAL, "the module kwarp cannot be loaded: 'modprobe kwarp' and then 'dmesg' "
 			 "show why, and so may 'kwarpctl doctor'"},
 		{ENOMEM, "Cannot allocate memory"},
@@ -552,6 +584,21 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 	rdma.error = EINVAL;
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth9"}).err,
 		  "kwarpctl: cannot make kwarp2 on eth9: Invalid argument\n");
+}
+
+// With the real netlink.
+TEST_F(kwarpctl_test, up__and_down_without_an_rdma_core)
+{
+	no_rdma_core = true;
+	environment.rdma = nullptr;
+	Outcome o = run({"up", "kwarp2", "netdev", "lo"});
+	EXPECT_EQ(o.status, 2);
+	EXPECT_EQ(o.err, "kwarpctl: cannot make kwarp2 on lo: the kernel has no RDMA core (module "
+			 "ib_core)\n");
+	o = run({"down", "kwarp2"});
+	EXPECT_EQ(o.status, 0);
+	EXPECT_EQ(o.err, "kwarpctl: there is no RDMA device 'kwarp2'\n");
+	EXPECT_NE(run({"doctor"}).out.find("bad  this kernel has no RDMA core"), std::string::npos);
 }
 
 TEST_F(kwarpctl_test, up__misuse)
@@ -961,6 +1008,44 @@ TEST_F(kwarpctl_test, doctor__explains_counters)
 	rdma.all[0].netdev = "lo";
 	o = run({"doctor", "kwarp0"});
 	EXPECT_NE(o.out.find("ok   kwarp0 on lo, active"), std::string::npos) << o.out;
+}
+
+TEST_F(kwarpctl_test, doctor__kernels)
+{
+	const std::string bad_module = "bad  module kwarp is not installed for this kernel: ";
+	const std::string dkms = bad_module +
+				 "DKMS builds it for kernels 6.12 to 7.2 only: boot one of these";
+	const std::tuple<const char *, const char *, std::string> cases[] = {
+		{"6.11.9-none", "bad  kernel 6.11.9-none: kwarp needs 6.12 or newer\n", dkms},
+		{"6.12.0-none", "ok   kernel 6.12.0-none\n", bad_module + "install kwarp-dkms"},
+		{"7.2.99-none", "ok   kernel 7.2.99-none\n", bad_module + "install kwarp-dkms"},
+		{"7.3.0-none", "note kernel 7.3.0-none: this version of kwarp is for 6.12 to 7.2\n",
+		 dkms},
+		{"none", "bad  kernel none: kwarp needs 6.12 or newer\n", dkms},
+	};
+	for (const auto &[release, kernel, module] : cases) {
+		kernel_release = release;
+		Outcome o = run({"doctor"});
+		EXPECT_EQ(o.status, 2);
+		EXPECT_NE(o.out.find(kernel), std::string::npos) << o.out;
+		EXPECT_NE(o.out.find(module), std::string::npos) << o.out;
+	}
+	fs::create_directories(root / "module/kwarp");
+	kernel_release = "7.3.0-none";
+	EXPECT_NE(run({"doctor"}).out.find("ok   module kwarp is loaded"), std::string::npos);
+}
+
+TEST_F(kwarpctl_test, doctor__no_rdma_core)
+{
+	rdma.core = false;
+	kernel_release = "6.12.0-none";
+	Outcome o = run({"doctor"});
+	EXPECT_EQ(o.status, 2);
+	EXPECT_NE(o.out.find("bad  this kernel has no RDMA core (module ib_core)"),
+		  std::string::npos)
+		<< o.out;
+	EXPECT_EQ(o.out.find("kwarp-dkms"), std::string::npos) << o.out;
+	EXPECT_EQ(o.out.find("ib_uverbs"), std::string::npos) << o.out;
 }
 
 // A device in a container is none of the host's business.
