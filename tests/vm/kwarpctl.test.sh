@@ -135,6 +135,10 @@ is 'up: the device still exists' "$(cat /sys/class/infiniband/kwarpT/kwarp/ird)"
 ok 'save' ctl policy save kwarpT
 is 'save: netdev, and settings that are not default' "$(cat "$CONF/kwarpT.conf")" \
 	$'netdev = lo\ncrc = required\nird = 8'
+is 'save: no message' "$(ctl policy save kwarpT 2>&1)" ''
+run ctl_a policy save "$DEV_A"
+has 'save: a warning in another network namespace' \
+	"a service would use $CONF/$DEV_A.conf in the network namespace of process 1"
 ok 'check' ctl policy check kwarpT
 must ctl policy set kwarpT ird 9 ord 9 markers on
 ok 'apply' ctl policy apply kwarpT

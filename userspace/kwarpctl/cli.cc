@@ -102,6 +102,7 @@ private:
 	template <typename Read>
 	Outcome records(Read read) const;
 	bool is_there(const std::string &device) const;
+	bool services_are_elsewhere() const;
 	Clock clock() const;
 
 	const Arguments &args_;
@@ -154,6 +155,15 @@ bool Command::is_there(const std::string &device) const
 	} catch (const std::exception &) {
 		return true;
 	}
+}
+
+// Whether services make devices in another network namespace. Without the right to know, no.
+bool Command::services_are_elsewhere() const
+{
+	std::error_code unknown;
+	const bool same = fs::equivalent(environment_.proc / "self/ns/net",
+					 environment_.proc / "1/ns/net", unknown);
+	return !same && !unknown;
 }
 
 template <typename Read>
@@ -217,7 +227,13 @@ Outcome Command::policy_set()
 Outcome Command::policy_save()
 {
 	save_policy(machine_, *args_.device);
-	return {ok, {}, {}};
+	if (!services_are_elsewhere())
+		return {ok, {}, {}};
+	return {ok,
+		{},
+		std::format("kwarpctl: warning: a service would use {} in the network namespace of "
+			    "process 1, not in this one\n",
+			    machine_.config_file(*args_.device).string())};
 }
 
 Outcome Command::policy_apply()

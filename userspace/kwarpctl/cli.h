@@ -5,6 +5,7 @@
 #include "rdma.h"
 #include "status.h"
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct Environment {
 	std::optional<Clock> clock; // by default the machine's
 	std::function<void(const std::string &)>
 		print; // standard output of commands that do not end by themselves
+	std::filesystem::path proc = "/proc";
 };
 
 // Runs one command; @args without the program's name.

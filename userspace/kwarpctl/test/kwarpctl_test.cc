@@ -139,6 +139,7 @@ protected:
 		rdma.counted["kwarp1"] = rdma.counted["kwarp0"];
 		rdma.added = [this](const std::string &name) { add_device(name); };
 		environment.rdma = &rdma;
+		environment.proc = root / "proc";
 		environment.clock = {[this](kwarpctl::Milliseconds wanted) {
 					     time += slept ? *slept : wanted;
 					     meanwhile();
@@ -716,6 +717,22 @@ TEST_F(kwarpctl_test, policy_save__fails)
 	EXPECT_EQ(run({"policy", "save", "kwarp7"}).status, 2);
 	rdma.all[0].netdev.clear();
 	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "kwarpctl: kwarp0 has no netdev\n");
+}
+
+// A service has the network namespace of process 1, which not everybody may see.
+TEST_F(kwarpctl_test, policy_save__in_another_network_namespace)
+{
+	put(root / "proc/self/ns/net", "");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
+	put(root / "proc/1/ns/net", "");
+	Outcome o = run({"policy", "save", "kwarp0"});
+	EXPECT_EQ(o.status, 0);
+	EXPECT_EQ(o.err, "kwarpctl: warning: a service would use " + conf("kwarp0").string() +
+				 " in the network namespace of process 1, not in this one\n");
+	EXPECT_TRUE(fs::exists(conf("kwarp0")));
+	fs::remove(root / "proc/1/ns/net");
+	fs::create_symlink(root / "proc/self/ns/net", root / "proc/1/ns/net");
+	EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
 }
 
 // Keys that the file does not name get their defaults.
