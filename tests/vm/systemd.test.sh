@@ -100,6 +100,31 @@ first() {
 	printf 'netdev = late1\npaths = late2\nord = 5\n' >/etc/kwarp/kwarp3.conf
 	ok 'systemctl enable, without its netdev' \
 		systemctl enable kwarp@kwarp1 kwarp@kwarp2 kwarp@kwarp3
+	# a netdev that is made when the network is up, as by wg-quick, and a user of its device
+	printf 'netdev = late4\n' >/etc/kwarp/kwarp4.conf
+	cat >/etc/systemd/system/late4.service <<-'END'
+		[Unit]
+		Wants=network-online.target
+		After=network-online.target
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=ip link add late4 type dummy
+		[Install]
+		WantedBy=multi-user.target
+	END
+	cat >/etc/systemd/system/late4-user.service <<-'END'
+		[Unit]
+		Wants=kwarp@kwarp4.service
+		After=kwarp@kwarp4.service
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=test -d /sys/class/infiniband/kwarp4/kwarp
+		[Install]
+		WantedBy=multi-user.target
+	END
+	ok 'a service that uses a late device' systemctl enable kwarp@kwarp4 late4 late4-user
 	restart second
 }
 
@@ -109,6 +134,9 @@ second() {
 	ok 'after a restart: policy' set_to kwarp0 ird 7
 	ok 'after a restart: rping' works 10.9.0.1
 	ok 'a service on lo' active kwarp@kwarp2
+	ok 'a service that uses a late device: it had the device' active late4-user
+	is 'a service that uses a late device: the network did not wait' \
+		"$(journalctl -q -b | grep 'Timed out waiting for device.*late4')" ''
 	ok 'a service without its netdev waits' inactive kwarp@kwarp1
 	ok 'nothing has failed' no_failures
 	ok 'the netdev appears' netdev late0 10.9.1.1
