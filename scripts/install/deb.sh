@@ -53,5 +53,7 @@ tarball "$core" rdma-core --exclude=./.parts . >"$out/kwarp_$version.orig-rdma-c
 tar -x -C "$out" -f "$out/kwarp_$version.orig.tar.xz"
 tar -x -C "$source" -f "$out/kwarp_$version.orig-rdma-core.tar.xz"
 cp -R "$top/debian" "$source/"
+# The variables of our own make are not for that of debian/rules, which builds in its own folder.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL O PREFIX DESTDIR RDMA_CORE
 (cd "$source" && dpkg-buildpackage -us -uc ${JOBS:+"-j$JOBS"})
 rm -rf "$source"
