@@ -177,8 +177,9 @@ std::optional<Message> Association::arrival(Millis timeout)
 		const auto state = state_of(data);
 		// A restart also means that the other side has lost the state of the association.
 		lost_ |= state == SCTP_COMM_LOST || state == SCTP_RESTART;
-		// After our own SHUTDOWN, recvmsg() does not report the end by returning 0.
-		if (state == SCTP_SHUTDOWN_COMP)
+		// The last event of an association. recvmsg() does not report the end after our own
+		// SHUTDOWN, nor an ABORT that a send has reported.
+		if (state == SCTP_SHUTDOWN_COMP || state == SCTP_COMM_LOST)
 			return {};
 		return arrival(timeout);
 	}
