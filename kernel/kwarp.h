@@ -191,8 +191,8 @@ struct kwarp_lingering {
  * @gid_work:	updates @gids; holds a reference on @ibdev while queued
  * @gone_work:	unregisters the device after its consumers were notified of the netdev's
  *		end
- * @counted_lock: protects the fields up to @counted_qps and the counted values of QPs; there may be
- *		many of these
+ * @counted_lock: protects the fields up to @counted_qps and the counted values of QPs; a mutex,
+ *		because a user may have many QPs with such a counter
  * @counted:	sum of the values transferred to counters of single QPs
  * @counted_qps: QPs with such a counter
  * @lock:	protects the fields up to @gids, and @policy.paths
