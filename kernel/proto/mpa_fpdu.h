@@ -218,6 +218,7 @@ static inline int kwarp_fpdu_flat(const u8 *p, u32 n, bool crc,
 
 int kwarp_fpdu_flat_marked(const u8 *p, u32 n, bool crc, struct kwarp_fpdu *f);
 void kwarp_fpdu_flat_hdr(const u8 *p, const struct kwarp_fpdu *f, u8 *hdr, u32 hdr_len);
+void kwarp_fpdu_flat_copy(const u8 *p, const struct kwarp_fpdu *f, u32 off, u8 *dst);
 void kwarp_payload_init(struct kwarp_payload *pl, struct kwarp_reader *r,
 			const struct kwarp_fpdu *f, u32 off);
 

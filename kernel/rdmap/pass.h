@@ -30,8 +30,7 @@ enum kwarp_rx_limits {
 /**
  * struct kwarp_rx_run - where the next segments of the message in progress belong
  * @dst:	address of the next byte
- * @room:	contiguous bytes from there on, for payload of segments that do not end the
- *		message; 0 if unknown: place the segment by its header
+ * @room:	contiguous bytes from there on; 0 if unknown: place the segment by its header
  * @need:	rights of the queue pair that are needed meanwhile
  * @filled:	count the bytes placed: in the message, and in the scatter element
  * @no_element:	the second of these counters in an RDMA Write, which has no elements

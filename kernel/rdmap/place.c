@@ -54,7 +54,7 @@ noinline enum kwarp_mem_err kwarp_rx_place_anew(struct kwarp_rx_pass *pass,
 /**
  * kwarp_rx_begin_run() - let the next segments of the message be placed without a lookup
  * @pass:	pass, whose segment in progress was placed and does not end its message
- * @next:	memory for the payload of segments that do not end the message either
+ * @next:	memory for the payload of the segments that follow
  * @filled:	counter of the message's bytes placed
  * @filled_element: counter of the scatter element's, or NULL
  *
@@ -94,6 +94,12 @@ static const struct {
 	[KWARP_MEM_BOUNDS]	= { KWARP_ERR_TAGGED_BOUNDS, KWARP_ERR_RDMAP_BOUNDS },
 };
 
+static void write_done(struct kwarp_qp *qp)
+{
+	qp->rx.written = qp->rx.write_len;
+	qp->rx.write_len = 0;
+}
+
 static enum kwarp_err do_write(struct kwarp_rx_pass *pass, u32 len)
 {
 	const struct kwarp_ddp_hdr *h = &pass->hdr;
@@ -117,8 +123,7 @@ static enum kwarp_err do_write(struct kwarp_rx_pass *pass, u32 len)
 	}
 	qp->rx.write_len += len;
 	if (h->last) {
-		qp->rx.written = qp->rx.write_len;
-		qp->rx.write_len = 0;
+		write_done(qp);
 		return KWARP_ERR_NONE;
 	}
 	to.addr += len;
@@ -508,6 +513,22 @@ enum kwarp_err kwarp_rx_next_segment(struct kwarp_rx_pass *pass)
 	err = place_segment(pass, len);
 	kwarp_ddp_advance(&pass->hdr, len);
 	return err;
+}
+
+/**
+ * kwarp_rx_end_run() - deliver the message whose last segment the run has placed
+ * @pass:	pass; the message is an RDMA Write or a Send
+ *
+ * Return: KWARP_ERR_NONE or the error to raise. Context: as kwarp_rx_segment().
+ */
+enum kwarp_err kwarp_rx_end_run(struct kwarp_rx_pass *pass)
+{
+	kwarp_qp_assert_locked(pass->qp);
+	pass->run.room = 0;
+	if (!pass->hdr.tagged)
+		return kwarp_rx_send_done(pass);
+	write_done(pass->qp);
+	return KWARP_ERR_NONE;
 }
 
 /**

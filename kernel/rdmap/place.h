@@ -7,6 +7,7 @@
 
 enum kwarp_err kwarp_rx_segment(struct kwarp_rx_pass *pass);
 enum kwarp_err kwarp_rx_next_segment(struct kwarp_rx_pass *pass);
+enum kwarp_err kwarp_rx_end_run(struct kwarp_rx_pass *pass);
 void kwarp_rx_copy(struct kwarp_rx_pass *pass, const struct kwarp_mr *mr, u64 addr, u32 len);
 void kwarp_rx_deliver(struct kwarp_rx_pass *pass, enum kwarp_urgency urgency);
 enum kwarp_mem_err kwarp_rx_place_anew(struct kwarp_rx_pass *pass, struct kwarp_mr_range to);
@@ -36,6 +37,7 @@ void kwarp_rx_begin_run(struct kwarp_rx_pass *pass, const struct kwarp_mr_range 
 
 /* Queue 0: Send and Immediate Data (send.c). */
 enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass, u32 len);
+enum kwarp_err kwarp_rx_send_done(struct kwarp_rx_pass *pass);
 enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass);
 struct kwarp_ird_entry *kwarp_rx_queue_answer(struct kwarp_rx_pass *pass);
 

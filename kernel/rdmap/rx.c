@@ -19,7 +19,7 @@ static bool at_limit(const struct kwarp_rx_pass *pass)
 
 /*
  * Place the segment in pass->u, whose header continues that of the previous one, if the segment is
- * within a run and does not end its message.
+ * within a run. Of a response, the L flag has to be checked, too.
  */
 static __always_inline bool continue_run(struct kwarp_rx_pass *pass)
 {
@@ -27,11 +27,15 @@ static __always_inline bool continue_run(struct kwarp_rx_pass *pass)
 	const struct kwarp_ulpdu *u = &pass->u;
 	struct kwarp_rx_run *run = &pass->run;
 
-	if (!len || len > run->room || pass->hdr.last || !u->flat || u->frame.markers ||
+	if (!len || len > run->room || !u->flat ||
+	    (pass->hdr.last && pass->hdr.opcode == RDMAP_READ_RESPONSE) ||
 	    run->need & ~READ_ONCE(pass->qp->access))
 		return false;
 	trace_kwarp_rx_fpdu(pass->qp, &u->frame, &pass->hdr);
-	memcpy(run->dst, u->flat + KWARP_MPA_HDR_LEN + hdr_len, len);
+	if (unlikely(u->frame.markers))
+		kwarp_fpdu_flat_copy(u->flat, &u->frame, hdr_len, run->dst);
+	else
+		memcpy(run->dst, u->flat + KWARP_MPA_HDR_LEN + hdr_len, len);
 	run->dst += len;
 	run->room -= len;
 	*run->filled[0] += len;
@@ -44,7 +48,9 @@ static __always_inline enum kwarp_err run_segment(struct kwarp_rx_pass *pass)
 {
 	if (!kwarp_ddp_continues(&pass->hdr, pass->u.seg, pass->u.len))
 		return kwarp_rx_segment(pass);
-	return continue_run(pass) ? KWARP_ERR_NONE : kwarp_rx_next_segment(pass);
+	if (!continue_run(pass))
+		return kwarp_rx_next_segment(pass);
+	return pass->hdr.last ? kwarp_rx_end_run(pass) : KWARP_ERR_NONE;
 }
 
 /*

@@ -159,11 +159,13 @@ static void begin_recv_run(struct kwarp_rx_pass *pass)
 	kwarp_rx_begin_run(pass, &next, &recv->len, &recv->cur_off);
 }
 
-static enum kwarp_err recv_deliver(struct kwarp_rx_pass *pass)
+/* The payload of a Send is complete: deliver. Return: KWARP_ERR_NONE or the error to raise. */
+enum kwarp_err kwarp_rx_send_done(struct kwarp_rx_pass *pass)
 {
 	struct kwarp_qp *qp = pass->qp;
 	struct kwarp_cqe *cqe = recv_completion(pass, KWARP_OP_RECV, qp->rx.recv.len);
 
+	kwarp_qp_assert_locked(qp);
 	if (pass->op->flags & KWARP_RDMAP_F_INVAL) {
 		/* The invalidation waits for users of the region: release our reference. */
 		kwarp_mr_cache_put(&pass->cache);
@@ -256,7 +258,7 @@ enum kwarp_err kwarp_rx_send(struct kwarp_rx_pass *pass, u32 len)
 	if (err)
 		return err;
 	if (h->last)
-		return recv_deliver(pass);
+		return kwarp_rx_send_done(pass);
 	begin_recv_run(pass);
 	return KWARP_ERR_NONE;
 }

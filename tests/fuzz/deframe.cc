@@ -66,6 +66,11 @@ bool Engine::flat_fpdu(const kwarp_cursor &st, u32 avail, kwarp_fpdu &f)
 	kwarp_payload_flat(&pl, &r, st.r.p, &f, head);
 	require(kwarp_payload_copy(&pl, rest.data(), rest.size()) == rest.size());
 	Bytes bytes = rest.first(rest.size());
+	if (f.markers) {
+		Exact again(rest.size());
+		kwarp_fpdu_flat_copy(st.r.p, &f, head, again.data());
+		require(again.first(again.size()) == bytes);
+	}
 	ulpdu.insert(ulpdu.end(), bytes.begin(), bytes.end());
 	events.push_back({Event::fpdu, used, used + f.len, ulpdu});
 	return true;

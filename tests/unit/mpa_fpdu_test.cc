@@ -439,7 +439,7 @@ TEST(mpa_fpdu, kwarp_fpdu_flat__leaves_what_is_not_all_there)
 }
 
 // An FPDU with markers in one piece: verdict and ULPDU match the model, the header copied, the rest
-// in parts of any length.
+// in parts of any length, and at once.
 static void check_flat_marked(u32 pos, const Bytes &fpdu, bool crc)
 {
 	const u32 n = static_cast<u32>(fpdu.size());
@@ -476,6 +476,10 @@ static void check_flat_marked(u32 pos, const Bytes &fpdu, bool crc)
 	}
 	EXPECT_EQ(pl.left, 0u);
 	ASSERT_EQ(got, slice(want.ulpdu, head, want.ulpdu.size() - head));
+
+	Bytes rest(got.size() + 1, 0xee);
+	kwarp_fpdu_flat_copy(fpdu.data(), &f, head, rest.data());
+	ASSERT_EQ(rest, got + Bytes(1, 0xee));
 }
 
 TEST(mpa_fpdu, kwarp_fpdu_flat_marked__every_position_and_header)

@@ -176,21 +176,14 @@ static noinline enum kwarp_pull check_crc(struct kwarp_mpa_rx *rx, struct kwarp_
 }
 
 /*
- * Fastest path: no markers, and the ULPDU has payload and is contiguous with the previous one.
- * Other functions are called in place of a return only, so that no registers are saved.
+ * Consume the previous FPDU, and pull the one behind it at @p, which is contiguous, in u->frame,
+ * and has payload. Its CRC is not checked yet.
  */
-enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+static __always_inline enum kwarp_pull pull_flat(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
+						 const u8 *p)
 {
 	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
-	u32 room = min(rx->at.r.n, rx->avail - rx->used);
-	const u8 *p = rx->at.r.p + rx->len;
 
-	kwarp_llp_assert_locked(llp);
-	if (unlikely(llp->framing.rx_markers || rx->ledger) ||
-	    room < rx->len + KWARP_MPA_HDR_LEN + sizeof(u->seg) ||
-	    kwarp_fpdu_flat(p, room - rx->len, false, &u->frame) != KWARP_FPDU_OK ||
-	    u->frame.ulpdu_len <= sizeof(u->seg))
-		return pull_any(llp, u);
 	rx->at.r.p = p;
 	rx->at.r.n -= rx->len;
 	rx->used += rx->len;
@@ -207,6 +200,43 @@ enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	/* Headers are checked in the copy: do not read them again from the skb's pages. */
 	barrier();
 	return llp->framing.crc ? check_crc(rx, u) : KWARP_PULL_ULPDU;
+}
+
+/* The next fast path: the first marker follows the headers. */
+static noinline enum kwarp_pull pull_marked(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	u32 room = min(rx->at.r.n, rx->avail - rx->used);
+	const u8 *p = rx->at.r.p + rx->len;
+
+	u->frame.pos = rx->pos + rx->len;
+	if (unlikely(rx->ledger) || room <= rx->len ||
+	    kwarp_to_marker(u->frame.pos) < KWARP_MPA_HDR_LEN + KWARP_ULPDU_SEG_LONG ||
+	    kwarp_fpdu_flat_marked(p, room - rx->len, false, &u->frame) != KWARP_FPDU_OK ||
+	    u->frame.ulpdu_len <= sizeof(u->seg))
+		return pull_any(llp, u);
+	return pull_flat(llp, u, p);
+}
+
+/*
+ * Fastest path: no markers, and the ULPDU has payload and is contiguous with the previous one.
+ * Other functions are called in place of a return only, so that no registers are saved.
+ */
+enum kwarp_pull kwarp_mpa_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
+{
+	struct kwarp_mpa_rx *rx = &llp->mpa->rx;
+	u32 room = min(rx->at.r.n, rx->avail - rx->used);
+	const u8 *p = rx->at.r.p + rx->len;
+
+	kwarp_llp_assert_locked(llp);
+	if (llp->framing.rx_markers)
+		return pull_marked(llp, u);
+	if (unlikely(rx->ledger) ||
+	    room < rx->len + KWARP_MPA_HDR_LEN + sizeof(u->seg) ||
+	    kwarp_fpdu_flat(p, room - rx->len, false, &u->frame) != KWARP_FPDU_OK ||
+	    u->frame.ulpdu_len <= sizeof(u->seg))
+		return pull_any(llp, u);
+	return pull_flat(llp, u, p);
 }
 
 void kwarp_mpa_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,

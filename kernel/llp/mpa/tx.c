@@ -454,27 +454,35 @@ static void put_full(struct kwarp_llp *llp, struct kwarp_tx_out *out, struct kwa
 	}
 }
 
-/* The same with markers: the lengths of the ULPDUs differ. */
+/*
+ * The same with markers: the lengths of the ULPDUs differ. Ends before an FPDU with a marker in its
+ * headers, or where its CRC would be.
+ */
 static void put_full_marked(struct kwarp_llp *llp, struct kwarp_tx_out *out,
 			    struct kwarp_ddp_hdr *h, struct kwarp_ulpdu_want *want,
 			    struct kwarp_payload_source *src)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
 	struct kwarp_fpdu frame = { .len = tx->segment.max };
-	u32 to_marker, payload;
+	u32 hdr_len = KWARP_MPA_HDR_LEN + want->hdr_len;
 
 	while (tx->buf->len < tx->limit && kwarp_tx_left(out) >= frame.len) {
+		u32 payload, to_marker = kwarp_to_marker(tx->pos);
+		u8 *to, *dst = kwarp_tx_at(out);
+
 		frame.pos = tx->pos;
-		frame.ulpdu_len = kwarp_mulpdu(frame.len, frame.pos, true);
+		frame.ulpdu_len = kwarp_mulpdu(frame.len, 0, false) -
+				  kwarp_markers_in(frame.pos, frame.len) * KWARP_MARKER_LEN;
 		payload = frame.ulpdu_len - want->hdr_len;
-		if (payload >= want->left || payload > src->n)
+		if (payload >= want->left || payload > src->n || to_marker < hdr_len ||
+		    !kwarp_to_marker(frame.pos + frame.len - KWARP_MPA_CRC_LEN))
 			break;
-		to_marker = kwarp_to_marker(frame.pos);
-		if (to_marker < KWARP_MPA_HDR_LEN + want->hdr_len ||
-		    kwarp_fpdu_len(frame.ulpdu_len, frame.pos, true) != frame.len)
-			break;
-		if (WARN_ON_ONCE(put_flat(llp, kwarp_tx_at(out), to_marker, h, src, &frame)))
-			break;
+		put_unaligned_be16(frame.ulpdu_len, dst);
+		kwarp_ddp_encode(h, dst + KWARP_MPA_HDR_LEN);
+		to = kwarp_fpdu_flat_put(dst, dst + hdr_len, to_marker - hdr_len, src->p, payload);
+		kwarp_fpdu_flat_end(dst, to, frame.len, llp->framing.crc);
+		src->p += payload;
+		src->n -= payload;
 		kwarp_tx_commit(out, frame.len);
 		kwarp_ddp_advance(h, payload);
 		fpdu_added(llp, want, &frame);

@@ -46,40 +46,49 @@ private:
 	ibv_mw *mw_;
 };
 
+// Receives a Send of this kind, in segments that begin at 0 and at these offsets.
+void receive_kind(uint8_t op, const std::vector<size_t> &cuts)
+{
+	const bool solicited = op == op_send_se || op == op_send_se_inv,
+		   invalidates = op == op_send_inv || op == op_send_se_inv;
+	Victim &v = Testbed::the().v;
+	Region target(v.pd(), 4096,
+		      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND);
+	const Window window(v);
+	Session s(Terms{});
+	s.message();
+	const uint32_t key = s.c().bind(window.mw(), target);
+	const Segment write = write_segment(key, target.base(), pattern(40));
+	s.p.send(write);
+	s.message();
+	EXPECT_TRUE(same(target.copy(0, 40), pattern(40))) << "the window is not bound";
+
+	arm(s.v);
+	s.message();
+	EXPECT_FALSE(event_of_cq(s.v, moment)) << "an event for a Send without SE";
+	Segment g = s.segment(pattern(50));
+	g.opcode = op;
+	g.inv_stag = invalidates ? key : 0;
+	s.p.send_at_once(cut_at(g, cuts));
+	s.delivers(g.payload);
+	EXPECT_EQ(event_of_cq(s.v, solicited ? patience : moment), solicited);
+	const ibv_wc &wc = s.v.history().back();
+	EXPECT_EQ(bool(wc.wc_flags & IBV_WC_WITH_INV), invalidates);
+	if (!invalidates)
+		return;
+	EXPECT_EQ(wc.invalidated_rkey, key);
+	s.offend(write);
+	s.judge(terminates(ddp::tagged_stag));
+}
+
 TEST(Conformance, kind_of_send_reaches_the_consumer)
 {
 	for (uint8_t op : {op_send, op_send_inv, op_send_se, op_send_se_inv}) {
-		const bool solicited = op == op_send_se || op == op_send_se_inv,
-			   invalidates = op == op_send_inv || op == op_send_se_inv;
-		SCOPED_TRACE(int(op));
-		Victim &v = Testbed::the().v;
-		Region target(v.pd(), 4096,
-			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				      IBV_ACCESS_MW_BIND);
-		const Window window(v);
-		Session s(Terms{});
-		s.message();
-		const uint32_t key = s.c().bind(window.mw(), target);
-		const Segment write = write_segment(key, target.base(), pattern(40));
-		s.p.send(write);
-		s.message();
-		EXPECT_TRUE(same(target.copy(0, 40), pattern(40))) << "the window is not bound";
-
-		arm(s.v);
-		s.message();
-		EXPECT_FALSE(event_of_cq(s.v, moment)) << "an event for a Send without SE";
-		Segment g = s.segment(pattern(50));
-		g.opcode = op;
-		g.inv_stag = invalidates ? key : 0;
-		s.sends(g);
-		EXPECT_EQ(event_of_cq(s.v, solicited ? patience : moment), solicited);
-		const ibv_wc &wc = s.v.history().back();
-		EXPECT_EQ(bool(wc.wc_flags & IBV_WC_WITH_INV), invalidates);
-		if (!invalidates)
-			continue;
-		EXPECT_EQ(wc.invalidated_rkey, key);
-		s.offend(write);
-		s.judge(terminates(ddp::tagged_stag));
+		for (const auto &cuts : {std::vector<size_t>{}, {20, 35}}) {
+			SCOPED_TRACE(int(op));
+			SCOPED_TRACE(cuts.size());
+			receive_kind(op, cuts);
+		}
 	}
 }
 
