@@ -345,34 +345,6 @@ void kwarp_fpdu_flat_hdr(const u8 *p, const struct kwarp_fpdu *f, u8 *hdr, u32 h
 }
 
 /**
- * kwarp_fpdu_flat_copy() - copy the ULPDU of a contiguous FPDU with markers, from some byte on
- * @p:		first byte of the FPDU
- * @f:		the FPDU, verified
- * @off:	ULPDU bytes to skip: the headers, at most KWARP_FPDU_HDR_MAX and not more than the
- *		ULPDU has
- * @dst:	receives the other bytes, without markers
- */
-void kwarp_fpdu_flat_copy(const u8 *p, const struct kwarp_fpdu *f, u32 off, u8 *dst)
-{
-	u32 at = KWARP_MPA_HDR_LEN + off, marker = kwarp_to_marker(f->pos);
-	u32 run, len = f->ulpdu_len - off;
-
-	if (marker < at) {
-		at += KWARP_MARKER_LEN;
-		marker += KWARP_MARKER_SPACING;
-	}
-	p += at;
-	run = min(len, marker - at);
-	memcpy(dst, p, run);
-	while (len -= run) {
-		dst += run;
-		p += run + KWARP_MARKER_LEN;
-		run = min_t(u32, len, KWARP_MARKER_DATA);
-		memcpy(dst, p, run);
-	}
-}
-
-/**
  * kwarp_payload_init() - start iterating over the ULPDU of an FPDU
  * @pl:		iterator
  * @r:		at the first byte of the FPDU; from now on owned by the iterator
@@ -455,6 +427,23 @@ static void copy_flat(struct kwarp_payload *pl, u8 *dst, u32 len)
 	p += run;
 	r->n -= p - r->p;
 	r->p = p;
+}
+
+/**
+ * kwarp_fpdu_flat_copy() - copy the ULPDU of a contiguous FPDU from some byte on
+ * @p:		first byte of the FPDU
+ * @f:		the FPDU, verified
+ * @off:	ULPDU bytes to skip: the headers, at most KWARP_FPDU_HDR_MAX and not more than the
+ *		ULPDU has
+ * @dst:	receives the other bytes, without markers
+ */
+void kwarp_fpdu_flat_copy(const u8 *p, const struct kwarp_fpdu *f, u32 off, u8 *dst)
+{
+	struct kwarp_payload pl;
+	struct kwarp_reader r;
+
+	kwarp_payload_flat(&pl, &r, p, f, off);
+	copy_flat(&pl, dst, pl.left);
 }
 
 /*
