@@ -279,7 +279,7 @@ for job in "${goals[@]}"; do
 	esac
 	case $job in
 	vm-blktests-nvme@debug | vm-interop-siw*@debug | vm-iser*@debug | vm-nfs*@debug | \
-		vm-private-data*@debug | vm-smbdirect*@debug)
+		vm-private-data*@debug | vm-rnbd@debug | vm-smbdirect*@debug)
 		second+=("$job") first+=(stage modules-all)
 		;;
 	vm-kselftest@stock) second+=("$job") first+=(stage kselftest) ;;
