@@ -94,14 +94,16 @@ double idle_cost(size_t count)
 	Crowd crowd;
 
 	check(setrlimit(RLIMIT_NOFILE, &files) ? errno : 0, "setrlimit");
-	// the first connections allocate memory that all connections share
-	for (int i = 0; i < 32; i++)
-		crowd.add();
-	size_t some = crowd.size();
-	double before = kernel_memory();
-	while (count--)
-		crowd.add();
-	return (kernel_memory() - before) / (crowd.size() - some);
+	const auto add = [&] {
+		for (size_t i = 0; i < count; i++)
+			crowd.add();
+	};
+	// The first connections allocate memory that all connections share, and use the free
+	// objects in the slabs of earlier programs.
+	add();
+	const double before = kernel_memory();
+	add();
+	return (kernel_memory() - before) / 2 / static_cast<double>(count);
 }
 
 } // namespace rdma

@@ -31,8 +31,6 @@ class Crowd {
 public:
 	Crowd();
 	void add();
-	// Number of queue pairs: two for each connection.
-	size_t size() const { return all_.size(); }
 
 private:
 	Channel channel_;
@@ -42,7 +40,8 @@ private:
 };
 
 // The memory in bytes that one more idle queue pair of such a connection needs: the mean of @count
-// connections, including the TCP socket, objects of the connection manager and rings.
+// connections after as many others, including the TCP socket, objects of the connection manager and
+// rings.
 double idle_cost(size_t count);
 
 } // namespace rdma
