@@ -3,6 +3,8 @@
 #ifndef _KWARP_RDMAP_QP_H
 #define _KWARP_RDMAP_QP_H
 
+#include <linux/random.h>
+
 #include "core/mem.h"
 #include "core/wq.h"
 #include "kwarp.h"
@@ -281,6 +283,11 @@ void kwarp_qp_put(struct kwarp_qp *qp);
 static inline bool kwarp_qpn_valid(u32 qpn)
 {
 	return qpn >= KWARP_QPN_MIN && qpn <= KWARP_QPN_MAX;
+}
+
+static inline u32 kwarp_qpn_random(void)
+{
+	return get_random_u32_inclusive(KWARP_QPN_MIN, KWARP_QPN_MAX);
 }
 
 struct kwarp_qp *kwarp_qp_find(struct kwarp_device *dev, u32 qpn);

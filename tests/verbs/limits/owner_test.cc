@@ -166,7 +166,8 @@ TEST_F(owner, connect__by_any_thread)
 	}).join();
 }
 
-TEST_F(owner, numbers__do_not_follow_each_other)
+// Each has a device context of its own.
+TEST_F(owner, numbers__of_contexts_do_not_follow_each_other)
 {
 	std::optional<Idle> all[16];
 	int next = 0;
