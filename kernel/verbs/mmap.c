@@ -11,15 +11,32 @@
 
 /*
  * Do not use vmalloc_user(), which charges no memory cgroup; so map_pages() maps the pages
- * one by one. A user beyond the limit gets an error, no OOM kill and no log message.
+ * one by one. A user beyond the limit gets an error, no OOM kill and no log message. Many users'
+ * rings have one page, which needs no mapping of its own in the kernel.
  */
 static void *alloc_mem(bool user, size_t len)
 {
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO;
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
 
-	if (user)
-		gfp |= __GFP_ACCOUNT | KWARP_VMALLOC_MAYFAIL;
-	return __vmalloc(len, gfp | __GFP_NOWARN);
+	if (!user)
+		return __vmalloc(len, gfp);
+	gfp |= __GFP_ACCOUNT;
+	if (len == PAGE_SIZE)
+		return (void *)__get_free_page(gfp | __GFP_RETRY_MAYFAIL);
+	return __vmalloc(len, gfp | KWARP_VMALLOC_MAYFAIL);
+}
+
+static void free_mem(void *mem)
+{
+	if (is_vmalloc_addr(mem))
+		vfree(mem);
+	else
+		free_page((unsigned long)mem);
+}
+
+static struct page *page_of(const void *mem)
+{
+	return is_vmalloc_addr(mem) ? vmalloc_to_page(mem) : virt_to_page(mem);
 }
 
 /**
@@ -63,7 +80,7 @@ void *kwarp_ring_alloc(struct ib_udata *udata, size_t len,
 err_entry:
 	kfree(e);
 err_mem:
-	vfree(mem);
+	free_mem(mem);
 	return ERR_PTR(ret);
 }
 
@@ -72,7 +89,7 @@ void kwarp_ring_free(void *mem, struct rdma_user_mmap_entry *entry)
 	if (entry)
 		rdma_user_mmap_entry_remove(entry);
 	else
-		vfree(mem);
+		free_mem(mem);
 }
 
 void kwarp_mmap_free(struct rdma_user_mmap_entry *entry)
@@ -80,7 +97,7 @@ void kwarp_mmap_free(struct rdma_user_mmap_entry *entry)
 	struct kwarp_mmap_entry *e =
 		container_of(entry, struct kwarp_mmap_entry, rdma_entry);
 
-	vfree(e->mem);
+	free_mem(e->mem);
 	kfree(e);
 }
 
@@ -92,8 +109,7 @@ static int map_pages(struct vm_area_struct *vma,
 	int ret;
 
 	for (off = 0; off < vma->vm_end - vma->vm_start; off += PAGE_SIZE) {
-		ret = vm_insert_page(vma, vma->vm_start + off,
-				     vmalloc_to_page(e->mem + off));
+		ret = vm_insert_page(vma, vma->vm_start + off, page_of(e->mem + off));
 		if (ret)
 			return ret;
 	}

@@ -130,7 +130,7 @@ void kwarp_rq_layout(struct kwarp_rq *rq, u32 max_wr, u32 max_sge);
 /**
  * struct kwarp_mmap_entry - memory that a process may map
  * @rdma_entry:	the core's part
- * @mem:	vmalloc() memory, freed by kwarp_mmap_free()
+ * @mem:	whole pages, freed by kwarp_mmap_free()
  */
 struct kwarp_mmap_entry {
 	struct rdma_user_mmap_entry rdma_entry;
