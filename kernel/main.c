@@ -9,7 +9,6 @@
 #include "dev/link.h"
 #include "kwarp.h"
 #include "llp/llp.h"
-#include "llp/mpa/pages.h"
 
 struct workqueue_struct *kwarp_wq;
 struct workqueue_struct *kwarp_rest_wq;
@@ -48,12 +47,12 @@ static int __init kwarp_init(void)
 		return -ENOMEM;
 	kwarp_rest_wq = alloc_workqueue("kwarp_rest",
 					WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	ret = kwarp_rest_wq ? kwarp_tx_pages_init() : -ENOMEM;
+	ret = kwarp_rest_wq ? kwarp_mpa_init() : -ENOMEM;
 	if (ret)
 		goto err_wq;
 	ret = kwarp_sctp_init();
 	if (ret)
-		goto err_pages;
+		goto err_mpa;
 	ret = kwarp_cm_init();
 	if (ret)
 		goto err_sctp;
@@ -66,8 +65,8 @@ err_cm:
 	kwarp_cm_exit();
 err_sctp:
 	kwarp_sctp_exit();
-err_pages:
-	kwarp_tx_pages_exit();
+err_mpa:
+	kwarp_mpa_exit();
 err_wq:
 	if (kwarp_rest_wq)
 		destroy_workqueue(kwarp_rest_wq);
@@ -84,7 +83,7 @@ static void __exit kwarp_exit(void)
 	kwarp_take_exit();
 	destroy_workqueue(kwarp_rest_wq);
 	destroy_workqueue(kwarp_wq);
-	kwarp_tx_pages_exit();
+	kwarp_mpa_exit();
 }
 
 module_init(kwarp_init);

@@ -26,6 +26,7 @@ struct ib_qp *kwarp_cm_get_qp(struct ib_device *ibdev, int qpn);
 struct kwarp_qp *kwarp_iw_qp_target(struct ib_qp *ibqp);
 struct ib_qp *kwarp_iw_qp_take(const struct iw_cm_id *id, u32 qpn);
 struct ib_qp *kwarp_iw_qp_grant(const struct iw_cm_id *id, u32 qpn);
+int kwarp_iw_qp_init(void);
 void kwarp_iw_qp_exit(void);
 void kwarp_cm_qp_gone(struct kwarp_qp *qp);
 int kwarp_cm_qp_leave(struct kwarp_qp *qp);

@@ -24,6 +24,9 @@
 static DEFINE_XARRAY_ALLOC1(handles);
 static u32 next_handle;
 
+/* kmalloc() would use twice the size of an endpoint. */
+static struct kmem_cache *ep_cache;
+
 /* Work of attached sockets, and of connections from WAIT_RTR on: see ep_wq(). */
 static struct workqueue_struct *conn_wq;
 
@@ -36,6 +39,8 @@ static void ep_release(struct kwarp_llp *llp)
 	struct kwarp_device *dev = ep_dev(ep);
 	unsigned long flags;
 
+	/* kwarp_cm_exit() waits for this section: then kfree_rcu() has the endpoint. */
+	rcu_read_lock();
 	spin_lock_irqsave(&dev->lock, flags);
 	list_del(&ep->dev_link);
 	spin_unlock_irqrestore(&dev->lock, flags);
@@ -43,6 +48,7 @@ static void ep_release(struct kwarp_llp *llp)
 	wake_up_var(&dev->eps);
 	put_pid(ep->owner);
 	kfree_rcu(ep, llp.rcu);
+	rcu_read_unlock();
 }
 
 static void llp_event(struct kwarp_llp *llp, unsigned int ev)
@@ -77,7 +83,7 @@ struct kwarp_ep *kwarp_ep_alloc(struct kwarp_device *dev)
 	struct kwarp_ep *ep;
 	unsigned long flags;
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+	ep = kmem_cache_zalloc(ep_cache, GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return NULL;
 	kwarp_llp_init(&ep->llp, dev, &owner_ops);
@@ -826,9 +832,24 @@ int kwarp_cm_init(void)
 	conn_wq = alloc_workqueue("kwarp_conn", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!conn_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	ep_cache = KMEM_CACHE(kwarp_ep, SLAB_ACCOUNT);
+	if (!ep_cache)
+		goto err_wq;
+	ret = kwarp_iw_qp_init();
+	if (ret)
+		goto err_cache;
 	ret = kwarp_rdv_module_init();
 	if (ret)
-		destroy_workqueue(conn_wq);
+		goto err_iw_qp;
+	return 0;
+
+err_iw_qp:
+	kwarp_iw_qp_exit();
+err_cache:
+	kmem_cache_destroy(ep_cache);
+err_wq:
+	destroy_workqueue(conn_wq);
 	return ret;
 }
 
@@ -837,5 +858,8 @@ void kwarp_cm_exit(void)
 	kwarp_rdv_module_exit();
 	destroy_workqueue(conn_wq);
 	kwarp_iw_qp_exit();
+	/* For ep_release(). kmem_cache_destroy() waits for kfree_rcu(). */
+	synchronize_rcu();
+	kmem_cache_destroy(ep_cache);
 	WARN_ON_ONCE(!xa_empty(&handles));
 }

@@ -181,6 +181,10 @@ static inline bool kwarp_llp_is_mpa(const struct kwarp_llp *llp)
 	return llp->ops == &kwarp_mpa_ops;
 }
 
+/* Memory that the connections share. Context: module init and exit, may sleep. */
+int kwarp_mpa_init(void);
+void kwarp_mpa_exit(void);
+
 #if IS_ENABLED(CONFIG_IP_SCTP)
 int kwarp_sctp_probe(struct net *net);
 

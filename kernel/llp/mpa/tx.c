@@ -9,8 +9,13 @@
  */
 #include "llp/mpa/mpa.h"
 
+#include <linux/slab.h>
+
+#include "llp/mpa/pages.h"
 #include "llp/mpa/tcp.h"
 #include "trace.h"
+
+static struct kmem_cache *cache;	/* on 64 bits kmalloc() would use 512 bytes for 304 */
 
 static void segment_init(struct kwarp_llp *llp)
 {
@@ -550,11 +555,30 @@ u32 kwarp_mpa_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 	return len;
 }
 
+int kwarp_mpa_init(void)
+{
+	int ret;
+
+	cache = KMEM_CACHE(kwarp_mpa, SLAB_ACCOUNT);
+	if (!cache)
+		return -ENOMEM;
+	ret = kwarp_tx_pages_init();
+	if (ret)
+		kmem_cache_destroy(cache);
+	return ret;
+}
+
+void kwarp_mpa_exit(void)
+{
+	kwarp_tx_pages_exit();
+	kmem_cache_destroy(cache);
+}
+
 int kwarp_mpa_begin(struct kwarp_llp *llp)
 {
 	might_sleep();
 	if (!llp->mpa)
-		llp->mpa = kzalloc(sizeof(*llp->mpa), kwarp_gfp_conn());
+		llp->mpa = kmem_cache_zalloc(cache, kwarp_gfp_conn());
 	if (!llp->mpa)
 		return -ENOMEM;
 	kwarp_fpdu_writer_init(&llp->mpa->tx.writer, llp->framing.tx_markers,
@@ -567,7 +591,7 @@ void kwarp_mpa_end(struct kwarp_llp *llp)
 	if (!llp->mpa)
 		return;
 	kwarp_mpa_drop(llp);
-	kfree(llp->mpa);
+	kmem_cache_free(cache, llp->mpa);
 	llp->mpa = NULL;
 }
 
