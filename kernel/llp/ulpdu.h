@@ -62,6 +62,23 @@ struct kwarp_ulpdu {
 	enum kwarp_err err;
 };
 
+/* The payload behind headers of @hdr_len bytes, or NULL if it is not contiguous. */
+static inline const u8 *kwarp_ulpdu_plain(const struct kwarp_ulpdu *u, u32 hdr_len)
+{
+	if (unlikely(!u->flat || u->frame.markers))
+		return NULL;
+	return u->flat + KWARP_MPA_HDR_LEN + hdr_len;
+}
+
+/* Copy all payload behind headers of @hdr_len bytes; @u->flat is set. */
+static __always_inline void kwarp_ulpdu_copy(const struct kwarp_ulpdu *u, u32 hdr_len, u8 *dst)
+{
+	if (unlikely(u->frame.markers))
+		kwarp_fpdu_flat_copy(u->flat, &u->frame, hdr_len, dst);
+	else
+		memcpy(dst, u->flat + KWARP_MPA_HDR_LEN + hdr_len, u->len - hdr_len);
+}
+
 /* Result of a pull. */
 enum kwarp_pull {
 	KWARP_PULL_NONE,	/* no further complete ULPDU */

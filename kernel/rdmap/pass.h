@@ -103,13 +103,13 @@ static inline void kwarp_rx_begin_payload(struct kwarp_rx_pass *pass, u32 hdr_le
 {
 	const struct kwarp_ulpdu *u = &pass->u;
 
-	pass->plain = NULL;
-	if (unlikely(!u->flat))
-		kwarp_payload_init(&pass->pl, u->r, &u->frame, hdr_len);
-	else if (unlikely(u->frame.markers))
+	pass->plain = kwarp_ulpdu_plain(u, hdr_len);
+	if (likely(pass->plain))
+		return;
+	if (u->flat)
 		kwarp_payload_flat(&pass->pl, &pass->flat, u->flat, &u->frame, hdr_len);
 	else
-		pass->plain = u->flat + KWARP_MPA_HDR_LEN + hdr_len;
+		kwarp_payload_init(&pass->pl, u->r, &u->frame, hdr_len);
 }
 
 /* Copy the next @len bytes of the payload, which has as many. */

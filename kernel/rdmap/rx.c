@@ -32,10 +32,7 @@ static __always_inline bool continue_run(struct kwarp_rx_pass *pass)
 	    run->need & ~READ_ONCE(pass->qp->access))
 		return false;
 	trace_kwarp_rx_fpdu(pass->qp, &u->frame, &pass->hdr);
-	if (unlikely(u->frame.markers))
-		kwarp_fpdu_flat_copy(u->flat, &u->frame, hdr_len, run->dst);
-	else
-		memcpy(run->dst, u->flat + KWARP_MPA_HDR_LEN + hdr_len, len);
+	kwarp_ulpdu_copy(u, hdr_len, run->dst);
 	run->dst += len;
 	run->room -= len;
 	*run->filled[0] += len;
