@@ -177,7 +177,7 @@ struct kwarp_lingering {
  * @qps:	QP number to struct ib_qp; entries hold no reference; lock taken with
  *		interrupts off (iw_cm looks up QPs that way)
  * @mrs:	STag index (upper 24 bits) to struct kwarp_mr; RCU readers
- * @last_qpn:	the number after this one is for the next QP of a kernel consumer
+ * @next_qpn:	first number to try for the next QP of a kernel consumer; @qps.xa_lock
  * @objects:	number of objects of each kind
  * @stats:	per CPU counters (stats.h)
  * @cq_ids:	source of CQ numbers
@@ -216,7 +216,7 @@ struct kwarp_device {
 	struct kwarp_policy policy;
 	struct xarray qps;
 	struct xarray mrs;
-	atomic_t last_qpn;
+	u32 next_qpn;
 	atomic_t objects[KWARP_OBJECT_KINDS];
 	struct kwarp_stats __percpu *stats;
 	struct ida cq_ids;
@@ -261,7 +261,7 @@ struct kwarp_pd {
  * @cqs_lock:	protects @cqs; outside kwarp_cq.lock
  * @pushes:	completions added to CQs with a NAPI instance; approximate (core/cq_napi.c)
  * @pushes_seen: value of @pushes at the end of the last poll of the network
- * @last_qpn:	the number after this one is for the program's next QP
+ * @next_qpn:	first number to try for the program's next QP; kwarp_device.qps.xa_lock
  */
 struct kwarp_ucontext {
 	struct ib_ucontext ibuctx;
@@ -269,7 +269,7 @@ struct kwarp_ucontext {
 	spinlock_t cqs_lock;	/* see above */
 	u32 pushes;
 	u32 pushes_seen;
-	atomic_t last_qpn;
+	u32 next_qpn;
 };
 
 static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)

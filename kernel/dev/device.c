@@ -38,7 +38,7 @@ static int alloc_ucontext(struct ib_ucontext *ibctx, struct ib_udata *udata)
 	resp.features = req.features & KWARP_FEATURE_ATTACH;
 	INIT_LIST_HEAD(&context->cqs);
 	spin_lock_init(&context->cqs_lock);
-	atomic_set(&context->last_qpn, kwarp_qpn_random());
+	context->next_qpn = kwarp_qpn_random();
 	/*
 	 * The device supports disassociation, so the core holds no module reference
 	 * for open contexts: take one here. An administrator may still remove a
@@ -203,8 +203,8 @@ static struct kwarp_device *device_alloc(struct net *net)
 		ib_dealloc_device(&dev->ibdev);
 		return NULL;
 	}
-	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
-	atomic_set(&dev->last_qpn, kwarp_qpn_random());
+	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ | XA_FLAGS_ACCOUNT);
+	dev->next_qpn = kwarp_qpn_random();
 	xa_init_flags(&dev->mrs, XA_FLAGS_ACCOUNT);
 	/*
 	 * With the lock class of dev->qps, lockdep would assume that this lock is taken

@@ -151,41 +151,30 @@ static void free_rings(struct kwarp_qp *qp)
 	kvfree(qp->sq.window.slots);
 }
 
-/* The number before the next one in the sequence of the program, or of all kernel consumers. */
-static atomic_t *last_number(struct kwarp_qp *qp, struct ib_udata *udata)
+/* The next number in the sequence of the program, or in that of all kernel consumers. */
+static u32 *next_number(struct kwarp_qp *qp, struct ib_udata *udata)
 {
 	struct kwarp_ucontext *context;
 
 	if (!udata)
-		return &qp->dev->last_qpn;
+		return &qp->dev->next_qpn;
 	context = rdma_udata_to_drv_context(udata, struct kwarp_ucontext, ibuctx);
-	return &context->last_qpn;
+	return &context->next_qpn;
 }
 
 /*
  * Reserve a number under which the QP cannot be found yet. The numbers of a program follow each
  * other, because 64 consecutive numbers share a node of each XArray, ours and the core's. Unordered
- * numbers would need 2 KiB of nodes for each QP. A sequence begins at a random number, and anew if
- * a number is in use. At most one number in 256 is in use, so few attempts are needed.
+ * numbers would need 2 KiB of nodes for each QP.
  */
-static int reserve_number(struct kwarp_qp *qp, atomic_t *last)
+static int reserve_number(struct kwarp_qp *qp, u32 *next)
 {
-	struct kwarp_device *dev = qp->dev;
-	u32 qpn = atomic_inc_return(last);
-	int ret;
+	int ret = xa_alloc_cyclic_irq(&qp->dev->qps, &qp->ibqp.qp_num, NULL,
+				      XA_LIMIT(KWARP_QPN_MIN, KWARP_QPN_MAX), next, GFP_KERNEL);
 
-	for (;;) {
-		ret = kwarp_qpn_valid(qpn) ?
-		      xa_insert_irq(&dev->qps, qpn, NULL, GFP_KERNEL) : -EBUSY;
-		if (ret != -EBUSY)
-			break;
-		qpn = kwarp_qpn_random();
-		atomic_set(last, qpn);
-	}
-	qp->ibqp.qp_num = qpn;
 	qp->sq.qpn = qp->ibqp.qp_num;
 	qp->rq.qpn = qp->ibqp.qp_num;
-	return ret;
+	return min(ret, 0);
 }
 
 /* From here on the QP can be found and referenced by its number. */
@@ -266,7 +255,7 @@ int kwarp_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	if (ret)
 		goto err_fields;
 	kwarp_qp_state_init(qp);
-	ret = reserve_number(qp, last_number(qp, udata));
+	ret = reserve_number(qp, next_number(qp, udata));
 	if (ret)
 		goto err_rings;
 	if (udata) {

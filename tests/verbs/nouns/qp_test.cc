@@ -152,7 +152,7 @@ TEST_F(qp, create__numbers_share_nodes)
 		all.push_back(create());
 		nodes.insert(all.back()->qp_num / 64);
 	}
-	// The sequence begins anywhere in a node, and anew at a number that is in use.
+	// The sequence begins anywhere in a node, and leaves out numbers that are in use.
 	EXPECT_LE(nodes.size(), 6u);
 }
 
