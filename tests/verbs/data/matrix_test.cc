@@ -162,12 +162,8 @@ Config roomy()
 }
 
 // Applies tc netem to the packets of host A until the end of the scope.
-struct BadNetwork {
-	explicit BadNetwork(const std::string &how)
-	{
-		lab::shell(lab::a(), "tc qdisc add dev " + lab::a().netdev + " root netem " + how);
-	}
-	~BadNetwork() { lab::shell(lab::a(), "tc qdisc del dev " + lab::a().netdev + " root"); }
+struct BadNetwork : lab::Netem {
+	explicit BadNetwork(const std::string &how) : Netem(lab::a(), how) {}
 	static uint64_t dropped()
 	{
 		return number(lab::a(), "tc -s qdisc show dev " + lab::a().netdev +

@@ -101,15 +101,13 @@ TEST(softirq, many_full_queues__reset_at_once)
 	for (int i = 0; i < count; i++)
 		all.push_back(std::make_unique<Full>(depth));
 	// All resets arrive together.
-	lab::shell(lab::b(),
-		   "tc qdisc add dev " + lab::b().netdev + " root netem slot 500ms 500ms");
+	lab::Netem together(lab::b(), "slot 500ms 500ms");
 	Softirqs softirqs(false);
 	for (auto &one : all)
 		one->peer_resets();
 	for (auto &one : all)
 		one->expect_flushed(depth);
 	const Softirqs::Most most = softirqs.most();
-	lab::shell(lab::b(), "tc qdisc del dev " + lab::b().netdev + " root");
 	EXPECT_GT(most.softirqs, 0u);
 	printf("# summary: %d full queue pairs reset at once: longest softirq %.1f ms\n", count,
 	       most.milliseconds);

@@ -145,6 +145,17 @@ Policy::~Policy()
 	std::ofstream(path_) << before_;
 }
 
+Netem::Netem(const Host &host, const std::string &how, const std::string &netdev)
+	: host_(host), netdev_(netdev)
+{
+	shell(host_, "tc qdisc add dev " + netdev_ + " root netem " + how);
+}
+
+Netem::~Netem()
+{
+	shell(host_, "tc qdisc del dev " + netdev_ + " root");
+}
+
 void shell(const Host &host, const std::string &command)
 {
 	Inside inside(host);

@@ -70,6 +70,21 @@ private:
 	std::string before_;
 };
 
+// Applies tc netem to the packets that a network device of the host sends, until the end of the
+// scope.
+class Netem {
+public:
+	Netem(const Host &host, const std::string &how, const std::string &netdev);
+	Netem(const Host &host, const std::string &how) : Netem(host, how, host.netdev) {}
+	~Netem();
+	Netem(const Netem &) = delete;
+	Netem &operator=(const Netem &) = delete;
+
+private:
+	const Host &host_;
+	std::string netdev_;
+};
+
 // Runs a shell command in the host's network namespace; throws if it fails.
 void shell(const Host &host, const std::string &command);
 

@@ -36,21 +36,14 @@ const Wire &second()
 	return wire;
 }
 
-class Cut {
-public:
-	explicit Cut(const Wire &wire) : wire_(wire) { both("add", " netem loss 100%"); }
-	~Cut() { both("del", ""); }
-	Cut(const Cut &) = delete;
-	Cut &operator=(const Cut &) = delete;
-
-private:
-	void both(const std::string &what, const std::string &how) const
+struct Cut {
+	explicit Cut(const Wire &wire)
+		: a_(lab::a(), "loss 100%", wire.a), b_(lab::b(), "loss 100%", wire.b)
 	{
-		lab::shell(lab::a(), "tc qdisc " + what + " dev " + wire_.a + " root" + how);
-		lab::shell(lab::b(), "tc qdisc " + what + " dev " + wire_.b + " root" + how);
 	}
 
-	const Wire &wire_;
+private:
+	lab::Netem a_, b_;
 };
 
 uint64_t failures()

@@ -47,21 +47,6 @@ std::string of_server(const Pair &pair, const std::string &detail)
 	return lab::b().qp_detail(pair.server.qp()->qp_num, detail);
 }
 
-// No packet of the host arrives until the end of the scope.
-class Silent {
-public:
-	explicit Silent(const lab::Host &host) : host_(host)
-	{
-		lab::shell(host, "tc qdisc add dev " + host.netdev + " root netem loss 100%");
-	}
-	~Silent() { lab::shell(host_, "tc qdisc del dev " + host_.netdev + " root"); }
-	Silent(const Silent &) = delete;
-	Silent &operator=(const Silent &) = delete;
-
-private:
-	const lab::Host &host_;
-};
-
 // Receives of a queue pair that enters the error state: completions without a connection.
 struct Flushed {
 	Context context = open_device(lab::a().device);
@@ -124,12 +109,13 @@ TEST_F(resource, qp__read_without_an_answer)
 		       of_server(pair, "reads_out") + of_server(pair, "reads_in");
 	};
 	EXPECT_EQ(counts(), "0000");
-	std::optional<Silent> requests(lab::a()), responses;
+	std::optional<lab::Netem> requests, responses;
+	requests.emplace(lab::a(), "loss 100%");
 	post(pair.client.qp(), read(1, {pair.client.memory().sge(0, size)}, pair.server.remote()));
 	EXPECT_TRUE(eventually([&] { return counts() == "1000"; })) << counts();
 	EXPECT_EQ(of_client(pair, "sq_fetched"), "1");
 	EXPECT_EQ(of_client(pair, "sq_done"), "0");
-	responses.emplace(lab::b());
+	responses.emplace(lab::b(), "loss 100%");
 	requests.reset();
 	EXPECT_TRUE(eventually([&] { return counts() == "1001"; })) << counts();
 	responses.reset();

@@ -274,19 +274,8 @@ TEST(sctp_data, bundle__many_small_messages)
 namespace {
 
 // No packet of the peer arrives, and therefore no acknowledgment.
-class Silence {
-public:
-	Silence() { queue("add", " netem loss 100%"); }
-	~Silence() { queue("del", ""); }
-	Silence(const Silence &) = delete;
-	Silence &operator=(const Silence &) = delete;
-
-private:
-	static void queue(const std::string &what, const std::string &how)
-	{
-		const lab::Host &a = lab::a();
-		lab::shell(a, "tc qdisc " + what + " dev " + a.netdev + " root" + how);
-	}
+struct Silence : lab::Netem {
+	Silence() : Netem(lab::a(), "loss 100%") {}
 };
 
 } // namespace
