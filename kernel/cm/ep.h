@@ -63,6 +63,11 @@ enum kwarp_ep_event {
 enum kwarp_ep_limits {
 	/* Limit for a disconnecting QP's last requests: reads may never be answered. */
 	KWARP_EP_DRAIN_MS	= 60 * 1000,
+	/*
+	 * Periods of startup_timeout_ms, after the first one, for which an endpoint waits for the
+	 * peer to acknowledge: in CLOSING at most, in LINGER those without an acknowledgment.
+	 */
+	KWARP_EP_PERIODS	= 10,
 	/* Delay before a listener that is out of memory retries. */
 	KWARP_EP_RETRY_MS	= 100,
 	/* Delay before a listener retries to bind the netdev's addresses. */
@@ -154,7 +159,9 @@ struct kwarp_startup {
  * @qp:		queue pair that this connection has claimed, with a reference, until
  *		kwarp_ep_release_qp()
  * @discarded:	bytes discarded in KWARP_EP_LINGER
- * @linger_queued: KWARP_EP_LINGER: memory of data not acknowledged, when the timer was set
+ * @queued:	after our FIN: kwarp_ep_queued() when the timer was set
+ * @periods:	KWARP_EP_CLOSING: how often the timer was set again; KWARP_EP_LINGER: how often
+ *		in vain
  * @listener:	child: its listener, with a reference, until answered
  * @twin:	listener: the one of the same cm_id for the other lower layer, with a
  *		reference, or NULL
@@ -200,7 +207,8 @@ struct kwarp_ep {
 	struct kwarp_startup *su;
 	struct kwarp_qp *qp;
 	u32 discarded;
-	u32 linger_queued;
+	u32 queued;
+	u32 periods;
 	struct kwarp_ep *listener;
 	struct kwarp_ep *twin;
 
@@ -229,6 +237,12 @@ static inline struct kwarp_ep *to_ep(struct kwarp_llp *llp)
 static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 {
 	return ep->llp.dev;
+}
+
+/* Memory of data and FIN that the peer has not acknowledged. */
+static inline u32 kwarp_ep_queued(const struct kwarp_ep *ep)
+{
+	return READ_ONCE(ep->llp.sk->sk_wmem_queued);
 }
 
 /* ep.c */

@@ -86,23 +86,25 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
 }
 
 /**
- * kwarp_linger_timeout() - the peer has not ended in time: reset
+ * kwarp_linger_timeout() - the peer has not ended in time
  * @ep:		endpoint in KWARP_EP_LINGER, mutex held
  *
- * A consumer's data may still be on the way, if the path is slow. TCP delivers the data without the
- * socket; SCTP gets more time as long as the peer acknowledges some of the data.
+ * Data of completed requests and the FIN may still be on the way, if the path is slow or
+ * interrupted: they get more time. TCP alone would reset the connection when the peer sends more,
+ * and SCTP alone has no limit. If the transport has nothing queued (also if it had no memory for
+ * the FIN), only a reset tells the peer the end.
  */
 void kwarp_linger_timeout(struct kwarp_ep *ep)
 {
-	u32 queued = READ_ONCE(ep->llp.sk->sk_wmem_queued);
+	u32 queued = kwarp_ep_queued(ep);
+	bool acked = queued < ep->queued;
 
-	if (ep->linger_kind == KWARP_LINGER_ENDED && !kwarp_llp_is_mpa(&ep->llp) &&
-	    queued && queued < ep->linger_queued) {
-		ep->linger_queued = queued;
+	ep->queued = queued;
+	if (ep->linger_kind == KWARP_LINGER_ENDED &&
+	    (acked || (queued && ep->periods++ < KWARP_EP_PERIODS)))
 		kwarp_ep_arm_startup(ep);
-	} else {
+	else
 		kwarp_ep_close(ep, KWARP_ABORT);
-	}
 }
 
 /**
@@ -134,7 +136,8 @@ void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	kfree(ep->su);
 	ep->su = NULL;
 	kwarp_llp_shutdown(&ep->llp);
-	ep->linger_queued = READ_ONCE(ep->llp.sk->sk_wmem_queued);
+	ep->queued = kwarp_ep_queued(ep);
+	ep->periods = 0;
 	kwarp_ep_arm_startup(ep);
 	kwarp_linger_discard(ep);
 	if (ep->state == KWARP_EP_LINGER)

@@ -22,7 +22,8 @@
  *    send engine finishes and sends FIN (FIN_SENT). The peer may still send
  *    and is served until its FIN arrives; then LINGER, where only the close
  *    is left. Limits: KWARP_EP_DRAIN_MS for the engine, startup_timeout_ms for
- *    the peer's FIN; then CLOSE reports -ETIMEDOUT and the peer gets RST.
+ *    the peer's next acknowledgment or FIN; then CLOSE reports -ETIMEDOUT, and
+ *    LINGER follows.
  *  - The peer disconnects: PEER_FIN. None of our outstanding requests can be
  *    answered, so the QP is flushed immediately and the engine sends our FIN. If
  *    the peer resets the connection before TCP has accepted our FIN: RESET.
@@ -31,8 +32,9 @@
  *    limit). Then the QP is detached, iw_cm gets its CLOSE, and in LINGER we
  *    discard what arrives until the peer's FIN: closing a socket with unread
  *    bytes would send RST, which overtakes the Terminate at the peer. Limits:
- *    startup_timeout_ms and KWARP_EP_DISCARD_MAX; then RST. The number of
- *    endpoints per device is limited, too: see linger.c.
+ *    KWARP_EP_DISCARD_MAX and startup_timeout_ms, and KWARP_EP_PERIODS as often
+ *    if the peer has not acknowledged our data and FIN. The number of endpoints
+ *    per device is limited, too: see linger.c.
  *  - A rejected request: the reply and FIN, then LINGER as above.
  *  - WAIT_RTR has no QP attached if it waits for the Rtr frame (2007 proposal):
  *    every transition out of that state handles a missing QP.
@@ -172,6 +174,7 @@ static void fin_sent(struct kwarp_ep *ep)
 	}
 	settle_established(ep, -ECONNABORTED);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
+	ep->queued = kwarp_ep_queued(ep);
 	kwarp_ep_arm_startup(ep);
 }
 
@@ -236,9 +239,21 @@ static void rtr_timeout(struct kwarp_ep *ep)
 	finish_ep(ep, -ETIMEDOUT, false);
 }
 
+/*
+ * Data of completed requests may still be on the way, if the path is slow: wait longer if the peer
+ * has acknowledged some of them, and do not reset.
+ */
 static void closing_timeout(struct kwarp_ep *ep)
 {
-	finish_ep(ep, -ETIMEDOUT, true);
+	u32 queued = kwarp_ep_queued(ep);
+
+	if (engine_done(ep) && queued && queued < ep->queued &&
+	    ep->periods++ < KWARP_EP_PERIODS) {
+		ep->queued = queued;
+		kwarp_ep_arm_startup(ep);
+	} else {
+		finish_ep(ep, -ETIMEDOUT, false);
+	}
 }
 
 static void qp_gone(struct kwarp_ep *ep)

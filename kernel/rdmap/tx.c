@@ -81,6 +81,9 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bo
 		return false;
 	}
 	if (!llp->ops->writeable(llp)) {
+		/* The end of the stream needs no space. */
+		if (due == KWARP_TX_IDLE)
+			try_fin(qp, llp);
 		llp->ops->want_space(llp);
 		return false;
 	}
