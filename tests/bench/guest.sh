@@ -429,7 +429,8 @@ all_rows() {
 	for verb in write read send; do
 		# shellcheck disable=SC2086 # words
 		row ${verb}_bw 1048576 1 kwarp $hosts siw rxe tcp
-		row ${verb}_both_bw 65536 1 kwarp siw rxe tcp
+		# shellcheck disable=SC2086 # words
+		row ${verb}_both_bw 65536 1 kwarp $hosts siw rxe tcp
 	done
 	for qps in 16 256; do row write_bw 65536 $qps kwarp kwarp+one siw rxe; done
 	row together_bw 65536 4 kwarp kwarp+one siw tcp
