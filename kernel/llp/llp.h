@@ -11,6 +11,7 @@
 #include <linux/indirect_call_wrapper.h>
 #include <linux/net.h>
 #include <net/busy_poll.h>
+#include <net/rps.h>
 #include <net/sock.h>
 
 #include "kwarp.h"
@@ -282,6 +283,17 @@ int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
 		      enum kwarp_llp_side side);
 void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
 void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
+
+/*
+ * Tell receive flow steering (RFS) that the connection's program runs on this processor, as
+ * sendmsg() does. A worker runs on any processor. Context: process, socket lock held.
+ */
+static inline void kwarp_llp_steer(const struct kwarp_llp *llp)
+{
+	if (!(current->flags & PF_WQ_WORKER))
+		sock_rps_record_flow(llp->sk);
+}
+
 /*
  * The NAPI instance that the CQs of this connection shall poll: the one that received the last
  * segment. 0: none is known, or policy poll_us is 0.

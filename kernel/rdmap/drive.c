@@ -124,6 +124,7 @@ static void lock_and_drive(struct kwarp_qp *qp, u8 work)
 
 	if (!llp)
 		return;
+	kwarp_llp_steer(llp);
 	if (work & KWARP_DRIVE_RX)
 		kwarp_rx_resume(qp);
 	kwarp_drive(qp, llp, work);
