@@ -159,7 +159,7 @@ struct kwarp_startup {
  * @qp:		queue pair that this connection has claimed, with a reference, until
  *		kwarp_ep_release_qp()
  * @discarded:	bytes discarded in KWARP_EP_LINGER
- * @queued:	after our FIN: kwarp_ep_queued() when the timer was set
+ * @queued:	after our FIN: kwarp_llp_queued() when the timer was set
  * @periods:	KWARP_EP_CLOSING: how often the timer was set again; KWARP_EP_LINGER: how often
  *		in vain
  * @listener:	child: its listener, with a reference, until answered
@@ -239,10 +239,13 @@ static inline struct kwarp_device *ep_dev(const struct kwarp_ep *ep)
 	return ep->llp.dev;
 }
 
-/* Memory of data and FIN that the peer has not acknowledged. */
-static inline u32 kwarp_ep_queued(const struct kwarp_ep *ep)
+/* Has the peer acknowledged anything since ep->queued was set? Sets it again. */
+static inline bool kwarp_ep_acked(struct kwarp_ep *ep)
 {
-	return READ_ONCE(ep->llp.sk->sk_wmem_queued);
+	u32 before = ep->queued;
+
+	ep->queued = kwarp_llp_queued(&ep->llp);
+	return ep->queued < before;
 }
 
 /* ep.c */

@@ -96,12 +96,10 @@ void kwarp_linger_discard(struct kwarp_ep *ep)
  */
 void kwarp_linger_timeout(struct kwarp_ep *ep)
 {
-	u32 queued = kwarp_ep_queued(ep);
-	bool acked = queued < ep->queued;
+	bool acked = kwarp_ep_acked(ep);
 
-	ep->queued = queued;
 	if (ep->linger_kind == KWARP_LINGER_ENDED &&
-	    (acked || (queued && ep->periods++ < KWARP_EP_PERIODS)))
+	    (acked || (ep->queued && ep->periods++ < KWARP_EP_PERIODS)))
 		kwarp_ep_arm_startup(ep);
 	else
 		kwarp_ep_close(ep, KWARP_ABORT);
@@ -136,7 +134,7 @@ void kwarp_linger(struct kwarp_ep *ep, enum kwarp_linger_kind kind)
 	kfree(ep->su);
 	ep->su = NULL;
 	kwarp_llp_shutdown(&ep->llp);
-	ep->queued = kwarp_ep_queued(ep);
+	ep->queued = kwarp_llp_queued(&ep->llp);
 	ep->periods = 0;
 	kwarp_ep_arm_startup(ep);
 	kwarp_linger_discard(ep);

@@ -174,7 +174,7 @@ static void fin_sent(struct kwarp_ep *ep)
 	}
 	settle_established(ep, -ECONNABORTED);
 	kwarp_ep_set_state(ep, KWARP_EP_CLOSING);
-	ep->queued = kwarp_ep_queued(ep);
+	ep->queued = kwarp_llp_queued(&ep->llp);
 	kwarp_ep_arm_startup(ep);
 }
 
@@ -245,15 +245,11 @@ static void rtr_timeout(struct kwarp_ep *ep)
  */
 static void closing_timeout(struct kwarp_ep *ep)
 {
-	u32 queued = kwarp_ep_queued(ep);
-
-	if (engine_done(ep) && queued && queued < ep->queued &&
-	    ep->periods++ < KWARP_EP_PERIODS) {
-		ep->queued = queued;
+	if (engine_done(ep) && kwarp_ep_acked(ep) && ep->queued &&
+	    ep->periods++ < KWARP_EP_PERIODS)
 		kwarp_ep_arm_startup(ep);
-	} else {
+	else
 		finish_ep(ep, -ETIMEDOUT, false);
-	}
 }
 
 static void qp_gone(struct kwarp_ep *ep)

@@ -284,6 +284,12 @@ int kwarp_llp_getname(const struct kwarp_llp *llp, struct sockaddr_storage *ss,
 void kwarp_llp_keepalive(struct kwarp_llp *llp, u32 seconds);
 void kwarp_llp_get_info(const struct kwarp_llp *llp, struct kwarp_llp_info *info);
 
+/* Return: bytes of memory of data, and of TCP's FIN, that the peer has not acknowledged. */
+static inline u32 kwarp_llp_queued(const struct kwarp_llp *llp)
+{
+	return READ_ONCE(llp->sk->sk_wmem_queued);
+}
+
 /*
  * Tell receive flow steering (RFS) that the connection's program runs on this processor, as
  * sendmsg() does. A worker runs on any processor. Context: process, socket lock held.

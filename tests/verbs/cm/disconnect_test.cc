@@ -114,9 +114,6 @@ private:
 	std::optional<lab::Netem> cut_;
 };
 
-// A slow path, on which messages still arrive.
-struct disconnect_slow : disconnect_early {};
-
 } // namespace
 
 TEST(disconnect, graceful__by_client)
@@ -342,7 +339,7 @@ TEST_F(disconnect_cut, destroyed__full_buffer_arrives)
 }
 
 // The connection lasts until all messages have arrived.
-TEST_F(disconnect_slow, disconnected__messages_arrive)
+TEST_F(disconnect_early, slow__messages_arrive)
 {
 	post_recv(pair->client.qp(), 1, {pair->client.memory().sge(0, size)});
 	lab::Netem slow(lab::a(), "rate 250kbit limit 10000");

@@ -38,14 +38,13 @@ std::vector<std::string> tcp_words(std::istream &in)
 } // namespace
 
 BadNetwork::BadNetwork(const std::string &how)
+	: a_(a(), "limit 10000 " + how), b_(b(), "limit 10000 " + how)
 {
 	on_both("ethtool -K ", " tso off gso off");
-	on_both("tc qdisc add dev ", " root netem limit 10000 " + how);
 }
 
 BadNetwork::~BadNetwork()
 {
-	on_both("tc qdisc del dev ", " root");
 	on_both("ethtool -K ", " tso on gso on");
 }
 

@@ -19,6 +19,9 @@ public:
 	~BadNetwork();
 	BadNetwork(const BadNetwork &) = delete;
 	BadNetwork &operator=(const BadNetwork &) = delete;
+
+private:
+	Netem a_, b_;
 };
 
 // Sets a sysctl in both hosts' namespaces.
