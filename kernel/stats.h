@@ -31,7 +31,7 @@ enum kwarp_counter {
 	/* The same errors by subject. */
 	KWARP_STAT_CRC_ERR,
 	KWARP_STAT_MARKER_ERR,
-	KWARP_STAT_CHUNK_ERR,		/* SCTP: PPID, order, stream, length, fragments */
+	KWARP_STAT_CHUNK_ERR,		/* SCTP: PPID, order, stream, length */
 	KWARP_STAT_SSN_ERR,
 	KWARP_STAT_SESSION_ERR,
 	KWARP_STAT_LENGTH_ERR,		/* of an FPDU, or too short for its headers */

@@ -54,7 +54,7 @@
  *		size. No RFC defines a code; sent as @KWARP_ERR_RDMAP_STREAM, like the
  *		unusable request of RFC 7306 8.2
  * @KWARP_ERR_CHUNK:	SCTP message with a wrong PPID, sent as ordered, on another stream,
- *		too short, fragmented, or beyond the memory for held messages. RFC 5043
+ *		too short, too long, or beyond the memory for held messages. RFC 5043
  *		defines no codes: like those below, sent as @KWARP_ERR_RDMAP_STREAM
  * @KWARP_ERR_SSN:	DDP-SSN repeated or too far ahead; RFC 5043 10
  * @KWARP_ERR_SESSION:	session control out of sequence; RFC 5043 6.1

@@ -138,7 +138,7 @@ static void msg_put(struct kwarp_sctp_msg *m)
 	m->owned = false;
 }
 
-/* Return: DDP-SSN of a checked message, whose first piece may have one byte. */
+/* Return: DDP-SSN of a checked message, whose first fragment may have one byte. */
 static u16 ssn_of(const struct sk_buff *skb)
 {
 	__be16 buf;
@@ -147,8 +147,8 @@ static u16 ssn_of(const struct sk_buff *skb)
 	return ssn ? get_unaligned_be16(ssn) : 0;
 }
 
-/* Check PPID, stream, order and length of a message (RFC 5043 5.2, 8, 10). Return: 0 or error. */
-static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
+/* Check PPID, stream and order of a message or piece (RFC 5043 5.2, 8). Return: 0 or error. */
+static enum kwarp_err check_chunk(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct sctp_ulpevent *ev = sctp_skb2event(skb);
 
@@ -157,10 +157,12 @@ static enum kwarp_err check_msg(struct sk_buff *skb, struct kwarp_sctp_msg *m)
 		return KWARP_ERR_CHUNK;
 	if (!(ev->flags & SCTP_UNORDERED) || ev->stream)
 		return KWARP_ERR_CHUNK;
-	/* SCTP delivers a message in pieces if it is too large for the receive window. */
-	if (!(ev->msg_flags & MSG_EOR) &&
-	    (ev->msg_flags & SCTP_DATA_FRAG_MASK) != SCTP_DATA_NOT_FRAG)
-		return KWARP_ERR_CHUNK;
+	return KWARP_ERR_NONE;
+}
+
+/* Check the length of a message (RFC 5043 10). Return: 0 or error. */
+static enum kwarp_err check_len(const struct sk_buff *skb)
+{
 	if (skb->len < KWARP_SCTP_SSN_LEN || skb->len > KWARP_SCTP_MSG_MAX)
 		return KWARP_ERR_CHUNK;
 	return KWARP_ERR_NONE;
@@ -190,20 +192,23 @@ void kwarp_sctp_rcvbuf(struct kwarp_llp *llp)
 	WRITE_ONCE(llp->sk->sk_rcvbuf, size + llp->sctp->rx.held_bytes);
 }
 
-/* Return: bytes that SCTP charges to the socket for a message, while a reference is held. */
+/* Return: bytes charged to the socket for a message, while a reference is held. */
 static u32 charge_of(const struct sk_buff *skb)
 {
 	u32 charge = skb->len + sizeof(*skb);
-	const struct sk_buff *piece;
+	const struct sk_buff *frag;
 
-	skb_walk_frags(skb, piece)
-		charge += sizeof(*piece);
+	/* By add_piece(), otherwise by SCTP. */
+	if (skb->destructor == sock_rfree)
+		return skb->truesize;
+	skb_walk_frags(skb, frag)
+		charge += sizeof(*frag);
 	return charge;
 }
 
 /*
  * Hold an early message. skb->mark keeps the PPID, because SCTP may free the event. Return: as
- * from_queue().
+ * take_msg().
  */
 static int hold_msg(struct kwarp_llp *llp, struct sk_buff *skb, u32 ppid)
 {
@@ -253,22 +258,138 @@ static int from_held(struct kwarp_llp *llp, struct kwarp_sctp_msg *m)
 }
 
 /*
- * Check a message, and hold it if early. Return: 0, with m->skb set if in order; enum kwarp_err; or
- * -ENOMEM.
+ * Check the length of a message, and hold the message if early. Return: 0, with m->skb set if in
+ * order; enum kwarp_err; or -ENOMEM.
  */
-static int from_queue(struct kwarp_llp *llp, struct sk_buff *skb, struct kwarp_sctp_msg *m)
+static int take_msg(struct kwarp_llp *llp, struct sk_buff *skb, struct kwarp_sctp_msg *m)
 {
 	const struct kwarp_sctp_rx *rx = &llp->sctp->rx;
 	u32 ahead;
 	int ret;
 
-	ret = check_msg(skb, m);
+	ret = check_len(skb);
 	if (ret)
 		return ret;
 	ahead = kwarp_session_ahead(ssn_of(skb), expected_ssn(rx));
 	if (likely(!ahead))
 		return flatten_msg(skb, m);
 	return ahead < KWARP_SCTP_WINDOW ? hold_msg(llp, skb, m->ppid) : KWARP_ERR_SSN;
+}
+
+/*
+ * While the receive window is full, or memory short, SCTP delivers a message in pieces, as they
+ * arrive. Nothing else is delivered before the last piece, unless SCTP gives the message up because
+ * the association has failed.
+ */
+static bool is_first_piece(struct sk_buff *skb)
+{
+	return sctp_skb2event(skb)->msg_flags & SCTP_DATA_FIRST_FRAG;
+}
+
+static bool is_last_piece(struct sk_buff *skb)
+{
+	return sctp_skb2event(skb)->msg_flags & MSG_EOR;
+}
+
+static bool is_whole(struct sk_buff *skb)
+{
+	return is_first_piece(skb) && is_last_piece(skb);
+}
+
+static void drop_pieces(struct kwarp_sctp_rx *rx)
+{
+	kfree_skb(rx->pieces);
+	rx->pieces = NULL;
+}
+
+/* Make room for @len bytes at the end of rx->pieces. Return: 0 or -ENOMEM. */
+static int grow_pieces(struct kwarp_sctp_rx *rx, struct sock *sk, u32 len)
+{
+	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
+	int ret = 0;
+
+	if (!rx->pieces)
+		rx->pieces = alloc_skb(len, gfp);
+	if (!rx->pieces)
+		return -ENOMEM;
+	/* pskb_expand_head() does not update the charge. */
+	skb_orphan(rx->pieces);
+	if (len > skb_tailroom(rx->pieces))
+		ret = pskb_expand_head(rx->pieces, 0, max(len, rx->pieces->len), gfp);
+	skb_set_owner_r(rx->pieces, sk);
+	return ret;
+}
+
+/*
+ * Append a piece to rx->pieces, which is charged to the socket beyond the limits of its memory, as
+ * SCTP charges its own copies. Return: 0; enum kwarp_err; or -ENOMEM, with the contents unchanged.
+ */
+static int add_piece(struct kwarp_llp *llp, const struct sk_buff *skb, u32 ppid)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+
+	if (skb->len > KWARP_SCTP_MSG_MAX - (rx->pieces ? rx->pieces->len : 0))
+		return KWARP_ERR_CHUNK;
+	if (grow_pieces(rx, llp->sk, skb->len))
+		return -ENOMEM;
+	if (!rx->pieces->len)
+		rx->pieces->mark = ppid;
+	if (rx->pieces->mark != ppid)
+		return KWARP_ERR_CHUNK;
+	skb_copy_bits(skb, 0, skb_put(rx->pieces, skb->len), skb->len);
+	return 0;
+}
+
+/* Take a piece of a message; the last one completes the message. Return: as take_msg(). */
+static noinline int take_piece(struct kwarp_llp *llp, struct sk_buff *skb,
+			       struct kwarp_sctp_msg *m)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	int ret;
+
+	if (!rx->pieces && !is_first_piece(skb))
+		return KWARP_ERR_CHUNK;
+	ret = add_piece(llp, skb, m->ppid);
+	if (ret)
+		return ret;
+	if (!is_last_piece(skb)) {
+		/* No callback follows if SCTP queues the next piece in the same step. */
+		kwarp_sctp_retry(llp->sctp);
+		return 0;
+	}
+	ret = take_msg(llp, rx->pieces, m);
+	if (ret == -ENOMEM) {
+		/* The piece will be read again. */
+		skb_trim(rx->pieces, rx->pieces->len - skb->len);
+		return ret;
+	}
+	if (m->skb) {
+		m->owned = true;
+		rx->pieces = NULL;
+	} else {
+		drop_pieces(rx);
+	}
+	return ret;
+}
+
+/* Take an event that is no notification. Return: as take_msg(). */
+static int from_queue(struct kwarp_llp *llp, struct sk_buff *skb, struct kwarp_sctp_msg *m)
+{
+	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
+	int ret;
+
+	ret = check_chunk(skb, m);
+	if (ret)
+		return ret;
+	if (unlikely(rx->pieces) && is_first_piece(skb))
+		drop_pieces(rx);
+	return likely(is_whole(skb)) ? take_msg(llp, skb, m) : take_piece(llp, skb, m);
+}
+
+/* Return: number of messages that wait for another message, or for a piece. */
+static u32 incomplete(const struct kwarp_sctp_rx *rx)
+{
+	return rx->nr_held + !!rx->pieces;
 }
 
 /*
@@ -319,7 +440,7 @@ static u32 msg_body_len(const struct kwarp_sctp_msg *m)
 }
 
 /*
- * Set KWARP_SCTP_PEER_TERM for a Session Terminate, which is too short to be in pieces. Return:
+ * Set KWARP_SCTP_PEER_TERM for a Session Terminate, which is too short to be in fragments. Return:
  * false for other messages.
  */
 static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
@@ -331,7 +452,7 @@ static bool note_terminate(struct kwarp_sctp *s, const struct kwarp_sctp_msg *m)
 	return true;
 }
 
-/* Drop the message that was pulled and all messages that are held. */
+/* Drop the message that was pulled, the pieces, and all messages that are held. */
 void kwarp_sctp_drop_held(struct kwarp_llp *llp)
 {
 	struct kwarp_sctp_rx *rx = &llp->sctp->rx;
@@ -340,6 +461,7 @@ void kwarp_sctp_drop_held(struct kwarp_llp *llp)
 
 	kwarp_llp_assert_locked(llp);
 	msg_put(&rx->msg);
+	drop_pieces(rx);
 	xa_for_each(&rx->held, ssn, skb) {
 		xa_erase_bh(&rx->held, ssn);
 		kfree_skb(skb);
@@ -374,7 +496,7 @@ static u32 drop_all(struct kwarp_llp *llp)
 			continue;
 		}
 		bytes += skb->len;
-		if (!check_msg(skb, &m))
+		if (is_whole(skb) && !check_chunk(skb, &m) && !check_len(skb))
 			note_terminate(s, &m);
 	}
 	return bytes;
@@ -478,7 +600,8 @@ int kwarp_sctp_hello_more(struct kwarp_llp *llp)
 	kwarp_llp_lock(llp);
 	if (!next_msg(llp, &m)) {
 		/* A held message has overtaken the one that may follow, a Session Terminate. */
-		if (!llp->sctp->rx.nr_held && (!m.skb || note_terminate(llp->sctp, &m)))
+		if (!incomplete(&llp->sctp->rx) &&
+		    (!m.skb || note_terminate(llp->sctp, &m)))
 			ret = startup_ended(llp) ? 0 : -EAGAIN;
 		msg_put(&m);
 	}
@@ -536,7 +659,7 @@ int kwarp_sctp_over(const struct kwarp_llp *llp, u32 *left)
 		return -s->err;
 	if (test_bit(KWARP_SCTP_PEER_TERM, &s->flags))
 		return 1;
-	*left = s->rx.nr_held;
+	*left = incomplete(&s->rx);
 	if (test_bit(KWARP_SCTP_SHUTDOWN, &s->flags))
 		return 1;
 	/* Closed, with no event left: SCTP could not allocate the event of the end. */
@@ -643,8 +766,8 @@ bool kwarp_sctp_early_begin(struct kwarp_llp *llp)
 }
 
 /*
- * A message in pieces is placed when it is the next in order, as are all messages while the ledger
- * is full.
+ * A message that SCTP has put together from fragments is placed when it is the next in order, as
+ * are all messages while the ledger is full.
  */
 enum kwarp_pull kwarp_sctp_early_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u,
 				      struct kwarp_early *e)

@@ -86,6 +86,8 @@ struct kwarp_sctp_msg {
  *		that early_pull() has not returned
  * @nr_held:	number of messages in @held
  * @held_bytes:	bytes charged to the socket for the messages in @held
+ * @pieces:	the beginning of a message that SCTP delivers in pieces, linear, with its PPID in
+ *		the mark, charged to the socket; or NULL
  * @msg:	the message that was pulled
  * @pos:	bytes of all messages pulled, modulo 2^32
  * @frames:	messages pulled in this pass
@@ -99,6 +101,7 @@ struct kwarp_sctp_rx {
 	struct xarray held;
 	u32 nr_held;
 	u32 held_bytes;
+	struct sk_buff *pieces;
 	struct kwarp_sctp_msg msg;
 	u32 pos;
 	u32 frames;
@@ -134,7 +137,8 @@ struct kwarp_sctp_tx {
  * @wait:	entry of the socket's wait queue, which SCTP wakes when there is send space
  * @idle:	wait queue for the end of KWARP_SCTP_SENDING
  * @send:	work: run the engines, send our Session Terminate
- * @retry:	the same as @send, after a delay; reads what memory was too short for
+ * @retry:	the same as @send, after a delay; reads what memory was too short for, and what
+ *		follows a piece
  * @consume:	work: return events that were read to SCTP
  * @local:	local address, the wildcard for some listeners; constant once KWARP_SCTP_UP
  * @remote:	address of the peer; constant once KWARP_SCTP_UP

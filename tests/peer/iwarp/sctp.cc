@@ -83,6 +83,9 @@ Message message(uint32_t ppid, uint16_t ssn, View body)
 Association Association::connect(const Address &to, const Options &o)
 {
 	Socket s = make(to, o);
+	const Address own(to.family() == AF_INET ? "0.0.0.0" : "::", o.port);
+	if (o.port && bind(s.fd(), own.sa(), own.len()))
+		fail("SCTP bind");
 	if (!::connect(s.fd(), to.sa(), to.len()))
 		return Association(std::move(s));
 	// A signal (SIGCHLD of another thread's system()) interrupted connect(), and the kernel

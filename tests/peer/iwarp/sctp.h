@@ -28,6 +28,8 @@ struct Options {
 	uint16_t streams = 1;
 	// Largest message in bytes that SCTP does not fragment; 0: limited by the path MTU.
 	uint32_t most = 0;
+	// Own port of a connection; 0: any.
+	uint16_t port = 0;
 };
 
 // A message as SCTP delivers it.

@@ -8,19 +8,11 @@
 #include <sstream>
 
 #include "rdma/endpoint.h"
+#include "rdma/urgent.h"
 
 using namespace rdma;
 
 namespace {
-
-void run_on(int cpu)
-{
-	cpu_set_t set;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		throw Failure("sched_setaffinity", errno);
-}
 
 // How often RPS or RFS has woken the processor for packets.
 uint64_t directed_to(unsigned long cpu)
@@ -92,10 +84,10 @@ TEST_F(steering, messages__follow_the_doorbell)
 	for (uint64_t i = 0; i < count; i++) {
 		post_recv(pair.client.qp(), i, {pair.client.memory().sge(0, 8)});
 		post_recv(pair.server.qp(), i, {pair.server.memory().sge(0, 8)});
-		run_on(1);
+		stay_on(pthread_self(), 1);
 		post(pair.client.qp(), send(i, {pair.client.memory().sge(0, 8)}));
 		wait_ok(pair.client.scq());
-		run_on(0);
+		stay_on(pthread_self(), 0);
 		post(pair.server.qp(), send(i, {pair.server.memory().sge(0, 8)}));
 		wait_ok(pair.server.scq());
 		wait_ok(pair.client.rcq());

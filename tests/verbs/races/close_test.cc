@@ -8,15 +8,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <optional>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore>
 #include <thread>
 
 #include "cm/kwarp_only.h"
+#include "rdma/urgent.h"
 #include "rdma/window.h"
 
 using namespace rdma;
@@ -135,69 +132,6 @@ void closed_at_any_moment(const std::function<Close(Target &, Remote &)> &prepar
 			   << " rounds";
 }
 
-// Changes the contents of a kernel file until the end of the scope.
-class Setting {
-	std::string file, before;
-	void set(const std::string &value) { std::ofstream(file) << value; }
-
-public:
-	Setting(const std::string &file_, const std::string &value) : file(file_)
-	{
-		std::ifstream(file) >> before;
-		if (before.empty())
-			throw Failure(file, ENOENT);
-		set(value);
-	}
-	~Setting() { set(before); }
-};
-
-// A thread on the first CPU with priority over all other threads, without a limit of its CPU time.
-class Urgent {
-	Setting limit{"/proc/sys/kernel/sched_rt_runtime_us", "-1"};
-	std::optional<Setting> reserve;
-	std::binary_semaphore due{0}, over{0};
-	std::function<void()> job;
-	std::thread thread;
-
-public:
-	Urgent()
-	{
-		const char *file = "/sys/kernel/debug/sched/fair_server/cpu0/runtime";
-		if (std::ifstream(file))
-			reserve.emplace(file, "0");
-		thread = std::thread([this] {
-			for (due.acquire(); job; due.acquire()) {
-				job();
-				over.release();
-			}
-		});
-		sched_param first{.sched_priority = 1};
-		check(pthread_setschedparam(thread.native_handle(), SCHED_FIFO, &first),
-		      "SCHED_FIFO");
-		stay_on(thread, 0);
-	}
-	~Urgent()
-	{
-		job = {};
-		due.release();
-		thread.join();
-	}
-	void run(std::function<void()> job_)
-	{
-		job = std::move(job_);
-		due.release();
-		over.acquire();
-	}
-	static void stay_on(std::thread &thread, int cpu)
-	{
-		cpu_set_t set;
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		check(pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set),
-		      "pthread_setaffinity_np");
-	}
-};
-
 // A second connection of the server, in the same protection domain.
 PairConfig same_pd(const Target &target)
 {
@@ -294,7 +228,7 @@ TEST_F(closing, window_unbound_with_priority)
 	closed_at_any_moment([&](Target &t, Remote &there) {
 		auto window = std::make_shared<Opened>(t, there);
 		return [window, &urgent](Target &target) {
-			Urgent::stay_on(target.writer, 0);
+			stay_on(target.writer.native_handle(), 0);
 			ASSERT_TRUE(target.under_way(0));
 			urgent.run([&] { window->post_unbind(); });
 			wait_ok(window->scq());

@@ -3,14 +3,21 @@
 // side, as RFC 5043 calls the responder.
 #include "session.h"
 
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <linux/sctp.h>
+#include <list>
 #include <thread>
 
 #include "iwarp/terminate.h"
+#include "rdma/urgent.h"
 #include "victim/watchdog.h"
 
 using namespace rdma;
 using namespace sctp;
 namespace wire = iwarp::sctp;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -186,7 +193,7 @@ bool returned()
 } // namespace
 
 // What SCTP has put together from fragments is charged, too, while it is held.
-TEST(sctp_data, held__in_pieces_is_charged)
+TEST(sctp_data, held__in_fragments_is_charged)
 {
 	constexpr uint16_t n = 32;
 	constexpr size_t size = 30000;
@@ -205,6 +212,183 @@ TEST(sctp_data, held__in_pieces_is_charged)
 	s.peer.send(segment_at(2 + n, send_of(2, 100)));
 	EXPECT_EQ(wait_ok(s.server.rcq()).wr_id, 2U);
 	EXPECT_TRUE(filled(s.server.memory().span(100, size), n - 1));
+}
+
+namespace {
+
+// RDMA Writes of one size, each to a place of its own, in fragments. The receive window becomes
+// full in the middle of one of them, so SCTP delivers the rest of that one in pieces.
+class Pieces : public testing::Test {
+protected:
+	static constexpr uint16_t count = 20;
+	static constexpr size_t size = 30000, sends = 100;
+	static constexpr auto slow = "the window was not full after ten seconds";
+
+	void SetUp() override
+	{
+		if (std::thread::hardware_concurrency() < 2)
+			GTEST_SKIP() << "one processor: the thread that sends never stops";
+		const int room = 4 * 1024 * 1024;
+		if (setsockopt(s.peer.socket().fd(), SOL_SOCKET, SO_SNDBUFFORCE, &room,
+			       sizeof(room)))
+			throw Failure("SO_SNDBUFFORCE", errno);
+	}
+
+	std::vector<Message> writes(uint16_t first_ssn, uint16_t n = count) const
+	{
+		std::vector<Message> messages;
+		for (uint16_t i = 0; i < n; i++)
+			messages.push_back(write_at(s, first_ssn + i, sends + i * size,
+						    pattern(i, size)));
+		return messages;
+	}
+
+	// Sends these messages before any worker of the kernel runs, so that the device returns to
+	// SCTP nothing of what it has read. Then does the other job. Returns false if the machine
+	// was too slow.
+	[[nodiscard]] bool send_alone(const std::vector<Message> &messages,
+				      const std::function<void()> &then = {})
+	{
+		using Clock = std::chrono::steady_clock;
+		sctp_status status{};
+		bool broken = false, full = false;
+		Alone alone;
+		alone.run([&] {
+			// The kernel reports a fault if no worker runs for half a minute.
+			const auto end = Clock::now() + 10s;
+			for (const Message &m : messages)
+				if (!broken && Clock::now() < end)
+					broken = !s.peer.try_send(m);
+			// With less than a fragment left, the peer sends a fragment as a probe,
+			// with which the delivery in pieces begins.
+			while (!broken && !full && Clock::now() < end) {
+				socklen_t length = sizeof(status);
+				broken = getsockopt(s.peer.socket().fd(), IPPROTO_SCTP, SCTP_STATUS,
+						    &status, &length);
+				full = !broken && !status.sstat_rwnd;
+			}
+			if (then)
+				then();
+		});
+		EXPECT_FALSE(broken);
+		return full || broken;
+	}
+
+	// A message of the peer that arrives by a Send.
+	void expect_message(uint16_t ssn, uint32_t msn)
+	{
+		post_recv(s.server.qp(), msn, {s.server.memory().sge(0, sends)});
+		s.peer.send(segment_at(ssn, send_of(msn, sends)));
+		s.expect_send(msn, sends);
+	}
+
+	void expect_writes()
+	{
+		for (uint16_t i = 0; i < count; i++)
+			EXPECT_TRUE(filled(s.server.memory().span(sends + i * size, size), i)) << i;
+	}
+
+	Session s{{}, memory()};
+
+private:
+	// One thread on each processor, with priority over the kernel's workers.
+	class Alone {
+	public:
+		Alone()
+		{
+			const int cpus = static_cast<int>(std::thread::hardware_concurrency());
+			for (int cpu = 1; cpu < cpus; cpu++)
+				others_.emplace_back(cpu);
+		}
+		void run(const std::function<void()> &job)
+		{
+			std::atomic<bool> over{false};
+			for (Urgent &u : others_)
+				u.start([&] {
+					while (!over)
+						;
+				});
+			sender_.run(job);
+			over = true;
+			for (Urgent &u : others_)
+				u.wait();
+		}
+
+	private:
+		Urgent sender_;
+		std::list<Urgent> others_;
+	};
+
+	static Config memory()
+	{
+		Config config;
+		config.memory = sends + count * size;
+		return config;
+	}
+};
+
+} // namespace
+
+TEST_F(Pieces, in_order)
+{
+	if (!send_alone(writes(1)))
+		GTEST_SKIP() << slow;
+	expect_message(1 + count, 1);
+	expect_writes();
+}
+
+TEST_F(Pieces, out_of_order)
+{
+	if (!send_alone(writes(2)))
+		GTEST_SKIP() << slow;
+	expect_message(1, 1);
+	expect_message(2 + count, 2);
+	expect_writes();
+}
+
+TEST_F(Pieces, never_complete)
+{
+	const uint64_t before = lab::b().counter("chunk_errors");
+	if (!send_alone(writes(2), [this] { s.peer.abort(); }))
+		GTEST_SKIP() << slow;
+	s.server.disconnected();
+	EXPECT_EQ(lab::b().counter("chunk_errors"), before);
+}
+
+TEST_F(Pieces, too_long)
+{
+	const uint64_t before = lab::b().counter("chunk_errors");
+	auto messages = writes(2, 17); // about 14000 bytes less than the window
+	messages.push_back({.data = Bytes(70000)});
+	if (!send_alone(messages))
+		GTEST_SKIP() << slow;
+	expect_terminated(s, "chunk_errors", before);
+}
+
+// Larger than the window, so SCTP delivers it in pieces although workers run.
+TEST_F(Pieces, first_is_too_long)
+{
+	const uint64_t before = lab::b().counter("chunk_errors");
+	s.peer.send({.data = Bytes(1 << 20)});
+	expect_terminated(s, "chunk_errors", before);
+}
+
+// The peer has lost the state of the session, and connects again from the same port.
+TEST(sctp_data, peer__restarted)
+{
+	Session s;
+	const uint16_t port = s.peer.socket().local().port();
+	{
+		const lab::Netem silent(lab::a(), "loss 100%");
+		s.peer.abort();
+	}
+	try {
+		EXPECT_TRUE(associate(s.listener, {.netns{}, .port = port}).ends());
+	} catch (const std::system_error &e) {
+		// The device has ended the new association before connect() returned.
+		EXPECT_EQ(e.code().value(), ECONNREFUSED);
+	}
+	s.server.disconnected();
 }
 
 TEST(sctp_data, chunk__illegal)
