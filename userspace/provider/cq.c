@@ -300,8 +300,6 @@ void kwarp_cq_forget_qp(struct kwarp_cq *cq, uint32_t qp_num)
 	}
 	cq->cons = to;
 	cq->prod = end;
-	/* The element between start_poll and end_poll must stay. */
-	if (!cq->cur)
-		kwarp_cq_release(cq);
+	kwarp_cq_release(cq);
 	kwarp_cq_leave(cq, locked);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Extended completion queues: a completion is read in place in the ring,
- * between start_poll and end_poll, under the lock.
+ * Extended completion queues: between start_poll and end_poll, under the lock, a
+ * completion is read from a copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct kwarp_cq *to_kcq_ex(struct ibv_cq_ex *ibcq)
 
 static const struct kwarp_cqe *current_cqe(struct ibv_cq_ex *ibcq)
 {
-	return to_kcq_ex(ibcq)->cur;
+	return &to_kcq_ex(ibcq)->cur;
 }
 
 static int next_poll(struct ibv_cq_ex *ibcq)
@@ -32,11 +32,15 @@ static int next_poll(struct ibv_cq_ex *ibcq)
 
 	if (!cqe)
 		return ENOENT;
-	/* The kernel keeps the elements until end_poll publishes this index. */
+	/*
+	 * Each completion makes room at once, because the program may post a new
+	 * request for it before end_poll.
+	 */
+	cq->cur = *cqe;
 	cq->cons++;
-	cq->cur = cqe;
-	ibcq->wr_id = cqe->wr_id;
-	ibcq->status = cqe->status;
+	kwarp_cq_release(cq);
+	ibcq->wr_id = cq->cur.wr_id;
+	ibcq->status = cq->cur.status;
 	return 0;
 }
 
@@ -87,8 +91,6 @@ static void end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct kwarp_cq *cq = to_kcq_ex(ibcq);
 
-	cq->cur = NULL;
-	kwarp_cq_release(cq);
 	__atomic_store_n(&cq->poller, (pthread_t)0, __ATOMIC_RELAXED);
 	kwarp_cq_unlock(cq);
 }

@@ -53,7 +53,7 @@ struct kwarp_cq {
 	/* Accessed without the lock; see burst.c. */
 	uint32_t posts;		/* since a poll, on all QPs; at most KWARP_BURST */
 	bool bursts;		/* posts was KWARP_BURST when it was reset last */
-	const struct kwarp_cqe *cur;	/* between start_poll and end_poll */
+	struct kwarp_cqe cur;		/* between start_poll and end_poll */
 	pthread_t poller;		/* the thread that is between them, or 0 */
 };
 

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "rdma/endpoint.h"
+#include "rdma/eventually.h"
 
 using namespace rdma;
 
@@ -434,6 +435,32 @@ TEST_F(extended, cq__end_poll_gives_room_back)
 		}
 		ibv_end_poll(ex(cq.get()));
 	}
+}
+
+// A program that counts its requests may post one for each completion, before end_poll, too.
+TEST_F(extended, cq__room_for_posts_within_a_batch)
+{
+	constexpr uint64_t depth = 4, count = 100;
+	PairConfig config;
+	config.client.extended = true;
+	config.client.cq_entries = depth;
+	Pair pair(config);
+	uint64_t posted = 0;
+	const auto post_one = [&] {
+		post(pair.client.qp(),
+		     write(posted++, {pair.client.memory().sge(0, 8)}, pair.server.remote()));
+	};
+	while (posted < depth)
+		post_one();
+	ibv_cq_ex *cq = ex(pair.client.scq());
+	start(cq);
+	for (uint64_t i = 0; i < count; i++) {
+		ASSERT_EQ(cq->wr_id, i);
+		ASSERT_EQ(cq->status, IBV_WC_SUCCESS);
+		post_one();
+		ASSERT_TRUE(eventually([&] { return !ibv_next_poll(cq); })) << i;
+	}
+	ibv_end_poll(cq);
 }
 
 TEST_F(extended, clock__of_the_device)
