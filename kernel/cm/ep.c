@@ -723,7 +723,7 @@ static void end_wait(struct kwarp_ep *ep, bool removal)
 static void poll_owners(struct timer_list *t)
 {
 	struct kwarp_device *dev = container_of(t, struct kwarp_device, owner_poll);
-	bool removal = mutex_is_locked(&dev->ibdev.unregistration_lock);
+	bool removal = kwarp_is_removed(dev);
 	struct list_head *first;
 	struct kwarp_ep *ep;
 	unsigned long flags;

@@ -257,7 +257,7 @@ static bool sq_take(struct kwarp_sq *sq, struct kwarp_cqe *cqe, bool *deliver)
 	s = kwarp_window_oldest(w, flush);
 	if (!s)
 		return false;
-	*deliver = s->status || s->signaled;
+	*deliver = !sq->discard && (s->status || s->signaled);
 	if (*deliver)
 		slot_to_cqe(sq, s, cqe);
 	kwarp_window_retire(w);
@@ -576,7 +576,7 @@ static void begin_flush(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	if (!rq->size)
 		return;
 	spin_lock_irqsave(&rq->lock, flags);
-	rq->flush_to = rq->fetched + rq_posted(rq);
+	rq->flush_to = rq->fetched + (rq->discard ? 0 : rq_posted(rq));
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
@@ -633,6 +633,27 @@ void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	spin_lock_init(&rq->lock);
 	INIT_WORK(&sq->rest, sq_rest_work);
 	INIT_WORK(&rq->rest, rq_rest_work);
+}
+
+/**
+ * kwarp_wq_discard() - deliver no completions from now on, except of receives that are taken
+ * @sq:		send queue of a queue pair that is being destroyed
+ * @rq:		its receive queue
+ *
+ * The flush of a destroyed queue pair must not fill a CQ that other queue pairs use: a program
+ * does not count its completions, not even those of unsignaled requests. Context: any.
+ */
+void kwarp_wq_discard(struct kwarp_sq *sq, struct kwarp_rq *rq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->discard = true;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	spin_lock_irqsave(&rq->lock, flags);
+	rq->discard = true;
+	rq->flush_to = rq->fetched;
+	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
 /**

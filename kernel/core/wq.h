@@ -69,6 +69,7 @@ struct kwarp_rqe_copy {
  * @last:	KWARP_WQ_ENDING: the elements from this one on are not processed
  * @flush_to:	a flush ends at this element
  * @delivering:	a context delivers completions, also those that become due meanwhile
+ * @discard:	the QP is being destroyed: elements complete without a completion
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
@@ -89,6 +90,7 @@ struct kwarp_sq {
 	u32 last;
 	u32 flush_to;
 	bool delivering;
+	bool discard;
 	struct work_struct rest;
 };
 
@@ -113,6 +115,7 @@ struct kwarp_sq {
  * @fetched:	elements before this index have been copied out; @ctl->kern_idx is a copy
  * @flush_to:	a flush ends at this element
  * @flushing:	a context is flushing
+ * @discard:	the QP is being destroyed: nothing is flushed
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */
@@ -130,6 +133,7 @@ struct kwarp_rq {
 	u32 prod;
 	u32 flush_to;
 	bool flushing;
+	bool discard;
 	struct work_struct rest;
 };
 
@@ -141,6 +145,7 @@ struct kwarp_rq {
 
 /* Call once per queue pair, before any other function. */
 void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq);
+void kwarp_wq_discard(struct kwarp_sq *sq, struct kwarp_rq *rq);
 void kwarp_wq_stop(struct kwarp_sq *sq, struct kwarp_rq *rq);
 
 /* Return: bytes of @num elements, mostly one. */

@@ -187,6 +187,9 @@ static void publish_qp(struct kwarp_qp *qp)
 /* End all use of the QP. On return there are no references to it, and none can be taken. */
 static void retire_qp(struct kwarp_qp *qp)
 {
+	/* After the removal of the device programs can still poll what was flushed. */
+	if (!kwarp_is_removed(qp->dev))
+		kwarp_wq_discard(&qp->sq, &qp->rq);
 	/* In ERR no connection can be attached, and no engine starts new work. */
 	mutex_lock(&qp->mutex);
 	kwarp_qp_disconnect(qp, KWARP_ABORT);

@@ -308,6 +308,41 @@ TEST(cq_data, overflow__what_fitted_is_polled)
 	EXPECT_LT(ibv_poll_cq(pair.client.scq(), 16, wc), 0) << "the overflow is reported";
 }
 
+// A program cannot poll the completions of a queue pair that it destroys.
+TEST(cq_data, share__destroyed_qp_takes_no_room)
+{
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	constexpr uint32_t requests = 200;
+	constexpr size_t size = 64 * 1024;
+	PairConfig config;
+	config.client.cq_entries = 16;
+	Pair pair(config);
+	ibv_cq *shared = pair.client.rcq();
+	ASSERT_LT(shared->cqe, int(requests));
+	ibv_qp_init_attr attr = qp_attr(shared, requests);
+	Qp idle = create_qp(pair.client.pd(), attr);
+	for (uint32_t i = 0; i < requests; i++)
+		post_recv(idle.get(), i, {});
+	idle.reset();
+	PairConfig sharing;
+	sharing.client.cq = shared;
+	sharing.client.send_wr = requests;
+	Pair busy(sharing);
+	{
+		// TCP cannot send, so most of these do not complete.
+		const lab::Netem silent(lab::a(), "loss 100%");
+		for (uint32_t i = 0; i < requests; i++)
+			post(busy.client.qp(),
+			     write(i, {busy.client.memory().sge(0, size)}, busy.server.remote())
+				     .unsignaled());
+		busy.client.destroy_qp();
+	}
+	post_recv(pair.client.qp(), 1, {pair.client.memory().sge(0, 8)});
+	post(pair.server.qp(), send(1, {pair.server.memory().sge(0, 8)}));
+	EXPECT_EQ(wait_ok(shared).wr_id, 1u);
+}
+
 TEST(cq_data, share__one_queue_for_two_qps)
 {
 	// completions name their QP; destroying a QP removes only its own completions
