@@ -85,6 +85,22 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /*
+ * Wait until a pass of the engines that is running now has ended: it may use the former rights, or
+ * have delivered the completion of an error before it enters ERR.
+ */
+static void wait_for_pass(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+
+	might_sleep();
+	if (!llp)
+		return;
+	kwarp_llp_lock(llp);
+	kwarp_llp_unlock(llp);
+	kwarp_llp_put(llp);
+}
+
+/*
  * Change the state under the socket lock, if there is a connection, so that the send engine
  * observes the step at once: after SQD it takes nothing more from the send queue.
  */
@@ -224,6 +240,7 @@ static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	qp->access_by_consumer = true;
 	qp->attr.qp_access_flags = attr->qp_access_flags;
 	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
+	wait_for_pass(qp);
 }
 
 /* Most attributes have a meaning for InfiniBand only and are stored for query_qp. */
@@ -268,9 +285,11 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	lockdep_assert_held(&qp->mutex);
 	if (check_modify_attr(qp, attr, mask))
 		return false;
-	if (!kwarp_qp_traits_now(qp)->partner)
+	if (!kwarp_qp_traits_now(qp)->partner) {
+		wait_for_pass(qp);
 		return kwarp_qp_failed(qp) &&
 		       (READ_ONCE(qp->claimed) || rcu_access_pointer(qp->llp));
+	}
 	if (attr->qp_state != IB_QPS_RESET ||
 	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
 		return false;

@@ -195,6 +195,16 @@ TEST_F(closing, reregistered_without_the_right)
 	});
 }
 
+TEST_F(closing, rights_withdrawn)
+{
+	closed_at_any_moment([](Target &, Remote &) {
+		return [](Target &t) {
+			ibv_qp_attr none{};
+			ASSERT_EQ(ibv_modify_qp(t.pair.server.qp(), &none, IBV_QP_ACCESS_FLAGS), 0);
+		};
+	});
+}
+
 // A window of type 1 belongs to the protection domain, so another queue pair can unbind it.
 TEST_F(closing, window_unbound)
 {
