@@ -324,7 +324,8 @@ void kwarp_listen_end(struct kwarp_ep *ep)
 	spin_unlock(&ep->child_lock);
 	if (id)
 		id->rem_ref(id);
-	kwarp_ep_close(ep, KWARP_CLOSE);
+	/* SCTP would shut down the associations that wait in the queue, and keep silent ones. */
+	kwarp_ep_close(ep, KWARP_ABORT);
 	ep->twin = NULL;
 	if (!twin)
 		return;

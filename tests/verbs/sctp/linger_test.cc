@@ -72,6 +72,21 @@ TEST_F(sctp_linger, refused__few_stay)
 		<< associations(listener.port());
 }
 
+// Some of them wait in the socket's queue when the listener is closed.
+TEST_F(sctp_linger, listener_closed__none_stays)
+{
+	std::vector<Association> peers;
+	Dropped dropped(lab::a(), shutdown_ack);
+	uint16_t port;
+	{
+		Listener listener(lab::b());
+		port = listener.port();
+		for (size_t i = 0; i < crowd; i++)
+			peers.push_back(associate(listener));
+	}
+	EXPECT_TRUE(eventually([&] { return !associations(port); })) << associations(port);
+}
+
 // The peers do not acknowledge the device's Session Terminate, which answers theirs.
 TEST_F(sctp_linger, ended__few_stay)
 {
