@@ -90,14 +90,10 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
  */
 static void wait_for_pass(struct kwarp_qp *qp)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
 
-	might_sleep();
-	if (!llp)
-		return;
-	kwarp_llp_lock(llp);
-	kwarp_llp_unlock(llp);
-	kwarp_llp_put(llp);
+	if (llp)
+		kwarp_qp_unlock_llp(llp);
 }
 
 /*
@@ -106,16 +102,12 @@ static void wait_for_pass(struct kwarp_qp *qp)
  */
 static void step_engine(struct kwarp_qp *qp, enum kwarp_qp_step step)
 {
-	struct kwarp_llp *llp = kwarp_qp_llp(qp);
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
 
-	if (llp)
-		kwarp_llp_lock(llp);
 	/* The step is refused if an error came first. */
 	kwarp_qp_step(qp, step);
-	if (llp) {
-		kwarp_llp_unlock(llp);
-		kwarp_llp_put(llp);
-	}
+	if (llp)
+		kwarp_qp_unlock_llp(llp);
 }
 
 static int to_rts(struct kwarp_qp *qp, const struct ib_qp_attr *attr)
