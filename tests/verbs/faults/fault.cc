@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -105,8 +106,29 @@ private:
 
 constexpr int many = 1000000;
 
-// The driver's code: first address, and the one after the last.
-std::pair<uint64_t, uint64_t> driver_text()
+// A range of code: first address, and the one after the last.
+using Code = std::pair<uint64_t, uint64_t>;
+
+// The code of a function of the kernel; an empty range if the kernel has no such function.
+Code code_of(const std::string &function)
+{
+	std::ifstream symbols("/proc/kallsyms");
+	std::set<uint64_t> starts;
+	uint64_t start = 0;
+	for (std::string address, type, name, line; std::getline(symbols, line);) {
+		std::istringstream(line) >> address >> type >> name;
+		uint64_t at = *starts.insert(std::stoull(address, nullptr, 16)).first;
+		if (name == function)
+			start = at;
+	}
+	auto next = starts.upper_bound(start);
+	if (!start || next == starts.end())
+		return {};
+	return {start, *next};
+}
+
+// The driver's code.
+Code driver_text()
 {
 	std::ifstream modules("/proc/modules");
 	std::string name, size, users, by, state, address;
@@ -135,6 +157,11 @@ Scarce::Scarce(int percent)
 	knob("failslab/times", std::to_string(many));
 	knob("failslab/require-start", std::to_string(start));
 	knob("failslab/require-end", std::to_string(end));
+	// Linux 7.2: accept() over SCTP copies the listening socket. If the copy gets no endpoint,
+	// the kernel frees the copy in the state LISTEN, which is reported, and loses memory.
+	auto [spared, spared_end] = code_of("sctp_clone_sock");
+	knob("failslab/reject-start", std::to_string(spared));
+	knob("failslab/reject-end", std::to_string(spared_end));
 	knob("failslab/probability", std::to_string(percent));
 }
 
@@ -143,6 +170,8 @@ Scarce::~Scarce()
 	knob("failslab/probability", "0");
 	knob("failslab/require-start", "0");
 	knob("failslab/require-end", std::to_string(~0UL));
+	knob("failslab/reject-start", "0");
+	knob("failslab/reject-end", "0");
 }
 
 int Scarce::failed() const
