@@ -211,14 +211,15 @@ static void state_changed(struct kwarp_qp *qp, enum ibv_qp_state state)
 int kwarp_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_modify_qp cmd = {};
-	struct ibv_qp_attr named;
+	struct ibv_qp_attr named = {};
 	int ret;
 
 	kwarp_ring_now(to_kqp(ibqp));
 
 	if ((mask & IBV_QP_STATE) && !(mask & IBV_QP_PORT) &&
 	    attr->qp_state == IBV_QPS_INIT) {
-		named = *attr;
+		/* A program built with older headers has no rate_limit. */
+		memcpy(&named, attr, offsetof(struct ibv_qp_attr, rate_limit));
 		named.port_num = 1;
 		attr = &named;
 		mask |= IBV_QP_PORT;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <set>
+#include <sys/mman.h>
 
 #include "lab/host.h"
 #include "rdma/endpoint.h"
@@ -199,6 +201,19 @@ TEST_F(qp, modify__no_connection_no_rts)
 	EXPECT_NE(modify_state(one.get(), IBV_QPS_RTS), 0);
 	EXPECT_NE(modify_state(one.get(), IBV_QPS_SQD), 0);
 	EXPECT_NE(query_qp(one.get()).qp_state, IBV_QPS_RTS);
+}
+
+// The attributes of a program that was built with older headers end before rate_limit.
+TEST_F(qp, modify__attributes_of_older_programs)
+{
+	constexpr size_t page = 4096, old_size = offsetof(ibv_qp_attr, rate_limit);
+	Memory memory(2 * page);
+	ASSERT_EQ(mprotect(memory.data() + page, page, PROT_NONE), 0);
+	Qp one = create();
+	auto *attr = reinterpret_cast<ibv_qp_attr *>(memory.data() + page - old_size);
+	attr->qp_state = IBV_QPS_INIT;
+	EXPECT_EQ(ibv_modify_qp(one.get(), attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+	EXPECT_EQ(query_qp(one.get()).qp_state, IBV_QPS_INIT);
 }
 
 TEST_F(qp, modify__no_such_state)
