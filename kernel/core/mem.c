@@ -10,6 +10,7 @@
 
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
+#include <linux/sizes.h>
 
 /* Bytes for which kwarp_mr_locate() looks, if the range is not longer. */
 #define KWARP_MR_NEAR	(16 * 1024U)
@@ -59,14 +60,21 @@ void kwarp_mr_put(struct kwarp_mr *mr)
 
 /*
  * A region of all memory has no page list to check against. If a consumer grants remote
- * rights to such a region, the peer must not reach beyond the direct map.
+ * rights to such a region, the peer must not reach beyond the direct map, nor a hole in it: memory
+ * begins and ends at multiples of 2 MiB, as far as virt_addr_valid() can tell.
  */
 static bool dma_range_ok(u64 addr, u64 len, int access)
 {
+	u64 at, end = addr + len;
+
 	if (!len || !(access & KWARP_ACCESS_REMOTE))
 		return true;
-	return virt_addr_valid((void *)(uintptr_t)addr) &&
-	       virt_addr_valid((void *)(uintptr_t)(addr + len - 1));
+	if (end - 1 > ULONG_MAX)
+		return false;
+	for (at = addr; at < end; at = round_down(at, SZ_2M) + SZ_2M)
+		if (!virt_addr_valid((void *)(uintptr_t)at))
+			return false;
+	return virt_addr_valid((void *)(uintptr_t)(end - 1));
 }
 
 static enum kwarp_mem_err mr_check(const struct kwarp_mr *mr,
