@@ -9,6 +9,8 @@
  */
 #include "rdmap/drive.h"
 
+#include <linux/wait_bit.h>
+
 #include "llp/llp.h"
 #include "rdmap/pass.h"
 #include "rdmap/rx.h"
@@ -115,6 +117,12 @@ void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work)
 		}
 	}
 	d->running = false;
+	if (d->awaited) {
+		WRITE_ONCE(d->awaited, false);
+		/* Pairs with prepare_to_wait_event(), as in kwarp_qp_wake_waiters(). */
+		smp_mb();
+		wake_up_var(&d->awaited);
+	}
 }
 
 /* Take the socket lock and do work, if a connection is attached. */
@@ -135,6 +143,27 @@ static void lock_and_drive(struct kwarp_qp *qp, u8 work)
 void kwarp_drive_enter(struct kwarp_qp *qp)
 {
 	lock_and_drive(qp, KWARP_DRIVE_TX);
+}
+
+/**
+ * kwarp_drive_await() - wait until the driver has acted on what its pass has found
+ * @qp:		queue pair, with the caller's reference
+ *
+ * The consumer may know of an error, by its completion, before the driver has ended the stream.
+ * The driver may release the socket lock in between, so taking the lock is not enough. Without
+ * a connection, or if the driver does not run, there is nothing to wait for.
+ * Context: process, may sleep; no socket lock held.
+ */
+void kwarp_drive_await(struct kwarp_qp *qp)
+{
+	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
+	struct kwarp_drive_state *d = &qp->drive;
+
+	if (!llp)
+		return;
+	d->awaited = d->running;
+	kwarp_qp_unlock_llp(llp);
+	wait_var_event(&d->awaited, !READ_ONCE(d->awaited));
 }
 
 static void run_worker(struct kwarp_qp *qp, u8 work)

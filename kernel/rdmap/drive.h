@@ -10,6 +10,7 @@
 
 void kwarp_drive(struct kwarp_qp *qp, struct kwarp_llp *llp, u8 work);
 void kwarp_drive_enter(struct kwarp_qp *qp);
+void kwarp_drive_await(struct kwarp_qp *qp);
 
 /* Functions of qp->work, qp->rest and qp->retry; no locks held */
 void kwarp_drive_work(struct work_struct *work);

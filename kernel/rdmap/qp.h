@@ -102,11 +102,13 @@ enum kwarp_drive_bits {
  * struct kwarp_drive_state - the driver of the engines
  * @due:	work that is due: bits of enum kwarp_drive_bits
  * @running:	the driver runs: who brings work adds it to @due
+ * @awaited:	kwarp_drive_await() waits for the end of this run
  * @budget:	batches that the send engine may still build in this run
  */
 struct kwarp_drive_state {
 	u8 due;
 	bool running;
+	bool awaited;
 	int budget;
 };
 

@@ -7,6 +7,7 @@
 
 #include "cm/cm.h"
 #include "llp/llp.h"
+#include "rdmap/drive.h"
 #include "rdmap/tx.h"
 
 #define KWARP_REMOTE_ACCESS	(IB_ACCESS_REMOTE_WRITE | \
@@ -82,18 +83,6 @@ static int to_partner(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	    attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096)
 		return -EINVAL;
 	return kwarp_rdv_begin(qp, attr);
-}
-
-/*
- * Wait until a pass of the engines that is running now has ended: it may use the former rights, or
- * have delivered the completion of an error before it enters ERR.
- */
-static void wait_for_pass(struct kwarp_qp *qp)
-{
-	struct kwarp_llp *llp = kwarp_qp_lock_llp(qp);
-
-	if (llp)
-		kwarp_qp_unlock_llp(llp);
 }
 
 /*
@@ -232,7 +221,8 @@ static void set_access(struct kwarp_qp *qp, const struct ib_qp_attr *attr,
 	qp->access_by_consumer = true;
 	qp->attr.qp_access_flags = attr->qp_access_flags;
 	WRITE_ONCE(qp->access, attr->qp_access_flags & KWARP_REMOTE_ACCESS);
-	wait_for_pass(qp);
+	/* A pass that runs may have checked the former rights. */
+	kwarp_drive_await(qp);
 }
 
 /* Most attributes have a meaning for InfiniBand only and are stored for query_qp. */
@@ -278,7 +268,8 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	if (check_modify_attr(qp, attr, mask))
 		return false;
 	if (!kwarp_qp_traits_now(qp)->partner) {
-		wait_for_pass(qp);
+		/* The driver may have delivered the completion of an error, and enter ERR next. */
+		kwarp_drive_await(qp);
 		return kwarp_qp_failed(qp) &&
 		       (READ_ONCE(qp->claimed) || rcu_access_pointer(qp->llp));
 	}

@@ -21,6 +21,8 @@ struct state : KwarpOnly {};
 // has delivered the completion, may not have entered ERR yet.
 TEST_F(state, error__is_reset_at_once)
 {
+	constexpr int reads = 8;
+	constexpr uint32_t size = 4096;
 	for (int round = 0; round < lab::repetitions(200, 30); round++) {
 		Pair pair;
 		post_recv(pair.server.qp(), 1, {pair.server.memory().sge(0, 8)});
@@ -35,6 +37,10 @@ TEST_F(state, error__is_reset_at_once)
 		});
 		while (!waits)
 			;
+		// Over SCTP another context may get in while the answers to the Reads are sent.
+		for (int i = 0; i < (round % 2 ? reads : 0); i++)
+			post(pair.client.qp(),
+			     read(2, {pair.client.memory().sge(0, size)}, pair.server.remote()));
 		post(pair.client.qp(), send(1, {pair.client.memory().sge(0, 100)}));
 		there.join();
 		ASSERT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
