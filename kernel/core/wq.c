@@ -637,11 +637,11 @@ void kwarp_wq_init(struct kwarp_sq *sq, struct kwarp_rq *rq)
 
 /**
  * kwarp_wq_discard() - deliver no completions from now on, except of receives that are taken
- * @sq:		send queue of a queue pair that is being destroyed
+ * @sq:		send queue of a queue pair that is being destroyed or reset
  * @rq:		its receive queue
  *
- * The flush of a destroyed queue pair must not fill a CQ that other queue pairs use: a program
- * does not count its completions, not even those of unsignaled requests. Context: any.
+ * The flush must not fill a CQ that other queue pairs use: a program does not count its
+ * completions, not even those of unsignaled requests. Until kwarp_wq_reset(). Context: any.
  */
 void kwarp_wq_discard(struct kwarp_sq *sq, struct kwarp_rq *rq)
 {
@@ -683,6 +683,7 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	kwarp_window_reset(&sq->window);
 	sq->prod = 0;
 	sq->flush_to = 0;
+	sq->discard = false;
 	WRITE_ONCE(sq->vendor_err, 0);
 	memset(sq->ctl, 0, sizeof(*sq->ctl));
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -691,6 +692,7 @@ void kwarp_wq_reset(struct kwarp_sq *sq, struct kwarp_rq *rq)
 	rq->fetched = 0;
 	rq->prod = 0;
 	rq->flush_to = 0;
+	rq->discard = false;
 	WRITE_ONCE(rq->vendor_err, 0);
 	if (rq->ctl)
 		memset(rq->ctl, 0, sizeof(*rq->ctl));

@@ -69,7 +69,7 @@ struct kwarp_rqe_copy {
  * @last:	KWARP_WQ_ENDING: the elements from this one on are not processed
  * @flush_to:	a flush ends at this element
  * @delivering:	a context delivers completions, also those that become due meanwhile
- * @discard:	the QP is being destroyed: elements complete without a completion
+ * @discard:	the QP is being destroyed or reset: elements complete without a completion
  */
 struct kwarp_sq {
 	spinlock_t lock;	/* see above */
@@ -115,7 +115,7 @@ struct kwarp_sq {
  * @fetched:	elements before this index have been copied out; @ctl->kern_idx is a copy
  * @flush_to:	a flush ends at this element
  * @flushing:	a context is flushing
- * @discard:	the QP is being destroyed: nothing is flushed
+ * @discard:	the QP is being destroyed or reset: nothing is flushed
  */
 struct kwarp_rq {
 	spinlock_t lock;	/* see above */

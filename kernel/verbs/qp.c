@@ -276,6 +276,8 @@ static bool ends_connection(struct kwarp_qp *qp, const struct ib_qp_attr *attr, 
 	if (attr->qp_state != IB_QPS_RESET ||
 	    !ib_modify_qp_is_ok(shown_state(qp), IB_QPS_RESET, IB_QPT_RC, mask))
 		return false;
+	/* RESET removes the completions of a flush, but they take room in the CQ until then. */
+	kwarp_wq_discard(&qp->sq, &qp->rq);
 	kwarp_qp_disconnect(qp, KWARP_ABORT);
 	return true;
 }

@@ -87,7 +87,7 @@ void Player::create()
 	rcq_ = rdma::create_cq(context_, entries);
 	memory_ = std::make_unique<rdma::Region>(pd_.get(), 2 * half);
 	ibv_qp_init_attr attr = rdma::qp_attr(scq_.get(), settings_.depth);
-	attr.recv_cq = rcq_.get();
+	attr.recv_cq = rcq();
 	attr.srq = settings_.srq;
 	qp_ = rdma::create_qp(pd_.get(), attr);
 }

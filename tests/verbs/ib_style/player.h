@@ -25,6 +25,7 @@ struct Settings {
 	uint32_t psn = 0x123456;
 	uint32_t depth = 32;
 	ibv_srq *srq = nullptr;
+	ibv_cq *rcq = nullptr; // nullptr: one of its own
 	int access = rdma::all_access;
 };
 
@@ -60,7 +61,7 @@ public:
 	ibv_context *context() const { return context_; }
 	ibv_pd *pd() const { return pd_.get(); }
 	ibv_cq *scq() const { return scq_.get(); }
-	ibv_cq *rcq() const { return rcq_.get(); }
+	ibv_cq *rcq() const { return settings_.rcq ? settings_.rcq : rcq_.get(); }
 	ibv_qp *qp() const { return qp_.get(); }
 	rdma::Region &memory() const { return *memory_; }
 	rdma::Remote remote(size_t offset = 0) const

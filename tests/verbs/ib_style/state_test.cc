@@ -167,6 +167,31 @@ TEST_F(state, error__flushes_what_waits)
 	}
 }
 
+// Room in a CQ that others use: RESET removes the completions of the flush.
+TEST_F(state, reset__takes_no_room)
+{
+	constexpr uint32_t receives = 200;
+	Player neighbour(lab::a()), b(lab::b());
+	Cq small = create_cq(neighbour.context(), 16);
+	ASSERT_LT(small->cqe, int(receives));
+	Settings settings;
+	settings.depth = receives;
+	settings.rcq = small.get();
+	Player a(neighbour, settings);
+	introduce(a, b);
+	transfers(a, b);
+	for (uint32_t i = 0; i < receives; i++)
+		a.post_recv(i, 0, 64);
+	ASSERT_EQ(a.modify(IBV_QPS_RESET), 0);
+	ibv_wc wc;
+	EXPECT_EQ(ibv_poll_cq(small.get(), 1, &wc), 0) << "the queue has not overflowed";
+	// and flushing works again
+	a.to_init();
+	a.post_recv(300, 0, 64);
+	ASSERT_EQ(a.modify(IBV_QPS_ERR), 0);
+	EXPECT_EQ(wait(small.get()).status, IBV_WC_WR_FLUSH_ERR);
+}
+
 TEST_F(state, sqd__pauses_and_goes_on)
 {
 	Player a(lab::a()), b(lab::b());
