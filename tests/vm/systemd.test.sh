@@ -57,6 +57,77 @@ no_failures() {
 	! systemctl --failed --plain --no-legend | grep -E 'kwarp@|rdma|ib'
 }
 
+# order_at_shutdown: starts services that note at shutdown whether the device is there. "remote"
+# stands for a mount of the network, and ends slowly; "network" for what sets up the network. No
+# other unit has started the target of mounts. A mount of the network at /var/tmp, for which
+# basic.target waits, must not make a cycle; nvme-cli's service would make one, and "network" with
+# the default dependencies.
+order_at_shutdown() {
+	cat >/etc/systemd/system/remote.service <<-END
+		[Unit]
+		After=remote-fs-pre.target
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=/bin/true
+		ExecStop=/bin/sleep 5
+		ExecStop=/bin/sh -c 'ls /sys/class/infiniband >$state/remote; sync'
+	END
+	cat >/etc/systemd/system/network.service <<-END
+		[Unit]
+		DefaultDependencies=no
+		Conflicts=shutdown.target
+		Before=network.target shutdown.target
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=/bin/true
+		ExecStop=/bin/sh -c 'ls /sys/class/infiniband >$state/network; sync'
+	END
+	mkdir -p /etc/systemd/system/kwarp@kwarp0.service.d
+	printf '[Service]\nExecStop=\nExecStop=/bin/sleep 3\nExecStop=%s\n' \
+		'/usr/sbin/kwarpctl down %i' >/etc/systemd/system/kwarp@kwarp0.service.d/slow.conf
+	echo 'tmpfs /var/tmp tmpfs _netdev 0 0' >>/etc/fstab
+	systemctl disable nvmf-autoconnect
+	systemctl daemon-reload
+	ok 'a mount of the network at /var/tmp' mount /var/tmp
+	systemctl stop remote-fs-pre.target kwarp@kwarp0
+	ok 'the device starts' systemctl start kwarp@kwarp0
+	ok 'the target of mounts starts with the device' wait_for active remote-fs-pre.target
+	ok 'a mount, and the network' systemctl start remote network
+}
+
+# order_was_right: true if the device stayed until the mount had ended, and ended before the network
+order_was_right() {
+	rm -r /etc/systemd/system/kwarp@kwarp0.service.d
+	systemctl daemon-reload
+	grep -x kwarp0 $state/remote && [ -e $state/network ] && ! grep -x kwarp0 $state/network
+}
+
+# isolate: has systemd stop all units that this suite does not need, "bystander" among them
+isolate() {
+	printf '[Unit]\nRequires=kwarp-test.target\nAllowIsolate=yes\n' \
+		>/run/systemd/system/isolated.target
+	printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/bystander.service
+	systemctl daemon-reload && systemctl start bystander &&
+		systemctl --no-block isolate isolated.target && wait_for inactive bystander
+}
+
+no_cycle() { ! journalctl -q -b | grep 'ordering cycle'; }
+
+# wants_late5: a unit that requires the unit of a netdev, which appears later
+wants_late5() {
+	printf 'netdev = late5\n' >/etc/kwarp/kwarp5.conf
+	cat >/run/systemd/system/late5-user.service <<-'END'
+		[Unit]
+		Requires=sys-subsystem-net-devices-late5.device
+		After=sys-subsystem-net-devices-late5.device
+		[Service]
+		ExecStart=/bin/sleep infinity
+	END
+	systemctl enable kwarp@kwarp5 && systemctl --no-block start late5-user
+}
+
 first() {
 	ok 'installing starts nothing: no module' not_loaded kwarp
 	is 'installing starts nothing: no device' "$(rdma link show)" ''
@@ -105,7 +176,7 @@ first() {
 	cat >/etc/systemd/system/late4.service <<-'END'
 		[Unit]
 		Wants=network-online.target
-		After=network-online.target
+		After=network-online.target remote-fs.target
 		[Service]
 		Type=oneshot
 		RemainAfterExit=yes
@@ -125,11 +196,17 @@ first() {
 		WantedBy=multi-user.target
 	END
 	ok 'a service that uses a late device' systemctl enable kwarp@kwarp4 late4 late4-user
+	order_at_shutdown
 	restart second
 }
 
 second() {
 	ok 'after a restart: the service is active' wait_for active kwarp@kwarp0
+	ok 'before the restart: mounts ended before the device, and the network after it' \
+		order_was_right
+	ok 'after the restart: the order of units is no cycle' no_cycle
+	ok 'systemctl isolate' isolate
+	ok 'systemctl isolate: the service is active' active kwarp@kwarp0
 	ok 'after a restart: the device is there' there kwarp0
 	ok 'after a restart: policy' set_to kwarp0 ird 7
 	ok 'after a restart: rping' works 10.9.0.1
@@ -201,6 +278,20 @@ second() {
 	ok 'policy paths: the netdev appears again' netdev late1 10.9.2.1
 	ok 'policy paths: the service starts again' wait_for active kwarp@kwarp3
 	ok 'nothing has failed, of all that' no_failures
+
+	ok 'a unit that requires the unit of a netdev' wants_late5
+	ok 'the netdev of such a unit appears' netdev late5 10.9.5.1
+	ok 'the service starts with the netdev of such a unit' wait_for active kwarp@kwarp5
+	systemctl stop late5-user
+	ip link del late5
+
+	printf 'netdev = late6\n' >/etc/kwarp/kwarp6.conf
+	systemctl daemon-reload
+	systemctl --no-block start kwarp@kwarp6
+	ok 'a service that is not enabled waits for its netdev' netdev late6 10.9.6.1
+	ok 'a service that is not enabled starts then' wait_for active kwarp@kwarp6
+	ip link del late6
+	ok 'a service that is not enabled ends with its netdev' wait_for inactive kwarp@kwarp6
 
 	sed -i 's/^ird.*/ird = 9/' /etc/kwarp/kwarp0.conf
 	ok 'systemctl reload' systemctl reload kwarp@kwarp0
