@@ -205,8 +205,17 @@ Outcome Command::status()
 {
 	std::string text;
 	Json all = Json::array();
-	const std::string errors = for_each_device([&](const std::string &device) {
-		const DeviceStatus status = status_of(machine_, device, clock());
+	std::map<std::string, Sample> before;
+	std::string errors = for_each_device([&](const std::string &device) {
+		before[device] = sample(machine_, device, clock());
+	});
+	if (!before.empty())
+		clock().wait(rates_time);
+	errors += for_each_device([&](const std::string &device) {
+		const auto first = before.find(device);
+		if (first == before.end())
+			return;
+		const DeviceStatus status = status_of(machine_, device, first->second, clock());
 		text += to_text(status);
 		all.push_back(to_json(status));
 	});

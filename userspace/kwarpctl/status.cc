@@ -13,8 +13,6 @@
 namespace kwarpctl {
 namespace {
 
-constexpr Milliseconds pause{250};
-
 std::uint64_t value(const Counters &counters, const std::string &name)
 {
 	const auto found = counters.find(name);
@@ -120,18 +118,17 @@ std::string bytes_per_second(std::uint64_t bytes)
 	return std::format("{:.1f} GiB/s", n);
 }
 
-DeviceStatus status_of(Machine &machine, const std::string &device, const Clock &clock)
+DeviceStatus status_of(Machine &machine, const std::string &device, const Sample &first,
+		       const Clock &clock)
 {
 	DeviceStatus status{
 		device, machine.rdma.find(device), changed_policy_of(machine.sysfs, device), {}, {},
 		{}};
 	if (status.link)
 		status.connections = machine.rdma.connections(*status.link);
-	const Sample before = sample(machine, device, clock);
-	clock.wait(pause);
 	const Sample now = sample(machine, device, clock);
 	status.counters = now.counters;
-	status.now = rates(before, now);
+	status.now = rates(first, now);
 	return status;
 }
 

@@ -50,7 +50,10 @@ struct DeviceStatus {
 	Counters counters;
 	Rates now;
 };
-DeviceStatus status_of(Machine &machine, const std::string &device, const Clock &clock);
+// The rates are those since a first sample; the command takes it this long before.
+constexpr Milliseconds rates_time{250};
+DeviceStatus status_of(Machine &machine, const std::string &device, const Sample &first,
+		       const Clock &clock);
 std::string to_text(const DeviceStatus &status);
 nlohmann::ordered_json to_json(const DeviceStatus &status);
 

@@ -886,6 +886,14 @@ TEST_F(kwarpctl_test, status__text)
 	EXPECT_EQ(run({"status", "kwarp7"}).status, 2);
 }
 
+TEST_F(kwarpctl_test, status__waits_once_for_all_devices)
+{
+	int waits = 0;
+	meanwhile = [&] { waits++; };
+	EXPECT_EQ(run({"status"}).status, 0);
+	EXPECT_EQ(waits, 1);
+}
+
 TEST_F(kwarpctl_test, status__json)
 {
 	Outcome o = run({"-j", "status", "kwarp0"});
