@@ -277,11 +277,8 @@ static inline struct kwarp_device *to_kdev(struct ib_device *ibdev)
 	return container_of(ibdev, struct kwarp_device, ibdev);
 }
 
-/* Does the RDMA core remove the device? Then its users' objects are destroyed. Context: any. */
-static inline bool kwarp_is_removed(struct kwarp_device *dev)
-{
-	return mutex_is_locked(&dev->ibdev.unregistration_lock);
-}
+/* core/removal.c */
+bool kwarp_is_removed(struct kwarp_device *dev);
 
 /**
  * kwarp_netdev_net() - the namespace of a netdev

@@ -707,9 +707,9 @@ static bool is_ending(struct pid *pid)
  *
  * - iw_destroy_cm_id() of an ending process, uninterruptibly. We end the connections as if their
  *   queue pairs had been destroyed, as they soon will be.
- * - The core removes the device from its clients before it notifies the driver. The only visible
- *   sign is the lock that the core holds meanwhile. An ib_client of kwarp would be notified after
- *   those registered later, which also wait.
+ * - The core removes the device from its clients before it notifies the driver. An ib_client of
+ *   kwarp would be notified after those registered later, which also wait. kwarp_is_removed() looks
+ *   at the core's lock and list of clients.
  */
 static void end_wait(struct kwarp_ep *ep, bool removal)
 {

@@ -223,6 +223,8 @@ static int requested(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		s->seen = &talk->server;
 		cp.private_data = talk->answer;
 		cp.private_data_len = talk->answer_len;
+		if (talk->think)
+			talk->think(p->client.id->device);
 	}
 	if (talk && talk->reject) {
 		rdma_reject(id, talk->answer, talk->answer_len, IB_CM_REJ_CONSUMER_DEFINED);

@@ -54,6 +54,7 @@ struct kt_event {
  * @answer:	private data of the answer
  * @answer_len:	their length
  * @reject:	the answer is a rejection
+ * @think:	called before the answer, or NULL; may sleep
  * @asked:	the request, at the responder
  * @client:	the last event of the initiator
  * @server:	the last event of the responder, after the request
@@ -64,6 +65,7 @@ struct kt_talk {
 	const void *answer;
 	u8 answer_len;
 	bool reject;
+	void (*think)(struct ib_device *client);
 	struct kt_event asked;
 	struct kt_event client;
 	struct kt_event server;

@@ -6,7 +6,9 @@
 #include "conn.h"
 #include "ktest.h"
 
+#include <linux/delay.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 static u8 bytes[U8_MAX];
 
@@ -121,6 +123,47 @@ static int kind(u8 request_len, u8 answer_len, bool reject)
 	return ret;
 }
 
+/* ---- the end of a namespace ------------------------------------------------- */
+
+static struct ib_device *locked;
+
+static void hold_lock(struct work_struct *work)
+{
+	mutex_lock(&locked->unregistration_lock);
+	fsleep(1500 * USEC_PER_MSEC);
+	mutex_unlock(&locked->unregistration_lock);
+}
+
+static DECLARE_WORK(holder, hold_lock);
+
+/*
+ * The core takes this lock of each device when a network namespace ends. Here it is held for longer
+ * than kwarp's period of looking at it. The caller has a lock that the core takes inside this one.
+ */
+static void namespace_ends(struct ib_device *client)
+{
+	locked = client;
+	schedule_work(&holder);
+	fsleep(1700 * USEC_PER_MSEC);
+}
+
+static int answer_takes_time(void)
+{
+	struct kt_talk *t = kzalloc(sizeof(*t), GFP_KERNEL);
+	struct kt_pair p = { .talk = t };
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	t->think = namespace_ends;
+	ret = kt_pair_open(&p);
+	flush_work(&holder);
+	if (!ret)
+		kt_pair_close(&p);
+	kfree(t);
+	return ret;
+}
+
 void kt_event_cases(void)
 {
 	static const struct {
@@ -147,4 +190,5 @@ void kt_event_cases(void)
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		kt_tap(kinds[i].name, kind(kinds[i].request_len, kinds[i].answer_len,
 					   kinds[i].reject));
+	kt_tap("events: a namespace ends during a connect", answer_takes_time());
 }
