@@ -575,13 +575,15 @@ int kwarp_ep_claim_qp(struct kwarp_ep *ep, u32 qpn)
 /*
  * Without a cm_id, the consumer learns of the end of a connection by an event of the QP. The
  * end of a rendezvous connection raises this event only if the netdev is gone, because the QP
- * survives a partner that closes (partner_gone() in rdmap/stream.c).
+ * survives a partner that closes (partner_gone() in rdmap/stream.c). An error of the stream, which
+ * precedes a reset, has its own event.
  */
-static void report_loss(struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
+static void report_loss(const struct kwarp_ep *ep, struct kwarp_qp *qp, int status)
 {
 	bool lost = ep->rendezvous ? status == -ENETDOWN : ep->attach && status;
 
-	if (lost && ep->state == KWARP_EP_ESTABLISHED)
+	if (lost && ep->state == KWARP_EP_ESTABLISHED &&
+	    READ_ONCE(qp->err_from) == KWARP_ERR_FROM_NOBODY)
 		kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
@@ -605,11 +607,12 @@ void kwarp_ep_release_qp(struct kwarp_ep *ep, int status)
 	/* kwarp_qp_detach() frees the memory of an attached connection. */
 	if (!ep->llp.qp)
 		kwarp_qp_unprepare(qp, &ep->llp);
+	/* Before the QP can be connected again: this event is not one of the next connection. */
+	report_loss(ep, qp, status);
 	if (ep->rendezvous)
 		kwarp_rdv_unclaim(qp);
 	else
 		kwarp_qp_unclaim(qp);
-	report_loss(ep, qp, status);
 	kwarp_qp_put(qp);
 }
 

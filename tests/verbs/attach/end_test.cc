@@ -285,6 +285,21 @@ TEST(AttachEnd, protocol_error_is_one_asynchronous_event)
 	EXPECT_FALSE(events.next(rdma::Milliseconds(0)));
 }
 
+TEST(AttachEnd, protocol_error_is_one_asynchronous_event__before_a_reset)
+{
+	for (int round = 0; round < lab::repetitions(50, 10); round++) {
+		Established e;
+		rdma::AsyncEvents events(e.side.context());
+		write_all(e.c.b.get(), std::string(64, '\0')); // no FPDU: its CRC is wrong
+		reset(e.c.b);
+		EXPECT_EQ(events.of(e.side.qp()).event_type, IBV_EVENT_QP_FATAL);
+		// RESET waits for the end of the connection.
+		EXPECT_TRUE(e.side.reaches(IBV_QPS_ERR));
+		EXPECT_EQ(rdma::modify_state(e.side.qp(), IBV_QPS_RESET), 0);
+		ASSERT_FALSE(events.next(rdma::Milliseconds(0))) << "round " << round;
+	}
+}
+
 TEST(AttachEnd, fin_flushes_receives)
 {
 	Established e;
