@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Module load and unload. */
+#include <linux/cacheinfo.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
@@ -41,6 +42,11 @@ static int __init kwarp_init(void)
 {
 	int ret;
 
+	/* Rings and payload are written through the direct map, and programs read their own. */
+	if (cpu_dcache_is_aliasing()) {
+		pr_err("kwarp: the data caches of this processor may alias\n");
+		return -EOPNOTSUPP;
+	}
 	kwarp_wq = alloc_workqueue("kwarp", WQ_MEM_RECLAIM | WQ_HIGHPRI |
 				   KWARP_WQ_PERCPU, 0);
 	if (!kwarp_wq)
