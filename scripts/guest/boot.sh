@@ -55,8 +55,9 @@ make_initramfs() {
 # use_accel kvm|tcg [TSC_KHZ]: sets $accel and $cpu for the emulator, and $more for the kernel.
 #
 # The emulator executes "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make
-# the kernel use them. The emulator translates a program again for each load address, so disable
-# address space randomization (norandmaps).
+# the kernel use them. It (7.2) loses the flags of cmpxchg16b if an interrupt follows immediately;
+# this caused a double fault in SLUB, with a part of a pointer in EFLAGS. It translates a program
+# again for each load address, so disable address space randomization (norandmaps).
 #
 # The time stamp counter of an emulated guest is this machine's, with rate TSC_KHZ. The kernel would
 # measure the rate against timers, which the emulator delivers late on a busy machine: once it
@@ -65,7 +66,7 @@ use_accel() {
 	accel=$1 more=
 	case $accel in
 	tcg)
-		accel='tcg,thread=multi' cpu='max,-erms,-fsrm'
+		accel='tcg,thread=multi' cpu='max,-erms,-fsrm,-cx16'
 		more="norandmaps ${2:+tsc_early_khz=$2}"
 		;;
 	*) cpu=host ;;

@@ -60,9 +60,7 @@ options=()
 	accel=tcg,thread=single cpu=max more=norandmaps
 	options+=(-icount "shift=0,sleep=${ICOUNT/1/off}")
 }
-# With -icount the emulator (7.2) loses the flags of cmpxchg16b if an interrupt follows immediately;
-# this caused a double fault in SLUB, with a part of a pointer in EFLAGS. Without cmpxchg16b SLUB
-# uses other instructions, and another number of them, so ICOUNT=1 keeps it.
+# Without cmpxchg16b SLUB uses other instructions, and another number of them, so ICOUNT=1 keeps it.
 [ "${ICOUNT:-}" != on ] || cpu=max,-cx16
 
 # with_root COMMAND...: runs COMMAND in a mount namespace with the guest's root at $root
