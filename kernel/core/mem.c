@@ -60,8 +60,8 @@ void kwarp_mr_put(struct kwarp_mr *mr)
 
 /*
  * A region of all memory has no page list to check against. If a consumer grants remote
- * rights to such a region, the peer must not reach beyond the direct map, nor a hole in it: memory
- * begins and ends at multiples of 2 MiB, as far as virt_addr_valid() can tell.
+ * rights to such a region, the peer must reach neither beyond the direct map nor a hole in it.
+ * virt_addr_valid() knows holes by multiples of 2 MiB; the end of memory need not be one.
  */
 static bool dma_range_ok(u64 addr, u64 len, int access)
 {
