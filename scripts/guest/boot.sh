@@ -56,7 +56,8 @@ make_initramfs() {
 #
 # The emulator executes "rep movsb" and "rep stosb" byte by byte, so hide the CPU flags that make
 # the kernel use them. It (7.2) loses the flags of cmpxchg16b if an interrupt follows immediately;
-# this caused a double fault in SLUB, with a part of a pointer in EFLAGS. It translates a program
+# this caused a double fault in SLUB, with a part of a pointer in EFLAGS. So the kernel shall not
+# use it (clearcpuid); programs may, because Open MPI does without asking. It translates a program
 # again for each load address, so disable address space randomization (norandmaps).
 #
 # The time stamp counter of an emulated guest is this machine's, with rate TSC_KHZ. The kernel would
@@ -66,8 +67,8 @@ use_accel() {
 	accel=$1 more=
 	case $accel in
 	tcg)
-		accel='tcg,thread=multi' cpu='max,-erms,-fsrm,-cx16'
-		more="norandmaps ${2:+tsc_early_khz=$2}"
+		accel='tcg,thread=multi' cpu='max,-erms,-fsrm'
+		more="norandmaps clearcpuid=cx16 ${2:+tsc_early_khz=$2}"
 		;;
 	*) cpu=host ;;
 	esac

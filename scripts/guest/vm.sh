@@ -61,7 +61,7 @@ options=()
 	options+=(-icount "shift=0,sleep=${ICOUNT/1/off}")
 }
 # Without cmpxchg16b SLUB uses other instructions, and another number of them, so ICOUNT=1 keeps it.
-[ "${ICOUNT:-}" != on ] || cpu=max,-cx16
+[ "${ICOUNT:-}" != on ] || more+=" clearcpuid=cx16"
 
 # with_root COMMAND...: runs COMMAND in a mount namespace with the guest's root at $root
 with_root() { "$@"; }
