@@ -383,6 +383,15 @@ static bool in_progress(struct kwarp_qp *qp)
 	return yes;
 }
 
+/* Send the last streaming message, which is no startup frame. Return: false if it was not sent. */
+static bool send_message(struct kwarp_llp *llp, const struct kwarp_bytes *msg)
+{
+	bool sent = !msg->len || kwarp_llp_send(llp, msg->p, msg->len) == msg->len;
+
+	llp->startup_sent = false;
+	return sent;
+}
+
 /* Takes ownership of @at and @su, also on failure. */
 static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 			struct kwarp_startup *su, const struct kwarp_attach_params *p,
@@ -422,7 +431,7 @@ static int attach_start(struct kwarp_qp *qp, int fd, struct kwarp_attach *at,
 
 	/* The takeover cannot be undone, so later failures are reported in the result. */
 	remember_attach(qp, at);
-	if (msg->len && kwarp_llp_send(&ep->llp, msg->p, msg->len) != msg->len)
+	if (!send_message(&ep->llp, msg))
 		attach_fail(ep, -ENOBUFS);
 	else
 		attach_begin(ep);
