@@ -44,6 +44,8 @@ moddir = $(image)/lib/modules/$(kver)/updates
 libdir = $(shell pkg-config --variable=libdir libibverbs 2>/dev/null)
 strip = $(CROSS_COMPILE)strip
 cross = $(if $(CROSS_COMPILE),CXX=$(CROSS_COMPILE)g++)
+# the folder of a tool's build, one for each machine
+tool-out = $(out)/$(notdir $(CROSS_COMPILE))$$t
 tools = $(notdir $(patsubst %/Makefile,%,$(wildcard userspace/*/Makefile)))
 preflight = KDIR='$(KDIR)' RDMA_CORE='$(RDMA_CORE)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' \
 	SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' $(scripts)/install/preflight.sh
@@ -120,7 +122,7 @@ tools:
 	$(Q)$(preflight) tools
 	$(Q)$(mark)
 	$(Q)set -e; for t in $(tools); do \
-		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" $(cross) all; \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(tool-out)" $(cross) all; \
 	done
 
 # All that is missing is named before anything is built.
@@ -162,7 +164,7 @@ image-user:
 	$(Q)install -D -m 644 -t '$(image)$(PREFIX)/include/rdma' include/uapi/rdma/*.h
 	$(Q)install -D -m 644 -t '$(image)$(PREFIX)/share/man/man3' userspace/provider/man/*.3
 	$(Q)set -e; for t in $(tools); do \
-		$(MAKE) --no-print-directory -C userspace/$$t O="$(out)/$$t" \
+		$(MAKE) --no-print-directory -C userspace/$$t O="$(tool-out)" \
 			DESTDIR='$(image)' PREFIX='$(PREFIX)' $(cross) install; \
 	done
 
@@ -233,7 +235,7 @@ clean:
 	$(call say,CLEAN,$(O))
 	$(Q)rm -rf '$(out)'/kwarp.ko '$(out)'/kwarp.driver '$(out)'/libkwarp-rdmav*.so \
 		'$(out)'/modules-* '$(out)'/provider '$(out)'/stage '$(out)'/docs '$(out)'/check \
-		'$(out)'/image '$(out)'/deb $(tools:%='$(out)'/%) \
+		'$(out)'/image '$(out)'/deb $(tools:%='$(out)'/%) $(tools:%='$(out)'/*-%) \
 		'$(out)'/check.tally* '$(out)'/results '$(out)'/log
 
 distclean: clean

@@ -13,6 +13,14 @@ mkdir -p "$work"
 exec 9>"$work/.lock"
 flock 9
 
+# Kbuild does not track that an external module depends on the kernel's configuration, and a release
+# may be that of several kernels: remove the objects if this is another kernel.
+stamp=$(cd "$kdir" && pwd && cat include/config/auto.conf Module.symvers 2>/dev/null | cksum)
+[ "$(cat "$work/.kernel" 2>/dev/null)" = "$stamp" ] || {
+	find "$work" -mindepth 1 ! -name .lock -delete
+	echo "$stamp" >"$work/.kernel"
+}
+
 # Do not pass our own make's variables to Kbuild: there, O= is a kernel's build folder.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL O
 "$top/scripts/build/mirror" "$top" "$work" Kbuild kernel include

@@ -17,8 +17,15 @@ work=$out/provider
 copy=$work/rdma-core
 library=libkwarp-rdmav$pabi.so
 
-# Make the copy again if the source or the destination has changed.
-stamp="$core $copy ${CROSS_COMPILE:-} $(cksum <"$core/CMakeLists.txt")"
+# Make the copy again if the source, the destination or this script has changed.
+stamp="$core $copy ${CROSS_COMPILE:-} $(
+	cd "$core"
+	{
+		cat "$top/scripts/build/provider.sh"
+		find CMakeLists.txt libibverbs util kernel-headers buildlib -type f \
+			-exec cksum {} + | LC_ALL=C sort
+	} 2>/dev/null | cksum
+)"
 if [ "$(cat "$work/stamp" 2>/dev/null)" != "$stamp" ]; then
 	rm -rf "$work"
 	mkdir -p "$work"

@@ -13,15 +13,16 @@
 name=$1
 shift
 out=$BUILD/src/$name
+log=$BUILD/log/source-$name.log
 lock "source-$name"
-mkdir -p "$BUILD/src" "$DOWNLOADS"
+mkdir -p "$BUILD/src" "$BUILD/log" "$DOWNLOADS"
 
 # fetch_linux SERIES: writes the newest linux-source-SERIES of the tree's apt sources (7.2:
 # backports) to stdout as a tar.
 fetch_linux() {
 	local package=linux-source-$1 deb
 	if ! deb=$(ls "$DOWNLOADS/$package"_*.deb 2>/dev/null); then
-		quietly "$BUILD/log/source-$name.log" \
+		quietly "$log" \
 			in_tree -w "/src${DOWNLOADS#"$TOP"}" apt-get download -q "$package"
 		deb=$(ls "$DOWNLOADS/$package"_*.deb) || fail "apt-get download left no $package"
 	fi
@@ -68,18 +69,22 @@ core_version() {
 
 # fetch_rdma_core VERSION APT...: fetches the upstream tarball of this version with the apt-get that
 # the prefix APT runs. Uses the address and checksum that apt reports, because the archive may lack
-# the .dsc file.
+# the .dsc file. The archive may have another revision of the package only, with the same tarball.
 fetch_rdma_core() {
 	local version=$1 uri file size hash
 	shift
 	read -r uri file size hash < <(
-		"$@" apt-get "${apt_options[@]}" source --print-uris "rdma-core=$version" |
-			tr -d "'" | grep '\.orig\.tar'
-	) || fail "apt knows no source of rdma-core $version; give RDMA_CORE=DIR"
+		for wanted in "rdma-core=$version" rdma-core; do
+			"$@" apt-get "${apt_options[@]}" source --print-uris "$wanted" || :
+		done 2>>"$log" | tr -d "'" | grep -F "rdma-core_${version%-*}.orig.tar"
+	) || {
+		tail -n 8 "$log" >&2
+		fail "apt finds no source of rdma-core ${version%-*}: $log has its messages." \
+			'Give RDMA_CORE=DIR'
+	}
 	file=$DOWNLOADS/$file
 	[ "$(stat -c %s "$file" 2>/dev/null)" = "$size" ] ||
-		quietly "$BUILD/log/source-$name.log" \
-			/usr/lib/apt/apt-helper download-file "$uri" "$file" "$hash"
+		quietly "$log" /usr/lib/apt/apt-helper download-file "$uri" "$file" "$hash"
 	tar -x -C "$out.new" --strip-components=1 -f "$file"
 }
 
@@ -91,9 +96,9 @@ own_apt_sources() {
 	apt-get indextargets --format '$(LABEL)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' \
 		'Created-By: Packages' | sort -u |
 		awk -F'|' -v keys=/usr/share/keyrings '
-			$1 ~ /^Debian/ { key = "debian" }
-			$1 ~ /^Ubuntu/ { key = "ubuntu" }
-			$1 !~ /^(Debian|Ubuntu)/ { next }
+			# Others, such as UbuntuESM, have their own keys.
+			$1 !~ /^(Debian([- ].*)?|Ubuntu)$/ { next }
+			{ key = $1 == "Ubuntu" ? "ubuntu" : "debian" }
 			{
 				print "deb-src [signed-by=" keys "/" key "-archive-keyring.gpg]",
 					$2, $3, $4
@@ -102,7 +107,8 @@ own_apt_sources() {
 		"update, or give RDMA_CORE=DIR, the source of rdma-core $version"
 	apt_options=(-o "Dir::Etc::SourceList=$apt/sources.list"
 		-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists")
-	quietly "$BUILD/log/source-$name.log" apt-get "${apt_options[@]}" update
+	# One archive that cannot be read need not be that of rdma-core.
+	apt-get "${apt_options[@]}" update >"$log" 2>&1 || :
 }
 
 apt_options=()

@@ -44,6 +44,11 @@ older() {
 	[ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
+# configured OPTION: the kernel of KDIR has the option
+configured() {
+	grep -qE "^CONFIG_$1=[ym]" "$kdir/include/config/auto.conf"
+}
+
 kernel() {
 	release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null) || {
 		if [ -z "${KDIR:-}" ] || [ "$KDIR" = "/lib/modules/$(uname -r)/build" ]; then
@@ -63,9 +68,15 @@ kernel() {
 	fi
 	for option in INFINIBAND INFINIBAND_USER_ACCESS INFINIBAND_ADDR_TRANS \
 		INFINIBAND_VIRT_DMA INET; do
-		grep -qE "^CONFIG_$option=[ym]" "$kdir/include/config/auto.conf" ||
-			lacks "CONFIG_$option in the kernel $release"
+		configured "$option" || lacks "CONFIG_$option in the kernel $release"
 	done
+	# until 6.13 crc32c() was a module of its own
+	crc=CRC32
+	! older "$release" 6.14 || crc=LIBCRC32C
+	configured "$crc" || lacks "CONFIG_$crc in the kernel $release"
+	! configured PREEMPTION || configured TASKS_RCU ||
+		lacks "CONFIG_TASKS_RCU in the kernel $release, which is preemptible; \
+CONFIG_KPROBES selects it"
 	links "$cc" c || lacks 'a C compiler that can link programs' build-essential
 }
 
@@ -76,6 +87,8 @@ provider() {
 	command_of python3 python3
 	[ -z "${RDMA_CORE:-}" ] || [ -e "$RDMA_CORE/CMakeLists.txt" ] ||
 		lacks "the source of rdma-core at RDMA_CORE=$RDMA_CORE"
+	[ -n "${RDMA_CORE:-}" ] || [ -w "$top/build" ] || [ -w "$top" ] ||
+		lacks "RDMA_CORE=DIR, or the right to write to $top/build, where make unpacks it"
 	[ -n "${RDMA_CORE:-}" ] || apt_archive ||
 		lacks 'RDMA_CORE=DIR: the source of rdma-core, of the version that libibverbs has \
 (where apt has lists of Debian or Ubuntu, make fetches it)'
@@ -88,6 +101,9 @@ apt_archive() {
 }
 
 place() {
+	[ -n "${DESTDIR:-}" ] || [ "$(id -u)" -eq 0 ] || lacks 'root, or DESTDIR=DIR'
+	[ -n "${DESTDIR:-}" ] || [ -z "${CROSS_COMPILE:-}" ] ||
+		lacks 'DESTDIR=DIR, because CROSS_COMPILE is for another machine'
 	command_of pkg-config pkgconf
 	[ -z "${CROSS_COMPILE:-}" ] || [ -n "${PKG_CONFIG_LIBDIR:-}" ] ||
 		lacks 'PKG_CONFIG_LIBDIR=DIR: the folder with libibverbs.pc of the other machine'
