@@ -20,6 +20,14 @@
 /* Is this kernel version @a.@b or later? */
 #define KWARP_KERNEL_FROM(a, b)	(LINUX_VERSION_CODE >= KERNEL_VERSION(a, b, 0))
 
+/*
+ * Users of RCU Tasks without this option wait for call_rcu(), which is enough only if a task is not
+ * preempted. In the tree of the kernel Kconfig selects the option.
+ */
+#if defined(CONFIG_PREEMPTION) && !defined(CONFIG_TASKS_RCU)
+#error "kwarp needs CONFIG_TASKS_RCU of a preemptible kernel; CONFIG_KPROBES selects it"
+#endif
+
 /* The address type of kernel_bind() and kernel_connect(), for any family. */
 #if KWARP_KERNEL_FROM(6, 19)
 #define kwarp_sockaddr(ss)	((struct sockaddr_unsized *)(ss))
@@ -181,6 +189,8 @@ static inline void kwarp_tcp_send_ack(struct sock *sk)
 	void (*flagged)(struct sock *sk, u32 rcv_nxt, u16 flags) =
 		(void *)__tcp_send_ack;
 
+	BUILD_BUG_ON(!__same_type(&__tcp_send_ack, flagged) &&
+		     !__same_type(&__tcp_send_ack, plain));
 	if (__same_type(&__tcp_send_ack, flagged))
 		flagged(sk, tcp_sk(sk)->rcv_nxt, 0);
 	else

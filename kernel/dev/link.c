@@ -104,8 +104,10 @@ void kwarp_link_device_flush(struct kwarp_device *dev)
  */
 static bool links_leaving(void)
 {
+	unsigned long last = READ_ONCE(last_left);
+
 	return atomic_read(&leaving_devices) ||
-	       time_before(jiffies, READ_ONCE(last_left) + HZ / 4);
+	       time_in_range_open(jiffies, last, last + HZ / 4);
 }
 
 static int netdev_event(struct notifier_block *nb, unsigned long event,
