@@ -27,11 +27,17 @@ session() {
 	done
 }
 
+# bulk: writes 40 MiB, over the two connections of a program of perftest
+bulk() {
+	perftest_pair on_b on_a "$IP_B" ib_write_bw -n 40 -t 16 -s 1048576 && finish perftest
+}
+
 # capture NAME SESSION...: runs SESSION and captures all of its packets
 capture() {
-	local file=$WORK/$1.pcap rc=0
+	local file=$WORK/$1.pcap rc=0 connections=7
 	shift
-	capture_begins "$file" tcp && "$@" && wait_for captured_all "$file" 7 || rc=$?
+	[ "$1" != bulk ] || connections=2
+	capture_begins "$file" tcp && "$@" && wait_for captured_all "$file" $connections || rc=$?
 	stop tcpdump
 	return "$rc"
 }
@@ -163,6 +169,23 @@ must offloads on
 ok 'session, offloads on' capture plain session 20000 8192
 examine plain
 can_fail plain
+
+# Packets of up to 64 KiB, which TCP or the device cuts into segments. If packets regularly ended
+# within an FPDU, a quarter and more would begin within one. With a small send buffer or window
+# kwarp builds smaller batches, several of which make a packet, so a busy machine may need tries.
+for host in a b; do
+	must "on_$host" sysctl -qw net.ipv4.tcp_wmem='4096 4194304 4194304'
+done
+aligned_bulk() {
+	local _
+	for _ in {1..5}; do
+		capture bulk bulk && wire "$WORK/bulk.pcap" || return
+		echo "$(wire_count unaligned) of $(wire_count segments) begin inside an FPDU"
+		[ $(($(wire_count unaligned) * 8)) -gt "$(wire_count segments)" ] || return 0
+	done
+	return 1
+}
+ok 'bulk: well formed, packets begin with an FPDU' aligned_bulk
 
 must offloads off
 ok 'session, one segment per packet' capture segments session 20000 8192

@@ -494,6 +494,16 @@ static void put_full_marked(struct kwarp_llp *llp, struct kwarp_tx_out *out,
 	}
 }
 
+/*
+ * A packet of TCP has MAX_SKB_FRAGS pages at most. If a batch of 64 KiB did not begin with a page, TCP
+ * would end the packet within an FPDU, and cut its segments so until the next end-of-record mark.
+ */
+static void align_batch(struct kwarp_mpa_tx *tx, u32 left)
+{
+	if (PAGE_SIZE == SZ_4K && !tx->buf->len && left >= KWARP_TX_BATCH / 4)
+		tx->frag->offset = ALIGN(tx->frag->offset, PAGE_SIZE);
+}
+
 /* The message needs several FPDUs, or one that is no common case: add one or more. */
 static noinline_for_stack int put_more(struct kwarp_llp *llp, struct kwarp_ddp_hdr *h,
 				       struct kwarp_ulpdu_want *want,
@@ -503,6 +513,7 @@ static noinline_for_stack int put_more(struct kwarp_llp *llp, struct kwarp_ddp_h
 	struct kwarp_tx_out out = { .b = tx->buf, .frag = tx->frag };
 	int ret;
 
+	align_batch(tx, want->left);
 	ret = put_one(llp, &out, h, want, src);
 	if (ret)
 		return ret;
