@@ -475,7 +475,8 @@ int kwarp_tcp_wspace(const struct kwarp_llp *llp)
 u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	return tcp_sk(llp->sk)->gso_segs;
+	/* TCP adapts its number to a new route in the next call. */
+	return min(tcp_sk(llp->sk)->gso_segs, llp->sk->sk_gso_max_segs);
 }
 
 static bool mpa_writeable(const struct kwarp_llp *llp)
