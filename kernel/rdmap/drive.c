@@ -3,8 +3,8 @@
  * The driver of a stream's engines. A pass of an engine collects: it returns what it has found
  * (answers due, an error, the end of the stream), and the driver acts on it.
  *
- * Each context that brings work holds the socket lock and calls kwarp_drive(). Sending may
- * process TCP's backlog, or release the lock (SCTP), so callbacks of the socket may arrive while
+ * Each context that brings work holds the socket lock and calls kwarp_drive(). TCP may report
+ * space while we send, and SCTP releases the lock, so callbacks of the socket may arrive while
  * the driver runs. They only add to the work that is due: engines are never entered twice.
  */
 #include "rdmap/drive.h"

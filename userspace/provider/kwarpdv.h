@@ -207,7 +207,8 @@ static inline int kwarpdv_attach_start(struct ibv_qp *qp, int fd,
  * Return: 0 if the QP is in RTS; EAGAIN if startup goes on; EINTR; ENOENT if
  * nothing was attached. Or why there is no connection: ETIMEDOUT, ECONNRESET (the
  * peer has closed it), ECONNREFUSED (rejected), EPROTO (not the frame expected,
- * or no agreement), EMSGSIZE, ENOBUFS, ECONNABORTED (the QP or the device is gone).
+ * or no agreement), EMSGSIZE, ENOBUFS, ENOMEM (no memory, or no agreement on IRD),
+ * ECONNABORTED (the QP or the device is gone), ENETDOWN (the interface is gone).
  */
 static inline int kwarpdv_attach_wait(struct ibv_qp *qp, uint32_t ms,
 				      struct kwarpdv_attach_result *result)
