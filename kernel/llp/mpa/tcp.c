@@ -341,15 +341,15 @@ static void mpa_keepalive(struct kwarp_llp *llp, u32 seconds)
 }
 
 /*
- * Send FIN after the remaining data, unless FIN was sent already. Context: socket lock
- * held.
+ * Send FIN after the remaining data, unless FIN was sent already. In SYN_RECV (TCP Fast Open) TCP
+ * sends the FIN when the handshake has ended. Context: socket lock held.
  */
 void kwarp_tcp_shutdown(struct sock *sk)
 {
 	sock_owned_by_me(sk);
 	if (sk->sk_shutdown & SEND_SHUTDOWN)
 		return;
-	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT | TCPF_SYN_RECV)))
 		return;
 	/* As inet_shutdown() does. */
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
