@@ -5,7 +5,7 @@
 # gets no processor for a while
 capture_begins() {
 	rm -f "$1"
-	server tcpdump on_a tcpdump -i vA -s 0 -B 8192 -U -w "$1" "$2"
+	server tcpdump on_a tcpdump -i vA -s 0 -B 65536 -U -w "$1" "$2"
 	wait_for test -s "$1"
 }
 

@@ -3,12 +3,16 @@
 #include "llp/mpa/tcp.h"
 
 #include <linux/tcp.h>
+#include <net/hotdata.h>
 #include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
 #include "llp/mpa/mpa.h"
 #include "llp/socket.h"
+
+/* TCP's least MSS (net.ipv4.tcp_min_snd_mss) without timestamps. */
+#define KWARP_TCP_MSS_LEAST	(TCP_MIN_SND_MSS - TCPOLEN_TSTAMP_ALIGNED)
 
 int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left)
 {
@@ -475,8 +479,37 @@ int kwarp_tcp_wspace(const struct kwarp_llp *llp)
 u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
-	/* TCP adapts its number to a new route in the next call. */
-	return min(tcp_sk(llp->sk)->gso_segs, llp->sk->sk_gso_max_segs);
+	return tcp_sk(llp->sk)->gso_segs;
+}
+
+/**
+ * kwarp_tcp_call_max() - bytes of one call of kwarp_tcp_send_bvec()
+ * @llp:	connection
+ *
+ * Before TCP allocates the 17th packet of a call, it processes the backlog. The engine may run
+ * inside tcp_write_xmit(), which uses a packet after the callback sk_write_space: an
+ * acknowledgment or a reset in the backlog would free this packet. TCP computes the length of a
+ * packet in the call, from the same values. Packets may have half the computed length: an MSS that
+ * does not divide it, options that the EMSS does not consider, pages that are half full.
+ *
+ * Context: socket lock held.
+ *
+ * Return: bytes, of about six packets
+ */
+size_t kwarp_tcp_call_max(const struct kwarp_llp *llp)
+{
+	u32 pages = READ_ONCE(net_hotdata.sysctl_max_skb_frags);
+	struct sock *sk = llp->sk;
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 mss = kwarp_tcp_emss(llp);
+	u32 packet;
+
+	/* The path MTU has changed, and the call will compute the MSS again, perhaps the least. */
+	if (unlikely(dst && dst_mtu(dst) != inet_csk(sk)->icsk_pmtu_cookie))
+		mss = min_t(u32, mss, KWARP_TCP_MSS_LEAST);
+	packet = min_t(u32, tcp_bound_to_half_wnd(tcp_sk(sk), sk->sk_gso_max_size),
+		       sk->sk_gso_max_segs * mss);
+	return 6 * min_t(size_t, max(packet, mss), pages * PAGE_SIZE / 2);
 }
 
 static bool mpa_writeable(const struct kwarp_llp *llp)
@@ -491,7 +524,8 @@ static bool mpa_writeable(const struct kwarp_llp *llp)
  * @bv:		pages, which must not change until TCP releases its references
  * @nr:		number of elements in @bv
  * @len:	total bytes
- * @flags:	0, or MSG_EOR: the data of the next call start a new segment
+ * @flags:	0; MSG_EOR: the data of the next call start a new segment; or MSG_MORE: the next
+ *		call follows at once
  *
  * Return: bytes accepted, at most @len; -EAGAIN if there is no send space, which will be
  * reported; or another errno if the connection is unusable.

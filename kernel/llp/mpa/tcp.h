@@ -9,6 +9,7 @@ int kwarp_tcp_hook(struct kwarp_llp *llp, struct socket *sock,
 		   const struct kwarp_llp *listener);
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp);
 u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp);
+size_t kwarp_tcp_call_max(const struct kwarp_llp *llp);
 
 /* Return: free bytes of the send buffer; may be negative. */
 int kwarp_tcp_wspace(const struct kwarp_llp *llp);

@@ -10,7 +10,6 @@
 #include "llp/mpa/mpa.h"
 
 #include <linux/slab.h>
-#include <net/hotdata.h>
 
 #include "llp/mpa/pages.h"
 #include "llp/mpa/tcp.h"
@@ -498,13 +497,14 @@ static void put_full_marked(struct kwarp_llp *llp, struct kwarp_tx_out *out,
 /*
  * A packet of TCP has MAX_SKB_FRAGS pages at most. If a batch of 64 KiB did not begin with a page
  * of 4 KiB, TCP would end the packet within an FPDU, and cut the following segments within FPDUs.
+ * Several smaller batches that share a packet also share pages, unless each begins with one.
  */
 static void align_batch(struct kwarp_mpa_tx *tx, u32 left)
 {
 	/* The ends of the blocks are unused. */
-	const u32 pages = KWARP_TX_BATCH / PAGE_SIZE + 2;
+	const u32 pages = tx->limit / PAGE_SIZE + 3;
 
-	if (pages > MAX_SKB_FRAGS && !tx->buf->len && left >= KWARP_TX_BATCH / 4)
+	if (pages > MAX_SKB_FRAGS && !tx->buf->len && left >= tx->limit)
 		tx->frag->offset = ALIGN(tx->frag->offset, PAGE_SIZE);
 }
 
@@ -647,20 +647,6 @@ static void tx_buf_advance(struct kwarp_tx_buf *b, u32 len)
 	}
 }
 
-/*
- * Bytes of one call of tcp_sendmsg_locked(), which processes the backlog before it allocates the
- * 17th packet. The engine may run inside tcp_write_xmit(), which uses a packet after the callback
- * sk_write_space: an acknowledgment or a reset in the backlog would free this packet. TCP's
- * segments may be shorter than the EMSS, and a page may be half full, so count 8 packets.
- */
-static size_t call_max(const struct kwarp_llp *llp)
-{
-	size_t packet = max(kwarp_tcp_gso_segs(llp), 1U) * kwarp_tcp_emss(llp);
-	size_t pages = READ_ONCE(net_hotdata.sysctl_max_skb_frags);
-
-	return 8 * min(packet, pages * PAGE_SIZE / 2);
-}
-
 int kwarp_mpa_push(struct kwarp_llp *llp)
 {
 	struct kwarp_mpa_tx *tx = &llp->mpa->tx;
@@ -670,7 +656,7 @@ int kwarp_mpa_push(struct kwarp_llp *llp)
 	kwarp_llp_assert_locked(llp);
 	if (!b)
 		return 0;
-	max = call_max(llp);
+	max = kwarp_tcp_call_max(llp);
 	while (b->first_run < b->nr_runs) {
 		const struct kwarp_tx_run *run = &b->runs[b->first_run];
 		int i, ret, flags = run->flags;
