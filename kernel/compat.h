@@ -13,6 +13,9 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#ifdef TCPOLEN_ACCECN_BASE
+#include <net/tcp_ecn.h>
+#endif
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_counter.h>
@@ -73,6 +76,23 @@ static inline void kwarp_net_refcnt_upgrade(struct sock *sk)
 #else
 #define KWARP_SCTP_COOKIE_KEY	secret_key
 #endif
+
+/*
+ * Does each segment have the option of Accurate ECN? TCP has this option since Linux 6.18; with
+ * net.ipv4.tcp_ecn_option 1 few segments have it. Return: its fields at least, 0 to 3; or -1.
+ */
+static inline int kwarp_tcp_accecn_fields(const struct sock *sk)
+{
+#ifdef TCPOLEN_ACCECN_BASE
+	int option = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_ecn_option);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tcp_ecn_mode_accecn(tp) && tp->saw_accecn_opt && option >= TCP_ACCECN_OPTION_FULL &&
+	    (option > TCP_ACCECN_OPTION_FULL || !tcp_accecn_opt_fail_send(tp)))
+		return tp->accecn_minlen;
+#endif
+	return -1;
+}
 
 /*
  * A device belongs to the namespace of its netdev if namespaces do not share devices.

@@ -187,6 +187,23 @@ aligned_bulk() {
 }
 ok 'bulk: well formed, packets begin with an FPDU' aligned_bulk
 
+# TCP's MSS does not consider the option of Accurate ECN, which each segment has. Linux 6.18 and
+# newer have it.
+accecn() {
+	on_a sysctl -qw net.ipv4.tcp_ecn="$1" && on_b sysctl -qw net.ipv4.tcp_ecn="$1"
+}
+has_accecn_option() {
+	tshark -r "$WORK/bulk.pcap" -c 200 -Y 'tcp.option_kind in {172, 174} && tcp.len > 0' \
+		2>"$WORK/tshark.err" | grep -q .
+}
+if accecn 3 2>"$WORK/accecn"; then
+	ok 'bulk with AccECN: well formed, packets begin with an FPDU' aligned_bulk
+	ok 'bulk with AccECN: segments have the option' has_accecn_option
+	must accecn 2
+else
+	skip 'bulk with AccECN' 'this kernel has no AccECN'
+fi
+
 must offloads off
 ok 'session, one segment per packet' capture segments session 20000 8192
 examine segments

@@ -8,11 +8,9 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 
+#include "compat.h"
 #include "llp/mpa/mpa.h"
 #include "llp/socket.h"
-
-/* TCP's least MSS (net.ipv4.tcp_min_snd_mss) without timestamps. */
-#define KWARP_TCP_MSS_LEAST	(TCP_MIN_SND_MSS - TCPOLEN_TSTAMP_ALIGNED)
 
 int kwarp_mpa_over(const struct kwarp_llp *llp, u32 *left)
 {
@@ -438,35 +436,65 @@ static bool mpa_try_wake(struct kwarp_llp *llp)
 }
 
 /*
+ * As tcp_options_fit_accecn(): 3 fields or fewer, of 3 bytes, behind 2 bytes. TCP leaves out one of
+ * more than two SACK blocks. @left: bytes that are left for the option. Return: a multiple of 4.
+ */
+static u32 accecn_len(u32 left, int least_fields, u32 sacks)
+{
+	if (left >= 12)
+		return 12;
+	if (left >= 8 && least_fields <= 2)
+		return 8;
+	/* Two bytes fit into the padding of SACK blocks. */
+	if (left >= 4 && (least_fields <= !!sacks || sacks > 2))
+		return 4;
+	return 0;
+}
+
+/*
+ * As tcp_established_options(): SACK blocks, then the option of Accurate ECN in the space that is
+ * left. Return: bytes of these two, a multiple of 4.
+ */
+static u32 sack_and_accecn(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 room = MAX_TCP_OPTION_SPACE - (tp->tcp_header_len - sizeof(struct tcphdr));
+	u32 sacks = tp->rx_opt.num_sacks + tp->rx_opt.dsack;
+	int fields = kwarp_tcp_accecn_fields(sk);
+	u32 len = 0;
+
+	if (room < TCPOLEN_SACK_BASE_ALIGNED + TCPOLEN_SACK_PERBLOCK)
+		sacks = 0;
+	if (sacks) {
+		sacks = min_t(u32, sacks,
+			      (room - TCPOLEN_SACK_BASE_ALIGNED) / TCPOLEN_SACK_PERBLOCK);
+		len = TCPOLEN_SACK_BASE_ALIGNED + sacks * TCPOLEN_SACK_PERBLOCK;
+	}
+	if (fields >= 0)
+		len += accecn_len(room - len, fields, sacks);
+	return len;
+}
+
+/*
  * The length of an FPDU is a multiple of 4 (RFC 5044 4.2). If TCP's MSS is not, as with IPsec
  * ESP, reduce it by up to 3 bytes. Otherwise TCP would not cut a run of FPDUs at their
  * boundaries, and each FPDU would be a call of tcp_sendmsg_locked() and a packet of its own.
  * TCP computes the MSS again when the path MTU changes, and the next batch reduces it again.
  *
- * Return: EMSS: payload bytes of a segment, less pending SACK options (RFC 5044 4.5).
+ * Return: EMSS: payload bytes of a segment, less SACK blocks and the option of Accurate ECN, which
+ * TCP's MSS does not consider (RFC 5044 4.5); at least 8, since TCP's least MSS is 48 with options.
  */
 u32 kwarp_tcp_emss(const struct kwarp_llp *llp)
 {
 	struct tcp_sock *tp = tcp_sk(llp->sk);
-	u32 sacks = tp->rx_opt.num_sacks + tp->rx_opt.dsack;
 	u32 mss = tp->mss_cache & ~3U;
 
 	kwarp_llp_assert_locked(llp);
 	if (unlikely(mss != tp->mss_cache))
 		tp->mss_cache = mss;
-	/* mss_cache does not consider SACK blocks. */
-	if (unlikely(sacks)) {
-		u32 room = MAX_TCP_OPTION_SPACE -
-			   (tp->tcp_header_len - sizeof(struct tcphdr));
-
-		if (room >= TCPOLEN_SACK_BASE_ALIGNED + TCPOLEN_SACK_PERBLOCK) {
-			sacks = min_t(u32, sacks,
-				      (room - TCPOLEN_SACK_BASE_ALIGNED) /
-				      TCPOLEN_SACK_PERBLOCK);
-			mss -= TCPOLEN_SACK_BASE_ALIGNED +
-			       sacks * TCPOLEN_SACK_PERBLOCK;
-		}
-	}
+	if (unlikely(tp->rx_opt.num_sacks || tp->rx_opt.dsack ||
+		     kwarp_tcp_accecn_fields(llp->sk) >= 0))
+		mss -= sack_and_accecn(llp->sk);
 	return mss;
 }
 
@@ -480,6 +508,14 @@ u32 kwarp_tcp_gso_segs(const struct kwarp_llp *llp)
 {
 	kwarp_llp_assert_locked(llp);
 	return tcp_sk(llp->sk)->gso_segs;
+}
+
+/* Return: payload bytes of a segment if the path MTU is the least that TCP accepts; at least 8. */
+static u32 least_mss(const struct sock *sk)
+{
+	u32 header = tcp_sk(sk)->tcp_header_len - sizeof(struct tcphdr);
+
+	return TCP_MIN_SND_MSS - header - sack_and_accecn(sk);
 }
 
 /**
@@ -506,7 +542,7 @@ size_t kwarp_tcp_call_max(const struct kwarp_llp *llp)
 
 	/* The path MTU has changed, and the call will compute the MSS again, perhaps the least. */
 	if (unlikely(dst && dst_mtu(dst) != inet_csk(sk)->icsk_pmtu_cookie))
-		mss = min_t(u32, mss, KWARP_TCP_MSS_LEAST);
+		mss = min(mss, least_mss(sk));
 	packet = min_t(u32, tcp_bound_to_half_wnd(tcp_sk(sk), sk->sk_gso_max_size),
 		       sk->sk_gso_max_segs * mss);
 	return 6 * min_t(size_t, max(packet, mss), pages * PAGE_SIZE / 2);
