@@ -190,6 +190,9 @@ void kwarp_responder_request(struct kwarp_ep *ep)
 		ep->su = kwarp_startup_alloc(ep_dev(ep), NULL, 0);
 		if (ep->su && !kwarp_llp_is_mpa(&ep->llp))
 			kwarp_startup_use_sctp(ep->su);
+		/* Partners of a rendezvous use this revision, whatever the policy (meet.c). */
+		if (ep->su && ep->rendezvous)
+			ep->su->pol.rev = KWARP_MPA_REV_2;
 	}
 	su = ep->su;
 	if (!su) {

@@ -33,6 +33,18 @@ TEST_F(meet, listener_was_ended)
 	transfers(a, b);
 }
 
+// The early revisions have no RTR indication, which a rendezvous needs, whatever the policy is.
+TEST_F(meet, policy__of_early_revisions)
+{
+	for (int rev : {0, 1}) {
+		SCOPED_TRACE(rev);
+		lab::Policy policy_a(lab::a(), "mpa_rev", rev), policy_b(lab::b(), "mpa_rev", rev);
+		Player a(lab::a()), b(lab::b());
+		introduce(a, b);
+		transfers(a, b);
+	}
+}
+
 // ---- order of events ----
 
 TEST_F(meet, order__a_first)
