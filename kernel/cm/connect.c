@@ -389,13 +389,12 @@ static void reply_rejected(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 }
 
 /* 2007 proposal: the last startup frame. Stream position zero follows it. */
-static int send_rtr_frame(struct kwarp_ep *ep,
-			  const struct kwarp_mpa_params *agreed)
+static int send_rtr_frame(struct kwarp_ep *ep, const struct kwarp_mpa_frame *rep)
 {
 	struct kwarp_mpa_frame f;
 	int ret;
 
-	kwarp_mpa_rtr_frame(agreed, &f);
+	kwarp_mpa_rtr_frame(&ep->su->req, rep, &f);
 	ret = kwarp_startup_send(ep, &f, NULL);
 	if (!ret)
 		kwarp_count(ep_dev(ep), KWARP_STAT_TX_RTR_FRAME);
@@ -438,7 +437,7 @@ static void reply_accepted(struct kwarp_ep *ep, const struct kwarp_mpa_frame *re
 		return;
 	}
 	if (agreed->rtr == KWARP_RTR_FRAME)
-		ret = send_rtr_frame(ep, agreed);
+		ret = send_rtr_frame(ep, rep);
 	if (!ret)
 		ret = kwarp_startup_attach(ep, agreed, KWARP_MPA_INITIATOR);
 	if (ret) {

@@ -353,19 +353,21 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 }
 
 /**
- * kwarp_mpa_rtr_frame() - create the Rtr frame that @out->rtr requires
- * @out:	agreed parameters
+ * kwarp_mpa_rtr_frame() - create the Rtr frame that KWARP_RTR_FRAME requires
+ * @req:	request
+ * @rep:	decoded reply
  * @f:		result
  */
-void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
+void kwarp_mpa_rtr_frame(const struct kwarp_mpa_frame *req,
+			 const struct kwarp_mpa_frame *rep,
 			 struct kwarp_mpa_frame *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->type = KWARP_MPA_RTR_FRAME;
 	f->rev = KWARP_MPA_REV_1;
-	/* 2007 proposal, 2: C as in the reply, which carries the result. */
-	f->crc = out->crc;
-	f->markers = out->rx_markers;
+	/* 2007 proposal, 2: C as in the reply, even if CRCs are used because the request has C. */
+	f->crc = rep->crc;
+	f->markers = req->markers;
 }
 
 /**

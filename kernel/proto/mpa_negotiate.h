@@ -114,7 +114,8 @@ int kwarp_mpa_complete(const struct kwarp_mpa_policy *pol,
 		       const struct kwarp_mpa_frame *req,
 		       const struct kwarp_mpa_frame *rep,
 		       struct kwarp_mpa_params *out);
-void kwarp_mpa_rtr_frame(const struct kwarp_mpa_params *out,
+void kwarp_mpa_rtr_frame(const struct kwarp_mpa_frame *req,
+			 const struct kwarp_mpa_frame *rep,
 			 struct kwarp_mpa_frame *f);
 enum kwarp_err kwarp_mpa_err_code(int err);
 

@@ -737,11 +737,11 @@ TEST(mpa_negotiate, kwarp_mpa_complete__crc_required)
 TEST(mpa_negotiate, kwarp_mpa_rtr_frame__c_as_in_reply)
 {
 	for (bool crc : {false, true}) {
-		kwarp_mpa_params out{};
-		out.crc = crc;
-		out.rx_markers = true;
-		kwarp_mpa_frame f;
-		kwarp_mpa_rtr_frame(&out, &f);
+		kwarp_mpa_frame req{}, rep{}, f;
+		req.crc = true;
+		req.markers = true;
+		rep.crc = crc;
+		kwarp_mpa_rtr_frame(&req, &rep, &f);
 		EXPECT_EQ(f.type, KWARP_MPA_RTR_FRAME);
 		EXPECT_EQ(f.rev, 1);
 		EXPECT_EQ(f.crc, crc);

@@ -154,8 +154,10 @@ TEST(Forms, rtr_frame__initiator_sends_it)
 {
 	for (bool c : {true, false})
 		for (bool m : {true, false}) {
-			Session s(roomy,
-				  {{"mpa_rev", "1"}, {"crc", "off"}, {"markers", m ? "1" : "0"}});
+			// With policy "preferred", CRCs are used even if the reply has no C.
+			Session s(roomy, {{"mpa_rev", "1"},
+					  {"crc", m ? "preferred" : "off"},
+					  {"markers", m ? "1" : "0"}});
 			s.bed.expect_count("tx_rtr_frames");
 			s.call([&](const Peer &p) {
 				EXPECT_EQ(p.request.rev, 1);
