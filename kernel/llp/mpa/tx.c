@@ -20,10 +20,11 @@ static struct kmem_cache *cache;	/* on 64 bits kmalloc() would use 512 bytes for
 static void segment_init(struct kwarp_llp *llp)
 {
 	struct kwarp_mpa_segment *seg = &llp->mpa->tx.segment;
+	u32 least = kwarp_fpdu_len(KWARP_MULPDU_MIN, 0, llp->framing.tx_markers);
 	u32 emss = kwarp_tcp_emss(llp);
 
 	/* RFC 5044 4.5: the MULPDU is at least 128, however small the EMSS is. */
-	seg->max = max(emss, 128U + 32U);
+	seg->max = max(emss, least);
 	seg->off = 0;
 	seg->ends = false;
 	/* TCP does not end a segment after so many bytes. */

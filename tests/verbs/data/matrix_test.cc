@@ -198,9 +198,9 @@ void over_bad_network(uint64_t (*errors)())
 	EXPECT_GT(errors(), before) << "the network makes no errors";
 }
 
-// Limits TCP's segments to less than 128 bytes until the end of the scope.
+// Limits TCP's segments until the end of the scope; 12 of these bytes are timestamps.
 struct SmallSegments {
-	SmallSegments() { each("add", " advmss 100"); }
+	explicit SmallSegments(int bytes) { each("add", " advmss " + std::to_string(bytes)); }
 	~SmallSegments() { each("del", ""); }
 	static void each(const std::string &verb, const std::string &what)
 	{
@@ -244,7 +244,7 @@ TEST(wire_below, mtu__smaller_than_the_least_mulpdu)
 	constexpr uint32_t size = 114000, write_header = 14, least_mulpdu = 128;
 	if (!lab::a().is_mpa())
 		GTEST_SKIP() << "about TCP's segments";
-	SmallSegments scope;
+	SmallSegments scope(100);
 	for (bool markers : {false, true}) {
 		SCOPED_TRACE(markers ? "markers" : "no markers");
 		std::unique_ptr<lab::Policy> policy;
@@ -263,6 +263,22 @@ TEST(wire_below, mtu__smaller_than_the_least_mulpdu)
 		EXPECT_LE(fpdus, size / (least_mulpdu - write_header) + 1);
 		EXPECT_GT(fpdus, size / 200) << "the segments are not small";
 	}
+}
+
+// RFC 5044 4.5: an EMSS of 148 has room for the least MULPDU, so it limits the MULPDU.
+TEST(wire_below, mtu__of_the_least_mulpdu)
+{
+	constexpr uint32_t size = 114000, write_header = 14, emss = 148, overhead = 6;
+	if (!lab::a().is_mpa())
+		GTEST_SKIP() << "about TCP's segments";
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	SmallSegments scope(emss + 12);
+	Pair pair(both(roomy()));
+	uint64_t before = lab::a().counter("tx_fpdus");
+	post(pair.client.qp(), write(1, {pair.client.memory().sge(0, size)}, pair.server.remote()));
+	wait_ok(pair.client.scq());
+	EXPECT_GE(lab::a().counter("tx_fpdus") - before, size / (emss - overhead - write_header));
 }
 
 TEST(wire_below, mtu__changes_while_connected)
