@@ -721,6 +721,7 @@ enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 
 	kwarp_llp_assert_locked(llp);
 	msg_put(m);
+	rx->len = 0;
 	u->seg_len = 0;
 	u->len = 0;
 	u->early = NULL;
@@ -736,9 +737,10 @@ enum kwarp_pull kwarp_sctp_pull(struct kwarp_llp *llp, struct kwarp_ulpdu *u)
 	fill_ulpdu(u, m, rx->next - 1);
 	if (unlikely(llp->ledger))
 		u->early = placed_early(llp->ledger, u->frame.pos);
+	rx->len = m->skb->len;
 	rx->frames++;
-	rx->bytes += m->skb->len;
-	rx->pos += m->skb->len;
+	rx->bytes += rx->len;
+	rx->pos += rx->len;
 	return KWARP_PULL_ULPDU;
 }
 
@@ -748,6 +750,11 @@ void kwarp_sctp_pull_end(struct kwarp_llp *llp, enum kwarp_last_ulpdu last,
 	struct kwarp_sctp *s = llp->sctp;
 
 	msg_put(&s->rx.msg);
+	/* As over TCP, a segment that has failed does not count, nor is it the peer's first. */
+	if (last == KWARP_LAST_LEFT && s->rx.len) {
+		s->rx.frames--;
+		s->rx.bytes -= s->rx.len;
+	}
 	memset(counts, 0, sizeof(*counts));
 	counts->frames = s->rx.frames;
 	counts->bytes = s->rx.bytes;

@@ -89,6 +89,7 @@ struct kwarp_sctp_msg {
  * @pieces:	the beginning of a message that SCTP delivers in pieces, linear, with its PPID in
  *		the mark, charged to the socket; or NULL
  * @msg:	the message that was pulled
+ * @len:	bytes of the message that was pulled last; 0 if the last pull returned none
  * @pos:	bytes of all messages pulled, modulo 2^32
  * @frames:	messages pulled in this pass
  * @bytes:	bytes of the messages pulled in this pass
@@ -103,6 +104,7 @@ struct kwarp_sctp_rx {
 	u32 held_bytes;
 	struct sk_buff *pieces;
 	struct kwarp_sctp_msg msg;
+	u32 len;
 	u32 pos;
 	u32 frames;
 	u32 bytes;

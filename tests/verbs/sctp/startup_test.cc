@@ -183,6 +183,22 @@ TEST(sctp_startup, reject__plain)
 	expect_shutdown(asked.peer);
 }
 
+// RFC 6581 9.2: the first segment must be an RTR indication, here an empty RDMA Write.
+TEST(sctp_startup, rtr__another_message)
+{
+	// A, and C: RDMA Write
+	Asked asked(wire::enhanced_initiate, Bytes{0x80, 5, 0x80, 3});
+	Endpoint server(asked.request);
+	server.accept();
+	expect_control(asked.peer.receive(), wire::enhanced_accept);
+	const uint64_t fpdus = lab::b().counter("rx_fpdus");
+	asked.peer.segment(send_of(1, 10));
+	const auto event = server.channel().next();
+	ASSERT_TRUE(event);
+	EXPECT_FALSE(event->type == RDMA_CM_EVENT_ESTABLISHED && !event->status);
+	EXPECT_EQ(lab::b().counter("rx_fpdus"), fpdus);
+}
+
 TEST(sctp_startup, reject__enhanced)
 {
 	Asked asked(wire::enhanced_initiate, enhanced({}));
