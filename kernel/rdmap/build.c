@@ -191,7 +191,6 @@ static void response_error(struct kwarp_qp *qp, u32 done, enum kwarp_err err)
 	tx->failed_len += kwarp_rdmap_read_encode(&left, tx->failed_seg +
 							 tx->failed_len);
 	tx->failed = err;
-	kwarp_tx_complete_sent(qp);
 }
 
 static void source_error(struct kwarp_qp *qp, enum kwarp_err err)
@@ -313,7 +312,8 @@ int kwarp_tx_build(struct kwarp_qp *qp, struct kwarp_llp *llp, enum kwarp_tx_kin
 	int len, ret;
 
 	kwarp_llp_assert_locked(llp);
-	tx->locals = 0;
+	tx->locals = tx->state == KWARP_TX_ANSWERING ? KWARP_TX_LOCALS : 0;
+	tx->failed_status = KWARP_WC_SUCCESS;
 	tx->failed_len = 0;
 
 	/* An invalidation spins until s.cache is put: do not sleep, keep softirqs out. */

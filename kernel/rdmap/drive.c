@@ -17,13 +17,15 @@
 #include "rdmap/stream.h"
 #include "rdmap/tx.h"
 
-/* A work request failed: raise its error after the batch. */
+/* A work request or response failed: raise its error after the batch. */
 static void raise_failed(struct kwarp_qp *qp)
 {
 	struct kwarp_tx *tx = &qp->tx;
 	enum kwarp_err err = tx->failed;
 
 	tx->failed = KWARP_ERR_NONE;
+	kwarp_qp_our_err(qp, err);
+	kwarp_tx_complete_failed(qp);
 	kwarp_qp_terminate(qp, err, tx->failed_len ? tx->failed_seg : NULL,
 			   tx->failed_len, tx->failed_len);
 }
@@ -45,26 +47,28 @@ static void follow_napi(struct kwarp_qp *qp, const struct kwarp_llp *llp)
 
 /*
  * Process what has arrived, then act on what the pass has found. Requests that precede an error
- * are answered as far as there is send space; the Terminate does not wait for more space.
+ * are answered as far as there is send space; the Terminate does not wait for more space, nor for
+ * the send queue, whose next request might fail and be reported in place of the error.
  */
 static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 {
 	struct kwarp_drive_state *d = &qp->drive;
 	struct kwarp_rx_pass pass __uninitialized;
 	enum kwarp_err err;
-	bool answers;
 
 	kwarp_rx_pass_init(&pass, qp);
 	err = kwarp_rx_pull(&pass, llp);
-	answers = pass.first || pass.answers;
 	follow_napi(qp, llp);
 	if (pass.first && !qp->params.initiator)
 		llp->owner->event(llp, KWARP_LLP_EV_RTR);
 	/* A completion handler may have ended the connection. */
-	if (qp->rx.state == KWARP_RX_STOPPED || pass.terminated)
-		answers = false;
+	if (qp->rx.state == KWARP_RX_STOPPED || pass.terminated) {
+		pass.first = false;
+		pass.answers = false;
+	}
 	if (err) {
-		if (answers) {
+		if (pass.answers) {
+			kwarp_tx_answer_only(qp);
 			d->budget = KWARP_TX_BUDGET;
 			drive_tx(qp, llp);
 		}
@@ -72,7 +76,7 @@ static void drive_rx(struct kwarp_qp *qp, struct kwarp_llp *llp)
 				   pass.u.seg_len, pass.u.len);
 	} else if (pass.terminated) {
 		kwarp_qp_fail(qp);
-	} else if (answers) {
+	} else if (pass.first || pass.answers) {
 		d->due |= KWARP_DRIVE_TX;
 	}
 	d->due |= KWARP_DRIVE_END;

@@ -29,16 +29,17 @@ static void msg_start(struct kwarp_tx_msg *msg, u8 kind, u8 opcode, u32 len)
  * @slot:	SQ slot of the request
  * @status:	enum kwarp_wc_status
  *
- * Completes the request. tx->failed makes the engine raise the error after the batch.
+ * The engine completes the request and raises the error after it has pushed the batch: earlier
+ * requests succeed if the transport has accepted their bytes (RFC 5040 5.5 rule 14).
  */
 void kwarp_tx_local_error(struct kwarp_qp *qp, u32 slot, u8 status)
 {
+	struct kwarp_tx *tx = &qp->tx;
+
 	kwarp_qp_assert_locked(qp);
-	/* Earlier requests that are built, and need no acknowledgment, have succeeded. */
-	kwarp_tx_complete_sent(qp);
-	kwarp_qp_our_err(qp, KWARP_ERR_RDMAP_LOCAL);
-	kwarp_sq_complete(&qp->sq, slot, status);
-	qp->tx.failed = KWARP_ERR_RDMAP_LOCAL;
+	tx->failed = KWARP_ERR_RDMAP_LOCAL;
+	tx->failed_status = status;
+	tx->failed_slot = slot;
 }
 
 /**
@@ -462,6 +463,8 @@ bool kwarp_tx_can_fetch(const struct kwarp_qp *qp)
  */
 static bool may_answer(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
 {
+	if (qp->tx.state == KWARP_TX_ANSWERING)
+		return true;
 	return qp->params.wait_first && qp->rx.got_first && llp->startup_sent &&
 	       qp->tx.state < KWARP_TX_STOPPED;
 }

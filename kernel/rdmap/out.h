@@ -84,6 +84,7 @@ enum kwarp_tx_state {
 	KWARP_TX_WAIT_CLOSING,	/* as WAIT; kwarp_qp_start() makes it CLOSING */
 	KWARP_TX_RUNNING,	/* kwarp_qp_start() was called */
 	KWARP_TX_CLOSING,	/* as RUNNING; FIN when the send queue is drained */
+	KWARP_TX_ANSWERING,	/* a Terminate follows: only responses are begun */
 	KWARP_TX_STOPPED,	/* nothing more is built; what is built is sent, then FIN */
 	KWARP_TX_FIN_SENT,	/* FIN follows all bytes */
 	KWARP_TX_DEAD,		/* nothing can be sent any more */
@@ -127,10 +128,12 @@ struct kwarp_coalesce {
  * @stag_base:	random number of the connection, from which sink STags of reads are made
  * @held:	@wqe is fetched and waits for outstanding reads: IB_SEND_FENCE, or ORD
  * @held_slot:	SQ slot of the held @wqe
- * @locals:	requests of this batch that send nothing
+ * @locals:	requests of this batch that send nothing; or their limit, to take none
  * @msg:	message in progress
  * @wqe:	SQ element of the message in progress, or held
  * @failed:	error of a work request or response, to be raised after the batch
+ * @failed_status: enum kwarp_wc_status of the failed work request, or KWARP_WC_SUCCESS
+ * @failed_slot:	its SQ slot
  * @failed_len:	bytes of @failed_seg
  * @failed_seg:	the offending segment for the Terminate
  * @unacked:	enum kwarp_tx_unacked (qp->params.ack)
@@ -154,6 +157,8 @@ struct kwarp_tx {
 	struct kwarp_tx_msg msg;
 	struct kwarp_sqe_copy *wqe;
 	enum kwarp_err failed;
+	u8 failed_status;
+	u32 failed_slot;
 	u32 failed_len;
 	u8 failed_seg[KWARP_ULPDU_SEG_MAX];
 	u8 unacked;

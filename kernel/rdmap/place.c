@@ -219,32 +219,34 @@ static enum kwarp_err do_read_response(struct kwarp_rx_pass *pass, u32 len)
 	struct kwarp_rx *rx = &pass->qp->rx;
 	struct kwarp_read *rd;
 	enum kwarp_err err;
+	u32 left;
 
 	if (rx->read_head == rx->read_tail)
 		return KWARP_ERR_RDMAP_OPCODE;
 	rd = kwarp_rx_read(rx, rx->read_head);
 	if (rd->atomic)
 		return KWARP_ERR_RDMAP_OPCODE;
-	if (len || rd->len) {
+	left = rd->len - rd->done;
+	/* RFC 5041 5.2: STag and TO of an empty segment are not checked. */
+	if (len) {
 		if (h->stag != rd->sink_stag)
 			return KWARP_ERR_TAGGED_STAG;
 		if (h->to + len < h->to)
 			return KWARP_ERR_TAGGED_WRAP;
-		if (h->to != rd->sink_to + rd->done ||
-		    len > rd->len - rd->done)
+		if (h->to != rd->sink_to + rd->done || len > left)
 			return KWARP_ERR_TAGGED_BOUNDS;
-		/* The Last flag must agree with the length requested. */
-		if (h->last != (len == rd->len - rd->done))
-			return KWARP_ERR_TAGGED_BOUNDS;
-	} else if (!h->last) {
-		return KWARP_ERR_TAGGED_BOUNDS;
 	}
+	/* The Last flag must agree with the length requested. */
+	if (h->last ? len != left : len == left)
+		return KWARP_ERR_TAGGED_BOUNDS;
 	err = kwarp_rx_read_place(pass, rd, len);
 	if (err)
 		return err;
 	if (h->last)
 		return kwarp_rx_read_done(pass, rd);
-	begin_read_run(pass, rd);
+	/* The segments of a run are compared with this one. */
+	if (len)
+		begin_read_run(pass, rd);
 	return KWARP_ERR_NONE;
 }
 
@@ -256,7 +258,7 @@ enum kwarp_err kwarp_rx_request_err(enum kwarp_mem_err err)
 }
 
 /**
- * kwarp_rx_check_request() - check the MSN of a request on queue 1, and room for its answer
+ * kwarp_rx_check_request() - check order, MSN and room for the answer of a request on queue 1
  * @pass:	pass, with a Read or Atomic Request in progress
  *
  * Return: KWARP_ERR_NONE or the error to raise.
@@ -268,6 +270,9 @@ enum kwarp_err kwarp_rx_check_request(struct kwarp_rx_pass *pass)
 	const struct kwarp_rx *rx = &qp->rx;
 	enum kwarp_err err;
 
+	/* Messages before it are delivered first (RFC 5041 5.4), but this Send has no end. */
+	if (rx->recv.active)
+		return KWARP_ERR_RDMAP_OPCODE;
 	/* The queue has one buffer for each inbound read. */
 	err = kwarp_ddp_check_msn(h->msn, rx->read_msn, kwarp_qp_ird_room(qp) -
 							(rx->in_tail - rx->in_head));

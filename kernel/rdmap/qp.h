@@ -30,8 +30,8 @@ struct mem_cgroup;
  * @early:	ULPDUs are placed out of order if the lower layer can supply them
  * @mpa_rev:	MPA revision in force
  * @initiator:	we sent the MPA request
- * @wait_first:	responder: before the peer's first FPDU, send nothing but a Terminate
- *		(RFC 5044 7.1.2)
+ * @wait_first:	responder: before the peer's first FPDU, send nothing but a Terminate for
+ *		an invalid one (RFC 5044 7.1.2)
  * @rtr:	responder: the first FPDU must be one of these ready-to-receive
  *		indications (KWARP_RTR_SEND, _WRITE, _READ; RFC 6581 9.2), which the
  *		consumer does not see; 0: none was agreed

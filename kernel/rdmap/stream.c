@@ -57,13 +57,15 @@ static void last_wqe_event(struct kwarp_qp *qp)
 
 /*
  * Enter the error state and flush; the caller has stopped the engines. That has completed
- * the receive taken from a shared queue, if any, so LAST_WQE_REACHED is true.
+ * the receive taken from a shared queue, if any, so LAST_WQE_REACHED is true. A work request that
+ * has failed keeps its status, even if the batch before it is not pushed.
  */
 static void enter_error(struct kwarp_qp *qp)
 {
 	bool first = !kwarp_qp_failed(qp);
 
 	kwarp_qp_step(qp, KWARP_QP_TO_ERR);
+	kwarp_tx_complete_failed(qp);
 	kwarp_wq_flush(&qp->sq, &qp->rq);
 	if (first && qp->srq)
 		last_wqe_event(qp);
@@ -424,7 +426,7 @@ static void end_engines(struct kwarp_qp *qp, struct kwarp_llp *llp)
 	kwarp_tx_stop(qp);
 	if (partner_silent(qp))
 		kwarp_qp_step(qp, KWARP_QP_UNMEET);
-	else if (!kwarp_qp_failed(qp) && !kwarp_qp_lost(qp))
+	else if (!kwarp_qp_failed(qp) && (!kwarp_qp_lost(qp) || qp->tx.failed_status))
 		enter_error(qp);
 	llp->ledger = NULL;
 	llp->ops->end(llp);
@@ -493,12 +495,24 @@ static void disconnect_locked(struct kwarp_qp *qp, struct kwarp_llp *llp,
 	kwarp_drive(qp, llp, KWARP_DRIVE_TX);
 }
 
+/*
+ * A Terminate of a responder does not precede its reply, nor, over TCP, the first FPDU of the
+ * initiator (RFC 5044 7.1.2 rule 4).
+ */
+static bool may_terminate(const struct kwarp_qp *qp, const struct kwarp_llp *llp)
+{
+	if (qp->params.initiator)
+		return true;
+	return llp->startup_sent && (qp->rx.got_first || !qp->params.wait_first);
+}
+
 /**
  * kwarp_qp_break() - end the stream for a local error that belongs to no work request
  * @qp:		queue pair that has not failed, its mutex held
  *
- * Like any such error (RFC 5040 7.1 rule 1), it is reported to the peer, and to the consumer by
- * IB_EVENT_QP_FATAL. Without a connection the QP enters ERR, without an event.
+ * Like any such error (RFC 5040 7.1 rule 1), it is reported to the peer, if the peer is ready for
+ * a Terminate, and to the consumer by IB_EVENT_QP_FATAL. Without a connection the QP enters ERR,
+ * without an event.
  * Context: process, may sleep.
  */
 void kwarp_qp_break(struct kwarp_qp *qp)
@@ -508,11 +522,12 @@ void kwarp_qp_break(struct kwarp_qp *qp)
 	lockdep_assert_held(&qp->mutex);
 	llp = kwarp_qp_lock_llp(qp);
 	if (llp) {
-		/* A Terminate of a responder does not precede its reply. */
-		if (qp->params.initiator || llp->startup_sent)
+		if (may_terminate(qp, llp)) {
 			kwarp_qp_terminate(qp, KWARP_ERR_RDMAP_LOCAL, NULL, 0, 0);
-		else
+		} else if (!kwarp_qp_failed(qp)) {
 			kwarp_qp_fail(qp);
+			kwarp_qp_event(qp, IB_EVENT_QP_FATAL);
+		}
 		kwarp_qp_unlock_llp(llp);
 	} else {
 		/* As in kwarp_qp_disconnect(). */

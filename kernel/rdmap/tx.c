@@ -38,15 +38,33 @@ static void tx_retry(struct kwarp_qp *qp)
 		kwarp_qp_put(qp);
 }
 
+/* Push what is built. Return: 0, and built requests have completed; -EAGAIN; or another errno. */
+static int push_built(struct kwarp_qp *qp, struct kwarp_llp *llp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
+
+	if (!ret) {
+		kwarp_tx_complete_sent(qp);
+	} else if (ret != -EAGAIN) {
+		/* The lower layer reports the end of the stream by engine->ended(). */
+		kwarp_tx_to(tx, KWARP_TX_DEAD);
+		llp->ops->drop(llp);
+	}
+	return ret;
+}
+
 /*
  * Push what is built, then build the next batch. *@drained: the batch that is pushed has everything
- * that was due. Return: true to continue.
+ * that was due. *@raise is set if a request failed and the batch before it is pushed.
+ * Return: true to continue.
  */
-static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bool *drained)
+static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bool *drained,
+		     bool *raise)
 {
 	enum kwarp_tx_kind due = KWARP_TX_IDLE;
 	struct kwarp_tx *tx = &qp->tx;
-	int ret = tx->state == KWARP_TX_DEAD ? -EPIPE : llp->ops->push(llp);
+	int ret = push_built(qp, llp);
 
 	if (ret == -EAGAIN) {
 		/*
@@ -59,13 +77,9 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bo
 		}
 		return false;
 	}
-	if (ret < 0) {
-		/* The lower layer reports the end of the stream by engine->ended(). */
-		kwarp_tx_to(tx, KWARP_TX_DEAD);
-		llp->ops->drop(llp);
+	*raise = tx->failed;
+	if (ret < 0 || unlikely(*raise))
 		return false;
-	}
-	kwarp_tx_complete_sent(qp);
 	/* A callback that ran meanwhile may have added to what is due, a Terminate for example. */
 	if (!*drained || qp->drive.due)
 		due = kwarp_tx_due(qp, llp);
@@ -119,17 +133,15 @@ static bool run_once(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget, bo
  */
 bool kwarp_tx_run(struct kwarp_qp *qp, struct kwarp_llp *llp, int *budget)
 {
-	struct kwarp_tx *tx = &qp->tx;
-	bool drained = false;
+	bool drained = false, raise = false;
 
 	kwarp_llp_assert_locked(llp);
 	kwarp_tx_woken(qp);
 	if (kwarp_tx_can_fetch(qp))
 		kwarp_sq_cancel_sleep(&qp->sq);
-	while (run_once(qp, llp, budget, &drained))
-		if (unlikely(tx->failed))
-			return true;
-	return false;
+	while (run_once(qp, llp, budget, &drained, &raise))
+		;
+	return raise;
 }
 
 /* Queue the engine on kwarp_wq. Context: any, any locks. */
@@ -217,6 +229,31 @@ void kwarp_tx_free(struct kwarp_qp *qp)
 
 	kfree(tx->wqe);
 	tx->wqe = NULL;
+}
+
+/*
+ * From now on, build only responses, and the rest of the message in progress: a Terminate follows.
+ * An engine that is not started takes nothing from the send queue anyway.
+ * Context: socket lock held.
+ */
+void kwarp_tx_answer_only(struct kwarp_qp *qp)
+{
+	kwarp_qp_assert_locked(qp);
+	if (qp->tx.state >= KWARP_TX_RUNNING)
+		kwarp_tx_to(&qp->tx, KWARP_TX_ANSWERING);
+}
+
+/*
+ * Complete the work request that has failed, if any, after those before it, or before the flush.
+ * Context: socket lock held; or qp->mutex held and no engine runs.
+ */
+void kwarp_tx_complete_failed(struct kwarp_qp *qp)
+{
+	struct kwarp_tx *tx = &qp->tx;
+
+	if (tx->failed_status)
+		kwarp_sq_complete(&qp->sq, tx->failed_slot, tx->failed_status);
+	tx->failed_status = KWARP_WC_SUCCESS;
 }
 
 /* Build nothing more, for good. Context: socket lock held, or no connection attached. */

@@ -51,6 +51,8 @@ bool kwarp_tx_coalesce(struct kwarp_qp *qp);
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode);
 void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len);
+void kwarp_tx_answer_only(struct kwarp_qp *qp);
+void kwarp_tx_complete_failed(struct kwarp_qp *qp);
 void kwarp_tx_stop(struct kwarp_qp *qp);
 
 #endif /* _KWARP_RDMAP_TX_H */

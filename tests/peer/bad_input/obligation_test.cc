@@ -104,6 +104,30 @@ TEST(Conformance, first_of_two_errors_is_reported)
 	}
 }
 
+// RFC 5040 7.1 rules 2, 4: also if a message before the error releases requests of the victim, one
+// of which is itself wrong. They are neither sent nor reported.
+TEST(Conformance, error_of_the_peer_precedes_requests_that_wait)
+{
+	for (bool wrong : {true, false}) {
+		SCOPED_TRACE(wrong ? "the request is wrong" : "the request is right");
+		Session s(Terms{});
+		ibv_sge from{s.v.rw->base(), 100, s.v.rw->lkey() ^ (wrong ? 1U : 0)};
+		s.c().post_pieces(IBV_WR_SEND, {from});
+		const Segment first = s.segment(pattern(40));
+		const Segment bad = write_segment(s.v.rw->rkey() ^ 1, s.v.rw->base(), pattern(44));
+		s.p.send_at_once({first, bad});
+		End e = s.p.end();
+		ASSERT_TRUE(e.terminate);
+		EXPECT_TRUE(e.before.empty());
+		EXPECT_EQ(e.terminate->code, ddp::tagged_stag);
+		EXPECT_EQ(e.terminate->ddp_header, bad.header());
+		s.delivers(first.payload);
+		const std::optional<ibv_wc> wc = s.v.completion(patience);
+		ASSERT_TRUE(wc);
+		EXPECT_EQ(wc->status, IBV_WC_WR_FLUSH_ERR);
+	}
+}
+
 // RFC 5041 5.2, 7.1: each segment is placed by its own STag and TO, also if several segments of a
 // message arrive together, of which the device looks up the memory in advance.
 TEST(Conformance, segments_at_once__each_by_its_own_offset)

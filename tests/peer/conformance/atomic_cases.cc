@@ -213,8 +213,15 @@ void add_wrong_target(Table &t, const Operation &o)
 void add_wrong_request(Table &t)
 {
 	const Place where{.region = atomic, .at = target_at};
-	for (const Operation &o : operations)
+	for (const Operation &o : operations) {
 		add_wrong_target(t, o);
+		Rule(t, "RFC 7306 5.4 rule 5: after all messages before it",
+		     terminates(rdmap::op_opcode))
+			.add(std::format("{}_inside_a_send", o.name), [o, where](Session &s) {
+				s.begins(pattern(100));
+				wrong_request(o.request, where)(s);
+			});
+	}
 	// RFC 7306 figure 5 defines 0 and 2. No text has a code for the others.
 	Rule op(t, "RFC 7306 5.2.1 rule 4", terminates(rdmap::op_opcode));
 	for (uint32_t n = 1; n < 16; n++)

@@ -41,6 +41,11 @@ void add_header(Table &t)
 
 void add_msn(Table &t)
 {
+	Rule(t, "RFC 5041 5.4: the Send before it is not delivered", terminates(rdmap::op_opcode))
+		.add("inside_a_send", [](Session &s) {
+			s.begins(pattern(100));
+			s.offend(small.read(s));
+		});
 	for (unsigned before : {0U, 1U, 4U, 5U})
 		for (uint32_t off : {1U, 3U, 4U, 5U, 0x80000000U, 0xFFFFFFFFU})
 			Rule(t, "RFC 5041 7.1 untagged 5; RFC 5040 5.2.1",

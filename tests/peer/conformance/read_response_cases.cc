@@ -7,6 +7,14 @@
 namespace peer {
 namespace {
 
+// The first segment of a response, without payload.
+Segment empty_response()
+{
+	Segment g = read_response_segment(0, 0, {});
+	g.last = false;
+	return g;
+}
+
 void add_right(Table &t)
 {
 	Rule right(t, "RFC 5040 5.2.2; RFC 5041 5.2", lives());
@@ -17,6 +25,13 @@ void add_right(Table &t)
 	std::vector<size_t> all(read_len - 1);
 	std::iota(all.begin(), all.end(), 1);
 	right.add("byte_by_byte", answer_in_parts(all));
+	Rule(t, "RFC 5041 5.2: STag and TO of an empty segment are not checked", lives())
+		.add("after_an_empty_segment", [](Session &s) {
+			const ReadRequest rr = asked(s);
+			s.p.send(empty_response());
+			s.p.send(answer(rr));
+			done(s);
+		});
 	Rule(t, "RFC 5040 5.5", lives()).add("of_two_reads_in_order", [](Session &s) {
 		const ReadRequest first = asked(s), second = asked(s, 100, 1000);
 		s.p.send(answer(first));
@@ -49,6 +64,11 @@ void add_sink(Table &t)
 	stag.add("sink_stag_of_a_writable_region", [](Session &s) {
 		asked(s);
 		response_into_rw()(s);
+	});
+	// Only the empty segment itself has no checks, not those that continue it.
+	stag.add("sink_stag_of_an_empty_segment", [](Session &s) {
+		asked(s);
+		s.p.send_at_once({empty_response(), read_response_segment(0, 0, pattern(40))});
 	});
 	const char *bounds = "RFC 5041 7.1 tagged 3, 4";
 	auto off_by = [](int64_t by) {

@@ -57,6 +57,29 @@ TEST_F(peer_to_peer, off__server_is_held)
 	expect_held_until_client_sends(pair);
 }
 
+// RFC 5044 7.1.2 rule 4: no Terminate, either, if the server fails before the client's first FPDU.
+TEST_F(peer_to_peer, off__server_fails_silently)
+{
+	Policy a(lab::a(), "p2p", 0);
+	PairConfig small;
+	small.server.cq_entries = 2;
+	Pair held(small);
+	PairConfig sharing;
+	sharing.server.cq = held.server.rcq();
+	Pair other(sharing);
+	AsyncEvents events(held.server.context());
+	const uint64_t before = lab::a().counter("rx_terminate");
+	post(other.client.qp(), write(1, {other.client.memory().sge(0, 8)}, other.server.remote()));
+	for (int i = 0; i <= held.server.rcq()->cqe; i++)
+		post(other.server.qp(),
+		     write(i, {other.server.memory().sge(0, 8)}, other.client.remote()));
+	EXPECT_TRUE(held.server.reaches(IBV_QPS_ERR));
+	EXPECT_TRUE(held.client.reaches(IBV_QPS_ERR));
+	EXPECT_TRUE(other.client.reaches(IBV_QPS_ERR));
+	EXPECT_EQ(events.of(held.server.qp()).event_type, IBV_EVENT_QP_FATAL);
+	EXPECT_EQ(lab::a().counter("rx_terminate"), before + 1) << "of the other connection only";
+}
+
 TEST_F(peer_to_peer, off__client_write_releases_the_server)
 {
 	Policy a(lab::a(), "p2p", 0);

@@ -70,6 +70,24 @@ private:
 	const std::string path_ = "/sys/kernel/tracing/instances/kwarp-loss/";
 };
 
+// Lets packets of TCP have one segment, without segmentation offload, until the end of the scope.
+class OneSegment {
+public:
+	explicit OneSegment(const lab::Host &host) : host_(host) { set(1); }
+	~OneSegment() { set(65535); }
+	OneSegment(const OneSegment &) = delete;
+	OneSegment &operator=(const OneSegment &) = delete;
+
+private:
+	void set(int segments) const
+	{
+		lab::shell(host_, "ip link set " + host_.netdev + " gso_max_segs " +
+					  std::to_string(segments));
+	}
+
+	const lab::Host &host_;
+};
+
 class loss : public testing::TestWithParam<Form> {
 protected:
 	void SetUp() override
@@ -152,6 +170,17 @@ protected:
 		EXPECT_EQ(traffic.state(), IBV_QPS_RTS);
 	}
 
+	// Posts, by one call, a Write of this many bytes and a Send that fails.
+	static void post_and_fail(const Pair &pair, uint32_t size)
+	{
+		ibv_sge wrong = pair.client.memory().sge(0, 100);
+		wrong.lkey ^= 1;
+		std::vector<rdma::Send> both;
+		both.push_back(write(1, {pair.client.memory().sge(0, size)}, pair.server.remote()));
+		both.push_back(send(2, {wrong}));
+		post_list(pair.client.qp(), both);
+	}
+
 private:
 	std::vector<std::unique_ptr<lab::Policy>> policies_;
 };
@@ -205,6 +234,47 @@ TEST_P(loss, tcp__without_window_scaling)
 {
 	Sysctl scaling("tcp_window_scaling", "0");
 	lossy("delay 1ms loss 1%");
+}
+
+// Few segments may be in flight at first, and few bytes may wait, so TCP takes a part of the batch.
+// The request before the wrong one succeeds when TCP has taken all of it.
+TEST_P(loss, tcp__takes_a_part_of_a_batch)
+{
+	constexpr uint32_t size = 60000;
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Sysctl unsent("tcp_notsent_lowat", "4096");
+	const OneSegment packets(lab::a());
+	Pair pair;
+	fill(pair.client.memory().span(0, size), 1);
+	post_and_fail(pair, size);
+	const std::vector<ibv_wc> ended = wait(pair.client.scq(), 2);
+	EXPECT_EQ(ended[0].wr_id, 1u);
+	EXPECT_EQ(ended[0].status, IBV_WC_SUCCESS);
+	EXPECT_EQ(ended[1].wr_id, 2u);
+	EXPECT_EQ(ended[1].status, IBV_WC_LOC_PROT_ERR);
+	EXPECT_TRUE(pair.server.reaches(IBV_QPS_ERR));
+	EXPECT_TRUE(filled(pair.server.memory().span(0, size), 1));
+}
+
+// The stream ends before: the wrong request keeps its status.
+TEST_P(loss, tcp__takes_a_part_of_a_batch_at_last)
+{
+	constexpr uint32_t size = 24000; // more than may be in flight, less than a batch
+	if (!lab::both_kwarp())
+		GTEST_SKIP() << "kwarp only";
+	Sysctl unsent("tcp_notsent_lowat", "4096");
+	const OneSegment packets(lab::a());
+	Pair pair;
+	const lab::Netem silent(lab::a(), "loss 100%");
+	post_and_fail(pair, size);
+	EXPECT_TRUE(drain(pair.client.scq()).empty());
+	check(modify_state(pair.client.qp(), IBV_QPS_ERR), "ERR");
+	const std::vector<ibv_wc> ended = wait(pair.client.scq(), 2);
+	EXPECT_EQ(ended[0].wr_id, 1u);
+	EXPECT_EQ(ended[0].status, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(ended[1].wr_id, 2u);
+	EXPECT_EQ(ended[1].status, IBV_WC_LOC_PROT_ERR);
 }
 
 TEST_P(loss, buffers__small)
