@@ -126,11 +126,14 @@ static int kind(u8 request_len, u8 answer_len, bool reject)
 /* ---- the end of a namespace ------------------------------------------------- */
 
 static struct ib_device *locked;
+static DECLARE_COMPLETION(lock_taken);
+static DECLARE_COMPLETION(time_over);
 
 static void hold_lock(struct work_struct *work)
 {
 	mutex_lock(&locked->unregistration_lock);
-	fsleep(1500 * USEC_PER_MSEC);
+	complete(&lock_taken);
+	wait_for_completion(&time_over);
 	mutex_unlock(&locked->unregistration_lock);
 }
 
@@ -144,7 +147,9 @@ static void namespace_ends(struct ib_device *client)
 {
 	locked = client;
 	schedule_work(&holder);
-	fsleep(1700 * USEC_PER_MSEC);
+	wait_for_completion(&lock_taken);
+	fsleep(1500 * USEC_PER_MSEC);
+	complete(&time_over);
 }
 
 static int answer_takes_time(void)

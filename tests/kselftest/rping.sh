@@ -34,14 +34,21 @@ listens() {
 	fi
 }
 
-# rpings LLP ADDRESS: true if 20 round trips succeed. Either rping may exit with an error after its
-# work, because its thread may wake up when the event channel is closed, so we count lines.
+# rpings LLP ADDRESS: true if 20 round trips succeed over that protocol. Either rping may exit with
+# an error after its work, because its thread may wake up when the event channel is closed, so we
+# count lines.
 rpings() {
 	ip netns exec "$b" timeout 60 rping -s -a "$2" -v -C 20 >"$work/server" 2>&1 &
 	server=$!
 	tries=0
-	until listens "$1" || [ "$tries" -eq 30 ]; do
+	until listens "$1"; do
 		tries=$((tries + 1))
+		if [ "$tries" -gt 30 ]; then
+			echo "the server does not listen over $1"
+			kill "$server"
+			wait "$server"
+			return 1
+		fi
 		sleep 1
 	done
 	ip netns exec "$a" timeout 60 rping -c -a "$2" -v -V -C 20 >"$work/client" 2>&1

@@ -69,7 +69,7 @@ over() {
 	finish rping
 	for test in ib_write_bw ib_read_bw ib_send_bw; do
 		ok "$kind: $test" perftest_pair on_b on_a "$address" $test -n 50 -s 65536
-		finish perftest
+		ok "$kind: $test, server" finish perftest
 	done
 	stop wire
 	ok "$kind: packets are on the wire" captured 1000
@@ -83,9 +83,11 @@ pings() { grep -c '^ping data' "$WORK/client.log"; }
 pings_so_far() { [ "$(pings)" -ge "$1" ]; }
 
 # goes_on KIND ADDRESS AWAY BACK: the command AWAY removes the keys in mid-transfer, and no data may
-# arrive then; BACK restores them, and the same connection must deliver all data
+# arrive then; BACK restores them, and the same connection must deliver all data. The wire is slow,
+# so that no machine ends the transfer first.
 goes_on() {
-	local kind=$1 address=$2 away=$3 back=$4 rounds=600 had=-1
+	local kind=$1 address=$2 away=$3 back=$4 rounds=150 had=-1
+	must on_a tc qdisc add dev vA root netem delay 10ms
 	PORT=7174 server rping on_b rping -s -a "$address" -v -V -C $rounds -S 1000
 	server client on_a rping -c -a "$address" -v -V -C $rounds -S 1000
 	ok "$kind: a transfer" wait_for pings_so_far 20
@@ -102,12 +104,14 @@ goes_on() {
 	ok "$kind: the client ends" finish client
 	ok "$kind: the server ends" finish rping
 	is "$kind: all data came" "$(pings)" $rounds
+	must on_a tc qdisc delete dev vA root
 }
 
 # over_sctp KIND ADDRESS: switches both devices to SCTP, and runs rping
 over_sctp() {
 	must policy llp sctp
 	PORT=7174 LLP=sctp server rping on_b rping -s -a "$2" -V -C 30
+	ok "$1: the server listens over SCTP" on_b grep -q ' 7174 ' /proc/net/sctp/eps
 	ok "$1: rping over SCTP" on_a rping -c -a "$2" -V -C 30
 	finish rping
 }

@@ -34,9 +34,7 @@ two_devices() {
 }
 
 port_in_use() {
-	PORT=7601 server taken on_b python3 -c \
-		'import signal,socket; s=socket.create_server(("", 7601)); signal.pause()' &&
-		echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
+	echo 7601 >"/sys/class/infiniband/${DRIVER_B}C/kwarp/rendezvous_port"
 }
 
 # The listener in the kernel must not keep the namespace alive: its devices are removed, one by one,
@@ -113,7 +111,10 @@ must on_a sysctl -qw net.ipv6.bindv6only=0
 PORT=18515 server alone on_b ibv_rc_pingpong -d "$DEV_B" -g "$v4"
 is 'the policy can be read' "$(cat "/sys/class/infiniband/$DEV_A/kwarp/rendezvous_port")" 7600
 ok 'two devices of one namespace have the same port' two_devices
+PORT=7601 must server taken on_b python3 -c \
+	'import signal,socket; s=socket.create_server(("", 7601)); signal.pause()'
 fails 'a port that is in use is refused' port_in_use
+has 'a port that is in use: the reason' 'Address already in use'
 stop alone
 ok 'a namespace with a listener ends' namespace_ends
 hosts_down

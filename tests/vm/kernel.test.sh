@@ -26,8 +26,9 @@ consumer verbs kwarp_ktest client_ip=$IP_A server_ip=$IP_B
 # The room rdmap on a mock lower layer; only in the debug kernel, where kwarp is built with
 # KWARP_TEST=y.
 if [ -e /sys/kernel/debug/kmemleak ]; then
-	seed=$((RANDOM * 32768 + RANDOM))
-	echo "# seed=$seed"
+	seed=${KWARP_FUZZ_SEED:-${KWARP_SHORT:+1}}
+	seed=${seed:-$((RANDOM * 32768 + RANDOM))}
+	echo "# seed: $seed"
 	consumer seam kwarp_seam netdev=vA "seed=$seed"
 fi
 # The search at the end of each guest finds the leaks of a module that has been unloaded. They are

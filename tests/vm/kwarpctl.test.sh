@@ -271,7 +271,7 @@ has 'doctor: the policy is named' \
 	"^note $DEV_B: rendezvous_disabled = 1: .* needs policy rendezvous_port"
 refuses 'doctor: --peer alone' 1 'port' ctl_a doctor --peer $IP_B
 run on_a kwarpctl -j doctor "$DEV_A"
-json 'doctor: JSON' '{f["result"] for f in d} <= {"ok", "note"}' True
+json 'doctor: JSON' 'len(d) > 3 and {f["result"] for f in d} <= {"ok", "note"}' True
 
 # ---- a netdev that is made again while the device of the old one leaves ----
 

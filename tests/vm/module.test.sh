@@ -38,6 +38,18 @@ is 'llp=sctp: the device has that policy' "$(cat "/sys/class/infiniband/$DEV_A/k
 ok 'llp=sctp: link delete' rdma link delete "$DEV_A"
 ok 'llp=sctp: rmmod' rmmod "$DRIVER"
 
+# Limits of objects are from 1 to the default.
+attribute() { ibv_devinfo -v -d "$DEV_A" | sed -n "s/^\s*$1:\s*//p"; }
+must modprobe "$DRIVER" && must link_a
+most=$(attribute max_mr)
+must rdma link delete "$DEV_A" && must rmmod "$DRIVER"
+ok 'limits out of range: loaded' modprobe "$DRIVER" max_qp=0 max_mr=4294967295
+ok 'limits out of range: a device is added' link_a
+is 'limits out of range: at least 1' "$(attribute max_qp)" 1
+is 'limits out of range: at most the default' "$(attribute max_mr)" "$most"
+ok 'limits out of range: link delete' rdma link delete "$DEV_A"
+ok 'limits out of range: rmmod' rmmod "$DRIVER"
+
 come() { modprobe "$DRIVER" && links; }
 
 # reload: loads and unloads the module; this fails if the last unload has not freed everything

@@ -304,7 +304,9 @@ ok 'exclusive: policy from inside' on_a test -w "/sys/class/infiniband/$DEV_A/kw
 ok 'exclusive: statistic from inside' on_a rdma statistic show link "$DEV_A/1"
 refuses 'exclusive: names are unique across namespaces' \
 	'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
-refuses "exclusive: a device of another namespace is not deleted" '' on_b rdma link delete "$DEV_A"
+refuses 'exclusive: a device of another namespace is not deleted' \
+	'Wrong device name|No such device' on_b rdma link delete "$DEV_A"
+is 'exclusive: that device exists' "$(sees hostA)" "$DEV_A"
 works exclusive
 each_serves exclusive
 

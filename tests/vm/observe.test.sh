@@ -268,16 +268,12 @@ is 'port: the sum stays when counters are removed' "$(port_fpdus)" "$sum"
 policy "$DEV_A" crc off
 policy "$DEV_B" crc off
 policy "$DEV_B" markers 1
-policy "$DEV_A" ird 5
-policy "$DEV_A" ord 3
 connection
 is 'CRC: off' "$(value crc)" 0
 is 'markers sent: requested by B' "$(value tx_markers)/$(value rx_markers)" 1/0
 emss=$(value emss)
 is 'MULPDU: less a marker per 512 bytes (RFC 5044 4.5)' "$(value mulpdu)" \
 	$((emss - (6 + 4 * ((emss + 511) / 512) + emss % 4)))
-ok 'IRD: not above the policy' test "$(value ird)" -le 5
-ok 'ORD: not above the policy' test "$(value ord)" -le 3
 disconnect
 policy "$DEV_A" mpa_rev 1
 policy "$DEV_A" fpdu large

@@ -40,7 +40,12 @@ done < <(sed -n 's/^    def \(test_[a-z0-9_]*\).*/\1/p' "$WORK/tests/test_kwarp.
 rc=0
 tests "$WORK/log" tests.test_qp tests.test_mr tests.test_cq tests.test_srq tests.test_pd || rc=1
 report $rc 'tests of objects and of traffic' "$WORK/log"
-ok 'some tests are not skipped' grep -qE '\.\.\. ok$' "$WORK/log"
+# As on vm-pyverbs' device, which has the same policies.
+pyverbs_parse "$WORK/log" | sed -n 's/ ok$//p' >"$WORK/passed"
+sed -nE 's/^(test_(qp|mr|cq|srq|pd)\..*) ok$/\1/p' "$(dirname "$0")/pyverbs.expected" | sort \
+	>"$WORK/wanted"
+sort "$WORK/passed" | comm -13 - "$WORK/wanted" >"$WORK/missing"
+is 'as many of them pass as in vm-pyverbs' "$(paste -sd' ' "$WORK/missing")" ''
 ok 'the device is removed' rdma link delete kwarp0
 ok 'the module is unloaded' rmmod kwarp
 done_testing

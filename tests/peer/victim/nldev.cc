@@ -70,6 +70,9 @@ std::string difference(const Counts &got, const Counts &wanted)
 			text += name + " is " + std::to_string(n) + ", not " +
 				std::to_string(want) + "; ";
 	}
+	for (const auto &[name, n] : wanted)
+		if (n && !got.contains(name))
+			text += name + " is missing, not " + std::to_string(n) + "; ";
 	return text;
 }
 

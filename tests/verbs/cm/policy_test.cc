@@ -3,6 +3,7 @@
 // policy.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "cm/kwarp_only.h"
@@ -47,6 +48,23 @@ TEST_F(policy, file__refuses_nonsense)
 	EXPECT_TRUE(refuses("backlog", "\n"));
 	EXPECT_TRUE(refuses("keepalive_s", "32768"));
 	EXPECT_TRUE(refuses("poll_us", "1001"));
+}
+
+TEST_F(policy, file__each)
+{
+	int files = 0;
+	for (const auto &file : std::filesystem::directory_iterator(lab::a().sysfs() + "/kwarp")) {
+		const std::string name = file.path().filename();
+		SCOPED_TRACE(name);
+		for (const char *value : {"\n", "-1", "4294967296", "no netdev"})
+			EXPECT_TRUE(refuses(name, value)) << value;
+		// takes back its own output
+		const std::string shown = lab::a().policy(name).value();
+		Policy same(lab::a(), name, shown);
+		EXPECT_EQ(lab::a().policy(name), shown);
+		files++;
+	}
+	EXPECT_GT(files, 0);
 }
 
 TEST_F(policy, file__keeps_what_was_written)

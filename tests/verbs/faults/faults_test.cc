@@ -53,11 +53,12 @@ bool exists(const std::string &device)
 
 TEST_F(fault, device__open)
 {
-	faults::each([&] {
-		Context context = open_device(lab::a().device);
-		faults::enough();
-		query_device(context.get());
-	});
+	EXPECT_GT(faults::each([&] {
+			  Context context = open_device(lab::a().device);
+			  faults::enough();
+			  query_device(context.get());
+		  }),
+		  1);
 }
 
 TEST_F(fault, pd__alloc)
@@ -108,10 +109,11 @@ TEST_F(fault, qp__create)
 
 TEST_F(fault, connection__listen)
 {
-	faults::each([] {
-		Listener listener(lab::b());
-		faults::enough();
-	});
+	EXPECT_GT(faults::each([] {
+			  Listener listener(lab::b());
+			  faults::enough();
+		  }),
+		  1);
 	talk();
 }
 
@@ -172,12 +174,15 @@ TEST_F(fault, rendezvous__memory_is_scarce)
 		// TCP does not try again to send a FIN for which it had no memory
 		policies.emplace_back(*host, "startup_timeout_ms", 3000);
 	}
+	int failed = 0;
 	for (int i = 0; i < lab::repetitions(100, 30); i++) {
 		ib_style::Player a(lab::a()), b(lab::b());
 		faults::Scarce scarce(1);
 		ib_style::introduce(a, b);
 		ib_style::transfers(a, b);
+		failed += scarce.failed();
 	}
+	EXPECT_GT(failed, 0);
 }
 
 // Some 3000 allocations, nearly all of them by the RDMA core for files in sysfs, and each call

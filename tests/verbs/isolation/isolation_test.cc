@@ -12,6 +12,7 @@
 #include "attach/fault.h"
 #include "attack.h"
 #include "innocent.h"
+#include "iwarp/netstat.h"
 #include "limits/group.h"
 #include "rdma/crowd.h"
 #include "rdma/eventually.h"
@@ -145,7 +146,13 @@ TEST_F(beside, held_sockets)
 
 TEST_F(beside, half_open_strangers)
 {
+	auto answered = [] {
+		lab::Inside inside(lab::b());
+		return iwarp::tcp_counter("SyncookiesSent") + iwarp::tcp_counter("TCPReqQFullDrop");
+	};
+	const uint64_t before = answered();
 	attacked(User::root, half_open(innocent.port()));
+	EXPECT_GT(answered(), before) << "the queue of requests was never full";
 }
 
 TEST_F(beside, silent_strangers)

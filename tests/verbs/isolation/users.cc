@@ -61,9 +61,9 @@ void events(const std::function<void()> &begun)
 	Lone lone(16, 16, 16);
 	begun();
 	for (uint32_t i = 0;; i++) {
-		rdma::modify_state(lone.qp.get(), IBV_QPS_ERR);
-		rdma::modify_state(lone.qp.get(), IBV_QPS_INIT);
-		rdma::modify_srq(lone.srq.get(), IBV_SRQ_LIMIT, 0, 1 + i % 8);
+		rdma::check(rdma::modify_state(lone.qp.get(), IBV_QPS_ERR), "ERR");
+		rdma::check(rdma::modify_state(lone.qp.get(), IBV_QPS_INIT), "INIT");
+		rdma::check(rdma::modify_srq(lone.srq.get(), IBV_SRQ_LIMIT, 0, 1 + i % 8), "limit");
 	}
 }
 
@@ -76,11 +76,13 @@ void resizes(const std::function<void()> &begun)
 		;
 	std::thread srq([&] {
 		for (;;)
-			rdma::modify_srq(shared.srq.get(), IBV_SRQ_MAX_WR, deepest, 0);
+			rdma::check(rdma::modify_srq(shared.srq.get(), IBV_SRQ_MAX_WR, deepest, 0),
+				    "size");
 	});
 	begun();
 	for (int n = 0;; n = !n)
-		ibv_resize_cq(lone.cq.get(), static_cast<int>(2 * deepest << n));
+		rdma::check(ibv_resize_cq(lone.cq.get(), static_cast<int>(2 * deepest << n)),
+			    "ibv_resize_cq");
 }
 
 void flushes(const std::function<void()> &begun)
@@ -89,7 +91,7 @@ void flushes(const std::function<void()> &begun)
 	for (;;) {
 		Lone lone(2 * deepest, deepest);
 		fill(lone.qp.get(), deepest);
-		rdma::modify_state(lone.qp.get(), IBV_QPS_ERR);
+		rdma::check(rdma::modify_state(lone.qp.get(), IBV_QPS_ERR), "ERR");
 	}
 }
 

@@ -49,6 +49,7 @@ TEST(keepalive, off__no_timer)
 {
 	lab::Policy off(lab::a(), "keepalive_s", 0), off_too(lab::b(), "keepalive_s", 0);
 	Pair pair;
+	lab::shell(lab::a(), "ss -Htn state established | grep -q ."); // throws if there is none
 	EXPECT_FALSE(timer("keepalive"));
 }
 
