@@ -84,11 +84,14 @@ static inline void kwarp_net_refcnt_upgrade(struct sock *sk)
 static inline int kwarp_tcp_accecn_fields(const struct sock *sk)
 {
 #ifdef TCPOLEN_ACCECN_BASE
-	int option = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_ecn_option);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	int option;
 
-	if (tcp_ecn_mode_accecn(tp) && tp->saw_accecn_opt && option >= TCP_ACCECN_OPTION_FULL &&
-	    (option > TCP_ACCECN_OPTION_FULL || !tcp_accecn_opt_fail_send(tp)))
+	if (!tcp_ecn_mode_accecn(tp) || !tp->saw_accecn_opt)
+		return -1;
+	option = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_ecn_option);
+	if (option > TCP_ACCECN_OPTION_FULL ||
+	    (option == TCP_ACCECN_OPTION_FULL && !tcp_accecn_opt_fail_send(tp)))
 		return tp->accecn_minlen;
 #endif
 	return -1;

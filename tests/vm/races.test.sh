@@ -11,26 +11,16 @@ timeout -k 5 "$(patience 1100)" "$(dirname "$0")/../../build/verbs/races" "$@" |
 
 [ $# -eq 0 ] && [ "${LLP:-tcp}" = tcp ] || exit $((FAILED > 0))
 
-# packets LIMIT VALUE: sets a limit of packets on both hosts
-packets() {
-	must on_a ip link set vA "$@"
-	must on_b ip link set vB "$@"
-}
-# both_ways NAME: transfers in both directions
-both_ways() {
-	local test
-	for test in ib_write_bw ib_read_bw; do
-		ok "$1, both ways: $test" \
-			perftest_pair on_b on_a "$IP_B" $test -D 3 -s 65536 -b -q 4
-		ok "$1, both ways: $test ends" finish perftest
-	done
-}
 # 64 KiB are 45 packets, some of which TCP would free while the engine runs in TCP's send loop, if
 # it processed the backlog there.
 for host in a b; do
+	must "on_$host" ip link set "v${host^}" gso_max_segs 1
 	must "on_$host" sysctl -qw net.ipv4.tcp_wmem='4096 65536 262144'
 done
 must policy crc 0
-packets gso_max_segs 1
-both_ways 'one segment per packet'
+for test in ib_write_bw ib_read_bw; do
+	ok "one segment per packet, both ways: $test" \
+		perftest_pair on_b on_a "$IP_B" $test -D 3 -s 65536 -b -q 4
+	ok "one segment per packet, both ways: $test ends" finish perftest
+done
 done_testing

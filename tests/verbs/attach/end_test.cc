@@ -19,11 +19,6 @@ using namespace attach;
 
 namespace {
 
-Attr key_attr(kwarp_attach_role role)
-{
-	return attr_with_reads(KWARP_ATTACH_START_KEY, role);
-}
-
 Attr plain_attr(kwarp_attach_role role)
 {
 	Attr attr = attr_with_reads(KWARP_ATTACH_REQ_REP, role);

@@ -13,11 +13,6 @@ using namespace attach;
 
 namespace {
 
-Attr key_attr(kwarp_attach_role role)
-{
-	return attr_with_reads(KWARP_ATTACH_START_KEY, role);
-}
-
 // A signal handler that interrupts calls, until the end of the scope.
 class Interrupting {
 public:

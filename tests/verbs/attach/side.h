@@ -59,6 +59,10 @@ using Result = kwarpdv_attach_result;
 
 // This form and role, with IRD and ORD of four.
 Attr attr_with_reads(kwarp_attach_form form, kwarp_attach_role role);
+inline Attr key_attr(kwarp_attach_role role)
+{
+	return attr_with_reads(KWARP_ATTACH_START_KEY, role);
+}
 std::string private_data(const Result &result);
 
 // A QP in INIT with its own memory and CQ.
