@@ -8,7 +8,9 @@
  *
  * Coalescing must not delay request/response traffic. So the program must have posted several
  * times at short intervals without polling for completions, and the peer must have sent no RDMA
- * Write or Send meanwhile. The posts may be on several queue pairs with the same CQ.
+ * Write or Send meanwhile. The posts may be on several queue pairs with the same CQ. If the peer
+ * sends a message after many requests only, as flow control by credits does, one doorbell after
+ * this message is enough.
  *
  * The pauses last as long as new ones begin: one of many queue pairs gets requests rarely, but
  * each time without a doorbell. Therefore the CQ has one timer for all of them, which compares
@@ -263,7 +265,7 @@ bool kwarp_tx_coalesce(struct kwarp_qp *qp)
 		c->pass = c->pass_start ? now - c->pass_start : 0;
 		may = c->short_idle;
 	}
-	if (!may || fetched - c->peer_at < KWARP_TX_BURST)
+	if (!may || fetched - c->peer_at < (c->stream ? 1 : KWARP_TX_BURST))
 		return false;
 	return pause_begin(qp, now);
 }

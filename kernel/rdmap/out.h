@@ -13,6 +13,7 @@ enum kwarp_tx_limits {
 	KWARP_TX_PIECE		= 128 * 1024,	/* bytes of a region located at once */
 	KWARP_TX_FILL_LEN	= 16 * 1024,	/* longest message begun in a partial segment */
 	KWARP_TX_BURST		= 4,		/* requests after the last peer message: a burst */
+	KWARP_TX_BURST_LONG	= 64,		/* requests between two peer messages: a stream */
 };
 
 /* Limits of doorbell coalescing (coalesce.c). */
@@ -104,6 +105,8 @@ enum kwarp_tx_unacked {
  * @paused_at:	sq.window.fetched when the engine last paused
  * @pass_start:	time when the current pass began, or 0 if the program was in no burst then
  * @pass:	duration of the last pass, ns; not updated while sq.window.fetched is @paused_at
+ * @stream:	KWARP_TX_BURST_LONG requests or more were fetched between the last two messages of
+ *		the peer: these are no answers, but may be credits of the program's flow control
  * @paused:	this pass has interrupted a pause
  * @short_idle:	this pass began shortly after another one, of any QP with the same send CQ
  *
@@ -114,6 +117,7 @@ struct kwarp_coalesce {
 	u32 paused_at;
 	u64 pass_start;
 	u64 pass;
+	bool stream;
 	bool paused;
 	bool short_idle;
 };

@@ -8,6 +8,7 @@
 #include "proto/mpa_startup.h"
 #include "proto/terminate.h"
 #include "rdmap/early.h"
+#include "rdmap/tx.h"
 #include "trace.h"
 
 /**
@@ -496,8 +497,7 @@ static enum kwarp_err place_segment(struct kwarp_rx_pass *pass, u32 len)
 		kwarp_rx_deliver(pass, KWARP_UNSOLICITED);
 		return do_read_response(pass, len);
 	}
-	/* Posts that answer this message are not a burst (coalesce.c). */
-	WRITE_ONCE(pass->qp->tx.coalesce.peer_at, pass->qp->sq.window.fetched);
+	kwarp_tx_peer_sent(pass->qp);
 	return opcode == RDMAP_WRITE ? do_write(pass, len) : kwarp_rx_send(pass, len);
 }
 

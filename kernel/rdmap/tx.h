@@ -48,6 +48,21 @@ void kwarp_tx_coalesce_exit(struct kwarp_qp *qp);
 void kwarp_tx_woken(struct kwarp_qp *qp);
 bool kwarp_tx_coalesce(struct kwarp_qp *qp);
 
+/*
+ * The peer has sent an RDMA Write, a Send, or Immediate Data: requests that answer it are not a
+ * burst. Context: socket lock held.
+ */
+static inline void kwarp_tx_peer_sent(struct kwarp_qp *qp)
+{
+	struct kwarp_coalesce *c = &qp->tx.coalesce;
+	u32 fetched = qp->sq.window.fetched;
+
+	if (fetched == c->peer_at)
+		return;
+	c->stream = fetched - c->peer_at >= KWARP_TX_BURST_LONG;
+	WRITE_ONCE(c->peer_at, fetched);
+}
+
 void kwarp_tx_rtr(struct kwarp_qp *qp, u8 opcode);
 void kwarp_tx_terminate(struct kwarp_qp *qp, const struct kwarp_term_err *err,
 			const u8 *seg, u32 seg_len, u32 ulpdu_len);
