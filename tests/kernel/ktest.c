@@ -13,6 +13,10 @@ static bool races;
 module_param(races, bool, 0444);
 MODULE_PARM_DESC(races, "run only the cases of race_cases.c");
 
+static bool unread;
+module_param(unread, bool, 0444);
+MODULE_PARM_DESC(unread, "run only the cases of unread_cases.c");
+
 static bool serve;
 module_param(serve, bool, 0444);
 MODULE_PARM_DESC(serve, "run no cases, serve tests/peer/ooo (serve.c)");
@@ -74,6 +78,8 @@ static int __init ktest_init(void)
 		kt_serve();
 	} else if (races) {
 		kt_race_cases();
+	} else if (unread) {
+		kt_unread_cases();
 	} else {
 		kt_region_cases();
 		kt_refusal_cases();

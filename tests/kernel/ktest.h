@@ -33,6 +33,7 @@ void kt_queue_cases(void);
 void kt_event_cases(void);
 void kt_race_cases(void);
 void kt_dmabuf_cases(void);
+void kt_unread_cases(void);
 
 /* No cases: a program controls the responder of a connection (serve.c). */
 void kt_serve(void);

@@ -44,6 +44,7 @@ fi
 must policy fpdu large
 must policy crc off
 consumer races kwarp_ktest client_ip=$IP_A server_ip=$IP_B races=1
+consumer unread kwarp_ktest client_ip=$IP_A server_ip=$IP_B unread=1
 for device in "$DEV_A" "$DEV_B"; do
 	rdma resource show "$device" | grep -oE '(qp|mr|srq) [0-9]+' >"$WORK/left"
 	is "nothing is left on $device" "$(paste -sd' ' "$WORK/left")" 'qp 0 mr 0 srq 0'

@@ -31,6 +31,9 @@ static void set_lowat(struct sock *sk, u32 need)
 static enum kwarp_err verdict_err(int verdict)
 {
 	switch (verdict) {
+	case KWARP_FPDU_NEED_MORE:
+		/* The bytes have arrived, but in memory of a device. */
+		return KWARP_ERR_DDP_LOCAL;
 	case KWARP_FPDU_ERR_CRC:
 		return KWARP_ERR_MPA_CRC;
 	case KWARP_FPDU_ERR_MARKER:
@@ -119,7 +122,7 @@ static noinline enum kwarp_pull pull_slow(struct kwarp_llp *llp, struct kwarp_ul
 	u->flat = NULL;
 	ret = kwarp_fpdu_peek(&tmp.r, rx->avail - rx->used, rx->pos,
 			      llp->framing.rx_markers, &u->frame);
-	if (ret == KWARP_FPDU_NEED_MORE) {
+	if (ret == KWARP_FPDU_NEED_MORE && u->frame.need > rx->avail - rx->used) {
 		rx->need = u->frame.need;
 		return KWARP_PULL_NONE;
 	}
@@ -129,6 +132,10 @@ static noinline enum kwarp_pull pull_slow(struct kwarp_llp *llp, struct kwarp_ul
 		tmp = rx->at;
 		ret = kwarp_fpdu_verify(&tmp.r, &u->frame, llp->framing.crc,
 					u->seg, sizeof(u->seg));
+		/* Without CRC and markers only the headers were read. */
+		tmp = rx->at;
+		if (!ret && !kwarp_reader_skip(&tmp.r, u->frame.len))
+			ret = KWARP_FPDU_NEED_MORE;
 	}
 	if (ret) {
 		u->err = verdict_err(ret);
