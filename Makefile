@@ -143,7 +143,7 @@ preflight-install:
 	$(Q)$(no-image)
 
 preflight-user:
-	$(Q)$(preflight) provider tools place
+	$(Q)$(preflight) provider tools place-image
 	$(Q)$(no-image)
 
 image-module:

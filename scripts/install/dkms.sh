@@ -48,6 +48,8 @@ install)
 	# Build in a tree of its own: what is installed stays until all is built. Its path is always
 	# the same, for compiler caches.
 	work=/var/cache/kwarp-dkms
+	exec 9</usr/src
+	flock -n 9 || fail 'make dkms-install is running already'
 	trap 'rm -rf "$work"' EXIT
 	# dash runs the trap of EXIT only on an exit
 	trap 'exit 130' INT TERM HUP
@@ -64,13 +66,19 @@ install)
 			fail "kwarp does not build for $kernel, so nothing has changed"
 		}
 	done
-	# DKMS has one build of a version.
+	# DKMS has one build of a version. From here on, neither a signal nor a full disk may leave
+	# the system without the module: the files are copied before the old ones are removed.
+	new=/usr/src/.kwarp-$version
+	trap 'rm -rf "$work" "$new"' EXIT
+	rm -rf "$new"
+	cp -R "$work/kwarp-$version" "$new"
+	trap '' INT TERM HUP
 	! registered | grep -qxF "$version" || drop "$version"
 	rm -rf "/usr/src/kwarp-$version"
-	cp -R "$work/kwarp-$version" /usr/src/
+	mv "$new" "/usr/src/kwarp-$version"
 	dkms add "kwarp/$version"
 	for kernel in $kernels; do
-		cp -R "$work/dkms/kwarp/$version/$kernel" "/var/lib/dkms/kwarp/$version/"
+		mv "$work/dkms/kwarp/$version/$kernel" "/var/lib/dkms/kwarp/$version/"
 		# --force: the old version may be a later one
 		dkms install --force "kwarp/$version" -k "$kernel"
 	done

@@ -121,6 +121,9 @@ uninstall)
 		echo "make uninstall: nothing of 'make install' is here: there is no $list" >&2
 		exit 1
 	}
+	# Without their file, units could not remove their devices any more.
+	[ -n "$dest" ] || [ ! -d /run/systemd/system ] ||
+		systemctl stop 'kwarp@*.service' kwarp.target || :
 	# The list stays until all else is done.
 	take_away "$list"
 	tell_system

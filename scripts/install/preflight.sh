@@ -1,8 +1,9 @@
 #!/bin/sh
 # preflight.sh PART...: checks the prerequisites to build a PART (module, provider, tools) and to
-# install it (place: all parts but the module; place-module), and lists all missing ones, with the
-# Debian packages that provide them. KDIR, RDMA_CORE, DESTDIR, PREFIX, SIGN_KEY, SIGN_CERT,
-# CROSS_COMPILE, PKG_CONFIG_LIBDIR and the compilers' names (CC, CXX) come from the environment.
+# install it (place: all parts but the module; place-module; place-image: for packages, below
+# DESTDIR), and lists all missing ones, with the Debian packages that provide them. KDIR, RDMA_CORE,
+# DESTDIR, PREFIX, SIGN_KEY, SIGN_CERT, CROSS_COMPILE, PKG_CONFIG_LIBDIR and the compilers' names
+# (CC, CXX) come from the environment.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 kdir=${KDIR:-/lib/modules/$(uname -r)/build}
@@ -160,6 +161,12 @@ tools() {
 	header rdma/rdma_netlink.h linux-libc-dev
 }
 
+# The files are copied over those that are there, which may be in use, and no list is kept.
+place_image() {
+	[ -n "${DESTDIR:-}" ] || lacks 'DESTDIR=DIR: "make install" installs into the system'
+	place
+}
+
 # by_dkms: succeeds if DKMS has installed the module for the kernel of KDIR
 by_dkms() {
 	find "/lib/modules/$release/updates/dkms" -name 'kwarp.ko*' 2>/dev/null | grep -q .
@@ -187,8 +194,9 @@ for part; do
 	tools) tools ;;
 	place) place ;;
 	place-module) place_module ;;
+	place-image) place_image ;;
 	*)
-		echo 'usage: preflight.sh module|provider|tools|place|place-module...' >&2
+		echo 'usage: preflight.sh module|provider|tools|place[-module|-image]...' >&2
 		exit 1
 		;;
 	esac

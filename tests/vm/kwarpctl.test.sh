@@ -167,6 +167,24 @@ refuses 'apply: a value that the kernel refuses' 2 "$CONF/kwarpT.conf:3: .*paths
 	ctl policy apply kwarpT
 is 'a value that the kernel refuses: nothing is set' \
 	"$(cat /sys/class/infiniband/kwarpT/kwarp/ord)" 32
+python3 -c "import socket, time
+s = socket.create_server(('', 7650))
+print('listening', flush=True)
+time.sleep(60)" >"$WORK/taken" &
+taken=$!
+must wait_for grep -q listening "$WORK/taken"
+must ip link add dumP type dummy
+must ctl policy set kwarpT crc required paths dumP
+must ip link del dumP
+must ip link add dumQ type dummy
+printf 'netdev = lo\npaths = dumQ\ncrc = off\nrendezvous_port = 7650\n' >"$CONF/kwarpT.conf"
+refuses 'apply: a port in use, and the old paths are gone' 2 'rendezvous_port.*; then .*paths' \
+	ctl policy apply kwarpT
+is 'a port in use: crc as before' \
+	"$(kwarpctl -j policy show kwarpT | grep -o '"crc":"[a-z]*"')" '"crc":"required"'
+kill $taken
+must ctl policy set kwarpT paths off crc preferred
+must ip link del dumQ
 printf 'netdev = lo\nrendezvous_port = 07600\n' >"$CONF/kwarpT.conf"
 ok 'apply: a number with a leading zero' ctl policy apply kwarpT
 is 'a number with a leading zero: decimal' \

@@ -302,6 +302,15 @@ ok 'exclusive: not opened from outside' refused ibv_devinfo -d "$DEV_A"
 ok 'exclusive: not opened from elsewhere' refused on_b ibv_devinfo -d "$DEV_A"
 ok 'exclusive: policy from inside' on_a test -w "/sys/class/infiniband/$DEV_A/kwarp/mpa_rev"
 ok 'exclusive: statistic from inside' on_a rdma statistic show link "$DEV_A/1"
+# sysfs is still that of another namespace
+inside() { nsenter --net=/run/netns/hostA kwarpctl "$@"; }
+ok 'exclusive: kwarpctl by nsenter: policy' inside policy set "$DEV_A" ird 8
+ok 'exclusive: kwarpctl by nsenter: status' inside status "$DEV_A"
+on_a ip link add dumA type dummy
+ok 'exclusive: kwarpctl by nsenter: up' inside up kwarpD netdev dumA ird 8
+ok 'exclusive: kwarpctl by nsenter: down' inside down kwarpD
+is 'exclusive: kwarpctl by nsenter: down removes the device' "$(sees hostA)" "$DEV_A"
+on_a ip link del dumA
 refuses 'exclusive: names are unique across namespaces' \
 	'Too many open files in system' on_b rdma link add "$DEV_A" type kwarp netdev lo
 refuses 'exclusive: a device of another namespace is not deleted' \

@@ -80,6 +80,8 @@ public:
 		: args_(a), environment_(e), own_rdma_(e.rdma ? nullptr : make_rdma()),
 		  machine_{Sysfs(a.sysfs), a.config_dir, e.rdma ? *e.rdma : *own_rdma_}
 	{
+		for (const Link &link : machine_.rdma.links())
+			machine_.see(link.name);
 	}
 
 	Outcome up();

@@ -124,6 +124,8 @@ void write_config(const fs::path &file, const Config &config)
 	fs::create_directories(file.parent_path());
 	std::string temporary = file.string() + ".XXXXXX";
 	const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+	// write() sets no errno if the disk has room for a part only.
+	errno = ENOSPC;
 	const bool written = fd >= 0 && ::fchmod(fd, 0644) == 0 &&
 			     ::write(fd, text.data(), text.size()) ==
 				     static_cast<ssize_t>(text.size()) &&

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <format>
 #include <system_error>
 
@@ -76,8 +77,37 @@ bool ensure_device(Machine &machine, const std::string &device, const std::strin
 						 why_not_added(machine, device, netdev,
 							       error.code().value())));
 	}
+	machine.see(device);
 	return true;
 }
+
+// Blocks the signals that end a program, until a device has its policy: as long as ExecStart runs,
+// systemd does not know of a device that it should remove.
+class Uninterrupted {
+public:
+	Uninterrupted()
+	{
+		::sigemptyset(&blocked_);
+		for (const int signal : {SIGHUP, SIGINT, SIGTERM})
+			::sigaddset(&blocked_, signal);
+		::sigprocmask(SIG_BLOCK, &blocked_, &before_);
+	}
+	Uninterrupted(const Uninterrupted &) = delete;
+	Uninterrupted &operator=(const Uninterrupted &) = delete;
+	~Uninterrupted() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+	// Whether such a signal has arrived.
+	bool asked_to_end() const
+	{
+		sigset_t pending;
+		::sigpending(&pending);
+		return ::sigandset(&pending, &pending, &blocked_) == 0 &&
+		       !::sigisemptyset(&pending);
+	}
+
+private:
+	sigset_t blocked_, before_;
+};
 
 bool is_listed(const Machine &machine, const Link &link)
 {
@@ -114,19 +144,31 @@ void set_one(const Sysfs &sysfs, const std::string &device, const Setting &setti
 	}
 }
 
-// Sets back what has changed. Return: the error of this, or an empty text.
+// Sets back what has changed, each key even if another one is refused: policy paths may have the
+// name of a netdev that is gone. Return: the errors, each after "; then ".
 std::string restore(const Sysfs &sysfs, const Record &old)
 {
+	std::string errors;
+	const auto note = [&](const std::exception &error) {
+		errors += std::format("; then {}", error.what());
+	};
+	Record now;
 	try {
-		const Record now = policy_of(sysfs, old.device);
-		for (const auto &attribute : old.attributes)
-			if (std::ranges::find(now.attributes, attribute) == now.attributes.end())
-				set_policy(sysfs, old.device, attribute.first,
-					   to_text(attribute.second));
+		now = policy_of(sysfs, old.device);
 	} catch (const std::exception &error) {
-		return error.what();
+		note(error);
+		return errors;
 	}
-	return {};
+	for (const auto &attribute : old.attributes) {
+		if (std::ranges::find(now.attributes, attribute) != now.attributes.end())
+			continue;
+		try {
+			set_policy(sysfs, old.device, attribute.first, to_text(attribute.second));
+		} catch (const std::exception &error) {
+			note(error);
+		}
+	}
+	return errors;
 }
 
 // Sets all keys. If one is refused, all get their old values again; that one, too, because the
@@ -138,10 +180,7 @@ void set_all(Machine &machine, const std::string &device, const std::vector<Sett
 		for (const Setting &setting : settings)
 			set_one(machine.sysfs, device, setting);
 	} catch (const Error &error) {
-		const std::string again = restore(machine.sysfs, old);
-		throw Error(error.status, again.empty() ?
-						  error.what() :
-						  std::format("{}; then {}", error.what(), again));
+		throw Error(error.status, error.what() + restore(machine.sysfs, old));
 	}
 }
 
@@ -151,6 +190,12 @@ fs::path Machine::config_file(const std::string &device) const
 {
 	require_device_name(device);
 	return config_dir / (device + ".conf");
+}
+
+void Machine::see(const std::string &device)
+{
+	if (!sysfs.shows(device) && rdma.find(device))
+		sysfs.mount();
 }
 
 bool Machine::has(const std::string &device) const
@@ -171,9 +216,12 @@ void up(Machine &machine, const std::string &device, const Config &config)
 {
 	require_device_name(device);
 	require_netdev_name(config.netdev);
+	const Uninterrupted uninterrupted;
 	const bool made = ensure_device(machine, device, config.netdev);
 	try {
 		set_all(machine, device, config.settings);
+		if (made && uninterrupted.asked_to_end())
+			throw Error(failure, "ended by a signal");
 	} catch (...) {
 		if (made)
 			down(machine, device);

@@ -23,13 +23,17 @@ std::string in_force(const std::string &text)
 	return chosen.empty() ? text : chosen;
 }
 
-// The name of a netdev may be in brackets, or be a number. The kind of a key of a newer module is
-// not known: what would not be shown as it is, is no number.
+// The name of a netdev may be in brackets, or be a number. The kernel separates names by blanks,
+// and accepts commas. The kind of a key of a newer module is not known: what would not be shown as
+// it is, is no number.
 Value to_value(std::string_view name, const std::string &text)
 {
 	const Key *key = find_key(name);
-	if (key && key->kind == Key::Kind::netdevs)
-		return text;
+	if (key && key->kind == Key::Kind::netdevs) {
+		std::string names = text;
+		std::ranges::replace(names, ' ', ',');
+		return names;
+	}
 	if (key && key->kind == Key::Kind::flag && (text == "0" || text == "1"))
 		return text == "1";
 	const std::string shown = in_force(text);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <format>
+#include <sched.h>
+#include <sys/mount.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -71,10 +73,23 @@ bool Sysfs::has_device(const std::string &device) const
 	return is_plain_name(device) && fs::is_directory(policy_dir(device), none);
 }
 
-void Sysfs::require_device(const std::string &device) const
+bool Sysfs::shows(const std::string &device) const
 {
 	std::error_code none;
-	if (!is_plain_name(device) || !fs::is_directory(class_dir_ / device, none))
+	return is_plain_name(device) && fs::is_directory(class_dir_ / device, none);
+}
+
+void Sysfs::mount() const
+{
+	constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	if (root_ == "/sys" && ::unshare(CLONE_NEWNS) == 0 &&
+	    ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0)
+		::mount("sysfs", root_.c_str(), "sysfs", flags, nullptr);
+}
+
+void Sysfs::require_device(const std::string &device) const
+{
+	if (!shows(device))
 		throw Error(failure, std::format("there is no RDMA device '{}'", device));
 	if (!has_device(device))
 		throw Error(failure, std::format("'{}' is not a kwarp device", device));

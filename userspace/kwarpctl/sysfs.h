@@ -27,6 +27,14 @@ public:
 
 	bool has_device(const std::string &device) const;
 
+	// Whether there is an RDMA device of that name, of any driver.
+	bool shows(const std::string &device) const;
+
+	// Mounts /sys again, for this process only. A mount shows the devices of the network
+	// namespace of the process that made it, which nsenter(1) does not change. Without the
+	// permission to mount, nothing happens.
+	void mount() const;
+
 	// Throws an Error with the reason if there is no kwarp device of that
 	// name.
 	void require_device(const std::string &device) const;

@@ -29,6 +29,7 @@ void kwarp_burst_init(struct kwarp_context *ctx)
 	pthread_spin_init(&ctx->lock, PTHREAD_PROCESS_PRIVATE);
 	list_head_init(&ctx->deferred);
 	ctx->any_deferred = false;
+	ctx->pid = getpid();
 }
 
 void kwarp_burst_exit(struct kwarp_context *ctx)
@@ -148,11 +149,14 @@ void kwarp_ring_all(struct ibv_context *ibctx)
 
 /*
  * While the kernel handles a doorbell, it refuses to destroy the queue pair
- * (EBUSY).
+ * (EBUSY). A child of fork() has none of the threads that the count is of.
  */
 void kwarp_ring_end(struct kwarp_qp *qp)
 {
+	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
+
 	kwarp_ring_now(qp);
-	while (__atomic_load_n(&qp->ringing, __ATOMIC_ACQUIRE))
+	while (__atomic_load_n(&qp->ringing, __ATOMIC_ACQUIRE) &&
+	       ctx->pid == getpid())
 		usleep(20);
 }

@@ -10,8 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <format>
 #include <fstream>
 #include <sstream>
 #include <linux/netlink.h>
@@ -390,18 +393,20 @@ TEST_F(kwarpctl_test, stats__names_in_brackets)
 TEST_F(kwarpctl_test, policy_set__names_of_netdevs_stay_as_they_are)
 {
 	const std::pair<const char *, const char *> cases[] = {
-		{"007", "\"007\""},	    {"7", "\"7\""},   {"[a]", "\"[a]\""},
-		{"[a] [b]", "\"[a] [b]\""}, {"[]", "\"[]\""}, {"{}", "\"{}\""},
-		{"[a,b]", "\"[a,b]\""}};
-	for (const auto &[names, json] : cases) {
+		{"007", "007"}, {"7", "7"},   {"[a]", "[a]"},	 {"[a] [b]", "[a],[b]"},
+		{"[]", "[]"},	{"{}", "{}"}, {"[a,b]", "[a,b]"}};
+	for (const auto &[names, shown] : cases) {
 		put(key("paths"), "off");
 		EXPECT_EQ(run({"policy", "set", "kwarp0", "paths", names}).err, "");
 		EXPECT_EQ(get(key("paths")), std::string(names) + '\n');
 		EXPECT_NE(run({"-j", "policy", "show", "kwarp0"})
-				  .out.find(std::string("\"paths\":") + json),
+				  .out.find(std::format("\"paths\":\"{}\"", shown)),
+			  std::string::npos);
+		EXPECT_NE(run({"-o", "policy", "show", "kwarp0"})
+				  .out.find(std::format(" paths {} ", shown)),
 			  std::string::npos);
 		EXPECT_EQ(run({"policy", "save", "kwarp0"}).err, "");
-		EXPECT_NE(get(conf("kwarp0")).find(std::string("\npaths = ") + names + '\n'),
+		EXPECT_NE(get(conf("kwarp0")).find(std::format("\npaths = {}\n", shown)),
 			  std::string::npos);
 	}
 	EXPECT_EQ(run({"up", "[kwarp2]", "netdev", "[a]", "crc", "off"}).err, "");
@@ -559,6 +564,17 @@ TEST_F(kwarpctl_test, up__keeps_the_old_policy)
 {
 	EXPECT_EQ(run({"up", "kwarp0", "netdev", "eth0", "crc", "off", "colour", "red"}).status, 1);
 	EXPECT_EQ(get(key("crc")), "preferred\n");
+}
+
+TEST_F(kwarpctl_test, up__signal_leaves_no_device)
+{
+	rdma.added = [&](const std::string &name) {
+		add_device(name);
+		std::raise(SIGTERM);
+	};
+	rdma.removing = [] { std::fputs("removing the device", stderr); };
+	EXPECT_EXIT(run({"up", "kwarp7", "netdev", "eth7"}), testing::KilledBySignal(SIGTERM),
+		    "^removing the device$");
 }
 
 TEST_F(kwarpctl_test, up__kernel_refuses)
