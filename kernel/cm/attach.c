@@ -129,6 +129,8 @@ static void attach_established(struct kwarp_ep *ep)
 
 static void attach_fail(struct kwarp_ep *ep, int status)
 {
+	/* Whoever learns of the failure may use the QP again immediately. */
+	kwarp_qp_detach(&ep->llp);
 	kwarp_attach_done(ep, status, NULL, 0);
 	kwarp_ep_close(ep, KWARP_CLOSE);
 }

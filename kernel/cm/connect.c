@@ -333,11 +333,12 @@ static u8 rtr_opcode(u8 rtr)
  */
 static void accepted_failed(struct kwarp_ep *ep, int status)
 {
+	/* Whoever learns of the failure may use the QP again immediately. */
+	kwarp_qp_detach(&ep->llp);
 	if (kwarp_llp_is_mpa(&ep->llp)) {
 		connect_failed(ep, status);
 		return;
 	}
-	kwarp_qp_detach(&ep->llp);
 	kwarp_up_reply(ep, status, NULL, 0, 0, 0);
 	kwarp_linger(ep, KWARP_LINGER_ENDED);
 }

@@ -44,6 +44,8 @@ static int mr_fill_blocks(struct kwarp_mr *mr)
 			return -EINVAL;
 		mr->blocks[i++] = (void *)(uintptr_t)
 				  rdma_block_iter_dma_address(&biter);
+		if (i % SZ_64K == 0)
+			cond_resched();
 	}
 	mr->nr_blocks = i;
 	return i == nr ? 0 : -EINVAL;
