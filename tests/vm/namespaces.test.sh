@@ -306,6 +306,8 @@ ok 'exclusive: statistic from inside' on_a rdma statistic show link "$DEV_A/1"
 inside() { nsenter --net=/run/netns/hostA kwarpctl "$@"; }
 ok 'exclusive: kwarpctl by nsenter: policy' inside policy set "$DEV_A" ird 8
 ok 'exclusive: kwarpctl by nsenter: status' inside status "$DEV_A"
+inside status >"$WORK/status"
+ok 'exclusive: kwarpctl by nsenter: status of all devices' grep -q "^$DEV_A" "$WORK/status"
 on_a ip link add dumA type dummy
 ok 'exclusive: kwarpctl by nsenter: up' inside up kwarpD netdev dumA ird 8
 ok 'exclusive: kwarpctl by nsenter: down' inside down kwarpD

@@ -80,8 +80,8 @@ public:
 		: args_(a), environment_(e), own_rdma_(e.rdma ? nullptr : make_rdma()),
 		  machine_{Sysfs(a.sysfs), a.config_dir, e.rdma ? *e.rdma : *own_rdma_}
 	{
-		for (const Link &link : machine_.rdma.links())
-			machine_.see(link.name);
+		if (a.device)
+			machine_.see(*a.device);
 	}
 
 	Outcome up();
@@ -116,8 +116,11 @@ private:
 // The device on the command line, or all devices.
 std::vector<std::string> Command::devices() const
 {
-	if (!args_.device)
+	if (!args_.device) {
+		for (const Link &link : machine_.rdma.links())
+			machine_.see(link.name);
 		return machine_.sysfs.devices();
+	}
 	machine_.sysfs.require_device(*args_.device);
 	return {*args_.device};
 }

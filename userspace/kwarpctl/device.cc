@@ -192,7 +192,7 @@ fs::path Machine::config_file(const std::string &device) const
 	return config_dir / (device + ".conf");
 }
 
-void Machine::see(const std::string &device)
+void Machine::see(const std::string &device) const
 {
 	if (!sysfs.shows(device) && rdma.find(device))
 		sysfs.mount();

@@ -21,7 +21,7 @@ struct Machine {
 	std::filesystem::path config_file(const std::string &device) const;
 	bool has(const std::string &device) const;
 	// Makes /sys show a device that netlink shows; see Sysfs::mount().
-	void see(const std::string &device);
+	void see(const std::string &device) const;
 	// Throws an Error if there is no kwarp device of that name.
 	Counters counters(const std::string &device) const;
 };

@@ -29,7 +29,6 @@ void kwarp_burst_init(struct kwarp_context *ctx)
 	pthread_spin_init(&ctx->lock, PTHREAD_PROCESS_PRIVATE);
 	list_head_init(&ctx->deferred);
 	ctx->any_deferred = false;
-	ctx->pid = getpid();
 }
 
 void kwarp_burst_exit(struct kwarp_context *ctx)
@@ -149,14 +148,11 @@ void kwarp_ring_all(struct ibv_context *ibctx)
 
 /*
  * While the kernel handles a doorbell, it refuses to destroy the queue pair
- * (EBUSY). A child of fork() has none of the threads that the count is of.
+ * (EBUSY).
  */
 void kwarp_ring_end(struct kwarp_qp *qp)
 {
-	struct kwarp_context *ctx = context_of(qp->vqp.qp.context);
-
 	kwarp_ring_now(qp);
-	while (__atomic_load_n(&qp->ringing, __ATOMIC_ACQUIRE) &&
-	       ctx->pid == getpid())
+	while (__atomic_load_n(&qp->ringing, __ATOMIC_ACQUIRE))
 		usleep(20);
 }

@@ -19,7 +19,6 @@ struct kwarp_context {
 	pthread_spinlock_t lock;
 	struct list_head deferred;	/* queue pairs with a deferred doorbell */
 	bool any_deferred;		/* written under the lock */
-	pid_t pid;			/* of the process that opened the device */
 };
 
 /* A protection domain, or a parent domain that stands for one. */
