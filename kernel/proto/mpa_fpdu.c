@@ -254,7 +254,7 @@ bool kwarp_fpdu_crc(struct kwarp_reader *r, const struct kwarp_fpdu *f,
  *
  * Every marker is checked, except its reserved half and low bits (RFC 5044 4.2). If both
  * CRC and marker are wrong, the CRC is reported, because a marker error presupposes a
- * valid CRC (RFC 5044 8, error 3). Without CRC and markers only @hdr is read, the rest is skipped.
+ * valid CRC (RFC 5044 8, error 3). Without CRC and markers only @hdr is read.
  *
  * Return: KWARP_FPDU_OK, KWARP_FPDU_ERR_CRC, KWARP_FPDU_ERR_MARKER, or
  * KWARP_FPDU_NEED_MORE if @r ended early.
@@ -276,10 +276,7 @@ int kwarp_fpdu_verify(struct kwarp_reader *r, const struct kwarp_fpdu *f,
 
 	if (!scan_body(r, f, &s, crc ? &sum : NULL))
 		return KWARP_FPDU_NEED_MORE;
-	if (!crc) {
-		if (!kwarp_reader_skip(r, f->len - s.off))
-			return KWARP_FPDU_NEED_MORE;
-	} else {
+	if (crc) {
 		u32 field;
 
 		if (!crc_field(r, &field))

@@ -66,8 +66,8 @@ install)
 			fail "kwarp does not build for $kernel, so nothing has changed"
 		}
 	done
-	# DKMS has one build of a version. Copy the files before the old ones are removed, because the
-	# disk may be full, and let no signal end the rest.
+	# DKMS has one build of a version. Copy the files before the old ones are removed,
+	# because the disk may be full, and let no signal end the rest.
 	new=/usr/src/.kwarp-$version
 	trap 'rm -rf "$work" "$new"' EXIT
 	rm -rf "$new"

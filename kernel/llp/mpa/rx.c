@@ -132,6 +132,11 @@ static noinline enum kwarp_pull pull_slow(struct kwarp_llp *llp, struct kwarp_ul
 		tmp = rx->at;
 		ret = kwarp_fpdu_verify(&tmp.r, &u->frame, llp->framing.crc,
 					u->seg, sizeof(u->seg));
+		/* Without CRC and markers only the headers were read. Can the rest be read? */
+		tmp = rx->at;
+		if (!ret && !llp->framing.crc &&
+		    !kwarp_reader_skip(&tmp.r, u->frame.len))
+			ret = KWARP_FPDU_NEED_MORE;
 	}
 	if (ret) {
 		u->err = verdict_err(ret);
