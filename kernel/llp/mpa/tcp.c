@@ -583,9 +583,16 @@ int kwarp_tcp_send_bvec(struct kwarp_llp *llp, struct bio_vec *bv,
 
 	kwarp_llp_assert_locked(llp);
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, bv, nr, len);
-	sk->sk_allocation = in_softirq() ? GFP_ATOMIC : GFP_NOIO | __GFP_NOWARN;
+	/*
+	 * With bottom halves disabled, TCP does not wait for memory. Otherwise the doorbell of a
+	 * program whose memory cgroup is above memory.high could sleep here for 2 s, and workers,
+	 * which serve other programs, too, would wait for the socket lock.
+	 */
+	local_bh_disable();
+	sk->sk_allocation = GFP_ATOMIC | __GFP_NOWARN;
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	sk->sk_allocation = gfp;
+	local_bh_enable();
 	/* On a watched socket SOCK_NOSPACE, which is always set, does not say this. */
 	if (ret < (int)len)
 		llp->want_wspace = true;

@@ -6,6 +6,9 @@
 
 #include <sys/types.h>
 
+#include "limits/group.h"
+#include "rdma/endpoint.h"
+
 namespace isolation {
 
 enum class User { nobody, root };
@@ -44,6 +47,14 @@ void local_requests(const std::function<void()> &begun);
 void deep_connections(const std::function<void()> &begun);
 // Attaches sockets again and again while another call of the program holds their lock. Needs FUSE.
 void held_sockets(const std::function<void()> &begun);
+
+// Connects to the port, as a process of the group, and posts Writes to the memory of the other side
+// as fast as it can: many of doorbell_bytes with each doorbell.
+Attack::Body doorbells(uint16_t port, const limits::Group &group);
+constexpr size_t doorbell_bytes = 128 * 1024;
+// The sides of this connection tell each other where their memory is.
+rdma::Param with_remote(const rdma::Endpoint &side);
+rdma::Remote remote_of(const rdma::Event &event);
 
 // ---- of strangers on host A, which know a port of host B ----
 

@@ -26,6 +26,8 @@ std::string to_string(const Figures &figures);
 class Innocent {
 public:
 	uint16_t port() const { return listener_.port(); }
+	// The next connection request of another process.
+	rdma::Event request() { return listener_.request(); }
 	// Sets up this many connections, and more until over() is true.
 	Figures connect(size_t count, const std::function<bool()> &over = [] { return true; });
 

@@ -14,6 +14,7 @@
 #include "innocent.h"
 #include "iwarp/netstat.h"
 #include "limits/group.h"
+#include "loss/network.h"
 #include "rdma/crowd.h"
 #include "rdma/eventually.h"
 
@@ -135,6 +136,45 @@ TEST_F(beside, throttled_memory)
 	lab::Policy ird_a(lab::a(), "ird", 128), ord_a(lab::a(), "ord", 128);
 	lab::Policy ird_b(lab::b(), "ird", 128), ord_b(lab::b(), "ord", 128);
 	attacked(User::root, deep_connections, true);
+}
+
+// A program's doorbells send more than its control group allows, so its calls have to wait. None of
+// them waits with the lock of the socket, which a worker of other programs could need as well: the
+// peer's Reads, which need it, too, are answered meanwhile.
+TEST_F(beside, throttled_doorbells)
+{
+	const lab::Sysctl buffers("tcp_wmem", "4096 4194304 4194304");
+	// Small packets take more memory than large ones.
+	const lab::OneSegment small(lab::a());
+	const limits::Group group;
+	Attack attack(User::root, doorbells(innocent.port(), group));
+	rdma::Config config;
+	config.memory = doorbell_bytes;
+	const rdma::Event request = innocent.request();
+	const rdma::Remote from = remote_of(request);
+	rdma::Endpoint server(request, config);
+	group.throttle(true);
+	const uint64_t before = group.throttled();
+	server.accept(with_remote(server));
+	server.established();
+	Clock::duration longest{};
+	const auto end = Clock::now() + attack_time;
+	while (Clock::now() < end) {
+		const auto begin = Clock::now();
+		rdma::post(server.qp(), rdma::read(1, {server.memory().sge(0, 64)}, from));
+		rdma::wait_ok(server.scq());
+		longest = std::max(longest, Clock::now() - begin);
+	}
+	printf("# summary: throttled %lu times; the longest Read took %ld ms\n",
+	       static_cast<unsigned long>(group.throttled() - before),
+	       static_cast<long>(
+		       std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()));
+	EXPECT_GT(group.throttled(), before);
+	EXPECT_TRUE(attack.goes_on());
+	if (clock_is_exact()) {
+		EXPECT_LT(longest, std::chrono::seconds(1));
+	}
+	group.throttle(false);
 }
 
 TEST_F(beside, held_sockets)

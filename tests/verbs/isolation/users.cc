@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Attacks by a user who may open the device.
+#include <cstring>
 #include <random>
 #include <span>
 #include <thread>
@@ -150,6 +151,48 @@ void deep_connections(const std::function<void()> &begun)
 		});
 	begun();
 	pause();
+}
+
+rdma::Param with_remote(const rdma::Endpoint &side)
+{
+	const rdma::Remote remote = side.remote();
+	rdma::Param param;
+	param.data.resize(sizeof(remote));
+	memcpy(param.data.data(), &remote, sizeof(remote));
+	return param;
+}
+
+rdma::Remote remote_of(const rdma::Event &event)
+{
+	rdma::Remote remote;
+	if (event.data.size() < sizeof(remote))
+		throw rdma::Failure("no address in the private data");
+	memcpy(&remote, event.data.data(), sizeof(remote));
+	return remote;
+}
+
+Attack::Body doorbells(uint16_t port, const limits::Group &group)
+{
+	return [&group, port](const std::function<void()> &begun) {
+		constexpr uint32_t many = 16;
+		rdma::Config config;
+		config.memory = doorbell_bytes;
+		group.enter();
+		rdma::Endpoint client(lab::a(), config);
+		client.resolve(lab::b().ip4, port);
+		client.connect(with_remote(client));
+		begun();
+		const rdma::Remote to = remote_of(client.established());
+		for (;;) {
+			std::vector<rdma::Send> all;
+			for (uint32_t i = 0; i < many; i++)
+				all.push_back(rdma::write(i,
+							  {client.memory().sge(0, doorbell_bytes)},
+							  to));
+			rdma::post_list(client.qp(), std::move(all));
+			rdma::wait_ok(client.scq(), many);
+		}
+	};
 }
 
 void held_sockets(const std::function<void()> &begun)

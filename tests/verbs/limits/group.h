@@ -22,6 +22,8 @@ public:
 	void limit_memory(uint64_t bytes) const;
 	// Sets whether allocations that are charged to the group have to wait.
 	void throttle(bool on) const;
+	// How often processes of the group had to wait.
+	uint64_t throttled() const { return number("memory.events", "high"); }
 	// Memory that the kernel has allocated for its processes.
 	uint64_t kernel_memory() const { return number("memory.stat", "kernel"); }
 	uint64_t killed() const { return number("memory.events", "oom_kill"); }

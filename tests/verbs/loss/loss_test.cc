@@ -16,6 +16,7 @@
 using namespace rdma;
 using lab::BadNetwork;
 using lab::Meanwhile;
+using lab::OneSegment;
 using lab::Sysctl;
 
 namespace {
@@ -68,24 +69,6 @@ public:
 
 private:
 	const std::string path_ = "/sys/kernel/tracing/instances/kwarp-loss/";
-};
-
-// Lets packets of TCP have one segment, without segmentation offload, until the end of the scope.
-class OneSegment {
-public:
-	explicit OneSegment(const lab::Host &host) : host_(host) { set(1); }
-	~OneSegment() { set(65535); }
-	OneSegment(const OneSegment &) = delete;
-	OneSegment &operator=(const OneSegment &) = delete;
-
-private:
-	void set(int segments) const
-	{
-		lab::shell(host_, "ip link set " + host_.netdev + " gso_max_segs " +
-					  std::to_string(segments));
-	}
-
-	const lab::Host &host_;
 };
 
 class loss : public testing::TestWithParam<Form> {

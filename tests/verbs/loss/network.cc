@@ -75,6 +75,11 @@ void Mtu::set(int mtu)
 	on_both("ip link set ", " mtu " + std::to_string(mtu));
 }
 
+void OneSegment::set(int segments) const
+{
+	shell(host_, "ip link set " + host_.netdev + " gso_max_segs " + std::to_string(segments));
+}
+
 void RouteMtu::set(int mtu)
 {
 	for (const Host *host : {&a(), &b()})

@@ -58,6 +58,20 @@ public:
 	static void set(int mtu); // 0: the netdev's
 };
 
+// Lets packets of TCP have one segment, without segmentation offload, until the end of the scope.
+class OneSegment {
+public:
+	explicit OneSegment(const Host &host) : host_(host) { set(1); }
+	~OneSegment() { set(65535); }
+	OneSegment(const OneSegment &) = delete;
+	OneSegment &operator=(const OneSegment &) = delete;
+
+private:
+	void set(int segments) const;
+
+	const Host &host_;
+};
+
 // Segments that the host has retransmitted since it was made.
 uint64_t retransmitted(const Host &host);
 
