@@ -392,8 +392,22 @@ u32 kwarp_sctp_batch_end(struct kwarp_llp *llp, struct kwarp_llp_counts *counts)
 }
 
 /*
+ * Has this call charged memory above the program's memory.high? SCTP would let the next charge but
+ * one sleep for up to 2 s with the socket lock, and workers that serve other programs, too, would
+ * wait for the lock. A message needs at most one charge (MEMCG_CHARGE_BATCH, 256 KiB).
+ */
+static bool program_is_throttled(void)
+{
+#ifdef CONFIG_MEMCG
+	return !(current->flags & PF_KTHREAD) && current->memcg_nr_pages_over_high;
+#else
+	return false;
+#endif
+}
+
+/*
  * Send the rest of the batch, without the socket lock. KWARP_SCTP_SENDING keeps other contexts
- * from changing the batch.
+ * from changing the batch. Of a throttled program a worker sends the rest.
  */
 static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 {
@@ -402,6 +416,8 @@ static int push_batch(struct kwarp_llp *llp, struct socket *sock)
 	int ret;
 
 	while (has_unsent(tx)) {
+		if (program_is_throttled())
+			return -EAGAIN;
 		at = bytes_of(tx, tx->sent);
 		ret = send_segment(sock, tx->buf + at, tx->end[tx->sent] - at,
 				   tx->sent + 1 < tx->nr);

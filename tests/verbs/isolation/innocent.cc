@@ -6,14 +6,16 @@
 
 namespace isolation {
 
+std::string to_string(Clock::duration time)
+{
+	return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+	       " ms";
+}
+
 std::string to_string(const Figures &figures)
 {
-	const auto ms = [](Clock::duration d) {
-		return std::to_string(
-			std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
-	};
-	return std::to_string(figures.count) + " set-ups, median " + ms(figures.median) +
-	       " ms, longest " + ms(figures.longest) + " ms";
+	return std::to_string(figures.count) + " set-ups, median " + to_string(figures.median) +
+	       ", longest " + to_string(figures.longest);
 }
 
 void Innocent::set_up()

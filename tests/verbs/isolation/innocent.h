@@ -21,13 +21,12 @@ struct Figures {
 };
 
 std::string to_string(const Figures &figures);
+std::string to_string(Clock::duration time); // in ms
 
 // The client is on host A, the server, with a listener of its own, on host B.
 class Innocent {
 public:
 	uint16_t port() const { return listener_.port(); }
-	// The next connection request of another process.
-	rdma::Event request() { return listener_.request(); }
 	// Sets up this many connections, and more until over() is true.
 	Figures connect(size_t count, const std::function<bool()> &over = [] { return true; });
 
