@@ -44,7 +44,7 @@ static int __init kwarp_init(void)
 
 	/* Rings and payload are written through the direct map, and programs read their own. */
 	if (cpu_dcache_is_aliasing()) {
-		pr_err("kwarp: the data caches of this processor may alias\n");
+		pr_err("kwarp does not support this processor: its data caches may alias\n");
 		return -EOPNOTSUPP;
 	}
 	kwarp_wq = alloc_workqueue("kwarp", WQ_MEM_RECLAIM | WQ_HIGHPRI |

@@ -341,7 +341,7 @@ err:
 static void withdraw(struct kwarp_ep *ep)
 {
 	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev,
-			       "second answer to a connection request; connection closed");
+			       "a program answered a connection request twice: connection closed\n");
 	kwarp_ep_withdraw(ep);
 }
 

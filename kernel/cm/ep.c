@@ -804,7 +804,8 @@ void kwarp_cm_device_drain(struct kwarp_device *dev)
 	do {
 		/* This is a defect of kwarp: no program can delay removal so long. */
 		if (waits++ == KWARP_EP_DOWN_WAITS)
-			ibdev_err(&dev->ibdev, "removal waits for a connection");
+			ibdev_err(&dev->ibdev,
+				  "removal waits for a connection: please report this defect of kwarp\n");
 		raise_all(dev, KWARP_EP_EV_REMOVED);
 		/* Repeat: a listener may have accepted a child meanwhile. */
 	} while (!wait_var_event_timeout(&dev->eps, no_eps(dev), HZ / 10));

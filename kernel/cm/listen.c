@@ -201,10 +201,15 @@ void kwarp_listen_reset(struct kwarp_ep *ep)
 
 	lockdep_assert_held(&ep->mutex);
 	ret = kwarp_llp_relisten(&ep->llp, queue_limit(ep));
-	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev, "a listener was ended; listening again: %d",
-			       ret);
-	if (ret)
-		kwarp_ep_arm(ep, KWARP_EP_RETRY_MS);
+	if (!ret) {
+		ibdev_warn_ratelimited(&ep_dev(ep)->ibdev,
+				       "the socket of a listener was closed: listening again\n");
+		return;
+	}
+	ibdev_warn_ratelimited(&ep_dev(ep)->ibdev,
+			       "the socket of a listener was closed, and listening again failed: %pe\n",
+			       ERR_PTR(ret));
+	kwarp_ep_arm(ep, KWARP_EP_RETRY_MS);
 }
 
 /**
