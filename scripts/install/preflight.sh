@@ -67,6 +67,8 @@ kernel() {
 		lacks "a kernel from 6.12 on: $kdir is of $release"
 		return
 	fi
+	! older 7.2.99 "$release" || echo "make: note: the kernel $release is newer than 7.2, the \
+newest that this version of kwarp supports: the build may fail" >&2
 	for option in INFINIBAND INFINIBAND_USER_ACCESS INFINIBAND_ADDR_TRANS \
 		INFINIBAND_VIRT_DMA INET; do
 		configured "$option" || lacks "CONFIG_$option in the kernel $release"

@@ -97,7 +97,7 @@ has 'down again: message' "no RDMA device 'kwarpT'"
 
 # ---- up ----
 
-refuses 'up: no file' 2 "$CONF/kwarpT.conf: No such file" ctl up kwarpT
+refuses 'up: no file' 2 "there is no $CONF/kwarpT.conf; name its netdev" ctl up kwarpT
 refuses 'up: no such netdev' 2 "no netdev 'nosuch'" ctl up kwarpT netdev nosuch
 refuses 'up: netdev in use' 2 'vA has a kwarp device already' ctl_a up kwarpT netdev vA
 refuses 'up: name in use' 2 "the name '$DEV_A' is taken" ctl up "$DEV_A" netdev lo

@@ -105,6 +105,8 @@ private:
 	Outcome records(Read read) const;
 	bool is_there(const std::string &device) const;
 	bool services_are_elsewhere() const;
+	Config saved(const std::string &instead) const;
+	std::string how_to_save() const;
 	Clock clock() const;
 
 	const Arguments &args_;
@@ -181,12 +183,29 @@ Outcome Command::records(Read read) const
 	return {errors.empty() ? ok : failure, format(all, args_.form()), errors};
 }
 
+// The device's file; @instead says what to do if there is none.
+Config Command::saved(const std::string &instead) const
+{
+	const fs::path file = machine_.config_file(*args_.device);
+	std::error_code none;
+	if (!fs::exists(file, none) && !none)
+		throw Error(failure, std::format("there is no {}; {}", file.string(), instead));
+	return read_config(file);
+}
+
+std::string Command::how_to_save() const
+{
+	return std::format("'kwarpctl policy save {}' writes it for a device that exists",
+			   *args_.device);
+}
+
 Outcome Command::up()
 {
 	Words words(args_.words.begin(), args_.words.end());
 	Config config;
 	if (words.empty()) {
-		config = read_config(machine_.config_file(*args_.device));
+		config = saved(std::format("name its netdev: 'kwarpctl up {} netdev NETDEV'",
+					   *args_.device));
 		check_netdevs(machine_, *args_.device, config);
 	} else if (take(words, "") == "netdev") {
 		config.netdev = take(words, "NETDEV");
@@ -252,13 +271,13 @@ Outcome Command::policy_save()
 
 Outcome Command::policy_apply()
 {
-	apply_policy(machine_, *args_.device, read_config(machine_.config_file(*args_.device)));
+	apply_policy(machine_, *args_.device, saved(how_to_save()));
 	return {ok, {}, {}};
 }
 
 Outcome Command::policy_check()
 {
-	check_config(machine_, *args_.device, read_config(machine_.config_file(*args_.device)));
+	check_config(machine_, *args_.device, saved(how_to_save()));
 	return {ok, {}, {}};
 }
 

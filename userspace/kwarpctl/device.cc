@@ -39,7 +39,9 @@ std::string why_not_added(const Machine &machine, const std::string &device,
 	case ENFILE: // returned by the RDMA core for a name in use
 		return std::format("the name '{}' is taken", device);
 	case EOPNOTSUPP:
-		return std::format("{} carries no IP", netdev);
+		return std::format("{} carries no IP, or is IP over InfiniBand", netdev);
+	case EBUSY:
+		return std::format("{} is in policy 'paths' of another kwarp device", netdev);
 	case EPROTONOSUPPORT:
 		return "the kernel has no RDMA core (module ib_core)";
 	case EINVAL:

@@ -97,7 +97,8 @@ std::string how_to_install()
 		return std::format("DKMS builds it for kernels {} only: boot one of these, or "
 				   "install another version of kwarp",
 				   supported_kernels());
-	return "install kwarp-dkms and this kernel's headers; 'dkms status' lists the builds";
+	return "install this kernel's headers and the package kwarp-dkms, which 'make deb' in a "
+	       "checkout makes, or run 'make install' there; 'dkms status kwarp' lists the builds";
 }
 
 void look_at_modules(Findings &all, const Machine &machine, const Wait &wait)
@@ -178,8 +179,9 @@ void look_at_provider(Findings &all)
 		(entry.path().filename().string().starts_with("libkwarp-") ? ours : others) = abi;
 	}
 	if (ours.empty())
-		all.push_back({bad, "libibverbs has no provider for kwarp: install "
-				    "kwarp-ibverbs-provider"});
+		all.push_back({bad, "libibverbs has no provider for kwarp: install the package "
+				    "kwarp-ibverbs-provider, which 'make deb' in a checkout makes, "
+				    "or run 'make install' there"});
 	else if (!others.empty() && ours != others)
 		all.push_back({bad,
 			       std::format("the provider for kwarp needs private ABI {} of "
@@ -285,14 +287,16 @@ Finding judge(const std::string &where, int error)
 		return {good, std::format("{} accepts TCP connections", where)};
 	case ECONNREFUSED:
 		return {bad,
-			std::format("{} refuses: no program listens on that port there (listeners "
-				    "of rdma_cm are TCP listeners, unless policy llp is sctp)",
+			std::format("{} refuses: no program listens on that port there ('ss -tln' "
+				    "shows listeners of rdma_cm, too, unless policy llp is sctp), "
+				    "or a firewall rejects it",
 				    where)};
 	case ETIMEDOUT:
 		return {bad, std::format("{} does not answer: a firewall, or no such host", where)};
 	case EHOSTUNREACH:
 	case ENETUNREACH:
-		return {bad, std::format("{} cannot be reached: check the routes and 'ip neigh'",
+		return {bad, std::format("{} cannot be reached: check 'ip route get', 'ip neigh', "
+					 "and whether a firewall rejects it",
 					 where)};
 	default:
 		return {bad, std::format("{}: {}", where, std::generic_category().message(error))};

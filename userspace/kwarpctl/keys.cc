@@ -145,7 +145,9 @@ std::string checked_value(const Key &key, const std::string &value)
 		break;
 	}
 	case choice:
-		good = is_choice(key, value);
+		// The kernel takes two numbers for words.
+		good = is_choice(key, value) ||
+		       (key.name == "crc" && (value == "0" || value == "1"));
 		break;
 	case set:
 		if (value == "all")

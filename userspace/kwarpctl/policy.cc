@@ -70,6 +70,12 @@ void require_key(const Sysfs &sysfs, const std::string &device, const std::strin
 	if (key && (error.code() == std::errc::invalid_argument ||
 		    error.code() == std::errc::result_out_of_range))
 		why += std::format(" (expected {})", values_of(*key));
+	if (name == "paths" && error.code() == std::errc::device_or_resource_busy)
+		why += " (a netdev with a kwarp device of its own cannot be a path)";
+	if (name == "paths" && error.code() == std::errc::no_such_device)
+		why += " (the network namespace of the device has no such netdev)";
+	if (name == "rendezvous_port" && error.code() == std::errc::address_in_use)
+		why += " (rendezvous_port is 0 now; choose the same free port on both ends)";
 	if (error.code() == std::errc::protocol_not_supported)
 		why += " (this kernel has no SCTP, or its module sctp cannot be loaded)";
 	if (error.code() == std::errc::permission_denied ||

@@ -456,10 +456,11 @@ TEST_F(kwarpctl_test, up__words)
 
 TEST_F(kwarpctl_test, up__file)
 {
-	put(conf("kwarp2"), "# comment\nnetdev = eth2 # here\n\n\tmpa_rev=1\r\np2p = all");
+	put(conf("kwarp2"), "# comment\nnetdev = eth2 # here\n\n\tmpa_rev=1\r\ncrc=1\np2p = all");
 	EXPECT_EQ(run({"up", "kwarp2"}).err, "");
 	EXPECT_EQ(rdma.find("kwarp2")->netdev, "eth2");
 	EXPECT_EQ(get(device("kwarp2") / "kwarp/mpa_rev"), "1\n");
+	EXPECT_EQ(get(device("kwarp2") / "kwarp/crc"), "1\n");
 	EXPECT_EQ(get(device("kwarp2") / "kwarp/p2p"), "1\n");
 }
 
@@ -583,7 +584,8 @@ TEST_F(kwarpctl_test, up__kernel_refuses)
 		{ENODEV, "there is no netdev 'eth9'"},
 		{EEXIST, "eth9 has a kwarp device already"},
 		{ENFILE, "the name 'kwarp2' is taken"},
-		{EOPNOTSUPP, "eth9 carries no IP"},
+		{EOPNOTSUPP, "eth9 carries no IP, or is IP over InfiniBand"},
+		{EBUSY, "eth9 is in policy 'paths' of another kwarp device"},
 		{EPERM, "not permitted; run it as root, with CAP_NET_ADMIN in the initial user "
 			"namespace"},
 		{EINVAL, "the module kwarp cannot be loaded: 'modprobe kwarp' and then 'dmesg' "
@@ -626,7 +628,13 @@ TEST_F(kwarpctl_test, up__misuse)
 		  "kwarpctl: NETDEV is missing; try 'kwarpctl help'\n");
 	EXPECT_EQ(run({"up", "kwarp2", "netdev", "eth2", "crc"}).status, 1);
 	EXPECT_EQ(run({"up", "kwarp2"}).err,
-		  "kwarpctl: " + conf("kwarp2").string() + ": No such file or directory\n");
+		  "kwarpctl: there is no " + conf("kwarp2").string() +
+			  "; name its netdev: 'kwarpctl up kwarp2 netdev NETDEV'\n");
+	for (const char *verb : {"apply", "check"})
+		EXPECT_EQ(run({"policy", verb, "kwarp2"}).err,
+			  "kwarpctl: there is no " + conf("kwarp2").string() +
+				  "; 'kwarpctl policy save kwarp2' writes it for a device that "
+				  "exists\n");
 	for (const std::string &name :
 	     {std::string("../kwarp2"), std::string(""), std::string("a/b"), std::string("50%"),
 	      std::string(64, 'x')})
@@ -1058,8 +1066,8 @@ TEST_F(kwarpctl_test, doctor__kernels)
 				 "DKMS builds it for kernels 6.12 to 7.2 only: boot one of these";
 	const std::tuple<const char *, const char *, std::string> cases[] = {
 		{"6.11.9-none", "bad  kernel 6.11.9-none: kwarp needs 6.12 or newer\n", dkms},
-		{"6.12.0-none", "ok   kernel 6.12.0-none\n", bad_module + "install kwarp-dkms"},
-		{"7.2.99-none", "ok   kernel 7.2.99-none\n", bad_module + "install kwarp-dkms"},
+		{"6.12.0-none", "ok   kernel 6.12.0-none\n", bad_module + "install this"},
+		{"7.2.99-none", "ok   kernel 7.2.99-none\n", bad_module + "install this"},
 		{"7.3.0-none", "note kernel 7.3.0-none: this version of kwarp is for 6.12 to 7.2\n",
 		 dkms},
 		{"none", "bad  kernel none: kwarp needs 6.12 or newer\n", dkms},
